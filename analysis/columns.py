@@ -1,0 +1,199 @@
+"""The one dictionary of columns: what every exported table holds, in which unit, and what it means.
+
+Frames, exports and the codebook are all made from it; a column that is not here is in none of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Dtype = Literal["text", "integer", "number", "flag", "time", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `flag` is 1 or 0, `time` UTC in ISO 8601, `json` one JSON value; empty means: not
+    applicable.
+    """
+
+    name: str
+    dtype: Dtype
+    meaning: str
+    unit: str = ""
+    levels: tuple[str, ...] = ()
+
+
+STUDY = Column("study", "text", "Slug of the study.")
+PERSON = Column("participant", "text", "Keyed pseudonym of a person; the same within one release only.")
+SESSION = Column("session", "text", "Keyed pseudonym of a sitting.")
+ORIGIN = Column(
+    "origin",
+    "text",
+    "Who answered; origins are never mixed.",
+    levels=("human", "simulated", "pilot", "preview"),
+)
+CONDITION = Column("condition", "text", "Level of the manipulated factor: baseline, control, or a method.")
+ROLE = Column("role", "text", "Part that the condition plays.", levels=("baseline", "control", "method"))
+ARM = Column("arm", "text", "What the slot fixes; between subjects the condition.")
+SLOT = Column("slot", "integer", "Ordinal of the slot, from 0.")
+PLAN = Column(
+    "plan",
+    "integer",
+    "Ordinal of the matched plan within its condition, from 0: same items, order and sides.",
+)
+
+TRIALS = (
+    STUDY,
+    PERSON,
+    SESSION,
+    ORIGIN,
+    CONDITION,
+    ROLE,
+    ARM,
+    SLOT,
+    PLAN,
+    Column("block", "integer", "Block of training and test, from 0."),
+    Column("phase", "text", "Part of the block.", levels=("practice", "train", "test")),
+    Column("kind", "text", "Kind of trial.", levels=("learn", "predict", "review", "solve", "rate")),
+    Column(
+        "check", "text", "Kind of check; empty for a trial that is none.", levels=("instructed", "repeat")
+    ),
+    Column("trial_index", "integer", "Position in the slot's plan, from 0, checks included."),
+    Column("scored_index", "integer", "Position among the scored trials, from 0; empty for all others."),
+    Column("item", "text", "Key of the item; empty where a check shows none."),
+    Column("explained", "flag", "Whether an explanation was shown."),
+    Column(
+        "response", "text", "The answer: the chosen value, or JSON where an answer is more than a choice."
+    ),
+    Column("model_label", "text", "What the model says about the item."),
+    Column("matches_model", "number", "Scored trials: agreement of the answer with the model, 1 or 0."),
+    Column("matches_truth", "number", "Scored trials: agreement of the answer with the true class, 1 or 0."),
+    Column("check_passed", "flag", "Checks: whether the answer was the expected one."),
+    Column("rt_ms", "integer", "From the onset of the stimulus to the answer.", "ms"),
+    Column("shown_ms", "integer", "How long the stimulus was on the screen.", "ms"),
+    Column("received_at", "time", "When the server stored the answer.", "UTC"),
+    Column("late", "flag", "The slot's lease was over; kept, and marked."),
+    Column("input", "text", "Input device of the answer.", levels=("keyboard", "mouse", "touch")),
+    Column("key", "text", "Key that was pressed."),
+    Column("side", "text", "Side of the answer button.", levels=("left", "right")),
+    Column("onset_ms", "number", "Onset of the stimulus on the page's clock.", "ms"),
+    Column("image_px", "number", "Width of the picture as drawn.", "CSS px"),
+    Column("pixel_ratio", "number", "Device pixels per CSS pixel."),
+    Column("dropped_frames", "integer", "Animation frames missed between request and onset.", "frames"),
+    Column("reservoir_ms", "integer", "How long the reservoir was open during the trial.", "ms"),
+    Column("focus_losses", "integer", "How often the page lost the focus during the trial."),
+    Column("reloads", "integer", "How often the page was reloaded during the trial."),
+)
+
+PARTICIPANTS = (
+    STUDY,
+    PERSON,
+    SESSION,
+    Column("sitting", "integer", "Ordinal of the sitting of this person, from 0."),
+    ORIGIN,
+    Column("simulated_kind", "text", "Kind of computational observer; empty for people."),
+    Column("lane", "text", "Which slots this sitting could claim."),
+    CONDITION,
+    ROLE,
+    ARM,
+    SLOT,
+    PLAN,
+    Column(
+        "status",
+        "text",
+        "Verdict of the screening, or how far the sitting has come.",
+        levels=(
+            "passed",
+            "screened",
+            "incomplete",
+            "withdrawn",
+            "declined",
+            "gates",
+            "running",
+            "finished",
+            "turned_away",
+        ),
+    ),
+    Column("reasons", "text", "Rules that decided against keeping it, separated by semicolons."),
+    Column("reasons_detail", "json", "The same with timing, value found, limit and evidence."),
+    Column("consented", "flag", "Agreed to the consent text."),
+    Column("admitted", "flag", "Passed every gate."),
+    Column("started_at", "time", "Arrival.", "UTC"),
+    Column("claimed_at", "time", "When the slot was claimed.", "UTC"),
+    Column("finished_at", "time", "When the sitting ended.", "UTC"),
+    Column("duration_s", "number", "From arrival to the end.", "s"),
+    Column("task_s", "number", "From the claim of the slot to the end.", "s"),
+    Column("verdict_at", "time", "When screening decided.", "UTC"),
+    Column("rules_digest", "text", "Digest of the screening rules that decided."),
+    Column("quiz_attempts", "integer", "Tries at the comprehension quiz."),
+    Column("practice_attempts", "integer", "Tries at the practice."),
+    Column("lease_ends_at", "time", "End of the slot's lease, set once at the claim.", "UTC"),
+    Column("surplus", "flag", "The lease ran out and the slot went on to somebody else."),
+    Column("responses", "integer", "Answers stored."),
+    Column("focus_losses", "integer", "Events: the page lost the focus."),
+    Column("reloads", "integer", "Events: the page was reloaded."),
+    Column("reservoir_openings", "integer", "Events: the reservoir was opened."),
+    Column("pastes", "integer", "Events: text was pasted."),
+    Column("width_px", "integer", "Width of the viewport at arrival.", "CSS px"),
+    Column("height_px", "integer", "Height of the viewport at arrival.", "CSS px"),
+    Column("pixel_ratio", "number", "Device pixels per CSS pixel at arrival."),
+    Column("touch", "flag", "The device has a touch screen."),
+    Column(
+        "webdriver",
+        "flag",
+        "The browser says that it is driven by a program; a flag for a person to look at.",
+    ),
+    Column("language", "text", "Language of the browser."),
+    Column("answers", "json", "Answers to the questions before and after, by question id."),
+    Column("comment", "text", "Free text at the end, as it was typed."),
+)
+
+STIMULI = (
+    STUDY,
+    Column("item", "text", "Key of the item."),
+    CONDITION,
+    ROLE,
+    Column("truth", "text", "Class that the item really belongs to."),
+    Column("predicted", "text", "Class that the model predicts."),
+    Column("confidence", "number", "The model's probability of its prediction.", "share 0-1"),
+    Column(
+        "group", "text", "Items of one group come from one source and never stand on both sides of a session."
+    ),
+    Column("explainer", "json", "The method with all its parameters; empty for the baseline."),
+    Column("image_key", "text", "Digest of the pixels that the network saw."),
+    Column("stimulus_key", "text", "Content key of the stimulus: the same key is the same file."),
+    Column("attribution_key", "text", "Content key of the raw map."),
+    Column("picture_digest", "text", "SHA-256 of the file that was shown."),
+    Column("state", "text", "State of the rendering.", levels=("missing", "claimed", "done", "failed")),
+    Column("width_px", "integer", "Width of the picture.", "px"),
+    Column("height_px", "integer", "Height of the picture.", "px"),
+    Column("provenance", "json", "Versions, device and time of the rendering; never part of a key."),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {"trials": TRIALS, "participants": PARTICIPANTS, "stimuli": STIMULI}
+UNITS = {
+    "trials": "one row per answer",
+    "participants": "one row per sitting",
+    "stimuli": "one row per picture",
+}
+
+
+def names(table: str) -> tuple[str, ...]:
+    return tuple(column.name for column in TABLES[table])
+
+
+def codebook() -> list[dict[str, str]]:
+    """One row per column of every table, in the order of the files."""
+    return [
+        {
+            "table": table,
+            "column": column.name,
+            "dtype": column.dtype,
+            "unit": column.unit,
+            "levels": "; ".join(column.levels),
+            "meaning": column.meaning,
+        }
+        for table, columns in TABLES.items()
+        for column in columns
+    ]

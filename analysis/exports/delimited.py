@@ -1,0 +1,95 @@
+"""CSV that neither a spreadsheet nor a reader can be fooled by: UTF-8, RFC 4180, no cell that starts a
+formula.
+
+A text cell whose first visible character could start a formula (= + - @, tab, return, their full-width forms)
+gets one apostrophe in front; so does a cell that begins with an apostrophe itself. Whoever removes one
+leading apostrophe has the exact text back: nothing is lost. Numbers, flags and times are never touched.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.columns import TABLES, UNITS, Column, codebook
+from analysis.exports.base import ExportError
+from analysis.frames import Frames, conform
+
+STARTERS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+NOTE = (
+    "Text cells that a spreadsheet could read as a formula, and those that begin with an apostrophe, "
+    "carry one extra "
+    "apostrophe in front; remove one leading apostrophe to have the exact text. Empty: not applicable. "
+    "Flags: 1 yes, "
+    "0 no. Times: UTC, ISO 8601. Encoding: UTF-8."
+)
+
+
+def guarded(text: str) -> str:
+    """The text as a cell that no spreadsheet evaluates; `unguarded` is the exact inverse."""
+    visible = text.lstrip(" \u00a0\u200b\ufeff")
+    dangerous = text[:1] in STARTERS or visible[:1] in STARTERS or text.startswith("'")
+    return "'" + text if dangerous else text
+
+
+def unguarded(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") else cell
+
+
+def write(frames: Frames, folder: Path) -> Mapping[str, int]:
+    """trials.csv, participants.csv, stimuli.csv, codebook.csv and codebook.json; returns rows per file."""
+    rows = {}
+    for table, frame in frames.tables.items():
+        columns = {c.name: _cells(frame[c.name], c) for c in TABLES[table]}
+        _write(folder / f"{table}.csv", list(columns), zip(*columns.values(), strict=True))
+        rows[f"{table}.csv"] = len(frame)
+    entries = codebook()
+    heads = list(entries[0])
+    _write(folder / "codebook.csv", heads, ([guarded(entry[head]) for head in heads] for entry in entries))
+    book = {"note": NOTE, "tables": UNITS, "columns": entries}
+    (folder / "codebook.json").write_text(
+        json.dumps(book, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    return rows | {"codebook.csv": len(entries), "codebook.json": len(entries)}
+
+
+def read(path: Path, table: str) -> pd.DataFrame:
+    """A written table as the frame it was: same columns, dtypes and text."""
+    raw = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    if list(raw.columns) != [column.name for column in TABLES[table]]:
+        raise ExportError(f"{path.name}: its columns are not those of '{table}' in this version of Legible.")
+    for column in TABLES[table]:
+        raw[column.name] = _values(raw[column.name], column)
+    return conform(raw, table)
+
+
+def _write(path: Path, heads: list[str], rows: object) -> None:
+    with path.open("w", encoding="utf-8", newline="") as handle:
+        writer = csv.writer(handle, lineterminator="\r\n")
+        writer.writerow(heads)
+        writer.writerows(rows)  # type: ignore[arg-type]
+
+
+def _cells(series: pd.Series, column: Column) -> list[str]:
+    if column.dtype in ("text", "json"):
+        return [guarded(str(text)) for text in series]
+    if column.dtype == "flag":
+        return ["" if pd.isna(value) else str(int(value)) for value in series]
+    if column.dtype == "time":
+        return ["" if pd.isna(value) else value.isoformat(timespec="milliseconds") for value in series]
+    if column.dtype == "integer":
+        return ["" if pd.isna(value) else str(int(value)) for value in series]
+    # repr is the shortest text that reads back as the same float; 1.0 is written as 1.
+    return ["" if pd.isna(value) else repr(float(value)).removesuffix(".0") for value in series]
+
+
+def _values(series: pd.Series, column: Column) -> pd.Series:
+    if column.dtype in ("text", "json"):
+        return series.map(unguarded)
+    if column.dtype == "flag":
+        return series.map({"1": True, "0": False, "": None})
+    return series.where(series != "", None)

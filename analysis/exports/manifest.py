@@ -1,0 +1,108 @@
+"""The manifest of an export: a digest of every file, where it came from, and the link to the export before
+it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.exports.base import ExportError
+from stimuli.spec import content_key
+
+NAME = "manifest.json"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a verification found: every problem in one go; none means that the folder is as it was written."""
+
+    manifest: Mapping[str, Any]
+    problems: tuple[str, ...]
+
+
+def described(folder: Path, rows: Mapping[str, int]) -> list[dict[str, Any]]:
+    """One entry per file: name, bytes, SHA-256, rows."""
+    return [
+        {
+            "name": name,
+            "bytes": (folder / name).stat().st_size,
+            "sha256": sha256(folder / name),
+            "rows": count,
+        }
+        for name, count in sorted(rows.items())
+    ]
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest with its own digest: SHA-256 of its canonical JSON without the digest."""
+    return {**content, "digest": content_key(dict(content))}
+
+
+def write(folder: Path, manifest: Mapping[str, Any]) -> None:
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True)
+    (folder / NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def check(folder: Path) -> Checked:
+    """Compares a folder with its manifest. Raises ExportError where there is no manifest that can be read."""
+    manifest = _read(folder / NAME)
+    content = {key: value for key, value in manifest.items() if key != "digest"}
+    problems = []
+    if content_key(content) != manifest.get("digest"):
+        problems.append(f"{NAME}: its digest does not fit its content; it was changed after the export.")
+    listed = {entry["name"]: entry for entry in manifest.get("files", [])}
+    for name, entry in listed.items():
+        problems += _file_problems(folder / name, entry)
+    present = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    for name in sorted(present - set(listed) - {NAME}):
+        problems.append(f"{name}: stands in the folder and not in the manifest; it is no part of the export.")
+    return Checked(manifest, tuple(problems))
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ExportError(f"{path}: there is no manifest; give the folder that export wrote.") from None
+    except (OSError, ValueError) as error:
+        raise ExportError(f"{path}: the manifest cannot be read ({error}); export again.") from None
+    if not isinstance(manifest, dict) or not _well_formed(manifest.get("files")):
+        raise ExportError(f"{path}: this is not a manifest of Legible; give the folder that export wrote.")
+    return manifest
+
+
+def _well_formed(files: object) -> bool:
+    """A list of entries with plain file names: a manifest from elsewhere must not make us read other
+    folders.
+    """
+    return isinstance(files, list) and all(
+        isinstance(entry, dict)
+        and {"name", "bytes", "sha256", "rows"} <= set(entry)
+        and isinstance(entry["name"], str)
+        and entry["name"] == Path(entry["name"]).name
+        for entry in files
+    )
+
+
+def _file_problems(path: Path, entry: Mapping[str, Any]) -> list[str]:
+    if not path.is_file():
+        return [f"{path.name}: the manifest lists it, and it is missing."]
+    if sha256(path) == entry["sha256"]:
+        return []
+    size = path.stat().st_size
+    if size != entry["bytes"]:
+        return [
+            f"{path.name}: has {size} bytes instead of {entry['bytes']}; it was changed after the export."
+        ]
+    return [f"{path.name}: its content was changed after the export (same size, another SHA-256)."]

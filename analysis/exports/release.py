@@ -1,0 +1,91 @@
+"""One export of a study: frames chosen, files written, manifest chained to the export before."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from analysis.exports import get_exporter, manifest
+from analysis.exports.base import ExportError
+from analysis.frames import Frames
+from analysis.models import Release
+from analysis.reports.base import seal_of
+from analysis.tables import Progress, Pseudonyms, code_version, read_frames, study_facts, tombstones
+from experiments.models import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be exported. `cleaned` keeps those who passed, of one origin; else every origin stands in
+    the tables.
+    """
+
+    format: str = "csv"
+    cleaned: bool = False
+    origin: str = ""
+    release: str = ""
+
+
+def export_study(
+    study: Study, folder: Path, request: Request, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Writes the export and returns its manifest. Raises ExportError where the folder holds anything already.
+
+    Files are made beside the folder and moved in one step, so that a broken export leaves nothing behind.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise ExportError(f"{folder}: is not empty; choose a new folder, an export never overwrites.")
+    exporter = get_exporter(request.format)
+    frames = chosen(read_frames(study, release=request.release, progress=progress), request)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".export-") as part:
+        written = Path(part) / "export"
+        written.mkdir()
+        files = manifest.described(written, exporter(frames, written))
+        sealed = manifest.sealed(_content(study, request, frames, files))
+        manifest.write(written, sealed)
+        if folder.exists():
+            folder.rmdir()
+        shutil.move(written, folder)
+    Release.objects.create(study=study, digest=sealed["digest"], manifest=sealed)
+    return sealed
+
+
+def chosen(frames: Frames, request: Request) -> Frames:
+    """All sittings, or those of one origin, or the clean ones."""
+    origin = request.origin or ("human" if request.cleaned else "")
+    if origin and origin not in frames.origins:
+        there = ", ".join(frames.origins) or "none yet"
+        raise ExportError(f"No sitting has the origin '{origin}' (there are: {there}); choose with --origin.")
+    kept = frames.only(origin) if origin else frames
+    return kept.passed() if request.cleaned else kept
+
+
+def _content(study: Study, request: Request, frames: Frames, files: list[dict[str, Any]]) -> dict[str, Any]:
+    facts = study_facts(study)
+    before = Release.objects.filter(study=study).order_by("-id").first()
+    return {
+        "manifest_version": manifest.VERSION,
+        "study": study.slug,
+        "title": study.title,
+        "study_digest": study.digest,
+        "plan_digest": study.plan_digest,
+        "paradigm": study.paradigm,
+        "study_state": study.state,
+        "code_version": code_version(),
+        "created_at": timezone.now().isoformat(timespec="seconds"),
+        "format": request.format,
+        "cleaned": request.cleaned,
+        "origins": frames.origins,
+        "release": request.release,
+        "pseudonym_key": Pseudonyms.of(study, request.release).fingerprint,
+        "seals": {origin: seal_of(facts, origin).sentence for origin in frames.origins},
+        "removed": tombstones(study),
+        "previous": before.digest if before else None,
+        "files": files,
+    }

@@ -1,0 +1,103 @@
+"""The three tables of a study as frames with declared columns; no database, no paradigm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import pandas as pd
+
+from analysis.columns import TABLES, Dtype, names
+
+DTYPES: Mapping[Dtype, str] = {
+    "text": "string",
+    "integer": "Int64",
+    "number": "float64",
+    "flag": "boolean",
+    "time": "datetime64[us, UTC]",
+    "json": "string",
+}
+
+
+class MixedOrigins(ValueError):
+    """People and simulated observers stand in one table; choose one origin."""
+
+
+def frame(table: str, rows: Iterable[Sequence[object] | Mapping[str, object]]) -> pd.DataFrame:
+    """Rows as a frame of that table: declared columns in declared order and dtype.
+
+    Rows are sequences in column order, or mappings where a missing column becomes empty. Raises KeyError for
+    a column that the dictionary does not have.
+    """
+    rows = list(rows)
+    unknown = {str(key) for row in rows if isinstance(row, Mapping) for key in row} - set(names(table))
+    if unknown:
+        raise KeyError(f"{', '.join(sorted(unknown))}: not a column of {table}; declare it in columns.py.")
+    made = pd.DataFrame(rows, columns=list(names(table)))
+    return conform(made, table)
+
+
+def streamed(
+    table: str, rows: Iterable[Sequence[object] | Mapping[str, object]], size: int = 20_000
+) -> pd.DataFrame:
+    """The same from a stream, `size` rows at a time, so that a large study is never held as Python
+    objects.
+    """
+    stream, parts = iter(rows), []
+    while batch := list(islice(stream, size)):
+        parts.append(frame(table, batch))
+    return pd.concat(parts, ignore_index=True) if parts else frame(table, [])
+
+
+def conform(made: pd.DataFrame, table: str) -> pd.DataFrame:
+    """The same frame with the declared dtypes; empty text stays the empty string."""
+    columns = {}
+    for column in TABLES[table]:
+        series = made[column.name]
+        if column.dtype in ("text", "json"):
+            columns[column.name] = series.astype("string").fillna("")
+        elif column.dtype == "time":
+            columns[column.name] = pd.to_datetime(series, utc=True).astype(DTYPES["time"])
+        else:
+            columns[column.name] = series.astype(DTYPES[column.dtype])
+    return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """All tables of one study, or of a part of its sittings."""
+
+    trials: pd.DataFrame
+    participants: pd.DataFrame
+    stimuli: pd.DataFrame
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        return {"trials": self.trials, "participants": self.participants, "stimuli": self.stimuli}
+
+    @property
+    def origins(self) -> list[str]:
+        return sorted(str(origin) for origin in self.participants["origin"].unique())
+
+    def one_origin(self) -> str:
+        """The origin of every sitting. Raises MixedOrigins where there is more than one."""
+        if len(self.origins) > 1:
+            raise MixedOrigins(
+                f"These sittings come from {', '.join(self.origins)}, which are never mixed; choose one "
+                "origin."
+            )
+        return self.origins[0] if self.origins else "human"
+
+    def only(self, origin: str) -> Frames:
+        return self.keeping(self.participants["origin"] == origin)
+
+    def passed(self) -> Frames:
+        """The sittings that screening kept."""
+        return self.keeping(self.participants["status"] == "passed")
+
+    def keeping(self, mask: pd.Series) -> Frames:
+        """The chosen sittings (rows of `participants`) with their trials; stimuli stay as they are."""
+        people = self.participants[mask].reset_index(drop=True)
+        trials = self.trials[self.trials["session"].isin(people["session"])].reset_index(drop=True)
+        return Frames(trials, people, self.stimuli)

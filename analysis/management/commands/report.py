@@ -1,0 +1,56 @@
+"""Prints a study's report and writes it as JSON, HTML and PDF figures."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+
+from analysis.frames import MixedOrigins
+from analysis.refresh import REPORTED, make_report
+from analysis.reports.base import ReportError
+from analysis.reports.report import Report
+from analysis.reports.text import print_report
+from analysis.terminal import progress_bar, study_of
+
+
+class Command(BaseCommand):
+    help = "Report a study: its flow, its result and its tests, as text, JSON, one HTML page and PDF figures."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("--out", type=Path, help="folder for report.json, report.html and the figures")
+        parser.add_argument("--origin", choices=REPORTED, default="human")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study = study_of(options["slug"])
+        try:
+            with progress_bar() as progress:
+                report = make_report(study, options["origin"], progress)
+            if options["out"]:
+                written = write_report(report, options["out"])
+        except (ReportError, MixedOrigins, OSError) as error:
+            raise CommandError(str(error)) from error
+        print_report(report, Console(file=cast(IO[str], self.stdout)))
+        if options["out"]:
+            self.stdout.write(f"Written to {options['out']}: {', '.join(written)}")
+
+
+def write_report(report: Report, folder: Path) -> list[str]:
+    """report.json, report.html and figures/*.pdf; returns the names."""
+    from analysis.reports.figures import as_pdf
+
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(report.json(), indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / "report.json").write_text(text + "\n", encoding="utf-8")
+    (folder / "report.html").write_text(report.html(), encoding="utf-8")
+    names = ["report.json", "report.html"]
+    for figure in (figure for part in report.parts for figure in part.figures):
+        (folder / "figures").mkdir(exist_ok=True)
+        names.append(f"figures/{figure.key}.pdf")
+        (folder / names[-1]).write_bytes(as_pdf(figure.draw()))
+    return names

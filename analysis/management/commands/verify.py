@@ -1,0 +1,41 @@
+"""Checks an exported folder against its manifest."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from analysis.exports import manifest
+from analysis.exports.base import ExportError
+from analysis.models import Release
+
+
+class Command(BaseCommand):
+    help = "Check that an exported folder is exactly as it was written."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("folder", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            checked = manifest.check(options["folder"])
+        except ExportError as error:
+            raise CommandError(str(error)) from error
+        if checked.problems:
+            raise CommandError("\n".join(checked.problems))
+        found = checked.manifest
+        self.stdout.write(
+            f"{options['folder']}: {len(found['files'])} files are as they were exported from "
+            f"'{found['study']}' "
+            f"on {found['created_at']}."
+        )
+        # A forger can rewrite files and manifest together; only the issuer's own record tells that.
+        if Release.objects.filter(digest=found["digest"]).exists():
+            self.stdout.write("This installation issued it.")
+        else:
+            self.stdout.write(
+                "This installation has no record of it: ask its issuer for the manifest's digest."
+            )

@@ -1,0 +1,42 @@
+"""What analysis keeps: the last report of each study and origin, and the chain of releases."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from experiments.models import Study
+
+
+class Report(models.Model):
+    """The newest report of one study and origin. Older than its newest session: due to be refreshed."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="reports")
+    origin = models.CharField(max_length=10)
+    newest_session_at = models.DateTimeField(null=True)
+    json = models.JSONField()
+    html = models.TextField()
+    sealed = models.BooleanField()
+    facts_digest = models.CharField(max_length=64)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "origin"], name="report_once")]
+
+    def __str__(self) -> str:
+        return f"{self.study_id} {self.origin}"
+
+
+class Release(models.Model):
+    """One export: its manifest, whose digest the next export of the study names as its predecessor."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="releases")
+    digest = models.CharField(max_length=64, unique=True)
+    manifest = models.JSONField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return self.digest[:16]

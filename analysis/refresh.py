@@ -1,0 +1,90 @@
+"""Reports that keep up with their study: made anew when a session or the seal has changed since."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+
+from django.db.models import Max
+from django.db.models.functions import Coalesce, Greatest
+from django.utils import timezone
+
+from analysis import models
+from analysis.reports import REPORTERS, get_reporter
+from analysis.reports.base import ReportError
+from analysis.reports.report import Report
+from analysis.tables import Progress, read_frames, study_facts
+from experiments.models import Session, Study
+from stimuli.spec import content_key
+
+REPORTED = ("human", "simulated", "pilot")
+
+
+def make_report(study: Study, origin: str, progress: Progress | None = None) -> Report:
+    """The report of one origin, from the rows as they are now. Raises ReportError where there is nobody to
+    report.
+    """
+    reporter = get_reporter(study.paradigm)
+    frames = read_frames(study, progress=progress)
+    if origin not in frames.origins:
+        there = ", ".join(frames.origins) or "none yet"
+        raise ReportError(
+            f"Study '{study.slug}' has no sessions of origin '{origin}' (there are: {there}); choose with "
+            "--origin."
+        )
+    return reporter(frames.only(origin), study_facts(study), made_at=f"{timezone.now():%Y-%m-%d %H:%M} UTC")
+
+
+def newest_session_at(study: Study, origin: str) -> datetime | None:
+    """When anything last happened to a session of this origin."""
+    when = Greatest(
+        "started_at",
+        Coalesce("claimed_at", "started_at"),
+        Coalesce("finished_at", "started_at"),
+        Coalesce("verdict_at", "started_at"),
+    )
+    sessions = Session.objects.filter(study=study, origin=origin)
+    newest: datetime | None = sessions.aggregate(newest=Max(when))["newest"]
+    return newest
+
+
+def facts_digest(study: Study) -> str:
+    """Changes when the seal, the state or the kept places change."""
+    return content_key(asdict(study_facts(study)))
+
+
+def refresh_report(study: Study, origin: str) -> models.Report:
+    """The stored report, made anew where it is older than its newest session or the facts have changed."""
+    newest, facts = newest_session_at(study, origin), facts_digest(study)
+    stored = models.Report.objects.filter(study=study, origin=origin).first()
+    if stored and stored.newest_session_at == newest and stored.facts_digest == facts:
+        return stored
+    report = make_report(study, origin)
+    row, _ = models.Report.objects.update_or_create(
+        study=study,
+        origin=origin,
+        defaults={
+            "newest_session_at": newest,
+            "json": report.json(),
+            "html": report.html(),
+            "sealed": report.seal.sealed,
+            "facts_digest": facts,
+            "created_at": timezone.now(),
+        },
+    )
+    return row
+
+
+def refresh_all() -> int:
+    """Every report that has fallen behind; returns how many were made."""
+    made = 0
+    studies = Study.objects.exclude(state="draft").filter(paradigm__in=REPORTERS)
+    for study in studies:
+        present = set(Session.objects.filter(study=study).values_list("origin", flat=True).distinct())
+        for origin in (origin for origin in REPORTED if origin in present):
+            before = (
+                models.Report.objects.filter(study=study, origin=origin).values_list("created_at").first()
+            )
+            after = refresh_report(study, origin).created_at
+            made += before is None or before[0] != after
+    return made

@@ -1,0 +1,205 @@
+"""Figures of a report: the same matplotlib figure as SVG for the page and as PDF for the paper."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.reports.base import StudyFacts
+
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#A6761D", "#000000")
+"""Safe for colour deficiency; its yellow is too light for thin lines on white and is replaced by a brown."""
+BASELINE, CONTROL, INK, FAINT = "#8C8C8C", "#4D4D4D", "#222222", "#D9D9D9"
+STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so a figure is the same on every machine
+    "font.size": 9.5,
+    "axes.edgecolor": "#666666",
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "text.color": INK,
+    "text.parse_math": False,
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
+Rows = Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One colour per condition in all figures of a study, and the words that must stand inside."""
+
+    colours: dict[str, str]
+    stamp: str
+    one: str = "person"
+    many: str = "people"
+
+    @classmethod
+    def of(cls, facts: StudyFacts, origin: str) -> Look:
+        colours, methods = {}, 0
+        for condition in facts.conditions:
+            if condition.role == "baseline":
+                colours[condition.name] = BASELINE
+            elif condition.role == "control":
+                colours[condition.name] = CONTROL
+            else:
+                colours[condition.name] = OKABE_ITO[methods % len(OKABE_ITO)]
+                methods += 1
+        stamp = {"simulated": "computational observers", "pilot": "pilot", "preview": "preview"}.get(
+            origin, ""
+        )
+        if origin == "simulated":
+            return cls(colours, stamp, "observer", "observers")
+        return cls(colours, stamp)
+
+
+def forest(rows: Rows, look: Look) -> Any:
+    """Utility per condition: point, own interval (thick), simultaneous interval (thin), line at 1."""
+    shown = [r for r in rows if r["role"] != "baseline" and r["utility"] is not None]
+    figure, axes = _canvas(7.2, 1.1 + 0.36 * len(shown), look)
+    for y, row in enumerate(reversed(shown)):
+        colour = look.colours[row["name"]]
+        for key, width in (("utility_simultaneous", 1.2), ("utility", 3.6)):
+            ends = row["intervals"][key]
+            if ends and None not in ends:
+                axes.plot(ends, [y, y], color=colour, linewidth=width, solid_capstyle="butt", zorder=2)
+        axes.plot(row["utility"], y, "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
+    axes.axvline(1, color=BASELINE, linewidth=1, zorder=1)
+    axes.set_yticks(range(len(shown)), [r["label"] for r in reversed(shown)])
+    axes.set_ylim(-0.6, len(shown) - 0.4)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("Utility (1 = as without explanation)")
+    return figure
+
+
+def people(rows: Rows, scores: pd.DataFrame, look: Look) -> Any:
+    """Accuracy of every person (faint) with the mean and its interval, per condition."""
+    figure, axes = _canvas(7.2, 3.6, look)
+    rng = np.random.default_rng(0)
+    for x, row in enumerate(rows):
+        own = 100 * scores.loc[scores["condition"] == row["name"], "accuracy"].to_numpy(dtype=float)
+        colour = look.colours[row["name"]]
+        if own.size <= 400:
+            spread = x + rng.uniform(-0.24, 0.24, own.size)
+            axes.plot(spread, own, ".", color=colour, alpha=0.4, markersize=5, markeredgewidth=0, zorder=1)
+        _mean_mark(axes, x, row["accuracy_mean"], row["intervals"]["accuracy_mean"], colour)
+    axes.axhline(50, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+    axes.set_xticks(range(len(rows)), [_folded(r["label"]) for r in rows])
+    axes.tick_params(axis="x", length=0)
+    axes.set_ylabel(f"Accuracy per {look.one} (%)")
+    axes.set_ylim(0, 101)
+    return figure
+
+
+def blocks(rows: Rows, look: Look) -> Any:
+    """One panel per condition: accuracy per block with intervals, the baseline behind it."""
+    shown = [r for r in rows if r["role"] != "baseline" and r["accuracy"]]
+    base = next((r for r in rows if r["role"] == "baseline" and r["accuracy"]), None)
+    across = min(4, max(1, len(shown)))
+    down = -(-max(1, len(shown)) // across)
+    figure, grid = _grid(across, down, look)
+    for axes, row in zip(grid, shown, strict=False):
+        if base:
+            _line(axes, base, BASELINE, 0.06)
+        _line(axes, row, look.colours[row["name"]], -0.06)
+        axes.set_title(row["label"], fontsize=9.5, loc="left", color=look.colours[row["name"]])
+        axes.set_xticks(range(len(row["accuracy"])), [str(i + 1) for i in range(len(row["accuracy"]))])
+        axes.set_xlim(-0.35, len(row["accuracy"]) - 0.65)
+    for axes in grid[len(shown) :]:
+        axes.set_visible(False)
+    ends = [
+        end for r in rows for pair in r["intervals"]["accuracy"] if pair for end in pair if end is not None
+    ]
+    if ends:
+        low, high = 100 * min(ends), 100 * max(ends)
+        grid[0].set_ylim(max(-2, 5 * np.floor(low / 5) - 2), min(102, 5 * np.ceil(high / 5) + 2))
+    figure.supxlabel("Block", fontsize=9.5)
+    figure.supylabel("Accuracy (%)", fontsize=9.5)
+    return figure
+
+
+def as_svg(figure: Any, key: str) -> str:
+    """The figure as an SVG element to stand inside a page, the same in every run.
+
+    Several figures share a page, so every id and every reference to one gets the key in front.
+    """
+    text = _written(figure, "svg", {"svg.hashsalt": key}, {"Date": None, "Creator": None}).decode()
+    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{key}-", text[text.index("<svg") :])
+
+
+def as_pdf(figure: Any) -> bytes:
+    return _written(figure, "pdf", {}, {"CreationDate": None, "Creator": None, "Producer": None})
+
+
+def _written(figure: Any, form: str, settings: dict[Any, Any], metadata: dict[str, Any]) -> bytes:
+    import matplotlib
+
+    # No state of pyplot is touched: figures are drawn in web workers and Celery workers alike.
+    with matplotlib.rc_context({**STYLE, **settings}):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=form, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _canvas(width: float, height: float, look: Look) -> tuple[Any, Any]:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.add_subplot()
+    _stamped(figure, look)
+    return figure, axes
+
+
+def _grid(across: int, down: int, look: Look) -> tuple[Any, list[Any]]:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.2, 0.6 + 1.75 * down), layout="constrained")
+        grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    _stamped(figure, look)
+    return figure, [axes for line in grid for axes in line]
+
+
+def _stamped(figure: Any, look: Look) -> None:
+    if look.stamp:
+        figure.suptitle(look.stamp, x=0.995, ha="right", fontsize=9, style="italic", color="#8A4B00")
+
+
+def _mean_mark(axes: Any, x: float, mean: float | None, ends: list[float] | None, colour: str) -> None:
+    if mean is None:
+        return
+    if ends:
+        axes.plot([x, x], [100 * e for e in ends], color=colour, linewidth=3, solid_capstyle="butt", zorder=2)
+    axes.plot(x, 100 * mean, "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
+
+
+def _line(axes: Any, row: dict[str, Any], colour: str, shift: float) -> None:
+    xs = np.arange(len(row["accuracy"])) + shift
+    axes.plot(
+        xs, [100 * a for a in row["accuracy"]], "o-", color=colour, linewidth=1.4, markersize=4, zorder=3
+    )
+    for x, ends in zip(xs, row["intervals"]["accuracy"], strict=True):
+        if ends:
+            axes.plot([x, x], [100 * e for e in ends], color=colour, linewidth=1.2, zorder=2)
+
+
+def _folded(label: str) -> str:
+    """A long label on two lines."""
+    words = label.split(" ")
+    if len(label) <= 10 or len(words) < 2:
+        return label
+    middle = min(range(1, len(words)), key=lambda i: abs(len(" ".join(words[:i])) - len(label) / 2))
+    return " ".join(words[:middle]) + "\n" + " ".join(words[middle:])

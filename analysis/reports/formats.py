@@ -1,0 +1,56 @@
+"""How numbers are written for people: as many digits as they deserve, a dash where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analysis.stats.results import Interval
+
+NONE = "\N{EN DASH}"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    return NONE if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    return NONE if value is None else f"{100 * value:.{digits}f}"
+
+
+def p_value(p: float | None) -> str:
+    """Three decimals; smaller ones as "< .001"."""
+    if p is None:
+        return NONE
+    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def p_sentence(p: float) -> str:
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def interval(value: Interval | Sequence[float | None] | None, digits: int = 2, scale: float = 1.0) -> str:
+    """[low, high], an open end as infinity."""
+    if value is None:
+        return NONE
+    ends = value.as_json() if isinstance(value, Interval) else list(value)
+    low, high = (("\N{INFINITY}" if e is None else number(e * scale, digits)) for e in ends)
+    return f"[{low}, {high}]"
+
+
+def stars(p: float | None) -> str:
+    """One star for p < .05; more stars would say no more than the p beside it."""
+    return "*" if p is not None and p < 0.05 else ""
+
+
+LABELS = {
+    "gradient_x_input": "Gradient \N{MULTIPLICATION SIGN} Input",
+    "grad_cam": "Grad-CAM",
+    "integrated_gradients": "Integrated Gradients",
+    "smooth_grad": "SmoothGrad",
+}
+
+
+def condition_label(name: str) -> str:
+    """How a condition is called where its study gives it no label."""
+    return LABELS.get(name) or name.replace("_", " ").replace("-", " ").capitalize()

@@ -1,0 +1,132 @@
+"""A report as one page that stands alone: styles, figures and numbers inside, no script, no request to
+anywhere.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from analysis.reports.base import Figure, Section, Table
+from analysis.reports.figures import Look, as_svg
+from analysis.reports.formats import percent
+from analysis.reports.page_style import STYLE
+
+if TYPE_CHECKING:
+    from analysis.reports.report import Report
+
+ORIGIN_WORDS = {"human": "people", "simulated": "simulated observers", "pilot": "pilot", "preview": "preview"}
+
+
+def page(report: Report) -> str:
+    """The whole document. Everything that came from a person or a file is escaped."""
+    facts = report.facts
+    look = Look.of(facts, report.origin)
+    swatches = {c.label: look.colours[c.name] for c in facts.conditions}
+    parts = [part for part in report.parts if part.title and (part.paragraphs or part.tables or part.figures)]
+    links = "".join(f'<li><a href="#{part.key}">{escape(part.title)}</a></li>' for part in parts)
+    body = "".join(_section(part, swatches) for part in parts)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="robots" content="noindex"><link rel="icon" href="data:,">'
+        f"<title>{escape(facts.title)} \N{MIDDLE DOT} report</title><style>{STYLE}</style></head><body>"
+        f"{_header(report)}{_banners(report)}{_numbers(report)}"
+        f'<nav aria-label="Contents"><ol>{links}</ol></nav><main>{body}</main>'
+        f"{_footer(report)}</body></html>\n"
+    )
+
+
+def _header(report: Report) -> str:
+    facts = report.facts
+    return (
+        f'<header><p class="eyebrow">Report \N{MIDDLE DOT} {escape(facts.slug)} \N{MIDDLE DOT} '
+        f"{escape(ORIGIN_WORDS.get(report.origin, report.origin))}</p><h1>{escape(facts.title)}</h1></header>"
+    )
+
+
+def _banners(report: Report) -> str:
+    lines = []
+    if report.heading:
+        lines.append(f'<p class="banner observers"><strong>{escape(report.heading)}</strong></p>')
+    if report.facts.note:
+        lines.append(f'<p class="banner observers">{escape(report.facts.note)}</p>')
+    if report.origin != "simulated":
+        kind = "sealed" if report.seal.sealed else "open"
+        lines.append(f'<p class="banner {kind}">{escape(report.seal.sentence)}</p>')
+    return "".join(lines)
+
+
+def _numbers(report: Report) -> str:
+    """Four numbers to start with."""
+    data = report.json()
+    pooled, wanted = data["pooled"], sum(c.wanted for c in report.facts.conditions)
+    shown = [
+        (str(data["flow"]["arrived"]), "arrived"),
+        (f"{data['flow']['passed']}<small> of {wanted}</small>", "kept for the analysis"),
+        (f"{percent(pooled['accuracy_mean'])}<small> %</small>", "mean accuracy, all conditions"),
+    ]
+    anova = data.get("anova")
+    if anova:
+        shown.append((f"{anova['F']:.2f}", f"F({anova['df_between']}, {anova['df_within']}) over conditions"))
+    cells = "".join(f"<div><dd>{value}</dd><dt>{escape(name)}</dt></div>" for value, name in shown)
+    return f'<dl class="numbers">{cells}</dl>'
+
+
+def _section(part: Section, swatches: dict[str, str]) -> str:
+    paragraphs = "".join(f"<p>{escape(text)}</p>" for text in part.paragraphs)
+    tables = [_table(table, swatches) for table in part.tables if table.rows]
+    figures = [_figure(figure) for figure in part.figures]
+    # The main table, then the pictures of it, then the details.
+    blocks = [*tables[:1], *figures, *tables[1:]]
+    return f'<section id="{part.key}"><h2>{escape(part.title)}</h2>{paragraphs}{"".join(blocks)}</section>'
+
+
+def _table(table: Table, swatches: dict[str, str]) -> str:
+    head = "".join(
+        f'<th scope="col"{_side(i, table)}>{escape(name)}</th>' for i, name in enumerate(table.columns)
+    )
+    rows = "".join(f"<tr>{_cells(row, table, swatches)}</tr>" for row in table.rows)
+    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    return (
+        f'<div class="table" role="region" aria-label="{escape(table.title)}" tabindex="0"><table>'
+        f"<caption>{escape(table.title)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>{note}"
+    )
+
+
+def _cells(row: tuple[str, ...], table: Table, swatches: dict[str, str]) -> str:
+    cells = []
+    for index, text in enumerate(row):
+        if index == 0:
+            colour = swatches.get(text)
+            dot = f'<i class="dot" style="background:{colour}"></i>' if colour else ""
+            cells.append(f'<th scope="row">{dot}{escape(text)}</th>')
+        else:
+            cells.append(f"<td{_side(index, table)}>{escape(text)}</td>")
+    return "".join(cells)
+
+
+def _side(index: int, table: Table) -> str:
+    return "" if index < table.left else ' class="n"'
+
+
+def _figure(figure: Figure) -> str:
+    svg = as_svg(figure.draw(), figure.key)
+    named = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(figure.alt)}" ', 1)
+    return (
+        f'<figure id="figure-{figure.key}">{named}<figcaption>{escape(figure.caption)}</figcaption></figure>'
+    )
+
+
+def _footer(report: Report) -> str:
+    facts = report.facts
+    shown = [
+        ("Definition", facts.digest[:16]),
+        ("Seed", str(facts.seed)),
+        ("State", facts.state),
+        ("Legible", facts.code_version),
+        ("Made", report.made_at),
+    ]
+    cells = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in shown if value)
+    return f"<footer><dl>{cells}</dl></footer>"

@@ -1,0 +1,170 @@
+"""Beside the result: when people came, how long they took, how they did on checks, what they said."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from analysis.frames import Frames
+from analysis.reports.base import Section, StudyFacts, Table
+from analysis.reports.formats import number, percent
+
+
+def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
+    """Per condition, so only where results are open."""
+    return [_behaviour(frames, facts), *_questions(frames, facts)]
+
+
+def open_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
+    """What may be seen while data are collected."""
+    return [_arrival(frames, facts), *_population(frames, facts)]
+
+
+def _behaviour(frames: Frames, facts: StudyFacts) -> Section:
+    kept = frames.passed()
+    trials = kept.trials
+    rows: list[dict[str, Any]] = []
+    for c in facts.conditions:
+        own = trials[trials["condition"] == c.name]
+        scored, train = own[own["scored_index"].notna()], own[own["phase"] == "train"]
+        rows.append(
+            {
+                "condition": c.name,
+                "label": c.label,
+                "test_median_ms": _median(scored["rt_ms"]),
+                "train_median_ms": _median(train["shown_ms"]),
+                "reservoir_share": _mean(scored["reservoir_ms"].fillna(0) > 0),
+                "instructed_share": _mean(own.loc[own["check"] == "instructed", "check_passed"]),
+                "repeat_share": _mean(own.loc[own["check"] == "repeat", "check_passed"]),
+                "truth_share": _mean(scored["matches_truth"]),
+            }
+        )
+    table = Table(
+        "behaviour",
+        "Time, reservoir and checks",
+        (
+            "Condition",
+            "Test answer, median s",
+            "Training, median s",
+            "Reservoir opened %",
+            "Instructed checks %",
+            "Repeat checks %",
+            "Agrees with truth %",
+        ),
+        tuple(
+            (
+                r["label"],
+                number(None if r["test_median_ms"] is None else r["test_median_ms"] / 1000, 1),
+                number(None if r["train_median_ms"] is None else r["train_median_ms"] / 1000, 1),
+                *(
+                    percent(r[key])
+                    for key in ("reservoir_share", "instructed_share", "repeat_share", "truth_share")
+                ),
+            )
+            for r in rows
+        ),
+        "Of the sittings that were kept. Agreement with the truth shows who answered for the world "
+        "instead of the model.",
+    )
+    return Section("behaviour", "How people worked", rows, (), (table,))
+
+
+def _questions(frames: Frames, facts: StudyFacts) -> list[Section]:
+    if not facts.questions:
+        return []
+    people = frames.passed().participants
+    answers = people["answers"].map(lambda text: json.loads(text) if text else {})
+    tables, content = [], {}
+    for question in facts.questions:
+        given = answers.map(lambda values, key=question.id: values.get(key))
+        rows, data = _tabulated(question.kind, given, people["condition"], facts)
+        content[question.id] = {"prompt": question.prompt, "when": question.when, "answers": data}
+        columns = ("Answer", *(c.label for c in facts.conditions))
+        tables.append(Table(f"question_{question.id}", question.prompt, columns, rows))
+    return [Section("questions", "Questions before and after", content, (), tuple(tables))]
+
+
+def _tabulated(
+    kind: str, given: pd.Series, conditions: pd.Series, facts: StudyFacts
+) -> tuple[tuple[tuple[str, ...], ...], dict[str, Any]]:
+    """Counts of choices, mean of numbers, number of texts; by condition."""
+    by = {c.name: given[(conditions == c.name) & given.notna()] for c in facts.conditions}
+    if kind == "choice":
+        levels = sorted({str(value) for value in given.dropna()})
+        data: dict[str, Any] = {
+            level: {name: int((values.astype(str) == level).sum()) for name, values in by.items()}
+            for level in levels
+        }
+        return tuple((level, *(str(n) for n in data[level].values())) for level in levels), data
+    if kind == "number":
+        data = {"mean": {name: _mean(values) for name, values in by.items()}}
+        return (("Mean", *(number(value, 1) for value in data["mean"].values())),), data
+    data = {"answered": {name: int((values.astype(str) != "").sum()) for name, values in by.items()}}
+    return (("Texts written", *(str(n) for n in data["answered"].values())),), data
+
+
+def _arrival(frames: Frames, facts: StudyFacts) -> Section:
+    people = frames.participants
+    rows = []
+    for c in facts.conditions:
+        at = people.loc[(people["condition"] == c.name) & people["claimed_at"].notna(), "claimed_at"]
+        ends = [at.min(), at.median(), at.max()] if len(at) else []
+        rows.append(
+            {
+                "condition": c.name,
+                "label": c.label,
+                "n": len(at),
+                **{
+                    key: ends[i].strftime("%Y-%m-%d %H:%M") if ends else None
+                    for i, key in enumerate(("first", "median", "last"))
+                },
+            }
+        )
+    table = Table(
+        "arrival",
+        "When places were claimed (UTC)",
+        ("Condition", "n", "First", "Median", "Last"),
+        tuple(
+            (
+                str(r["label"]),
+                str(r["n"]),
+                *(str(r[key] or "\N{EN DASH}") for key in ("first", "median", "last")),
+            )
+            for r in rows
+        ),
+        "Places that were freed are filled later; a drift over time would show here.",
+    )
+    return Section("arrival", "Arrival by condition", rows, (), (table,))
+
+
+def _population(frames: Frames, facts: StudyFacts) -> list[Section]:
+    """The mix of simulated observers, which no reader may have to guess."""
+    people = frames.participants[frames.participants["simulated_kind"] != ""]
+    if people.empty:
+        return []
+    counts = {
+        str(kind): {
+            "sittings": int((people["simulated_kind"] == kind).sum()),
+            "kept": int(((people["simulated_kind"] == kind) & (people["status"] == "passed")).sum()),
+        }
+        for kind in sorted(people["simulated_kind"].unique())
+    }
+    table = Table(
+        "population",
+        "Observers by kind",
+        ("Kind", "Sittings", "Kept"),
+        tuple((kind, str(n["sittings"]), str(n["kept"])) for kind, n in counts.items()),
+    )
+    return [Section("population", "The simulated population", counts, (), (table,))]
+
+
+def _median(values: pd.Series) -> float | None:
+    values = values.dropna()
+    return float(values.median()) if len(values) else None
+
+
+def _mean(values: pd.Series) -> float | None:
+    values = values.dropna()
+    return float(values.astype("float64").mean()) if len(values) else None

@@ -1,0 +1,3 @@
+"""Statistics: arrays in, frozen results out. No Django, no frames, no clock; randomness only from a given
+seed.
+"""

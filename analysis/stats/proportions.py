@@ -1,0 +1,87 @@
+"""Counts of yes and no: intervals of one proportion and of a difference, and rates that differ between
+groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2, norm
+
+from analysis.stats.results import Interval, StatsError, checked_level
+
+
+def wilson(count: int, total: int, *, level: float = 0.95) -> Interval:
+    """Wilson's score interval of a proportion; stays in 0-1 and is defined at 0 and at `total` (Wilson
+    1927).
+    """
+    if total < 1 or not 0 <= count <= total:
+        raise StatsError(f"A proportion needs 0 <= count <= total and total >= 1, got {count} of {total}.")
+    z = float(norm.ppf((1 + checked_level(level)) / 2))
+    share = count / total
+    centre = (share + z**2 / (2 * total)) / (1 + z**2 / total)
+    half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
+    low = 0.0 if count == 0 else max(0.0, float(centre - half))
+    high = 1.0 if count == total else min(1.0, float(centre + half))
+    return Interval(low, high, level)
+
+
+def newcombe(
+    count_first: int, total_first: int, count_second: int, total_second: int, *, level: float = 0.95
+) -> Interval:
+    """Newcombe's hybrid score interval of p_first - p_second for independent samples (Newcombe 1998,
+    method 10).
+    """
+    p1, p2 = count_first / max(total_first, 1), count_second / max(total_second, 1)
+    first, second = (
+        wilson(count_first, total_first, level=level),
+        wilson(count_second, total_second, level=level),
+    )
+    low = p1 - p2 - float(np.hypot(p1 - first.low, second.high - p2))
+    high = p1 - p2 + float(np.hypot(first.high - p1, p2 - second.low))
+    return Interval(low, high, level)
+
+
+@dataclass(frozen=True, slots=True)
+class RateComparison:
+    """Whether a rate differs between groups.
+
+    `method` is "chi-square", "permutation" or "none"; p is None where nothing varies.
+    """
+
+    statistic: float
+    df: int
+    p: float | None
+    method: str
+
+
+def compare_rates(
+    counts: Sequence[int], totals: Sequence[int], *, seed: int, draws: int = 20_000
+) -> RateComparison:
+    """Tests that `counts` of `totals` have one common rate.
+
+    Pearson's chi-square where every expected count is at least 5, else the conditional permutation test with
+    the same statistic (seeded multivariate hypergeometric draws), which needs no large numbers. Groups
+    without anybody are left out. With nobody or everybody counted, nothing can differ: p is None.
+    """
+    keep = [i for i, total in enumerate(totals) if total > 0]
+    k, n = np.array([counts[i] for i in keep]), np.array([totals[i] for i in keep])
+    if (k < 0).any() or (k > n).any():
+        raise StatsError(f"Counts {list(counts)} must lie between 0 and the totals {list(totals)}.")
+    df = len(keep) - 1
+    if df < 1 or k.sum() in (0, n.sum()):
+        return RateComparison(0.0, max(df, 0), None, "none")
+    rate = k.sum() / n.sum()
+
+    def statistic(table: np.ndarray) -> np.ndarray:
+        return np.asarray(((table - n * rate) ** 2 / (n * rate * (1 - rate))).sum(axis=-1))
+
+    found = float(statistic(k))
+    if min((n * rate).min(), (n * (1 - rate)).min()) >= 5:
+        return RateComparison(found, df, float(chi2.sf(found, df)), "chi-square")
+    rng = np.random.default_rng(seed)
+    drawn = statistic(rng.multivariate_hypergeometric(n, int(k.sum()), size=draws))
+    p = (1 + int((drawn >= found - 1e-9).sum())) / (draws + 1)
+    return RateComparison(found, df, p, "permutation")

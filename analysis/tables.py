@@ -1,0 +1,398 @@
+"""The only reader of responses: a study's rows as tidy frames, in a number of queries that does not grow.
+
+Correctness is derived here, by the paradigm's own score, and stored nowhere. People are named by keyed
+pseudonyms: an HMAC under a key that is made of SECRET_KEY, the study and the release. The same release names
+the same person alike; two releases cannot be joined without the key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from importlib.metadata import version
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, QuerySet
+
+from analysis.frames import Frames, frame, streamed
+from analysis.reports.base import ConditionFacts, QuestionFacts, StudyFacts
+from analysis.reports.formats import condition_label
+from experiments.models import Condition, Event, Gate, Item, Rendering, Response, Session, Slot, Study, Trial
+from experiments.paradigms import get_paradigm
+from experiments.paradigms.base import Paradigm, TrialView
+from stimuli.spec import canonical_json
+
+CHUNK = 5000
+Progress = Callable[[str, int, int], None]
+Row = tuple[object, ...]
+
+
+def code_version() -> str:
+    return version("legible")
+
+
+@dataclass(frozen=True, slots=True)
+class Pseudonyms:
+    """Keyed names for people and sittings; the key never leaves the server."""
+
+    key: bytes
+
+    @classmethod
+    def of(cls, study: Study, release: str) -> Pseudonyms:
+        text = f"analysis release\x1f{study.slug}\x1f{release}"
+        return cls(hmac.digest(settings.SECRET_KEY.encode(), text.encode(), hashlib.sha256))
+
+    def __call__(self, prefix: str, identity: object) -> str:
+        """64 bits, so that a million people collide with probability of 3 in a hundred million."""
+        digest = hmac.digest(self.key, f"{prefix}\x1f{identity}".encode(), hashlib.sha256)
+        return f"{prefix}-{digest[:8].hex()}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells whether two exports used the same key, without telling the key."""
+        return hashlib.sha256(b"fingerprint" + self.key).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedAs:
+    """A trial with all that is the same for everybody who answers it."""
+
+    view: TrialView
+    item: str
+    explained: bool
+    scored_index: int | None
+    condition_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SittingAs:
+    """What every row of a sitting repeats."""
+
+    person: str
+    session: str
+    origin: str
+    arm: str
+    slot: int | None
+    plan: int | None
+
+
+class Reader:
+    """Reads one study. Plans are read once; answers stream through in chunks."""
+
+    def __init__(self, study: Study, release: str = "", progress: Progress | None = None) -> None:
+        self.study = study
+        self.names = Pseudonyms.of(study, release)
+        self.progress = progress or (lambda what, done, total: None)
+        self.paradigm: Paradigm = get_paradigm(study.paradigm)
+        self.conditions = {c.pk: c for c in Condition.objects.filter(study=study)}
+        self.slots = _slots(study)
+
+    def frames(self) -> Frames:
+        sittings, people = self._participants()
+        trials = streamed("trials", self._trials(sittings))
+        return Frames(trials, frame("participants", people), streamed("stimuli", self._stimuli()))
+
+    def _condition(self, condition_id: int | None) -> tuple[str, str]:
+        condition = self.conditions.get(condition_id or 0)
+        return (condition.name, condition.role) if condition else ("", "")
+
+    def _participants(self) -> tuple[dict[object, SittingAs], list[dict[str, object]]]:
+        gates, events = _gates(self.study), _events(self.study)
+        counts = dict(
+            Response.objects.filter(session__study=self.study).values_list("session").annotate(n=Count("id"))
+        )
+        sittings: dict[object, SittingAs] = {}
+        rows, order = [], Counter[int]()
+        sessions = Session.objects.filter(study=self.study).select_related("participant")
+        for session in sessions.order_by("started_at", "id").iterator(CHUNK):
+            slot = self.slots.get(session.slot_id or 0)
+            sitting = SittingAs(
+                self.names("p", session.participant.pseudonym),
+                self.names("s", session.pk),
+                session.origin,
+                slot.arm if slot else "",
+                slot.ordinal if slot else None,
+                slot.plan if slot else None,
+            )
+            sittings[session.pk] = sitting
+            condition, role = self._condition(slot.condition_id if slot else None)
+            rows.append(
+                _sitting_row(session, sitting, order[session.participant_id], gates[session.pk])
+                | {"study": self.study.slug, "condition": condition, "role": role}
+                | {"responses": counts.get(session.pk, 0)}
+                | _event_columns(events[session.pk])
+            )
+            order[session.participant_id] += 1
+        return sittings, rows
+
+    def _trials(self, sittings: Mapping[object, SittingAs]) -> Iterator[Row]:
+        planned = _planned(self.study)
+        answers = Response.objects.filter(session__study=self.study)
+        total = answers.count()
+        fields = ("session_id", "trial_id", "value", "rt_ms", "shown_ms", "received_at", "late", "context")
+        stream = answers.order_by("session__started_at", "session_id", "position").values_list(*fields)
+        for done, row in enumerate(stream.iterator(CHUNK), start=1):
+            yield self._trial_row(sittings[row[0]], planned[row[1]], row)
+            if done % CHUNK == 0 or done == total:
+                self.progress("answers", done, total)
+
+    def _trial_row(self, sitting: SittingAs, trial: PlannedAs, row: tuple[Any, ...]) -> Row:
+        _, _, value, rt_ms, shown_ms, received_at, late, context = row
+        condition, role = self._condition(trial.condition_id)
+        view = trial.view
+        return (
+            self.study.slug,
+            sitting.person,
+            sitting.session,
+            sitting.origin,
+            condition,
+            role,
+            sitting.arm,
+            sitting.slot,
+            sitting.plan,
+            view.block,
+            view.phase,
+            view.kind,
+            view.check,
+            view.position,
+            trial.scored_index,
+            trial.item,
+            trial.explained,
+            _answer(value),
+            view.predicted,
+            self._agreement(view, value, view.predicted),
+            self._agreement(view, value, view.truth) if view.kind == "predict" else None,
+            value.get("choice") == view.expected if view.check else None,
+            rt_ms,
+            shown_ms,
+            received_at,
+            late,
+            *_context(context),
+        )
+
+    def _agreement(self, view: TrialView, value: Mapping[str, Any], label: str | None) -> float | None:
+        """The paradigm's score, with `label` in the place of what the model says."""
+        return self.paradigm.score(view if label == view.predicted else replace(view, predicted=label), value)
+
+    def _stimuli(self) -> Iterator[Row]:
+        rows = Rendering.objects.filter(item__study=self.study).select_related("item", "stimulus")
+        for row in rows.order_by("item__key", "condition__ordinal").iterator(CHUNK):
+            item, stimulus = row.item, row.stimulus
+            explainer = stimulus.spec.get("explainer")
+            yield (
+                self.study.slug,
+                item.key,
+                *self._condition(row.condition_id),
+                item.truth,
+                item.predicted,
+                item.confidence,
+                item.group,
+                canonical_json(explainer) if explainer else "",
+                item.image_key,
+                stimulus.key,
+                stimulus.attribution_key,
+                stimulus.picture_digest,
+                stimulus.state,
+                stimulus.width_px,
+                stimulus.height_px,
+                canonical_json(stimulus.provenance) if stimulus.provenance else "",
+            )
+
+
+def read_frames(study: Study, *, release: str = "", progress: Progress | None = None) -> Frames:
+    """All tables of a study, every origin. `release` names the pseudonyms' key; `progress(what, done,
+    total)`.
+    """
+    return Reader(study, release, progress).frames()
+
+
+def study_facts(study: Study) -> StudyFacts:
+    """What a report must know beside the answers: conditions with wanted and kept places, questions, the
+    seal.
+    """
+    kept = dict(
+        Slot.objects.filter(study=study, pilot=False, kept=True)
+        .values_list("condition")
+        .annotate(n=Count("id"))
+    )
+    labels = {c["name"]: c.get("label") or "" for c in study.definition.get("conditions", [])}
+    conditions = tuple(
+        ConditionFacts(
+            c.name, labels.get(c.name) or condition_label(c.name), c.role, c.slots, kept.get(c.pk, 0)
+        )
+        for c in study.conditions.order_by("ordinal")
+    )
+    questions = tuple(
+        QuestionFacts(q["id"], q["when"], q["kind"], q["prompt"])
+        for q in study.definition.get("questions", [])
+    )
+    return StudyFacts(
+        slug=study.slug,
+        title=study.title,
+        paradigm=study.paradigm,
+        digest=study.digest,
+        seed=study.seed,
+        state=study.state,
+        conditions=conditions,
+        questions=questions,
+        unsealed_at=f"{study.unsealed_at:%Y-%m-%d}" if study.unsealed_at else "",
+        unsealed_by=study.unsealed_by,
+        unsealed_reason=study.unsealed_reason,
+        code_version=code_version(),
+    )
+
+
+def tombstones(study: Study) -> dict[str, int]:
+    """What was removed on request: sittings, and how many answers they had."""
+    erased = Session.objects.filter(study=study).exclude(erased={}).values_list("erased", flat=True)
+    counts = [row.get("responses", 0) for row in erased]
+    return {"sittings": len(counts), "responses": sum(counts)}
+
+
+@dataclass(frozen=True, slots=True)
+class SlotAs:
+    ordinal: int
+    arm: str
+    condition_id: int | None
+    plan: int
+
+
+def _slots(study: Study) -> dict[int, SlotAs]:
+    """Slots with their matched plan: the rank of a slot among those of its arm."""
+    served, slots = Counter[tuple[bool, str]](), {}
+    rows = Slot.objects.filter(study=study).order_by("pilot", "ordinal")
+    for pk, ordinal, arm, condition_id, pilot in rows.values_list(
+        "id", "ordinal", "arm", "condition_id", "pilot"
+    ).iterator(CHUNK):
+        slots[pk] = SlotAs(ordinal, arm, condition_id, served[pilot, arm])
+        served[pilot, arm] += 1
+    return slots
+
+
+def _planned(study: Study) -> dict[int, PlannedAs]:
+    items = {i.pk: i for i in Item.objects.filter(study=study).defer("logits")}
+    names = dict(Condition.objects.filter(study=study).values_list("id", "name"))
+    rows = Trial.objects.filter(slot__study=study).order_by("slot_id", "position").iterator(CHUNK)
+    planned, scored = {}, Counter[int]()
+    for trial in rows:
+        item = items.get(trial.item_id or 0)
+        is_scored = trial.phase == "test" and not trial.check_kind
+        view = TrialView(
+            position=trial.position,
+            block=trial.block,
+            phase=trial.phase,  # type: ignore[arg-type]
+            kind=trial.kind,  # type: ignore[arg-type]
+            check=trial.check_kind,  # type: ignore[arg-type]
+            condition=names.get(trial.condition_id or 0, ""),
+            choices=tuple(choice["value"] for choice in trial.choices),
+            expected=trial.expected,
+            truth=item.truth if item else None,
+            predicted=item.predicted if item else None,
+            extra=trial.extra,
+        )
+        index = scored[trial.slot_id] if is_scored else None
+        planned[trial.pk] = PlannedAs(
+            view, item.key if item else "", trial.explained, index, trial.condition_id
+        )
+        scored[trial.slot_id] += is_scored
+    return planned
+
+
+def _gates(study: Study) -> dict[object, list[tuple[str, bool | None, dict[str, Any]]]]:
+    found: dict[object, list[tuple[str, bool | None, dict[str, Any]]]] = defaultdict(list)
+    rows: QuerySet[Gate, Any] = Gate.objects.filter(session__study=study).order_by("id")
+    for session, kind, passed, value in rows.values_list("session_id", "kind", "passed", "value").iterator(
+        CHUNK
+    ):
+        found[session].append((kind, passed, value))
+    return found
+
+
+def _events(study: Study) -> dict[object, dict[str, int]]:
+    found: dict[object, dict[str, int]] = defaultdict(dict)
+    rows = (
+        Event.objects.filter(session__study=study).values_list("session_id", "kind").annotate(n=Count("id"))
+    )
+    for session, kind, count in rows.order_by().iterator(CHUNK):
+        found[session][kind] = count
+    return found
+
+
+def _event_columns(counts: Mapping[str, int]) -> dict[str, object]:
+    return {
+        "focus_losses": counts.get("focus_lost", 0),
+        "reloads": counts.get("reload", 0),
+        "reservoir_openings": counts.get("reservoir_opened", 0),
+        "pastes": counts.get("paste", 0),
+    }
+
+
+def _sitting_row(
+    session: Session, sitting: SittingAs, order: int, gates: list[tuple[str, bool | None, dict[str, Any]]]
+) -> dict[str, object]:
+    tries = Counter(kind for kind, _, _ in gates)
+    practised = any(kind == "practice" and passed for kind, passed, _ in gates)
+    given = {k: v for kind, _, value in gates if kind.startswith("questions") for k, v in value.items()}
+    rules = [reason["rule"] for reason in session.reasons]
+    return {
+        "participant": sitting.person,
+        "session": sitting.session,
+        "sitting": order,
+        "origin": session.origin,
+        "simulated_kind": session.simulated_kind,
+        "lane": session.lane,
+        "arm": sitting.arm,
+        "slot": sitting.slot,
+        "plan": sitting.plan,
+        "status": session.verdict or ("running" if session.state == "assigned" else session.state),
+        "reasons": ";".join(rules),
+        "reasons_detail": canonical_json(session.reasons),
+        "consented": any(kind == "consent" and passed is not False for kind, passed, _ in gates),
+        "admitted": session.claimed_at is not None or (session.state == "turned_away" and practised),
+        "started_at": session.started_at,
+        "claimed_at": session.claimed_at,
+        "finished_at": session.finished_at,
+        "duration_s": _seconds(session.started_at, session.finished_at),
+        "task_s": _seconds(session.claimed_at, session.finished_at),
+        "verdict_at": session.verdict_at,
+        "rules_digest": session.rules_digest,
+        "quiz_attempts": tries["quiz"],
+        "practice_attempts": tries["practice"],
+        "lease_ends_at": session.lease_ends_at,
+        "surplus": "surplus" in rules,
+        **{
+            key: session.device.get(key)
+            for key in ("width_px", "height_px", "pixel_ratio", "touch", "webdriver")
+        },
+        "language": session.device.get("language", ""),
+        "answers": canonical_json(given) if given else "",
+        "comment": session.comment,
+    }
+
+
+def _seconds(start: datetime | None, end: datetime | None) -> float | None:
+    return (end - start).total_seconds() if start and end else None
+
+
+def _answer(value: Mapping[str, Any]) -> str:
+    """The plain choice where the answer is one, else all of it."""
+    if set(value) == {"choice"}:
+        return str(value["choice"])
+    return canonical_json(value)
+
+
+def _context(context: Mapping[str, Any]) -> Row:
+    return (
+        context.get("input", ""),
+        context.get("key", ""),
+        context.get("side", ""),
+        context.get("onset_ms"),
+        context.get("image_px"),
+        context.get("pixel_ratio"),
+        *(context.get(key) for key in ("dropped_frames", "reservoir_ms", "focus_losses", "reloads")),
+    )

@@ -1,0 +1,15 @@
+"""Celery jobs of this room."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from analysis.refresh import refresh_all
+
+
+@shared_task(name="analysis.tasks.refresh_reports")  # type: ignore[untyped-decorator]
+def refresh_reports() -> int:
+    """Makes every report anew that is older than its newest session. May run twice at once: the later one
+    wins.
+    """
+    return refresh_all()

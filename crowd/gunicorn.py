@@ -1,0 +1,16 @@
+"""How gunicorn serves Legible; it reads WEB_CONCURRENCY for the number of processes by itself.
+
+Threads, because a slow client would hold a whole sync process; no query strings in the log, because they
+carry the platform's outside identities.
+"""
+
+bind = "127.0.0.1:8000"
+worker_class = "gthread"
+threads = 4
+timeout = 60
+graceful_timeout = 20
+keepalive = 15
+forwarded_allow_ips = "127.0.0.1"
+accesslog = "-"
+access_log_format = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms'
+control_socket_disable = True

@@ -1,0 +1,211 @@
+"""All settings, from the environment only; a wrong value refuses to start.
+
+With an empty environment: SQLite, files under var/, the local platform, tasks run by the commands themselves.
+A secret may also come from a file: NAME_FILE names it.
+"""
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+def env_text(name: str, default: str = "") -> str:
+    """The value of NAME, or the content of the file that NAME_FILE names."""
+    path = os.environ.get(f"{name}_FILE")
+    if path:
+        try:
+            return Path(path).read_text().strip()
+        except OSError as error:
+            raise ImproperlyConfigured(f"{name}_FILE: cannot read {path!r}: {error.strerror}.") from error
+    return os.environ.get(name, default)
+
+
+def env_flag(name: str, default: bool) -> bool:
+    value = env_text(name, str(default)).lower()
+    if value not in {"true", "false", "1", "0"}:
+        raise ImproperlyConfigured(f"{name}={value!r}: give true or false.")
+    return value in {"true", "1"}
+
+
+def env_number(name: str, default: int) -> int:
+    value = env_text(name, str(default))
+    if not value.isdigit():
+        raise ImproperlyConfigured(f"{name}={value!r}: give a whole number.")
+    return int(value)
+
+
+def database_from(url: str) -> dict[str, Any]:
+    """Django's setting for sqlite:///path or postgresql://user:password@host:port/name."""
+    parts = urlparse(url)
+    if parts.scheme == "sqlite":
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": unquote(parts.path[1:] if parts.path.startswith("//") else parts.path.lstrip("/")),
+            # IMMEDIATE: a writer queues for the lock instead of failing when it upgrades from reading.
+            "OPTIONS": {
+                "timeout": 30,
+                "transaction_mode": "IMMEDIATE",
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+            },
+        }
+    if parts.scheme in {"postgres", "postgresql"}:
+        return {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": unquote(parts.path.lstrip("/")),
+            "USER": unquote(parts.username or ""),
+            "PASSWORD": unquote(parts.password or ""),
+            "HOST": unquote(parts.hostname or ""),
+            "PORT": str(parts.port or ""),
+            "CONN_MAX_AGE": 60,
+            "CONN_HEALTH_CHECKS": False,
+        }
+    raise ImproperlyConfigured(
+        f"DATABASE_URL={url!r}: give sqlite:///path or postgresql://user:password@host:port/name."
+    )
+
+
+def local_secret(folder: Path) -> str:
+    """A key of this checkout, made once; a server that is reached from outside sets SECRET_KEY instead."""
+    path = folder / "secret-key"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"secret-key.{secrets.token_hex(4)}")
+        part.write_text(secrets.token_urlsafe(48))
+        part.chmod(0o600)
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            pass
+        part.unlink()
+    return path.read_text().strip()
+
+
+VAR_DIR = Path(env_text("LEGIBLE_VAR", str(BASE_DIR / "var"))).resolve()
+DEBUG = env_flag("DEBUG", False)
+SECRET_KEY = env_text("SECRET_KEY") or local_secret(VAR_DIR)
+BASE_URL = env_text("BASE_URL", "http://127.0.0.1:8000").rstrip("/")
+SECURE = BASE_URL.startswith("https://")
+ALLOWED_HOSTS = [host for host in env_text("ALLOWED_HOSTS").split(",") if host] or sorted(
+    {"127.0.0.1", "localhost", "[::1]", urlparse(BASE_URL).hostname or "localhost"}
+)
+CSRF_TRUSTED_ORIGINS = [BASE_URL]
+
+DATABASE_URL = env_text("DATABASE_URL", f"sqlite:///{VAR_DIR / 'legible.sqlite3'}")
+if DATABASE_URL == f"sqlite:///{VAR_DIR / 'legible.sqlite3'}":
+    VAR_DIR.mkdir(parents=True, exist_ok=True)
+DATABASES = {"default": database_from(DATABASE_URL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+STORAGE_URL = env_text("STORAGE_URL", str(VAR_DIR / "store"))
+STUDY_DIRS = [Path(p) for p in env_text("STUDY_DIRS").split(os.pathsep) if p]
+STIMULUS_LEASE_S = env_number("STIMULUS_LEASE_S", 900)
+
+CELERY_BROKER_URL = env_text("CELERY_BROKER_URL")
+CELERY_TASK_ALWAYS_EAGER = not CELERY_BROKER_URL
+CELERY_TASK_EAGER_PROPAGATES = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BEAT_SCHEDULE = {
+    "send missing stimuli again": {"task": "stimuli.tasks.sweep_stimuli", "schedule": 60.0},
+    "refresh reports": {"task": "analysis.tasks.refresh_reports", "schedule": 60.0},
+    "close sessions that were left": {"task": "experiments.tasks.sweep_sessions", "schedule": 300.0},
+}
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "stimuli",
+    "experiments",
+    "analysis",
+    "crowd",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "crowd.urls"
+WSGI_APPLICATION = "crowd.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "static"
+PARTICIPANT_PAGE_DIR = BASE_DIR / "frontend" / "dist"
+STATICFILES_DIRS = [("participant", PARTICIPANT_PAGE_DIR)] if PARTICIPANT_PAGE_DIR.is_dir() else []
+WHITENOISE_USE_FINDERS = True
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_PARSER_CLASSES": ["experiments.api.parsers.GuardedJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "experiments.api.errors.exception_response",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Legible: the participant's API",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": "/api/",
+}
+
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if SECURE else None
+SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SESSION_COOKIE_SAMESITE = "Lax"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "root": {"handlers": ["console"], "level": env_text("LOG_LEVEL", "WARNING")},
+}

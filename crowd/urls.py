@@ -1,0 +1,25 @@
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView
+
+from crowd.api import views
+from experiments.api.media import media
+
+
+def healthy(request: HttpRequest) -> HttpResponse:
+    """For load balancers: the process answers."""
+    return HttpResponse("ok", content_type="text/plain")
+
+
+urlpatterns = [
+    path("healthz", healthy),
+    path("join/<slug:slug>/", views.join_page, name="join"),
+    path("m/<str:reference>", media, name="media"),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/sessions/", views.JoinView.as_view()),
+    path("api/session/finish/", views.FinishView.as_view()),
+    path("api/session/withdraw/", views.WithdrawView.as_view()),
+    path("api/", include("experiments.api.urls")),
+    path("admin/", admin.site.urls),
+]

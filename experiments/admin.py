@@ -1,0 +1,39 @@
+"""Read-only looks at the rows, for maintainers; researchers use the dashboard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from experiments import models
+
+if TYPE_CHECKING:
+    ModelAdmin = admin.ModelAdmin[Any]
+else:
+    ModelAdmin = admin.ModelAdmin
+
+
+class ReadOnly(ModelAdmin):
+    """Nothing of a study is edited by hand."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(models.Study)
+class StudyAdmin(ReadOnly):
+    list_display = ["slug", "paradigm", "state", "digest", "opened_at"]
+
+
+@admin.register(models.Session)
+class SessionAdmin(ReadOnly):
+    list_display = ["id", "study", "origin", "state", "verdict", "started_at", "finished_at"]
+    list_filter = ["study", "origin", "state", "verdict"]

@@ -1,0 +1,139 @@
+"""Bodies of the hot path, checked by hand: a serializer would cost more than the insert it guards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+
+from experiments.api.serializers import MAX_MS
+from experiments.errors import InvalidRequest, NoSession
+from experiments.responses import Noticed, Submitted
+
+BATCH_MAX = 50
+CONTEXT_FIELDS: Mapping[str, tuple[type, ...]] = {
+    "onset_ms": (int, float),
+    "input": (str,),
+    "key": (str,),
+    "side": (str,),
+    "image_px": (int, float),
+    "pixel_ratio": (int, float),
+    "dropped_frames": (int,),
+    "reservoir_ms": (int,),
+    "focus_losses": (int,),
+    "reloads": (int,),
+}
+
+
+def bearer_token(request: Request) -> str:
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise NoSession("This request carries no session token.")
+    return token.strip()
+
+
+def body_of(request: Request, allowed: set[str]) -> dict[str, Any]:
+    """The body as an object with no other keys than the allowed ones."""
+    body = request.data
+    if not isinstance(body, dict):
+        raise InvalidRequest("The body must be a JSON object.")
+    unknown = sorted(set(body) - allowed)
+    if unknown:
+        raise InvalidRequest("The body has unknown fields.", fields={name[:80]: "is not a field" for name in unknown})
+    return body
+
+
+def responses_of(body: Mapping[str, Any]) -> list[Submitted]:
+    rows = _rows(body, "responses")
+    return [_response(row, f"responses.{index}") for index, row in enumerate(rows)]
+
+
+def events_of(body: Mapping[str, Any]) -> list[Noticed]:
+    rows = _rows(body, "events")
+    return [_event(row, f"events.{index}") for index, row in enumerate(rows)]
+
+
+def _rows(body: Mapping[str, Any], name: str) -> list[Any]:
+    rows = body.get(name)
+    if not isinstance(rows, list) or not 1 <= len(rows) <= BATCH_MAX:
+        raise InvalidRequest(f"{name} must be a list of 1 to {BATCH_MAX}.", fields={name: f"1 to {BATCH_MAX} entries"})
+    return rows
+
+
+def _object(row: Any, path: str, allowed: set[str]) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise InvalidRequest(f"{path} must be an object.", fields={path: "must be an object"})
+    unknown = set(row) - allowed
+    if unknown:
+        raise InvalidRequest(
+            f"{path} has unknown fields.", fields={f"{path}.{name}"[:120]: "is not a field" for name in sorted(unknown)}
+        )
+    return row
+
+
+def _milliseconds(row: Mapping[str, Any], name: str, path: str) -> int:
+    value = row.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_MS:
+        raise InvalidRequest(
+            f"{path}.{name} must be whole milliseconds, 0 to {MAX_MS}.", fields={f"{path}.{name}": f"0 to {MAX_MS}"}
+        )
+    return value
+
+
+def _text(row: Mapping[str, Any], name: str, path: str, length: int = 40) -> str:
+    value = row.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= length:
+        raise InvalidRequest(
+            f"{path}.{name} must be text of 1 to {length} characters.",
+            fields={f"{path}.{name}": f"text of 1 to {length} characters"},
+        )
+    return value
+
+
+def _response(row: Any, path: str) -> Submitted:
+    row = _object(row, path, {"trial", "value", "rt_ms", "shown_ms", "context"})
+    value = row.get("value")
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"{path}.value must be an object.", fields={f"{path}.value": "must be an object"})
+    return Submitted(
+        trial=_text(row, "trial", path),
+        value=value,
+        rt_ms=_milliseconds(row, "rt_ms", path),
+        shown_ms=_milliseconds(row, "shown_ms", path),
+        context=_context(row.get("context", {}), f"{path}.context"),
+    )
+
+
+def _context(value: Any, path: str) -> dict[str, Any]:
+    context = _object(value, path, set(CONTEXT_FIELDS))
+    for name, found in context.items():
+        types = CONTEXT_FIELDS[name]
+        if not isinstance(found, types) or isinstance(found, bool):
+            raise InvalidRequest(f"{path}.{name} has the wrong type.", fields={f"{path}.{name}": f"{types[-1].__name__}"})
+        if isinstance(found, str) and len(found) > 20:
+            raise InvalidRequest(f"{path}.{name} is too long.", fields={f"{path}.{name}": "at most 20 characters"})
+    return context
+
+
+def _event(row: Any, path: str) -> Noticed:
+    row = _object(row, path, {"id", "kind", "trial", "at_ms", "data"})
+    try:
+        uuid = UUID(_text(row, "id", path))
+    except ValueError as error:
+        raise InvalidRequest(f"{path}.id must be a UUID.", fields={f"{path}.id": "must be a UUID"}) from error
+    trial = row.get("trial")
+    detail = row.get("data", {})
+    if not isinstance(detail, dict) or len(str(detail)) > 2000:
+        raise InvalidRequest(f"{path}.data must be a small object.", fields={f"{path}.data": "at most 2,000 characters"})
+    at_ms = row.get("at_ms")
+    if not isinstance(at_ms, int) or isinstance(at_ms, bool) or at_ms < 0:
+        raise InvalidRequest(f"{path}.at_ms must be whole milliseconds.", fields={f"{path}.at_ms": "0 or more"})
+    return Noticed(
+        uuid=uuid,
+        kind=_text(row, "kind", path),
+        trial=None if trial is None else _text(row, "trial", path),
+        at_ms=at_ms,
+        detail=detail,
+    )

@@ -1,0 +1,48 @@
+"""One table from our errors to HTTP. The body is the same for all: {"error", "next", "exit"}."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from rest_framework.exceptions import APIException
+from rest_framework.response import Response
+
+from experiments.errors import SessionError
+
+CODES = {400: "invalid", 401: "no_session", 403: "not_admitted", 404: "no_study", 405: "invalid", 429: "too_many"}
+
+
+def error_body(
+    code: str,
+    message: str,
+    remedy: str = "",
+    *,
+    fields: Mapping[str, str] | None = None,
+    next_position: int | None = None,
+) -> dict[str, Any]:
+    return {
+        "error": {"code": code, "message": message, "remedy": remedy, "fields": dict(fields or {})},
+        "next": next_position,
+        "exit": None,
+    }
+
+
+def exception_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """DRF's exception handler: None lets an unexpected error become a 500, which the page sends again."""
+    if isinstance(error, SessionError):
+        body = error_body(
+            error.code, error.message, error.remedy, fields=error.fields, next_position=error.next_position
+        )
+        return Response(body, status=error.status)
+    if isinstance(error, Http404):
+        return Response(error_body("no_study", "There is nothing at this address."), status=404)
+    if isinstance(error, PermissionDenied):
+        return Response(error_body("not_admitted", "This is not allowed."), status=403)
+    if isinstance(error, APIException):
+        status = 400 if error.status_code == 415 else error.status_code
+        remedy = "Send application/json." if error.status_code == 415 else ""
+        return Response(error_body(CODES.get(status, "invalid"), str(error.detail), remedy), status=status)
+    return None

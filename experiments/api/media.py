@@ -1,0 +1,43 @@
+"""Pictures for one session: an address that nobody else has, and bytes that say nothing more than the picture."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from experiments.api.state import media_files
+from experiments.models import Session
+from experiments.tokens import MEDIA_ID_LENGTH
+from stimuli.store import Store, open_store
+
+
+@lru_cache(maxsize=8)
+def _store(url: str) -> Store:
+    return open_store(url)
+
+
+@lru_cache(maxsize=1024)
+def _files(media_id: str, slot_id: int | None) -> dict[str, str]:
+    session = Session.objects.select_related("study", "slot").get(media_id=media_id)
+    return dict(media_files(session))
+
+
+@require_safe
+def media(request: HttpRequest, reference: str) -> HttpResponse:
+    """One picture. The reference is an HMAC over session, trial and role; there is no shared ETag."""
+    media_id = reference[:MEDIA_ID_LENGTH]
+    slot_id = Session.objects.filter(media_id=media_id).values_list("slot_id", flat=True).first()
+    try:
+        file = _files(media_id, slot_id).get(reference)
+    except Session.DoesNotExist:
+        file = None
+    if file is None:
+        raise Http404("no such picture")
+    response = HttpResponse(_store(settings.STORAGE_URL).get(file), content_type="image/png")
+    response["Cache-Control"] = "private, max-age=86400, immutable"
+    response["Referrer-Policy"] = "no-referrer"
+    response["Cross-Origin-Resource-Policy"] = "same-origin"
+    return response

@@ -1,0 +1,203 @@
+"""The wire: every field that a participant's browser can receive or send, and no other.
+
+Written for the browser, never from a model: there is no field for condition, method, source, truth or a file name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+STEPS = [
+    "device", "consent", "plates", "instructions", "quiz", "practice", "questions", "trials", "comment", "finish",
+]  # fmt: skip
+MAX_MS = 86_400_000
+
+
+class Media(serializers.Serializer[Any]):
+    url = serializers.CharField()
+    width_px = serializers.IntegerField()
+    height_px = serializers.IntegerField()
+    alt = serializers.CharField()
+
+
+class Choice(serializers.Serializer[Any]):
+    value = serializers.CharField()
+    text = serializers.CharField()
+    key = serializers.CharField(allow_blank=True)
+
+
+class Content(serializers.Serializer[Any]):
+    image = Media(allow_null=True)
+    explanation = Media(allow_null=True)
+    label = serializers.CharField(allow_null=True, required=False)
+    prompt = serializers.CharField(allow_null=True, required=False)
+    choices = Choice(many=True)
+    reservoir = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class Trial(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    position = serializers.IntegerField()
+    kind = serializers.ChoiceField(["learn", "predict", "review", "solve", "rate"])
+    phase = serializers.ChoiceField(["train", "test"])
+    content = Content()
+
+
+class Example(serializers.Serializer[Any]):
+    trial = serializers.CharField()
+    label = serializers.CharField()
+    image = Media()
+    explanation = Media(allow_null=True)
+
+
+class Block(serializers.Serializer[Any]):
+    index = serializers.IntegerField()
+    count = serializers.IntegerField()
+    trials = Trial(many=True)
+    examples = Example(many=True)
+
+
+class Question(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    kind = serializers.ChoiceField(["choice", "number", "text", "example", "predict"])
+    prompt = serializers.CharField()
+    required = serializers.BooleanField()
+    choices = Choice(many=True, allow_null=True)
+    image = Media(allow_null=True)
+    label = serializers.CharField(allow_null=True)
+    min = serializers.IntegerField(allow_null=True)
+    max = serializers.IntegerField(allow_null=True)
+    max_length = serializers.IntegerField(allow_null=True)
+
+
+class Page(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    digest = serializers.CharField()
+    html = serializers.CharField()
+    questions = Question(many=True)
+
+
+class Feedback(serializers.Serializer[Any]):
+    trial = serializers.CharField()
+    label = serializers.CharField()
+    correct = serializers.BooleanField()
+
+
+class Exit(serializers.Serializer[Any]):
+    method = serializers.ChoiceField(["GET", "POST", "none"])
+    url = serializers.CharField(allow_blank=True)
+    fields = serializers.DictField(child=serializers.CharField())  # type: ignore[assignment]
+
+
+class StudyFacts(serializers.Serializer[Any]):
+    title = serializers.CharField()
+    language = serializers.CharField()
+    contact = serializers.CharField()
+    instructions = serializers.CharField()
+    picture_px = serializers.IntegerField()
+    tile_px = serializers.IntegerField()
+    min_view_ms = serializers.IntegerField()
+    gap_ms = serializers.IntegerField()
+    reservoir = serializers.ChoiceField(["always", "on_request", "off"])
+    display = serializers.ChoiceField(["beside", "overlay"])
+    origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
+
+
+class SessionState(serializers.Serializer[Any]):
+    step = serializers.ChoiceField(STEPS)
+    page = Page(allow_null=True)
+    attempts_left = serializers.IntegerField(allow_null=True)
+    block = Block(allow_null=True)
+    next = serializers.IntegerField()
+    total = serializers.IntegerField(allow_null=True)
+    feedback = Feedback(allow_null=True)
+    study = StudyFacts()
+    exit = Exit(allow_null=True)
+
+
+class Joined(serializers.Serializer[Any]):
+    token = serializers.CharField()
+    session = SessionState()
+
+
+class Join(serializers.Serializer[Any]):
+    study = serializers.CharField(max_length=64)
+    platform = serializers.CharField(max_length=20)
+    query = serializers.CharField(max_length=2000, allow_blank=True)
+
+
+class GateTry(serializers.Serializer[Any]):
+    digest = serializers.CharField(max_length=64)
+    value = serializers.DictField()
+
+
+class ResponseContext(serializers.Serializer[Any]):
+    onset_ms = serializers.FloatField(required=False)
+    input = serializers.ChoiceField(["keyboard", "mouse", "touch"], required=False)
+    key = serializers.CharField(max_length=20, required=False)
+    side = serializers.ChoiceField(["left", "right"], required=False)
+    image_px = serializers.FloatField(required=False)
+    pixel_ratio = serializers.FloatField(required=False)
+    dropped_frames = serializers.IntegerField(required=False)
+    reservoir_ms = serializers.IntegerField(required=False)
+    focus_losses = serializers.IntegerField(required=False)
+    reloads = serializers.IntegerField(required=False)
+
+
+class ResponseItem(serializers.Serializer[Any]):
+    trial = serializers.CharField(max_length=40)
+    value = serializers.DictField()
+    rt_ms = serializers.IntegerField(min_value=0, max_value=MAX_MS)
+    shown_ms = serializers.IntegerField(min_value=0, max_value=MAX_MS)
+    context = ResponseContext(required=False)
+
+
+class Responses(serializers.Serializer[Any]):
+    responses = ResponseItem(many=True)
+
+
+class Recorded(serializers.Serializer[Any]):
+    next = serializers.IntegerField()
+    step = serializers.ChoiceField(STEPS)
+    feedback = serializers.DictField(child=Feedback())
+
+
+class EventItem(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    kind = serializers.CharField(max_length=24)
+    trial = serializers.CharField(max_length=40, allow_null=True, required=False)
+    at_ms = serializers.IntegerField(min_value=0)
+    data = serializers.DictField(required=False)  # type: ignore[assignment]
+
+
+class Events(serializers.Serializer[Any]):
+    events = EventItem(many=True)
+
+
+class Finish(serializers.Serializer[Any]):
+    comment = serializers.CharField(max_length=5000, allow_null=True, allow_blank=True, required=False)
+
+
+class Withdraw(serializers.Serializer[Any]):
+    reason = serializers.CharField(max_length=500, allow_blank=True)
+    erase = serializers.BooleanField()
+
+
+class Ended(serializers.Serializer[Any]):
+    debrief = serializers.CharField(allow_null=True)
+    exit = Exit()
+
+
+class ErrorDetail(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+    fields = serializers.DictField(child=serializers.CharField())  # type: ignore[assignment]
+
+
+class Error(serializers.Serializer[Any]):
+    error = ErrorDetail()
+    next = serializers.IntegerField(allow_null=True)
+    exit = Exit(allow_null=True)

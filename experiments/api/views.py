@@ -1,0 +1,96 @@
+"""The participant's API, but for the calls that speak with a platform (join, finish, withdraw: crowd)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.cache import patch_cache_control
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from experiments.api import bodies, serializers
+from experiments.api.state import session_state
+from experiments.errors import InvalidRequest
+from experiments.models import Session
+from experiments.responses import Recorded, record_events, record_responses
+from experiments.selectors import cards_of
+from experiments.sessions import claim_if_due, pass_gate, session_of, step_of
+
+GATE_STEPS = ("device", "consent", "plates", "instructions", "quiz", "practice", "questions")
+ERRORS = {status: serializers.Error for status in (400, 401, 403, 404, 409, 410, 413, 429)}
+
+
+class ParticipantView(APIView):
+    """No cookies, no caches, no referrer: the token in the header is all there is."""
+
+    def finalize_response(self, request: HttpRequest, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        patch_cache_control(response, no_store=True)
+        response["Referrer-Policy"] = "no-referrer"
+        return response
+
+
+class SessionView(ParticipantView):
+    @extend_schema(operation_id="session", responses={200: serializers.SessionState, **ERRORS})
+    def get(self, request: Request) -> Response:
+        """Where the session stands; true after any reload."""
+        return Response(session_state(claim_if_due(session_of(bodies.bearer_token(request)))))
+
+
+class GateView(ParticipantView):
+    @extend_schema(
+        operation_id="pass_gate",
+        request=serializers.GateTry,
+        responses={200: serializers.SessionState, **ERRORS},
+        parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATE_STEPS))],
+    )
+    def post(self, request: Request, step: str) -> Response:
+        """One try at the page that is asked now."""
+        session = session_of(bodies.bearer_token(request))
+        body = bodies.body_of(request, {"digest", "value"})
+        digest, value = body.get("digest"), body.get("value")
+        if not isinstance(digest, str) or len(digest) > 64:
+            raise InvalidRequest("digest must be the page's digest.", fields={"digest": "text of 64 characters"})
+        if not isinstance(value, dict):
+            raise InvalidRequest("value must be an object.", fields={"value": "must be an object"})
+        return Response(session_state(pass_gate(session, step, digest, value)))
+
+
+class ResponsesView(ParticipantView):
+    @extend_schema(
+        operation_id="record_responses",
+        request=serializers.Responses,
+        responses={200: serializers.Recorded, **ERRORS},
+    )
+    def post(self, request: Request) -> Response:
+        """Answers, in order, stored before they are acknowledged; sending them twice is harmless."""
+        token = bodies.bearer_token(request)
+        answers = bodies.responses_of(bodies.body_of(request, {"responses"}))
+        recorded = record_responses(token, answers)
+        feedback = {
+            answer.trial: {"trial": answer.trial, **row.feedback}
+            for answer, row in zip(answers, recorded, strict=True)
+            if row.feedback is not None
+        }
+        last = recorded[-1]
+        return Response({**_position(token, last), "feedback": feedback})
+
+
+def _position(token: str, last: Recorded) -> dict[str, Any]:
+    """Where the page goes on. Only the end of the trials needs a look at the session."""
+    if last.remaining:
+        return {"next": last.position + 1, "step": "trials"}
+    session = session_of(token)
+    return {"next": len(cards_of(session.slot, session.study)) if session.slot else 0, "step": step_of(session).name}
+
+
+class EventsView(ParticipantView):
+    @extend_schema(operation_id="record_events", request=serializers.Events, responses={200: None, **ERRORS})
+    def post(self, request: Request) -> Response:
+        """What happened beside the answers."""
+        session: Session = session_of(bodies.bearer_token(request))
+        record_events(session, bodies.events_of(bodies.body_of(request, {"events"})))
+        return Response({})

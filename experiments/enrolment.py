@@ -1,0 +1,228 @@
+"""Opening a study, and who holds which slot."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.db import connection, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from experiments.definition import StudyDefinition
+from experiments.design.rng import Streams
+from experiments.errors import StudyError, StudyFull
+from experiments.models import Condition, Item, Rendering, Session, Slot, Study, Trial
+from experiments.paradigms import get_paradigm
+from experiments.paradigms.base import Plan, PlanCondition, PlannedTrial, Pool, PoolItem
+from experiments.selectors import definition_of, free_slots
+from stimuli.spec import canonical_json, content_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Progress = Callable[[str, int, int], None]
+
+BATCH = 64
+
+
+def stored_pool(study: Study, definition: StudyDefinition) -> Pool:
+    """The planner's view of a draft, from its rows alone."""
+    items = Item.objects.filter(study=study).order_by("key")
+    return Pool(
+        items=tuple(PoolItem(i.key, i.truth, i.predicted, i.confidence, i.group) for i in items),
+        conditions=tuple(PlanCondition(c.name, c.role, c.slots) for c in study.conditions.all()),
+        choices=definition.choices,
+        balance=definition.stimuli.balance,
+        check_instructed=definition.checks.instructed,
+        check_repeat=definition.checks.repeat,
+    )
+
+
+def open_study(study: Study, progress: Progress) -> Study:
+    """Plans every slot and freezes the study. Repeating it on an open study changes nothing."""
+    if study.state == Study.State.OPEN:
+        return study
+    if study.state == Study.State.CLOSED:
+        raise StudyError(f"{study.slug!r} is closed. Choose a new slug, or extend the study.")
+    unfinished = Rendering.objects.filter(item__study=study).exclude(stimulus__state="done").count()
+    if unfinished:
+        raise StudyError(f"{study.slug!r}: {unfinished} stimuli are not rendered yet. Run build_stimuli {study.slug}.")
+    definition = definition_of(study)
+    paradigm = get_paradigm(definition.paradigm)
+    plans = paradigm.plans(definition.paradigm_design(), stored_pool(study, definition), Streams(definition.seed))
+    with transaction.atomic():
+        claimed = Study.objects.filter(id=study.pk, state=Study.State.DRAFT).update(
+            state=Study.State.OPEN, opened_at=timezone.now()
+        )
+        if claimed != 1:
+            raise StudyError(f"{study.slug!r} was opened or replaced at the same moment. Look again.")
+        study.plan_digest = _store_plans(study, plans, progress)
+        Study.objects.filter(id=study.pk).update(plan_digest=study.plan_digest)
+    study.refresh_from_db()
+    return study
+
+
+def _store_plans(study: Study, plans: Iterable[Plan], progress: Progress) -> str:
+    """Inserts slots and trials in batches; returns the digest of all plans."""
+    conditions = {c.name: c for c in Condition.objects.filter(study=study)}
+    items = {i.key: i for i in Item.objects.filter(study=study)}
+    wanted = sum(c.slots for c in conditions.values())
+    digests = []
+    stored = 0
+    for batch in _batches(plans, BATCH):
+        slots = Slot.objects.bulk_create(
+            Slot(
+                study=study,
+                ordinal=plan.ordinal,
+                lane=plan.lane,
+                arm=plan.arm,
+                condition=conditions[plan.condition] if plan.condition else None,
+            )
+            for plan in batch
+        )
+        Trial.objects.bulk_create(
+            [
+                _trial_row(slot, trial, len(plan.trials), items, conditions)
+                for slot, plan in zip(slots, batch, strict=True)
+                for trial in plan.trials
+            ],
+            batch_size=500,
+        )
+        digests.extend(content_key(plan_json(plan)) for plan in batch)
+        stored += len(batch)
+        progress("plan slots", stored, max(wanted, stored))
+    return content_key(digests)
+
+
+def _batches(plans: Iterable[Plan], size: int) -> Iterator[list[Plan]]:
+    iterator = iter(plans)
+    while batch := list(itertools.islice(iterator, size)):
+        yield batch
+
+
+def plan_json(plan: Plan) -> dict[str, object]:
+    """A plan as JSON values, for its digest and for the preregistration."""
+    from dataclasses import asdict
+
+    return asdict(plan)
+
+
+def accepted_values(trial: PlannedTrial) -> str:
+    """Every value that may be stored for a trial, canonical JSON between newlines; empty: judge it in Python.
+
+    Trials whose answer reveals something (guess first) are judged in Python too, for they have to be read anyway.
+    """
+    if trial.kind == "learn" and trial.label is not None:
+        values: list[dict[str, object]] = [{"seen": True}]
+    elif trial.kind == "predict":
+        values = [{"choice": choice.value} for choice in trial.choices]
+    elif trial.kind == "review":
+        values = [{"accept": True}, {"accept": False}]
+    else:
+        return ""
+    return "".join(f"\n{canonical_json(value)}\n" for value in values)
+
+
+def _trial_row(
+    slot: Slot, trial: PlannedTrial, count: int, items: dict[str, Item], conditions: dict[str, Condition]
+) -> Trial:
+    return Trial(
+        slot=slot,
+        position=trial.position,
+        remaining=count - trial.position - 1,
+        block=trial.block,
+        phase=trial.phase,
+        kind=trial.kind,
+        check_kind=trial.check,
+        item=items[trial.item] if trial.item is not None else None,
+        condition=conditions.get(trial.condition),
+        explained=trial.explained,
+        choices=[choice.as_json() for choice in trial.choices],
+        accepts=accepted_values(trial),
+        label=trial.label,
+        expected=trial.expected,
+        reservoir=list(trial.reservoir),
+        extra=dict(trial.extra),
+    )
+
+
+def places_left(study: Study, lane: str = "participant") -> int:
+    """Free slots less the people who are on their way to one (in the gates, not yet longer than a lease)."""
+    lease = timedelta(minutes=definition_of(study).lease_minutes)
+    on_the_way = Session.objects.filter(
+        study=study, lane=lane, state=Session.State.GATES, started_at__gte=timezone.now() - lease
+    ).exclude(origin=Session.Origin.PREVIEW)
+    return free_slots(study, lane).count() - on_the_way.count()
+
+
+def claim_slot(session: Session) -> Slot:
+    """Gives the session the next free slot: freed ones first, then by ordinal. Raises StudyFull.
+
+    One conditional update; on PostgreSQL rivals skip each other's rows instead of waiting for them.
+    """
+    now = timezone.now()
+    lease_ends_at = now + timedelta(minutes=definition_of(session.study).lease_minutes)
+    with transaction.atomic():
+        slot_id = _claim(session, now, lease_ends_at)
+        if slot_id is None:
+            raise StudyFull("All places of this study are taken.")
+        Session.objects.filter(id=session.pk).update(
+            slot_id=slot_id, state=Session.State.ASSIGNED, claimed_at=now, lease_ends_at=lease_ends_at
+        )
+    session.refresh_from_db()
+    return Slot.objects.get(id=slot_id)
+
+
+def _claim(session: Session, now: datetime, lease_ends_at: datetime) -> int | None:
+    skip_locked = "FOR UPDATE SKIP LOCKED" if connection.features.has_select_for_update_skip_locked else ""
+    adapt = connection.ops.adapt_datetimefield_value
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            UPDATE experiments_slot
+            SET holder_id = %s, lease_ends_at = %s, claimed_count = claimed_count + 1
+            WHERE id = (
+                SELECT id FROM experiments_slot
+                WHERE study_id = %s AND lane = %s AND pilot = %s AND NOT kept
+                  AND (holder_id IS NULL OR lease_ends_at < %s)
+                ORDER BY CASE WHEN claimed_count > 0 THEN 0 ELSE 1 END, ordinal
+                LIMIT 1 {skip_locked}
+            )
+            RETURNING id
+            """,
+            [
+                session.pk if connection.vendor == "postgresql" else session.pk.hex,
+                adapt(lease_ends_at),
+                session.study_id,
+                session.lane,
+                session.origin == Session.Origin.PILOT,
+                adapt(now),
+            ],
+        )
+        row = cursor.fetchone()
+    return None if row is None else int(row[0])
+
+
+def release_slot(session: Session) -> bool:
+    """Frees the session's slot unless it was kept or has gone on to somebody else."""
+    return (
+        Slot.objects.filter(holder=session, kept=False).update(holder=None, lease_ends_at=None) == 1
+    )
+
+
+def keep_slot(session: Session) -> bool:
+    """Marks the session's slot as filled by it. False when the slot has gone on to somebody else (surplus)."""
+    return Slot.objects.filter(id=session.slot_id, holder=session, kept=False).update(kept=True) == 1 or (
+        Slot.objects.filter(id=session.slot_id, holder=session, kept=True).exists()
+    )
+
+
+def peek_slot(study: Study, ordinal: int) -> Slot:
+    """A slot for a preview: shown, never held."""
+    slot = Slot.objects.filter(study=study, ordinal=ordinal, pilot=False).order_by(F("id")).first()
+    if slot is None:
+        raise StudyError(f"{study.slug!r} has no slot {ordinal}. Open the study, or choose a smaller number.")
+    return slot

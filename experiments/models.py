@@ -1,0 +1,293 @@
+"""Studies, plans and what people answered. No outside identity and no derived score lives here."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+def _one_of(field: str, values: list[str]) -> Q:
+    return Q(**{f"{field}__in": values})
+
+
+class Study(models.Model):
+    """One study, frozen under the digest of its definition when it opens."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft"
+        OPEN = "open"
+        CLOSED = "closed"
+
+    slug = models.SlugField(unique=True, max_length=64)
+    title = models.TextField()
+    paradigm = models.CharField(max_length=40)
+    definition = models.JSONField()
+    digest = models.CharField(max_length=64)
+    seed = models.BigIntegerField()
+    state = models.CharField(max_length=8, choices=State, default=State.DRAFT)
+    practice = models.JSONField(default=list)
+    created_at = models.DateTimeField(default=timezone.now)
+    opened_at = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)
+    plan_digest = models.CharField(max_length=64, blank=True)
+    unsealed_at = models.DateTimeField(null=True)
+    unsealed_by = models.TextField(blank=True)
+    unsealed_reason = models.TextField(blank=True)
+
+    class Meta:
+        verbose_name_plural = "studies"
+        constraints = [
+            models.CheckConstraint(condition=_one_of("state", ["draft", "open", "closed"]), name="study_state")
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Condition(models.Model):
+    """A level of the manipulated factor: baseline, control, or one method."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="conditions")
+    name = models.CharField(max_length=64)
+    role = models.CharField(max_length=20)
+    ordinal = models.PositiveIntegerField()
+    slots = models.PositiveIntegerField()
+    explainer = models.JSONField(null=True)
+
+    class Meta:
+        ordering = ["ordinal"]
+        constraints = [models.UniqueConstraint(fields=["study", "name"], name="condition_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Item(models.Model):
+    """An item of a study's pool with the model's prediction."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
+    key = models.CharField(max_length=200)
+    truth = models.CharField(max_length=100)
+    predicted = models.CharField(max_length=100)
+    confidence = models.FloatField()
+    group = models.CharField(max_length=200)
+    logits = models.JSONField()
+    image_key = models.CharField(max_length=64)
+    width_px = models.PositiveIntegerField()
+    height_px = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "key"], name="item_once")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Rendering(models.Model):
+    """Which stimulus shows an item under a condition."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="renderings")
+    condition = models.ForeignKey(Condition, on_delete=models.CASCADE, related_name="renderings")
+    stimulus = models.ForeignKey("stimuli.Stimulus", on_delete=models.PROTECT, related_name="renderings")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "condition"], name="rendering_once")]
+
+    def __str__(self) -> str:
+        return f"{self.item_id} under {self.condition_id}"
+
+
+class Slot(models.Model):
+    """One place in the design. Free means: no holder, or the lease is over and the holder has not passed."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="slots")
+    ordinal = models.PositiveIntegerField()
+    lane = models.CharField(max_length=40, default="participant")
+    arm = models.CharField(max_length=80)
+    condition = models.ForeignKey(Condition, on_delete=models.PROTECT, null=True, related_name="slots_planned")
+    pilot = models.BooleanField(default=False)
+    holder = models.ForeignKey("Session", on_delete=models.SET_NULL, null=True, related_name="held_slots")
+    lease_ends_at = models.DateTimeField(null=True)
+    claimed_count = models.PositiveIntegerField(default=0)
+    kept = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "pilot", "ordinal"], name="slot_once"),
+            models.UniqueConstraint(fields=["holder"], name="slot_holder_once", condition=Q(holder__isnull=False)),
+        ]
+        indexes = [
+            models.Index(fields=["study", "lane", "ordinal"], name="slot_next", condition=Q(kept=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.arm} {self.ordinal}"
+
+
+class Trial(models.Model):
+    """One planned trial; never altered after opening. `remaining` counts the trials that follow in its slot.
+
+    `accepts` lists every value that may be stored, as canonical JSON between newlines, so that one statement can
+    check and insert; it is empty where a value must be judged in Python.
+    """
+
+    slot = models.ForeignKey(Slot, on_delete=models.CASCADE, related_name="trials")
+    position = models.PositiveIntegerField()
+    remaining = models.PositiveIntegerField()
+    block = models.PositiveIntegerField()
+    phase = models.CharField(max_length=8)
+    kind = models.CharField(max_length=12)
+    check_kind = models.CharField(max_length=12, blank=True)
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, null=True, related_name="trials")
+    condition = models.ForeignKey(Condition, on_delete=models.PROTECT, null=True, related_name="trials")
+    explained = models.BooleanField()
+    choices = models.JSONField()
+    accepts = models.TextField(blank=True)
+    label = models.CharField(max_length=100, null=True)
+    expected = models.CharField(max_length=100, blank=True)
+    reservoir = models.JSONField(default=list)
+    extra = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["slot", "position"], name="trial_once")]
+
+    def __str__(self) -> str:
+        return f"{self.slot_id}:{self.position}"
+
+
+class Participant(models.Model):
+    """One person in one study, anonymous; who it is stands only in crowd's tables."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="participants")
+    pseudonym = models.UUIDField(default=uuid.uuid4, unique=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return str(self.pseudonym)
+
+
+class Session(models.Model):
+    """One sitting. `state` is what the server allows next; `verdict` is what screening decided at the end.
+
+    gates -> assigned (a slot is claimed, its instructions are to be read) -> running -> finished; or out of any of
+    them: withdrawn, declined (no consent), turned_away (no place left). `erased` is the tombstone of a withdrawal.
+    """
+
+    class State(models.TextChoices):
+        GATES = "gates"
+        ASSIGNED = "assigned"
+        RUNNING = "running"
+        FINISHED = "finished"
+        WITHDRAWN = "withdrawn"
+        DECLINED = "declined"
+        TURNED_AWAY = "turned_away"
+
+    class Origin(models.TextChoices):
+        HUMAN = "human"
+        SIMULATED = "simulated"
+        PILOT = "pilot"
+        PREVIEW = "preview"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="sessions")
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="sessions")
+    origin = models.CharField(max_length=10, choices=Origin)
+    simulated_kind = models.CharField(max_length=20, blank=True)
+    lane = models.CharField(max_length=40, default="participant")
+    state = models.CharField(max_length=12, choices=State, default=State.GATES)
+    slot = models.ForeignKey(Slot, on_delete=models.PROTECT, null=True, related_name="sessions")
+    token_hash = models.CharField(max_length=64, unique=True)
+    media_id = models.CharField(max_length=22, unique=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    claimed_at = models.DateTimeField(null=True)
+    lease_ends_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    verdict = models.CharField(max_length=12, blank=True)
+    reasons = models.JSONField(default=list)
+    rules_digest = models.CharField(max_length=64, blank=True)
+    verdict_at = models.DateTimeField(null=True)
+    comment = models.TextField(blank=True)
+    device = models.JSONField(default=dict)
+    erased = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=_one_of(
+                    "state",
+                    ["gates", "assigned", "running", "finished", "withdrawn", "declined", "turned_away"],
+                ),
+                name="session_state",
+            ),
+            models.CheckConstraint(
+                condition=_one_of("verdict", ["", "passed", "screened", "incomplete", "withdrawn", "declined"]),
+                name="session_verdict",
+            ),
+            models.CheckConstraint(
+                condition=_one_of("origin", ["human", "simulated", "pilot", "preview"]), name="session_origin"
+            ),
+        ]
+        indexes = [models.Index(fields=["study", "state"], name="session_study_state")]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Gate(models.Model):
+    """One try at a gate. `passed` is null where nothing is judged."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="gates")
+    kind = models.CharField(max_length=24)
+    attempt = models.PositiveIntegerField()
+    value = models.JSONField()
+    passed = models.BooleanField(null=True)
+    text_digest = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["session", "kind", "attempt"], name="gate_once")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.attempt}"
+
+
+class Response(models.Model):
+    """One answer as it arrived: never altered, removed only by withdrawal, `forget` or retention."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="responses")
+    trial = models.ForeignKey(Trial, on_delete=models.PROTECT, related_name="responses")
+    position = models.PositiveIntegerField()
+    remaining = models.PositiveIntegerField()
+    value = models.JSONField()
+    rt_ms = models.PositiveIntegerField()
+    shown_ms = models.PositiveIntegerField()
+    context = models.JSONField(default=dict)
+    late = models.BooleanField()
+    received_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["session", "trial"], name="response_once")]
+
+    def __str__(self) -> str:
+        return f"{self.session_id}:{self.position}"
+
+
+class Event(models.Model):
+    """Something that happened beside the answers: focus lost, reservoir opened."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="events")
+    uuid = models.UUIDField()
+    kind = models.CharField(max_length=24)
+    trial = models.ForeignKey(Trial, on_delete=models.PROTECT, null=True, related_name="events")
+    at_ms = models.BigIntegerField()
+    detail = models.JSONField(default=dict)
+    received_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["session", "uuid"], name="event_once")]
+
+    def __str__(self) -> str:
+        return self.kind

@@ -1,0 +1,149 @@
+"""Likert ratings of explanations by k distinct raters each (PASTA, AAAI 2026)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from experiments.design.lists import disjoint_lists
+from experiments.design.rng import Streams
+from experiments.paradigms import answers, base, screening
+from experiments.paradigms.weaving import CheckDraw, draw_instructed, weave
+
+Explanation = tuple[str, str]
+"""(item key, condition name)."""
+
+
+class RatingDesign(base.Design):
+    """`raters_per_explanation` people rate each explanation, in lists of at most `list_length` explanations.
+
+    `questions`: "together" asks all of `asked` about an explanation in one trial, in an order drawn per list;
+    "split" asks one question throughout a list, and has lists for each question.
+    """
+
+    raters_per_explanation: int = Field(5, ge=1, le=100)
+    list_length: int = Field(20, ge=1, le=500)
+    questions: Literal["together", "split"] = "together"
+    asked: tuple[answers.Question, ...] = Field(answers.QUESTIONS, min_length=1, max_length=6)
+    min_view_ms: int = Field(1500, ge=0, le=60_000)
+    gap_ms: int = Field(300, ge=0, le=10_000)
+    picture_px: int = Field(320, ge=64, le=1024)
+
+
+class Rating:
+    """Each lane is a round over all explanations; whoever stays in one lane rates nothing twice."""
+
+    name: ClassVar[str] = "rating"
+    Design: ClassVar[type[base.Design]] = RatingDesign
+    kinds: ClassVar[tuple[base.TrialKind, ...]] = ("rate",)
+    gates: ClassVar[tuple[str, ...]] = ("device", "consent", "questions", "instructions", "quiz", "practice")
+
+    def plans(self, design: RatingDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
+        """The lists of round 0, then of round 1, and so on; their number follows from the explanations.
+
+        The conditions' slot counts are not used. The same (item, condition) is in one list per round (and per
+        question where these are split), so k rounds give k distinct raters as long as a person keeps to one
+        lane.
+        """
+        explanations = _explanations(pool)
+        _refuse_checks(pool)
+        asked = list(dict.fromkeys(design.asked))
+        parts = [asked] if design.questions == "together" else [[question] for question in asked]
+        ordinal = 0
+        for turn in range(design.raters_per_explanation):
+            for part, questions in enumerate(parts):
+                images = [item for item, _ in explanations]
+                lists = disjoint_lists(images, design.list_length, streams("lists", turn, part))
+                for number, units in enumerate(lists):
+                    rated = [explanations[unit] for unit in units]
+                    arm = f"round-{turn}/list-{number}"
+                    if design.questions == "split":
+                        arm += f"/{questions[0]}"
+                    trials = _trials(rated, questions, pool.check_instructed, ordinal, streams)
+                    yield base.Plan(ordinal, f"round-{turn}", arm, None, trials)
+                    ordinal += 1
+
+    def check(
+        self,
+        kind: base.TrialKind,
+        choices: Sequence[str],
+        value: Mapping[str, Any],
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Ratings are {"q1": 1..5, …}; with the trial's `extra`, exactly the questions that it asks."""
+        if kind != "rate":
+            raise answers.refuse_kind(kind)
+        answers.check_rate(value, None if extra is None else extra.get("questions"))
+
+    def score(self, trial: base.TrialView, value: Mapping[str, Any]) -> float | None:
+        """None: a rating is neither right nor wrong."""
+        return None
+
+    def feedback(self, trial: base.TrialView, value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Nothing is revealed."""
+        return None
+
+    screen = staticmethod(screening.screen)
+
+
+def _explanations(pool: base.Pool) -> tuple[Explanation, ...]:
+    if not pool.explanations:
+        methods = [condition.name for condition in pool.conditions if condition.role != "baseline"]
+        every = tuple((item.key, method) for item in pool.items for method in methods)
+        if not every:
+            raise base.NotEnoughItems(
+                f"nothing to rate: the pool has {len(pool.items)} items and {len(methods)} conditions with "
+                "an explanation; add items, or a condition whose role is not baseline"
+            )
+        return every
+    items = {item.key for item in pool.items}
+    conditions = {condition.name for condition in pool.conditions}
+    for item, condition in pool.explanations:
+        if item not in items or condition not in conditions:
+            raise base.BadDesign(
+                f"the explanation ({item!r}, {condition!r}) is to be rated, but the pool has no such item or "
+                "condition: remove it from the list, or add them"
+            )
+    return tuple(dict.fromkeys(pool.explanations))
+
+
+def _refuse_checks(pool: base.Pool) -> None:
+    if pool.check_repeat:
+        raise base.BadDesign(
+            f"[checks] repeat = {pool.check_repeat}: ratings have no repeat checks, as nothing is trained; "
+            "set repeat = 0"
+        )
+
+
+def _trials(
+    rated: Sequence[Explanation], questions: Sequence[str], instructed: int, ordinal: int, streams: Streams
+) -> tuple[base.PlannedTrial, ...]:
+    rng = streams("questions", ordinal)
+    shown = [questions[int(place)] for place in rng.permutation(len(questions))]
+    checks = draw_instructed(instructed, answers.SCALE, streams("checks", ordinal))
+    scale = tuple(base.Choice(point, point, point) for point in answers.SCALE)
+    trials: list[base.PlannedTrial] = []
+    condition = ""
+    for entry in weave(rated, checks, streams("check places", ordinal)):
+        check = entry if isinstance(entry, CheckDraw) else None
+        item = None if isinstance(entry, CheckDraw) else entry[0]
+        # A check has no condition of its own: it stands under that of the trial before it.
+        condition = condition if isinstance(entry, CheckDraw) else entry[1]
+        trials.append(
+            base.PlannedTrial(
+                position=len(trials),
+                block=0,
+                phase="test",
+                kind="rate",
+                item=item,
+                condition=condition,
+                explained=item is not None,
+                choices=scale,
+                check=check.check if check else "",
+                expected=check.expected if check else "",
+                extra={"questions": shown[:1] if check else shown},
+            )
+        )
+    return tuple(trials)

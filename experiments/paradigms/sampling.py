@@ -1,0 +1,200 @@
+"""Which items a session trains and tests on: balanced cells, disjoint groups, even exposure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from experiments.design.balance import RIGHT, WRONG, Cell, balanced_cells, most_needed
+from experiments.design.rng import Streams
+from experiments.paradigms.base import NotEnoughItems, Pool, PoolItem
+
+GROUP_TRIES = 8
+"""Cheap attempts at dividing groups between training and test before the exact solver is asked."""
+
+Blocks = tuple[tuple[PoolItem, ...], ...]
+
+
+@dataclass
+class ItemSampler:
+    """Draws the items of slot 0, 1, 2, ... in turn; slot j never depends on how many slots follow.
+
+    `train_sizes` and `test_sizes` are items per block. `draw()` returns (training blocks, test blocks), in
+    random order within each block. Cells (predicted label x correct, or predicted label, as the pool's
+    `balance` says) are balanced as `balanced_cells` promises. No item stands on both sides, nor do two items
+    of one group.
+
+    Exposure: test items are the least tested so far, training items the least trained so far, ties broken by
+    the stream ("items", j). So within a cell whose items have groups of their own, two items' numbers of test
+    exposures differ by little at any time (by at most 2 in pools of twice the need or more).
+
+    Raises NotEnoughItems when made, if some cell is too small, and when drawing, if the groups cannot be
+    divided.
+    """
+
+    pool: Pool
+    train_sizes: Sequence[int]
+    test_sizes: Sequence[int]
+    streams: Streams
+    remedy: str = "ask for fewer trials in [design], or add items"
+    drawn: int = 0
+    trained: Counter[str] = field(default_factory=Counter)
+    tested: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.labels = [value for value, _ in self.pool.choices] if self.pool.balance != "none" else [""]
+        self.by_correct = self.pool.balance == "prediction_x_correct"
+        self.by_cell: dict[Cell, list[PoolItem]] = defaultdict(list)
+        self.groups: dict[str, list[PoolItem]] = defaultdict(list)
+        known = {value for value, _ in self.pool.choices}
+        for item in self.pool.items:
+            if item.predicted not in known:
+                raise NotEnoughItems(
+                    f"item {item.key!r} is predicted {item.predicted!r}, which is not among the answers "
+                    f"{', '.join(sorted(known))}: leave such items out of the pool, or add the class"
+                )
+            self.by_cell[self.cell(item)].append(item)
+            self.groups[item.group].append(item)
+        self._refuse_shortage()
+
+    def cell(self, item: PoolItem) -> Cell:
+        """The cell that an item belongs to under the pool's balance."""
+        if self.pool.balance == "none":
+            return ("", "")
+        return (item.predicted, (RIGHT if item.correct else WRONG) if self.by_correct else "")
+
+    def draw(self) -> tuple[Blocks, Blocks]:
+        """The training and test blocks of the next slot."""
+        index = self.drawn
+        train_cells, test_cells = balanced_cells(
+            self.labels, self.by_correct, self.train_sizes, self.test_sizes, index, self.streams
+        )
+        rng = self.streams("items", index)
+        train_need = Counter(cell for block in train_cells for cell in block)
+        test_need = Counter(cell for block in test_cells for cell in block)
+        test_groups = self._test_groups(train_need, test_need, rng)
+        test = self._least_seen(test_need, self.tested, rng, lambda item: item.group in test_groups)
+        train = self._least_seen(train_need, self.trained, rng, lambda item: item.group not in test_groups)
+        self.tested.update(item.key for items in test.values() for item in items)
+        self.trained.update(item.key for items in train.values() for item in items)
+        self.drawn += 1
+        return _fill(train_cells, train, rng), _fill(test_cells, test, rng)
+
+    def _least_seen(
+        self,
+        need: Counter[Cell],
+        seen: Counter[str],
+        rng: np.random.Generator,
+        allowed: Callable[[PoolItem], bool],
+    ) -> dict[Cell, list[PoolItem]]:
+        chosen = {}
+        for cell in sorted(need):
+            candidates = [item for item in self.by_cell[cell] if allowed(item)]
+            ties = rng.random(len(candidates))
+            order = sorted(range(len(candidates)), key=lambda i: (seen[candidates[i].key], ties[i]))
+            picked = [candidates[i] for i in order[: need[cell]]]
+            chosen[cell] = [picked[int(place)] for place in rng.permutation(len(picked))]
+        return chosen
+
+    def _test_groups(
+        self, train_need: Counter[Cell], test_need: Counter[Cell], rng: np.random.Generator
+    ) -> frozenset[str]:
+        names = sorted(self.groups)
+        # Least tested first spreads the exposure; further tries are at random, for pools of few large groups.
+        tested = np.array([np.mean([self.tested[item.key] for item in self.groups[name]]) for name in names])
+        for attempt in range(GROUP_TRIES):
+            weight = tested if attempt == 0 else np.zeros(len(names))
+            order = np.lexsort((rng.random(len(names)), weight))
+            side = self._greedy_side([names[int(place)] for place in order], test_need)
+            if self._carries(frozenset(names) - side, train_need) and self._carries(side, test_need):
+                return side
+        return self._exact_side(names, train_need, test_need, rng)
+
+    def _greedy_side(self, order: Sequence[str], need: Counter[Cell]) -> frozenset[str]:
+        missing = Counter(need)
+        side = set()
+        for name in order:
+            held = Counter(self.cell(item) for item in self.groups[name])
+            if any(missing[cell] > 0 for cell in held):
+                side.add(name)
+                missing.subtract(held)
+            if all(count <= 0 for count in missing.values()):
+                break
+        return frozenset(side)
+
+    def _carries(self, side: frozenset[str], need: Counter[Cell]) -> bool:
+        held = Counter(self.cell(item) for name in side for item in self.groups[name])
+        return all(held[cell] >= count for cell, count in need.items())
+
+    def _exact_side(
+        self,
+        names: Sequence[str],
+        train_need: Counter[Cell],
+        test_need: Counter[Cell],
+        rng: np.random.Generator,
+    ) -> frozenset[str]:
+        # Imported here because the planner is imported by web processes, which never plan.
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        cells = sorted(self.by_cell)
+        held = np.zeros((len(cells), len(names)))
+        for column, name in enumerate(names):
+            for item in self.groups[name]:
+                held[cells.index(self.cell(item)), column] += 1
+        low = np.array([test_need[cell] for cell in cells])
+        high = held.sum(axis=1) - np.array([train_need[cell] for cell in cells])
+        solution = milp(
+            rng.random(len(names)),
+            constraints=LinearConstraint(held, low, high),
+            integrality=np.ones(len(names)),
+            bounds=Bounds(0, 1),
+        )
+        if not solution.success:
+            raise NotEnoughItems(
+                f"the pool's {len(names)} groups of items cannot be divided into training "
+                f"({_counts(train_need)}) and test ({_counts(test_need)}), since items of one group never "
+                f"stand on both sides: {self.remedy}, from more groups"
+            )
+        return frozenset(name for name, chosen in zip(names, solution.x, strict=True) if chosen > 0.5)
+
+    def _refuse_shortage(self) -> None:
+        totals = sum(self.train_sizes), sum(self.test_sizes)
+        by_cell, by_mark = most_needed(self.labels, self.by_correct, *totals)
+        needs = []
+        for mark in (WRONG, RIGHT) if self.by_correct else ():
+            have = sum(len(items) for (_, m), items in self.by_cell.items() if m == mark)
+            if have < by_mark[mark]:
+                needs.append(f"needs {by_mark[mark]} {mark} predictions per session, the pool has {have}")
+        for cell, count in [] if needs else sorted(by_cell.items()):
+            have = len(self.by_cell[cell]) if cell in self.by_cell else 0
+            if have < count:
+                needs.append(f"needs {count} {_words(cell)} per session, the pool has {have}")
+        if needs:
+            weaker = ", take a weaker model" if any(WRONG in need for need in needs) else ""
+            other = ', or set balance = "prediction" or "none"' if self.pool.balance != "none" else ""
+            raise NotEnoughItems(f"{'; '.join(needs)}: {self.remedy}{weaker}{other}")
+
+
+def _fill(
+    blocks: Sequence[Sequence[Cell]], items: dict[Cell, list[PoolItem]], rng: np.random.Generator
+) -> Blocks:
+    left = {cell: list(found) for cell, found in items.items()}
+    out = []
+    for cells in blocks:
+        block = [left[cell].pop() for cell in cells]
+        out.append(tuple(block[int(place)] for place in rng.permutation(len(block))))
+    return tuple(out)
+
+
+def _words(cell: Cell) -> str:
+    label, mark = cell
+    if not label:
+        return "items"
+    return f"{mark} predictions of {label!r}".strip()
+
+
+def _counts(need: Counter[Cell]) -> str:
+    return ", ".join(f"{count} {_words(cell)}" for cell, count in sorted(need.items()))

@@ -1,0 +1,247 @@
+"""The screening rules of all paradigms: each with its timing, its limit and a sentence of evidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, get_args
+
+from experiments.paradigms.answers import answers_of, follows
+from experiments.paradigms.base import Answer, Check, GateTry, Reason, Timing, TrialView, Verdict
+
+Limit = float | tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule as a study uses it. `limit` is a number, or (lowest, highest) for total_minutes."""
+
+    name: str
+    limit: Limit
+    timing: Timing
+
+
+@dataclass(frozen=True, slots=True)
+class RuleKind:
+    """What a rule is: its default timing, its meaning, the range and form of its limit."""
+
+    timing: Timing
+    meaning: str
+    low: float
+    high: float
+    whole: bool = False
+    pair: bool = False
+
+
+RULES: dict[str, RuleKind] = {
+    "practice_attempts_max": RuleKind("before", "tries at the practice", 1, 100, whole=True),
+    "quiz_attempts_max": RuleKind("before", "tries at the quiz", 1, 100, whole=True),
+    "instructed_share_min": RuleKind("after", "share of instructed checks followed", 0, 1),
+    "repeat_share_min": RuleKind("after", "share of repeat checks answered as trained", 0, 1),
+    "total_minutes": RuleKind("after", "minutes from first to last answer", 0, 1440, pair=True),
+    "fastest_median_ms": RuleKind("after", "median response time of test trials", 0, 3_600_000),
+    "side_share_max": RuleKind("after", "largest share of one answer over test trials", 0, 1),
+    "incomplete": RuleKind("after", "answers to all trials; always acts", 0, 1),
+}
+
+
+class BadRules(ValueError):
+    """Some screening rules cannot be read; `problems` maps each key to its sentence."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        self.problems = dict(problems)
+        super().__init__("; ".join(f"{key}: {text}" for key, text in problems.items()))
+
+
+def read_rules(raw: Mapping[str, Any]) -> dict[str, Rule]:
+    """The rules of a `[screening]` table: each a limit, or {limit, timing = "before" | "after"}.
+
+    `incomplete` takes `true` or {timing} only. Raises BadRules with every mistake at once.
+    """
+    rules: dict[str, Rule] = {"incomplete": Rule("incomplete", 1.0, "after")}
+    problems: dict[str, str] = {}
+    for name, written in raw.items():
+        try:
+            rules[name] = _read_rule(name, written)
+        except ValueError as error:
+            problems[name] = str(error)
+    if problems:
+        raise BadRules(problems)
+    return rules
+
+
+def screen(
+    trials: Sequence[TrialView],
+    gates: Sequence[GateTry],
+    answers: Sequence[Answer],
+    total_minutes: float,
+    rules: Mapping[str, Any],
+) -> Verdict:
+    """Judges one session against the `[screening]` table `rules`; rules that it lacks do not act.
+
+    A session with unanswered trials is "incomplete" and judged no further. Otherwise every broken rule is a
+    reason and the verdict "screened", or "passed" where none is. Shares count all checks of that kind that
+    the plan holds; a rule about something the plan does not hold (no instructed checks, no test trials) does
+    not act.
+    """
+    known = read_rules(rules)
+    given = {answer.position: answer for answer in answers}
+    missing = [trial.position for trial in trials if trial.position not in given]
+    if missing:
+        answered, planned = len(trials) - len(missing), len(trials)
+        evidence = f"{answered} of {planned} trials answered, the first missing is at position {min(missing)}"
+        reason = Reason("incomplete", known["incomplete"].timing, float(answered), float(planned), evidence)
+        return Verdict("incomplete", (reason,))
+    sitting = _Sitting(trials, gates, given, total_minutes)
+    reasons = (_JUDGES[name](known[name], sitting) for name in RULES if name in known and name in _JUDGES)
+    broken = tuple(reason for reason in reasons if reason)
+    return Verdict("screened" if broken else "passed", broken)
+
+
+def screen_gates(gates: Sequence[GateTry], rules: Mapping[str, Any]) -> Verdict:
+    """Judges the tries at quiz and practice alone, as they stand; for sessions that never got a slot.
+
+    "screened" once the last permitted try at a gate has failed; "passed" otherwise, also while tries are
+    left.
+    """
+    known = read_rules(rules)
+    judged = (
+        known[f"{kind}_attempts_max"] for kind in ("practice", "quiz") if f"{kind}_attempts_max" in known
+    )
+    reasons = tuple(reason for rule in judged if (reason := _judge_attempts(rule, gates)))
+    return Verdict("screened" if reasons else "passed", reasons)
+
+
+def modal_share(trials: Sequence[TrialView], given: Mapping[int, Answer]) -> tuple[str, float] | None:
+    """The commonest answer of the unchecked test trials and its share (0-1); None without such answers."""
+    found = Counter(
+        answer
+        for trial in trials
+        if trial.phase == "test" and not trial.check
+        for answer in answers_of(given[trial.position].value)
+    )
+    if not found:
+        return None
+    answer, count = max(sorted(found.items(), key=lambda pair: str(pair[0])), key=lambda pair: pair[1])
+    return str(answer), count / found.total()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sitting:
+    trials: Sequence[TrialView]
+    gates: Sequence[GateTry]
+    given: Mapping[int, Answer]
+    total_minutes: float
+
+
+def _read_rule(name: str, written: object) -> Rule:
+    if name not in RULES:
+        raise ValueError(f"unknown rule, choose among {', '.join(RULES)}")
+    kind = RULES[name]
+    timing: Any = kind.timing
+    limit = written
+    if isinstance(written, Mapping):
+        if not written or not written.keys() <= {"limit", "timing"}:
+            raise ValueError("a rule is a limit, or a table with limit and timing")
+        timing = written.get("timing", kind.timing)
+        limit = written.get("limit", True if name == "incomplete" else None)
+    if timing not in get_args(Timing):
+        raise ValueError(f'timing is {timing!r}, it must be "before" or "after"')
+    return Rule(name, _read_limit(name, kind, limit), timing)
+
+
+def _read_limit(name: str, kind: RuleKind, limit: object) -> Limit:
+    if name == "incomplete":
+        if limit is not True:
+            raise ValueError("this rule always acts: remove it, or give its timing only")
+        return 1.0
+    if kind.pair:
+        if not isinstance(limit, (list, tuple)) or len(limit) != 2:
+            raise ValueError(f"{limit!r} is not a pair [lowest, highest]")
+        low, high = (_read_number(kind, part) for part in limit)
+        if low >= high:
+            raise ValueError(f"the lowest, {low:g}, must be below the highest, {high:g}")
+        return low, high
+    return _read_number(kind, limit)
+
+
+def _read_number(kind: RuleKind, limit: object) -> float:
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not kind.low <= limit <= kind.high:
+        raise ValueError(f"{limit!r} is not a number from {kind.low:g} to {kind.high:g} ({kind.meaning})")
+    if kind.whole and limit != int(limit):
+        raise ValueError(f"{limit!r} is not a whole number ({kind.meaning})")
+    return float(limit)
+
+
+def _judge_attempts(rule: Rule, gates: Sequence[GateTry]) -> Reason | None:
+    kind = rule.name.removesuffix("_attempts_max")
+    tries = sorted((gate for gate in gates if gate.kind == kind), key=lambda gate: gate.attempt)
+    limit = _number(rule)
+    failed = sum(gate.passed is False for gate in tries)
+    if len(tries) <= limit and (failed < limit or any(gate.passed for gate in tries)):
+        return None
+    evidence = f"{failed} of {len(tries)} tries at the {kind} failed, at most {limit:g} tries are allowed"
+    return Reason(rule.name, rule.timing, float(len(tries)), limit, evidence)
+
+
+def _judge_share(rule: Rule, check: Check, sitting: _Sitting) -> Reason | None:
+    asked = [trial for trial in sitting.trials if trial.check == check]
+    if not asked:
+        return None
+    right = sum(follows(trial.expected, sitting.given[trial.position].value) for trial in asked)
+    share, limit = right / len(asked), _number(rule)
+    if share >= limit:
+        return None
+    evidence = f"{right} of {len(asked)} {check} checks answered as expected, at least {limit:.0%} are needed"
+    return Reason(rule.name, rule.timing, share, limit, evidence)
+
+
+def _judge_minutes(rule: Rule, sitting: _Sitting) -> Reason | None:
+    assert isinstance(rule.limit, tuple)
+    low, high = rule.limit
+    found = sitting.total_minutes
+    if low <= found <= high:
+        return None
+    limit = low if found < low else high
+    evidence = f"took {found:.1f} minutes, {low:g} to {high:g} are allowed"
+    return Reason(rule.name, rule.timing, found, limit, evidence)
+
+
+def _judge_median(rule: Rule, sitting: _Sitting) -> Reason | None:
+    times = [sitting.given[t.position].rt_ms for t in sitting.trials if t.phase == "test" and not t.check]
+    limit = _number(rule)
+    if not times or median(times) >= limit:
+        return None
+    found = float(median(times))
+    evidence = (
+        f"median response time {found:.0f} ms over {len(times)} test trials, at least {limit:.0f} needed"
+    )
+    return Reason(rule.name, rule.timing, found, limit, evidence)
+
+
+def _judge_side(rule: Rule, sitting: _Sitting) -> Reason | None:
+    commonest = modal_share(sitting.trials, sitting.given)
+    limit = _number(rule)
+    if commonest is None or commonest[1] <= limit:
+        return None
+    answer, share = commonest
+    evidence = f"gave the answer {answer!r} in {share:.0%} of the test trials, at most {limit:.0%} is allowed"
+    return Reason(rule.name, rule.timing, share, limit, evidence)
+
+
+def _number(rule: Rule) -> float:
+    assert not isinstance(rule.limit, tuple)
+    return rule.limit
+
+
+_JUDGES: dict[str, Callable[[Rule, _Sitting], Reason | None]] = {
+    "practice_attempts_max": lambda rule, sitting: _judge_attempts(rule, sitting.gates),
+    "quiz_attempts_max": lambda rule, sitting: _judge_attempts(rule, sitting.gates),
+    "instructed_share_min": lambda rule, sitting: _judge_share(rule, "instructed", sitting),
+    "repeat_share_min": lambda rule, sitting: _judge_share(rule, "repeat", sitting),
+    "total_minutes": _judge_minutes,
+    "fastest_median_ms": _judge_median,
+    "side_share_max": _judge_side,
+}

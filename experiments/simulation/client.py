@@ -1,0 +1,303 @@
+"""A simulated person takes a study through the participant API, and through nothing else.
+
+What a person answers comes from `people`; here stands only what a browser would do: ask where the session
+stands, show the page or the trials to the person, send what comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal, cast
+from urllib.parse import urlencode
+from uuid import UUID
+
+from experiments.design.rng import Streams
+from experiments.paradigms.base import Choice
+from experiments.simulation.album import Album
+from experiments.simulation.line import Line, Refused, open_pool
+from experiments.simulation.pages import Reader
+from experiments.simulation.people import ExampleView, Person, Reply, TestView
+from experiments.simulation.sight import Percept
+from experiments.simulation.timing import CONSULT
+from experiments.simulation.wire import (
+    ContextWire,
+    EventWire,
+    FinishedWire,
+    MediaWire,
+    ResponseWire,
+    StateWire,
+    StoredWire,
+    TrialWire,
+    choices_of,
+)
+
+BATCH_MAX = 50
+STEPS_MAX = 200
+"""More steps than any study has: a server that asks the same for ever is left."""
+AWAY_MS = 20_000
+"""A trial that took longer than this was left for another window."""
+SHUT = frozenset({401, 403, 404, 410})
+"""Replies that end a sitting: another tab, not admitted, no such study, full."""
+
+Ending = Literal["finished", "screened", "declined", "left", "turned_away"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one sitting went, as the person saw it: the verdict itself is never told.
+
+    `status`: finished (all trials, then the last page), screened (sent away at a gate), declined, left,
+    turned_away. `step` is the last step seen, `page` the kind of the last page, `message` what the server
+    said in refusing.
+    """
+
+    person: str
+    kind: str
+    status: Ending
+    step: str
+    page: str
+    answered_count: int
+    requests_count: int
+    message: str = ""
+
+
+class Sitting:
+    """One person in one session. `quiz` is what somebody who read the instructions answers: question id ->
+    answer."""
+
+    def __init__(
+        self, person: Person, line: Line, album: Album, *, quiz: Mapping[str, str], batch_max: int = BATCH_MAX
+    ) -> None:
+        self.person, self.line, self.album, self.batch_max = person, line, album, batch_max
+        self.reader = Reader(person, quiz, self._look)
+        self.streams = Streams(0)
+        self.examples: dict[str, ExampleView] = {}
+        self.clock_ms = 0
+        self.answered_count = 0
+        self.events: list[EventWire] = []
+        self.state: StateWire | None = None
+
+    def take(self, study: str, platform: str = "local") -> Outcome:
+        """Joins and goes on until the end, as the server leads."""
+        try:
+            return self._walk(study, platform)
+        except Refused as refusal:
+            if refusal.status in SHUT or refusal.code in ("taken_part", "finished"):
+                return self._outcome("turned_away", str(refusal))
+            raise
+
+    def _walk(self, study: str, platform: str) -> Outcome:
+        name = self.person.name
+        query = urlencode({"person": name, "submission": f"{name}-1", "simulated": self.person.kind})
+        joined = self.line.post("/api/sessions/", {"study": study, "platform": platform, "query": query})
+        self.line.token = str(joined["token"])
+        state = cast(StateWire, joined["session"])
+        for _ in range(STEPS_MAX):
+            self.state = state
+            if state["step"] in ("comment", "finish"):
+                return self._end(state)
+            try:
+                if state["step"] == "trials":
+                    if not self._do_block(state):
+                        return self._outcome("left")
+                    state = cast(StateWire, self.line.get("/api/session/"))
+                else:
+                    state = self._do_page(state)
+            except Refused as refusal:
+                if refusal.status != 409 or refusal.code in ("taken_part", "finished"):
+                    raise
+                # The server wins: ask where the session really stands, and go on from there.
+                state = cast(StateWire, self.line.get("/api/session/"))
+        step = state["step"]
+        raise RuntimeError(f"{name}: still at step {step!r} after {STEPS_MAX} steps; look at the server.")
+
+    def _do_page(self, state: StateWire) -> StateWire:
+        step, page = state["step"], state["page"]
+        if page is None:
+            raise RuntimeError(f"{self.person.name}: step {step!r} came without a page; look at the server.")
+        body = {"digest": page["digest"], "value": self.reader.value(step, page)}
+        return cast(StateWire, self.line.post(f"/api/session/{step}/", body))
+
+    def _end(self, state: StateWire) -> Outcome:
+        comment = self.reader.comment() if state["step"] == "comment" else None
+        cast(FinishedWire, self.line.post("/api/session/finish/", {"comment": comment}))
+        page = state["page"]["kind"] if state["page"] else ""
+        endings: dict[str, Ending] = {
+            "declined": "declined",
+            "screened": "screened",
+            "turned_away": "turned_away",
+        }
+        return self._outcome(endings.get(page, "finished"))
+
+    def _outcome(self, status: Ending, message: str = "") -> Outcome:
+        step = self.state["step"] if self.state else "join"
+        page = self.state["page"]["kind"] if self.state and self.state["page"] else ""
+        sent = self.answered_count, self.line.requests_count
+        return Outcome(self.person.name, self.person.kind, status, step, page, *sent, message)
+
+    def _do_block(self, state: StateWire) -> bool:
+        """Answers the block from where it stands; False: the person left before its end."""
+        assert state["block"] is not None
+        last = self.person.leaves_after(state["total"] or 0)
+        trials = [t for t in state["block"]["trials"] if t["position"] >= state["next"]]
+        for batch in self._batches(trials):
+            staying = [t for t in batch if last is None or t["position"] < last]
+            if staying:
+                self._send(state, staying)
+            if len(staying) < len(batch):
+                return False
+        return True
+
+    def _batches(self, trials: Sequence[TrialWire]) -> Iterator[list[TrialWire]]:
+        """A phase at once, within the limit; a training trial whose label is still hidden goes alone."""
+        for (alone, _), group in groupby(trials, key=lambda t: (_hidden(t) and t["id"], t["phase"])):
+            found = list(group)
+            size = 1 if alone else self.batch_max
+            for start in range(0, len(found), size):
+                yield found[start : start + size]
+
+    def _send(self, state: StateWire, trials: Sequence[TrialWire]) -> None:
+        responses = [self._respond(state, trial) for trial in trials]
+        stored = cast(StoredWire, self.line.post("/api/session/responses/", {"responses": responses}))
+        self.answered_count += len(responses)
+        for told in stored["feedback"].values():
+            if told["trial"] in self.examples:
+                self.examples[told["trial"]] = replace(self.examples[told["trial"]], label=told["label"])
+        if self.events:
+            self.line.post("/api/session/events/", {"events": self.events[:BATCH_MAX]})
+            self.events = []
+
+    def _respond(self, state: StateWire, trial: TrialWire) -> ResponseWire:
+        if trial["kind"] == "learn":
+            reply, consulted_ms = self._study(trial), 0
+            # The button to go on appears only after the minimum viewing time.
+            rt_ms = max(reply.rt_ms, state["study"]["min_view_ms"])
+            reply = replace(reply, rt_ms=rt_ms, shown_ms=rt_ms)
+        elif trial["kind"] == "predict":
+            reply, consulted_ms = self._test(state, trial)
+        else:
+            kind = trial["kind"]
+            raise ValueError(f"simulated people take learn and predict trials; this one is {kind!r}.")
+        context = self._context(state, trial, reply, consulted_ms)
+        if reply.shown_ms > AWAY_MS and trial["phase"] == "test":
+            context["focus_losses"] = 1
+            self._note(trial, "focus_lost", 1000)
+            self._note(trial, "focus_gained", reply.shown_ms - 500)
+        self.clock_ms += reply.shown_ms
+        return ResponseWire(
+            trial=trial["id"], value=reply.value, rt_ms=reply.rt_ms, shown_ms=reply.shown_ms, context=context
+        )
+
+    def _study(self, trial: TrialWire) -> Reply:
+        content = trial["content"]
+        percept = self._percept(content["image"], content.get("explanation"))
+        view = ExampleView(trial["position"], content.get("label"), choices_of(content["choices"]), percept)
+        self.examples[trial["id"]] = view
+        return self.person.study_example(view)
+
+    def _test(self, state: StateWire, trial: TrialWire) -> tuple[Reply, int]:
+        """The answer, and how long the reservoir was open."""
+        content = trial["content"]
+        offered = bool(content.get("reservoir")) and not content.get("prompt")
+        way = state["study"]["reservoir"] if offered else "off"
+        opens = way == "on_request" and self.person.consults(trial["position"])
+        view = TestView(
+            trial["position"],
+            choices_of(content["choices"]),
+            tuple(self.examples.values()),
+            self._percept(content["image"], None),
+            content.get("prompt") or "",
+            reservoir=way == "always" or opens,
+        )
+        reply = self.person.answer(view)
+        if not opens:
+            return reply, 0
+        rng = self.streams("reservoir", self.person.name, trial["position"])
+        opened_ms = CONSULT.draw_ms(rng, self.person.traits.slowness)
+        self._note(trial, "reservoir_opened", 300)
+        self._note(trial, "reservoir_closed", 300 + opened_ms)
+        return replace(reply, rt_ms=reply.rt_ms + opened_ms, shown_ms=reply.shown_ms + opened_ms), opened_ms
+
+    def _percept(self, image: MediaWire | None, explanation: MediaWire | None) -> Percept | None:
+        return self._look(image, explanation) if image is not None and self.person.looks else None
+
+    def _look(self, image: MediaWire, explanation: MediaWire | None = None) -> Percept:
+        overlay = None if explanation is None else self.line.fetch(explanation["url"])
+        return self.album.percept(self.line.fetch(image["url"]), overlay)
+
+    def _context(self, state: StateWire, trial: TrialWire, reply: Reply, consulted_ms: int) -> ContextWire:
+        choices = choices_of(trial["content"]["choices"])
+        place = next((i for i, c in enumerate(choices) if c.value == reply.value.get("choice")), None)
+        context = ContextWire(
+            onset_ms=self.clock_ms,
+            input="keyboard",
+            key=_key(choices, place),
+            image_px=state["study"]["picture_px"],
+            pixel_ratio=1.0,
+            dropped_frames=0,
+            reservoir_ms=consulted_ms,
+            focus_losses=0,
+            reloads=0,
+        )
+        if place is not None and len(choices) == 2:
+            context["side"] = "left" if place == 0 else "right"
+        return context
+
+    def _note(self, trial: TrialWire, kind: str, after_ms: int) -> None:
+        draw = self.streams("event", self.line.token, trial["id"], kind).bytes(16)
+        self.events.append(
+            EventWire(
+                id=str(UUID(bytes=draw, version=4)),
+                kind=kind,
+                trial=trial["id"],
+                at_ms=self.clock_ms + after_ms,
+                data={},
+            )
+        )
+
+
+def _key(choices: Sequence[Choice], place: int | None) -> str:
+    return "Enter" if place is None else choices[place].key
+
+
+def _hidden(trial: TrialWire) -> bool:
+    return trial["kind"] == "learn" and trial["content"].get("label") is None
+
+
+def run_people(
+    base_url: str,
+    study: str,
+    people: Sequence[Person],
+    *,
+    quiz: Mapping[str, str],
+    concurrency: int = 8,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    on_result: Callable[[Outcome], None] = lambda outcome: None,
+    batch_max: int = BATCH_MAX,
+) -> tuple[Outcome, ...]:
+    """Sends everybody through the study, so many at once; the outcomes in the order of `people`.
+
+    A failing connection or a server error that lasts ends the run with its exception; `on_result` and
+    `progress` are called from this thread.
+    """
+    album = Album()
+    outcomes: dict[int, Outcome] = {}
+    with open_pool(base_url, concurrency) as pool, ThreadPoolExecutor(concurrency) as workers:
+
+        def take(person: Person) -> Outcome:
+            return Sitting(person, Line(pool), album, quiz=quiz, batch_max=batch_max).take(study)
+
+        waiting = {workers.submit(take, person): place for place, person in enumerate(people)}
+        progress("people", 0, len(people))
+        try:
+            for done in as_completed(waiting):
+                outcomes[waiting[done]] = done.result()
+                on_result(done.result())
+                progress("people", len(outcomes), len(people))
+        except BaseException:
+            workers.shutdown(wait=True, cancel_futures=True)
+            raise
+    return tuple(outcomes[place] for place in range(len(people)))

@@ -1,0 +1,97 @@
+"""The connection of one simulated person to the server: JSON out and in, sent again when a connection
+fails."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+TRIES = 6
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+AGAIN = frozenset({429, 500, 502, 503, 504})
+"""Replies after which the same request is sent once more; every request of the API may be sent twice."""
+TIMEOUT_S = 60.0
+
+
+class Refused(Exception):
+    """The server said no: the HTTP status, the wire's code and message."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(f"{status} {code}: {message}")
+        self.status = status
+        self.code = code
+
+
+def open_pool(base_url: str, concurrency: int) -> httpx.Client:
+    """Connections for so many people at once, kept alive between requests."""
+    return httpx.Client(
+        base_url=base_url,
+        timeout=TIMEOUT_S,
+        limits=httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency),
+        transport=httpx.HTTPTransport(
+            retries=3, limits=httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
+        ),
+        headers={"User-Agent": "legible-simulation"},
+    )
+
+
+@dataclass(slots=True)
+class Line:
+    """Requests of one person over a shared pool. `token` is set after joining; `requests_count` counts every
+    sending."""
+
+    pool: httpx.Client
+    token: str = ""
+    requests_count: int = field(default=0, init=False)
+
+    def get(self, path: str) -> Any:
+        return self._send("GET", path, None).json()
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        return self._send("POST", path, body).json()
+
+    def fetch(self, url: str) -> bytes:
+        """A picture. Its address is all the permission it needs: the token stays out of it."""
+        return self._send("GET", url, None, with_token=False).content
+
+    def _send(
+        self, method: str, url: str, body: dict[str, Any] | None, with_token: bool = True
+    ) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token and with_token else {}
+        pause_s = FIRST_PAUSE_S
+        for tries_left in reversed(range(TRIES)):
+            self.requests_count += 1
+            try:
+                reply = self.pool.request(method, url, json=body, headers=headers)
+            except httpx.TransportError:
+                if not tries_left:
+                    raise
+            else:
+                if reply.status_code not in AGAIN or not tries_left:
+                    return _accepted(reply)
+                pause_s = max(pause_s, _asked_pause_s(reply))
+            time.sleep(min(pause_s, LONGEST_PAUSE_S))
+            pause_s *= 2
+        raise AssertionError("the last try returns or raises")
+
+
+def _asked_pause_s(reply: httpx.Response) -> float:
+    try:
+        return float(reply.headers.get("Retry-After", "0"))
+    except ValueError:
+        return 0.0
+
+
+def _accepted(reply: httpx.Response) -> httpx.Response:
+    if reply.is_success:
+        return reply
+    try:
+        error = reply.json()["error"]
+        code, message = str(error["code"]), str(error["message"])
+    except (ValueError, KeyError, TypeError):
+        code, message = "unreadable", reply.text[:200]
+    raise Refused(reply.status_code, code, message)

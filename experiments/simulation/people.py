@@ -1,0 +1,279 @@
+"""Simulated people as values: who they are is drawn once from a seed, what they answer follows from what they
+see.
+
+A person has no state. The same person, asked the same thing after the same examples, answers the same, in any
+order and any process, so a sitting can be repeated. Nobody here knows a condition, a method or a right
+answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+
+from experiments.design.rng import Streams
+from experiments.paradigms.base import Choice
+from experiments.simulation import person_class
+from experiments.simulation.reading import asked_choice
+from experiments.simulation.sight import Percept
+from experiments.simulation.timing import ABSENCE, BURST, OBEY, RUSH, SKIM, STUDY_PICTURE, ExGaussian
+
+APART = 1_000_000
+"""Leavers are numbered from here among the learners and guessers, so that none is the twin of another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What distinguishes one person from another of the same kind.
+
+    `lapse_share` (0-1): answers given without thought. `noise`: spread of the decision, larger = more random.
+    `capacity_count`: training examples kept in mind without the reservoir. `slowness`: factor on all times.
+    `reads_share` (0-1): instructions, checks and questions that are really read. `consults_share` (0-1): test
+    trials at which a reservoir that must be opened is opened. `leaves_share` (0-1): part of the trials after
+    which the person is gone; 1 = stays.
+    """
+
+    lapse_share: float
+    noise: float
+    capacity_count: int
+    slowness: float
+    reads_share: float
+    consults_share: float
+    leaves_share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleView:
+    """A training trial on the screen. `percept` is None for people who do not look."""
+
+    position: int
+    label: str | None
+    choices: tuple[Choice, ...]
+    percept: Percept | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TestView:
+    """A test trial on the screen, with the training examples seen so far, oldest first.
+
+    `prompt` is the page's own question, empty for the usual one. `reservoir` says whether the examples can be
+    looked up now. Not a test class, in spite of the name.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    position: int
+    choices: tuple[Choice, ...]
+    examples: tuple[ExampleView, ...] = ()
+    percept: Percept | None = None
+    prompt: str = ""
+    reservoir: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a person does on one screen: the stored `value`, and times in milliseconds."""
+
+    value: dict[str, str | bool]
+    rt_ms: int
+    shown_ms: int
+
+
+class Person(Protocol):
+    """Somebody who can take a study. `looks` says whether the pictures matter to this person."""
+
+    kind: ClassVar[str]
+
+    @classmethod
+    def drawn(cls, seed: int, number: int) -> Self:
+        """The person of that number in the population of that seed."""
+        ...
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def traits(self) -> Traits: ...
+    @property
+    def looks(self) -> bool: ...
+    def leaves_after(self, total: int) -> int | None:
+        """How many of `total` trials are answered before the person is gone; None: stays to the end."""
+        ...
+
+    def study_example(self, view: ExampleView) -> Reply: ...
+    def answer(self, view: TestView) -> Reply: ...
+    def consults(self, position: int) -> bool: ...
+    def pick(self, question: str, attempt: int, choices: Sequence[Choice], known: Choice | None) -> Choice:
+        """The answer to a question on a page; `known` is what somebody who read the page would say."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Someone:
+    """What all kinds share: identity, named randomness, reading."""
+
+    kind: ClassVar[str] = ""
+    STUDYING: ClassVar[ExGaussian] = STUDY_PICTURE
+    seed: int
+    number: int
+    traits: Traits
+    streams: Streams = field(repr=False, compare=False)
+
+    @classmethod
+    def drawn(cls, seed: int, number: int) -> Self:
+        streams = Streams(seed)
+        return cls(seed, number, cls._traits(streams("traits", cls.kind, number)), streams)
+
+    @classmethod
+    def _traits(cls, rng: np.random.Generator) -> Traits:
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}-{self.seed}-{self.number}"
+
+    @property
+    def looks(self) -> bool:
+        return False
+
+    def leaves_after(self, total: int) -> int | None:
+        return None
+
+    def consults(self, position: int) -> bool:
+        return bool(self._rng("consult", position).random() < self.traits.consults_share)
+
+    def pick(self, question: str, attempt: int, choices: Sequence[Choice], known: Choice | None) -> Choice:
+        rng = self._rng("question", question, attempt)
+        # A page that was failed is read again: each further try has its own chance of having been read.
+        missed = (1 - self.traits.reads_share) ** (attempt + 1)
+        if known is not None and rng.random() >= missed:
+            return known
+        return any_of(choices, rng)
+
+    def study_example(self, view: ExampleView) -> Reply:
+        """Looks for a while, says "seen"; where the label is still hidden, guesses."""
+        rng = self._rng("example", view.position)
+        took_ms = self.STUDYING.draw_ms(rng, self.traits.slowness)
+        if view.label is None:
+            return Reply({"choice": any_of(view.choices, rng).value}, took_ms, took_ms)
+        return Reply({"seen": True}, took_ms, took_ms)
+
+    def _rng(self, *names: str | int) -> np.random.Generator:
+        return self.streams(self.kind, self.number, *names)
+
+    def _obeys(self, view: TestView, rng: np.random.Generator) -> Choice | None:
+        """The choice that the page asks for, if it asks for one and the person reads it."""
+        asked = asked_choice(view.prompt, view.choices) if view.prompt else None
+        return asked if asked is not None and rng.random() < self.traits.reads_share else None
+
+
+def any_of(choices: Sequence[Choice], rng: np.random.Generator) -> Choice:
+    return choices[int(rng.integers(len(choices)))]
+
+
+def share_around(rng: np.random.Generator, mean: float, strength: float) -> float:
+    """A share drawn from a beta distribution with that mean; `strength` = its two parameters together."""
+    return float(rng.beta(mean * strength, (1 - mean) * strength))
+
+
+def slowness_of(rng: np.random.Generator) -> float:
+    return float(np.exp(rng.normal(0.0, 0.2)))
+
+
+@dataclass(frozen=True, slots=True)
+class Guesser(Someone):
+    """Answers at random and fast; passes most checks that can be read."""
+
+    kind: ClassVar[str] = "guesser"
+    STUDYING: ClassVar[ExGaussian] = SKIM
+
+    @classmethod
+    def _traits(cls, rng: np.random.Generator) -> Traits:
+        return Traits(
+            1.0, 1.0, 0, slowness_of(rng), reads_share=share_around(rng, 0.8, 12), consults_share=0.0
+        )
+
+    def answer(self, view: TestView) -> Reply:
+        rng = self._rng("answer", view.position)
+        asked = self._obeys(view, rng)
+        timing = RUSH if asked is None else OBEY
+        took_ms = timing.draw_ms(rng, self.traits.slowness)
+        return Reply({"choice": (asked or any_of(view.choices, rng)).value}, took_ms, took_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Careless(Someone):
+    """Hammers on one key or is away; misses most checks, because the page is not read."""
+
+    kind: ClassVar[str] = "careless"
+    STUDYING: ClassVar[ExGaussian] = SKIM
+    BURST_SHARE: ClassVar[float] = 0.7
+    HABIT_SHARE: ClassVar[float] = 0.8
+
+    @classmethod
+    def _traits(cls, rng: np.random.Generator) -> Traits:
+        return Traits(
+            1.0, 1.0, 0, slowness_of(rng), reads_share=share_around(rng, 0.15, 12), consults_share=0.02
+        )
+
+    def pick(self, question: str, attempt: int, choices: Sequence[Choice], known: Choice | None) -> Choice:
+        # Gates do not let anybody through unread, so even the careless read there, most of the time.
+        rng = self._rng("question", question, attempt)
+        return known if known is not None and rng.random() < 0.85 else any_of(choices, rng)
+
+    def answer(self, view: TestView) -> Reply:
+        rng = self._rng("answer", view.position)
+        took_ms = (BURST if rng.random() < self.BURST_SHARE else ABSENCE).draw_ms(rng, self.traits.slowness)
+        asked = self._obeys(view, rng)
+        if asked is not None:
+            return Reply({"choice": asked.value}, took_ms, took_ms)
+        habit = int(self._rng("habit").integers(2))
+        usual = sorted(view.choices, key=lambda choice: choice.key)[min(habit, len(view.choices) - 1)]
+        chosen = usual if rng.random() < self.HABIT_SHARE else any_of(view.choices, rng)
+        return Reply({"choice": chosen.value}, took_ms, took_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaver(Someone):
+    """A learner or a guesser (half and half) who closes the tab in the middle, without a word."""
+
+    kind: ClassVar[str] = "leaver"
+
+    @classmethod
+    def drawn(cls, seed: int, number: int) -> Self:
+        streams = Streams(seed)
+        leaves_share = streams("traits", cls.kind, number).uniform(0.1, 0.9)
+        return cls(
+            seed, number, replace(_until_then(streams, number).traits, leaves_share=leaves_share), streams
+        )
+
+    @property
+    def inner(self) -> Person:
+        """The person that this one is until leaving."""
+        return _until_then(self.streams, self.number)
+
+    @property
+    def looks(self) -> bool:
+        return self.inner.looks
+
+    def leaves_after(self, total: int) -> int | None:
+        return int(np.clip(round(total * self.traits.leaves_share), 1, max(1, total - 1)))
+
+    def study_example(self, view: ExampleView) -> Reply:
+        return self.inner.study_example(view)
+
+    def answer(self, view: TestView) -> Reply:
+        return self.inner.answer(view)
+
+    def consults(self, position: int) -> bool:
+        return self.inner.consults(position)
+
+    def pick(self, question: str, attempt: int, choices: Sequence[Choice], known: Choice | None) -> Choice:
+        return self.inner.pick(question, attempt, choices, known)
+
+
+def _until_then(streams: Streams, number: int) -> Person:
+    kind = "learner" if streams("leaver", number, "inner").random() < 0.5 else "guesser"
+    return person_class(kind).drawn(streams.seed, APART + number)

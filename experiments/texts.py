@@ -1,0 +1,32 @@
+"""Texts that people read: Markdown in, clean HTML out, and a digest of exactly what was shown."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import markdown
+import nh3
+
+ALLOWED_TAGS = {
+    "a", "abbr", "b", "blockquote", "br", "code", "dd", "dl", "dt", "em", "figcaption", "figure", "h1", "h2", "h3",
+    "h4", "hr", "i", "kbd", "li", "ol", "p", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+
+
+def html_of(text: str, words: Mapping[str, str] | None = None) -> str:
+    """Markdown with {placeholders} as HTML that carries no script, style, picture or foreign request."""
+    for name, value in (words or {}).items():
+        text = text.replace("{" + name + "}", value)
+    return nh3.clean(
+        markdown.markdown(text, extensions=["tables", "sane_lists", "smarty"]),
+        tags=ALLOWED_TAGS,
+        attributes={"a": {"href"}},
+        url_schemes={"https", "mailto"},
+        link_rel="noopener noreferrer",
+    )
+
+
+def text_digest(*parts: str) -> str:
+    """SHA-256 of the texts in order, hexadecimal: what a consent or an answer refers to."""
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()

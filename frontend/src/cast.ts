@@ -1,0 +1,146 @@
+/** The specs' small world: a study with one block of two examples and two test trials. Never part of the bundle. */
+import { Api } from "./api";
+import type { Desk } from "./desk";
+import { EventLog } from "./events";
+import { Pictures } from "./media";
+import type { Choice, Example, Media, Page, Question, Recorded, ResponseItem, State, Trial } from "./model";
+import { Outbox } from "./outbox";
+import { Shell } from "./shell";
+import { openStorage, type Storage } from "./storage";
+import { en } from "./words/en";
+
+export function media(name: string): Media {
+  return { url: `/m/${name}`, width_px: 320, height_px: 320, alt: "Picture" };
+}
+
+export const choices: Choice[] = [
+  { value: "husky", text: "Husky", key: "f" },
+  { value: "wolf", text: "Wolf", key: "j" },
+];
+
+export function learn(position: number): Trial {
+  const content = { image: media(`i${position}`), explanation: media(`x${position}`), label: "Wolf", choices };
+  return { id: `t${position}`, position, kind: "learn", phase: "train", content };
+}
+
+export function predict(position: number): Trial {
+  const content = { image: media(`i${position}`), explanation: null, prompt: null, choices, reservoir: ["t0", "t1"] };
+  return { id: `t${position}`, position, kind: "predict", phase: "test", content };
+}
+
+export function example(trial: string, label = "Wolf"): Example {
+  return { trial, label, image: media(`tile-${trial}`), explanation: media(`tilex-${trial}`) };
+}
+
+export function state(changes: Partial<State> = {}): State {
+  return {
+    step: "trials",
+    page: null,
+    attempts_left: null,
+    block: { index: 0, count: 1, trials: [learn(0), learn(1), predict(2), predict(3)], examples: [example("t0"), example("t1")] },
+    next: 0,
+    total: 4,
+    feedback: null,
+    exit: null,
+    study: {
+      title: "Can you predict the machine?",
+      language: "en",
+      contact: "lab@example.org",
+      instructions: "<h2>How it works</h2><p>Predict.</p>",
+      picture_px: 320,
+      tile_px: 112,
+      min_view_ms: 0,
+      gap_ms: 0,
+      reservoir: "on_request",
+      display: "beside",
+      origin: "human",
+    },
+    ...changes,
+  };
+}
+
+export function page(kind: string, questions: Question[] = [], html = "<p>Text</p>"): Page {
+  return { kind, digest: `digest-${kind}`, html, questions };
+}
+
+export function question(changes: Partial<Question>): Question {
+  const nothing = { choices: null, image: null, label: null, min: null, max: null, max_length: null };
+  return { id: "q", kind: "choice", prompt: "What?", required: true, ...nothing, ...changes };
+}
+
+export function item(position: number, choice = "wolf"): ResponseItem {
+  return { trial: `t${position}`, value: { choice }, rt_ms: 900, shown_ms: 1020 };
+}
+
+/** Almost no wait, but one that lets everything else go on. */
+export const noWait = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
+
+/** A server for answers alone: in order, twice is fine, otherwise is a contradiction. */
+export class AnswerServer {
+  readonly stored: ResponseItem[] = [];
+  readonly batches: number[] = [];
+  offline = false;
+
+  readonly fetch = async (input: unknown, init?: RequestInit): Promise<Response> => {
+    if (this.offline) throw new TypeError("Failed to fetch");
+    const body: unknown = init?.body ? JSON.parse(String(init.body)) : null;
+    if (String(input).endsWith("responses/")) return this.receive((body as { responses: ResponseItem[] }).responses);
+    return json(200, {});
+  };
+
+  private receive(responses: ResponseItem[]): Response {
+    this.batches.push(responses.length);
+    for (const response of responses) {
+      const before = this.stored.find((stored) => stored.trial === response.trial);
+      if (before && JSON.stringify(before.value) !== JSON.stringify(response.value)) return refusal(409, "contradiction");
+      if (!before && response.trial !== `t${this.stored.length}`) return refusal(409, "out_of_turn");
+      if (!before) this.stored.push(response);
+    }
+    const recorded: Recorded = { next: this.stored.length, step: "trials", feedback: {} };
+    return json(200, recorded);
+  }
+}
+
+export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json", ...headers } });
+}
+
+export function refusal(status: number, code: string, fields: Record<string, string> = {}): Response {
+  return json(status, { error: { code, message: "No.", remedy: "Do this.", fields }, next: null, exit: null });
+}
+
+export async function desk(
+  fetching: typeof fetch,
+  onConflict: () => void = () => undefined,
+  given?: Storage,
+): Promise<Desk> {
+  document.body.innerHTML = '<div id="app"></div>';
+  const shell = new Shell(document.getElementById("app")!, en);
+  const api = new Api({ base: "/api/", fetch: fetching, wait: noWait, onLink: (link) => shell.linked(link) });
+  const storage = given ?? (await openStorage(`sitting-${Math.random()}`));
+  const outbox = await Outbox.open({
+    storage,
+    send: (batch) => api.responses(batch),
+    onConflict,
+    onCount: (count) => shell.count(count),
+    wait: noWait,
+  });
+  const pictures = new Pictures({ load: async () => new Image(), wait: noWait });
+  const events = new EventLog({ send: (batch) => api.events(batch) });
+  return { api, outbox, events, pictures, shell, storage, words: en, reloads: 0 };
+}
+
+/** Lets promises, timers of no delay and animation frames go by until something holds. */
+export async function until(holds: () => unknown, limit_ms = 3_000): Promise<void> {
+  const end_ms = performance.now() + limit_ms;
+  while (!holds()) {
+    if (performance.now() > end_ms) throw new Error(`still not: ${holds.toString()}\n${document.body.innerHTML}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+export function find<T extends HTMLElement = HTMLElement>(selector: string): T {
+  const found = document.querySelector<T>(selector);
+  if (found === null) throw new Error(`nothing like ${selector} in ${document.body.innerHTML}`);
+  return found;
+}

@@ -1,0 +1,34 @@
+/** What pages and trials work with; made once in `main.ts`. */
+import type { Api } from "./api";
+import type { EventLog } from "./events";
+import type { Pictures } from "./media";
+import type { State } from "./model";
+import type { Outbox } from "./outbox";
+import type { Shell } from "./shell";
+import type { Storage } from "./storage";
+import type { Words } from "./words";
+
+export interface Desk {
+  api: Api;
+  outbox: Outbox;
+  events: EventLog;
+  pictures: Pictures;
+  shell: Shell;
+  storage: Storage;
+  words: Words;
+  /** Reloads since the last answer; goes with the next one. */
+  reloads: number;
+}
+
+/** What a page says on top when it comes again: why, and which answers it was about. */
+export interface Notice {
+  text: string;
+  fields: Record<string, string>;
+}
+
+export interface GateView {
+  desk: Desk;
+  state: State;
+  page: NonNullable<State["page"]>;
+  notice: Notice | null;
+}

@@ -1,0 +1,204 @@
+/** From S to S: shows the page that the server's state asks for, sends what it yields, until the end. */
+import type { Outcome, Problem } from "./api";
+import { openTrials } from "./block";
+import type { Desk, GateView, Notice } from "./desk";
+import { h } from "./dom";
+import type { Exit, Ended, Page, State, Step, Value } from "./model";
+import { commentPage } from "./pages/comment";
+import { consentPage } from "./pages/consent";
+import { devicePage } from "./pages/device";
+import { askToLeave, openHelp } from "./pages/dialogs";
+import { finishPage, type Ending } from "./pages/finish";
+import { instructionsPage } from "./pages/instructions";
+import { practicePage } from "./pages/practice";
+import { questionsPage } from "./pages/questions";
+import { quizPage } from "./pages/quiz";
+import { titleOf } from "./pages/reading";
+import { explain, troublePage } from "./pages/trouble";
+import { runBlock } from "./timeline";
+
+type Turn =
+  | { kind: "state"; state: State; notice: Notice | null }
+  | { kind: "resync"; notice: Notice | null }
+  | { kind: "ending"; ending: Ending }
+  | { kind: "problem"; problem: Problem };
+
+const GATES: Record<string, (view: GateView) => Promise<Value>> = {
+  device: devicePage,
+  consent: consentPage,
+  instructions: instructionsPage,
+  quiz: quizPage,
+  practice: practicePage,
+  questions: questionsPage,
+};
+
+/** Gates that are judged: the same page again means that the try failed. */
+const JUDGED = ["device", "quiz", "practice"];
+const BEFORE_CONSENT: Step[] = ["device", "consent", "finish"];
+
+export class Journey {
+  private interrupt: (turn: Turn) => void = () => undefined;
+  private contact: string;
+  private idle = 0;
+
+  constructor(
+    private readonly desk: Desk,
+    private state: State,
+    private readonly leave?: (exit: Exit) => void,
+  ) {
+    this.contact = state.study.contact;
+    const { style } = document.documentElement;
+    style.setProperty("--picture-px", `${state.study.picture_px}px`);
+    style.setProperty("--tile-px", `${state.study.tile_px}px`);
+  }
+
+  async run(): Promise<void> {
+    let notice: Notice | null = null;
+    for (;;) {
+      const turn: Turn = await this.turn(notice);
+      if (turn.kind === "ending") return finishPage(this.desk, turn.ending, this.leave);
+      if (turn.kind === "problem") return troublePage(this.desk, turn.problem, this.contact);
+      notice = turn.notice;
+      if (turn.kind === "state") this.state = turn.state;
+      else {
+        const problem = await this.refresh();
+        if (problem) return troublePage(this.desk, problem, this.contact);
+      }
+    }
+  }
+
+  /** The outbox was refused: stop at once, and go on from what the server says. */
+  conflict(problem: Problem): void {
+    if (problem.status === 401) this.interrupt({ kind: "problem", problem });
+    else this.interrupt({ kind: "resync", notice: null });
+  }
+
+  private async turn(notice: Notice | null): Promise<Turn> {
+    const stop = new AbortController();
+    const interrupted = new Promise<Turn>((resolve) => {
+      this.interrupt = (turn) => {
+        stop.abort();
+        resolve(turn);
+      };
+    });
+    this.frame();
+    return Promise.race([this.step(notice, stop.signal), interrupted]);
+  }
+
+  private frame(): void {
+    const { step, study, next, total } = this.state;
+    const { shell } = this.desk;
+    document.title = study.title;
+    shell.markPreview(study.origin === "preview");
+    shell.progress(step === "trials" || step === "comment" ? next : null, total ?? 0);
+    if (step !== "trials") shell.line("");
+    if (BEFORE_CONSENT.includes(step)) shell.tools(null);
+    else shell.tools({ help: () => void openHelp(this.desk, study.instructions), leave: () => void this.withdraw() });
+  }
+
+  private step(notice: Notice | null, stop: AbortSignal): Promise<Turn> {
+    const { step, page } = this.state;
+    if (step === "trials") return this.trials(stop);
+    if (step === "finish") return this.end();
+    if (page?.kind === "comment" || step === "comment") return this.comment(notice);
+    if (page === null) return Promise.resolve(this.stuck());
+    return this.gate(page, notice);
+  }
+
+  private async gate(page: Page, notice: Notice | null): Promise<Turn> {
+    const show = GATES[page.kind];
+    if (show === undefined) return this.stuck();
+    const value = await show({ desk: this.desk, state: this.state, page, notice });
+    const outcome = await this.desk.api.gate(page.kind, page.digest, value);
+    if (!outcome.ok) return this.refused(outcome.problem);
+    const again = outcome.value.page;
+    const failed = JUDGED.includes(page.kind) && again?.kind === page.kind;
+    const text = failed && page.kind !== "device" ? this.desk.words.not_right : "";
+    return { kind: "state", state: outcome.value, notice: failed ? { text, fields: {} } : null };
+  }
+
+  private async trials(stop: AbortSignal): Promise<Turn> {
+    const { outbox } = this.desk;
+    const isIdle = outbox.count === 0 && openTrials(this.state, (id) => outbox.holds(id)).length === 0;
+    this.idle = isIdle ? this.idle + 1 : 0;
+    // Nothing to do twice over, although the server says "trials": asking again for ever would help nobody.
+    if (this.idle > 1) return this.stuck();
+    await runBlock(this.desk, this.state, stop);
+    return { kind: "resync", notice: null };
+  }
+
+  private async comment(notice: Notice | null): Promise<Turn> {
+    const { desk, state } = this;
+    const page = state.page ?? { kind: "comment", digest: "", html: "", questions: [] };
+    const comment = await commentPage({ desk, state, page, notice });
+    const outcome = await desk.api.finish(comment);
+    if (!outcome.ok) return this.refused(outcome.problem);
+    return { kind: "ending", ending: this.ending(outcome.value, titleOf(desk.words, "debrief"), state.next) };
+  }
+
+  /** Reached by finishing, by declining or by being screened; whoever has no exit yet asks for it. */
+  private async end(): Promise<Turn> {
+    const { desk, state } = this;
+    const kind = state.page?.kind ?? "debrief";
+    const farewell = await this.farewell();
+    if (!farewell.ok) return { kind: "problem", problem: farewell.problem };
+    const html = state.page?.html || farewell.value.debrief;
+    const stored = kind === "debrief" ? state.next : null;
+    const ending = this.ending({ debrief: html ?? null, exit: farewell.value.exit }, titleOf(desk.words, kind), stored);
+    return { kind: "ending", ending };
+  }
+
+  private async farewell(): Promise<Outcome<Ended>> {
+    const { exit } = this.state;
+    if (exit !== null) return { ok: true, value: { debrief: null, exit } };
+    return this.desk.api.finish(null);
+  }
+
+  private ending(farewell: Ended, title: string, stored: number | null): Ending {
+    return { title, html: farewell.debrief, stored, exit: farewell.exit };
+  }
+
+  private async withdraw(): Promise<void> {
+    const { desk } = this;
+    const leaving = await askToLeave(desk);
+    if (leaving === null) return;
+    this.desk.shell.tools(null);
+    desk.outbox.stop();
+    const interrupt = this.interrupt;
+    const outcome = await desk.api.withdraw(leaving.reason, leaving.erase);
+    if (!outcome.ok) return interrupt(this.refused(outcome.problem));
+    await desk.outbox.clear();
+    const { left, left_title } = desk.words.finish;
+    const html = outcome.value.debrief ?? h("p", {}, left).outerHTML;
+    interrupt({ kind: "ending", ending: this.ending({ ...outcome.value, debrief: html }, left_title, null) });
+  }
+
+  /** A refused page: fix the answers, or follow the server, or stop. */
+  private refused(problem: Problem): Turn {
+    const { text } = explain(this.desk.words, problem);
+    if (problem.status === 400 || problem.status === 413) {
+      return { kind: "state", state: this.state, notice: { text, fields: answerFields(problem.fields) } };
+    }
+    if (problem.status === 409) return { kind: "resync", notice: { text, fields: {} } };
+    return { kind: "problem", problem };
+  }
+
+  private stuck(): Turn {
+    const fields = {};
+    const problem = { status: 0, code: "stuck", message: "", remedy: "", fields, next: null, exit: null };
+    return { kind: "problem", problem: { ...problem, retry_after_ms: null } };
+  }
+
+  private async refresh(): Promise<Problem | null> {
+    const outcome = await this.desk.api.state();
+    if (!outcome.ok) return outcome.problem;
+    this.state = outcome.value;
+    this.desk.events.trial = null;
+    return null;
+  }
+}
+
+/** The server names a field by its path (`value.age`); the form knows it by the question's id. */
+function answerFields(fields: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).map(([path, text]) => [path.replace(/^value\./, ""), text]));
+}

@@ -1,0 +1,32 @@
+import type { GateView } from "../desk";
+import { button, h } from "../dom";
+import type { Value } from "../model";
+import { actions, sheet } from "./reading";
+
+export function consentPage(view: GateView): Promise<Value> {
+  const { words, shell } = view.desk;
+  return new Promise((resolve) => {
+    const copy = h(
+      "p",
+      { class: "copies" },
+      h("button", { type: "button", class: "link", click: () => download(view) }, words.consent.download),
+      h("button", { type: "button", class: "link", click: () => window.print() }, words.consent.print),
+    );
+    const agree = button(words.consent.agree, () => resolve({ agree: true }), "primary");
+    const decline = button(words.consent.decline, () => resolve({ agree: false }));
+    shell.show(sheet(view, copy, actions(agree, decline)));
+  });
+}
+
+/** The very text that was shown, as a file of its own. */
+export function consentFile(view: GateView): string {
+  const head = h("title", {}, view.state.study.title).outerHTML;
+  const { code, direction } = view.desk.words;
+  return `<!doctype html><html lang="${code}" dir="${direction}"><meta charset="utf-8">${head}<body>${view.page.html}</body></html>`;
+}
+
+function download(view: GateView): void {
+  const url = URL.createObjectURL(new Blob([consentFile(view)], { type: "text/html" }));
+  h("a", { href: url, download: view.desk.words.consent.file }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

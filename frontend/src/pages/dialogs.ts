@@ -1,0 +1,67 @@
+/** Help and leaving, over any page; answer keys rest while one is open. */
+import type { Desk } from "../desk";
+import { button, h, titledHtml } from "../dom";
+
+export async function openHelp(desk: Desk, instructions: string): Promise<void> {
+  const { words } = desk;
+  const prose = instructions === "" ? h("p", {}, words.help.short) : titledHtml(instructions);
+  const title = prose.querySelector("h1") ? null : h("h1", {}, words.help.title);
+  await dialog((close) => [title, prose, h("div", { class: "actions" }, button(words.help.close, close, "primary"))]);
+}
+
+export interface Leaving {
+  reason: string;
+  erase: boolean;
+}
+
+/** Asks once; null means the person stays. */
+export async function askToLeave(desk: Desk): Promise<Leaving | null> {
+  const { words } = desk;
+  const erase = h("input", { type: "checkbox", name: "erase" });
+  const reasons = Object.entries(words.leave.reasons).map(([value, text]) => {
+    const input = h("input", { type: "radio", name: "reason", value, checked: value === "unsaid" });
+    return { input, label: h("label", { class: "option" }, input, h("span", {}, text)) };
+  });
+  let leaving: Leaving | null = null;
+  await dialog((close) => [
+    h("h1", {}, words.leave.title),
+    h("p", {}, words.leave.text),
+    h("fieldset", { class: "question" }, h("legend", {}, words.leave.reason), ...reasons.map(({ label }) => label)),
+    h("label", { class: "option" }, erase, h("span", {}, words.leave.erase)),
+    h(
+      "div",
+      { class: "actions" },
+      button(words.leave.stay, close, "primary"),
+      button(
+        words.leave.confirm,
+        () => {
+          const reason = reasons.find(({ input }) => input.checked)?.input.value ?? "unsaid";
+          leaving = { reason, erase: erase.checked };
+          close();
+        },
+        "danger",
+      ),
+    ),
+  ]);
+  return leaving;
+}
+
+function dialog(content: (close: () => void) => (Node | null)[]): Promise<void> {
+  return new Promise((resolve) => {
+    const before = document.activeElement;
+    const box = h("dialog", { class: "dialog" });
+    const close = (): void => {
+      box.remove();
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      resolve();
+    };
+    box.addEventListener("cancel", close);
+    box.addEventListener("close", close);
+    box.append(...content(close).filter((node): node is Node => node !== null));
+    const heading = box.querySelector("h1");
+    heading?.setAttribute("id", "dialog-title");
+    box.setAttribute("aria-labelledby", "dialog-title");
+    document.body.append(box);
+    box.showModal();
+  });
+}

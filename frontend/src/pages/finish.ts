@@ -1,0 +1,106 @@
+/** The end: answers stored, the code large, the way back to the platform. */
+import type { Desk } from "../desk";
+import { button, h, serverHtml } from "../dom";
+import type { Exit } from "../model";
+
+export interface Ending {
+  title: string;
+  html: string | null;
+  /** How many answers the server has confirmed; null where that is not the point. */
+  stored: number | null;
+  exit: Exit | null;
+}
+
+const RETURN_S = 15;
+const RETURN_AFTER_READING_S = 60;
+
+export function finishPage(desk: Desk, ending: Ending, go: (exit: Exit) => void = leaveBy): void {
+  const { words, shell } = desk;
+  const prose = ending.html ? serverHtml(ending.html) : null;
+  const wayBack = ending.exit && ending.exit.method !== "none" && ending.exit.url ? ending.exit : null;
+  const code = completionCode(ending.exit);
+  shell.line("");
+  shell.progress(ending.stored === null ? null : 1, 1);
+  shell.tools(null);
+  shell.show(
+    h(
+      "section",
+      { class: "sheet", "data-page": "finish" },
+      h("h1", {}, ending.title),
+      ending.stored === null ? null : h("p", { class: "stored" }, words.finish.stored(ending.stored)),
+      code === null ? null : codeBox(desk, code),
+      wayBack ? returnBox(desk, wayBack, prose ? RETURN_AFTER_READING_S : RETURN_S, go) : null,
+      prose,
+      wayBack ? null : h("p", {}, words.finish.close),
+    ),
+  );
+}
+
+/** The code that a person may have to type on the platform, if the exit carries one. */
+export function completionCode(exit: Exit | null): string | null {
+  if (exit === null) return null;
+  if (exit.fields["code"]) return exit.fields["code"];
+  if (!exit.url || !URL.canParse(exit.url)) return null;
+  return new URL(exit.url).searchParams.get("cc");
+}
+
+function codeBox(desk: Desk, code: string): HTMLElement {
+  const { words } = desk;
+  const shown = h("output", { class: "code", tabindex: 0 }, code);
+  const copy = button(words.finish.copy, () => {
+    const copied = navigator.clipboard?.writeText(code) ?? Promise.reject(new Error("no clipboard"));
+    copied.then(
+      () => (copy.textContent = words.finish.copied),
+      () => {
+        getSelection()?.selectAllChildren(shown);
+        copy.textContent = words.finish.copy_failed;
+      },
+    );
+  });
+  copy.setAttribute("aria-live", "polite");
+  return h("div", { class: "code-box" }, h("h2", {}, words.finish.code), h("div", { class: "code-row" }, shown, copy));
+}
+
+function returnBox(desk: Desk, exit: Exit, seconds: number, go: (exit: Exit) => void): HTMLElement {
+  const { words } = desk;
+  const clock = h("p", { class: "quiet" }, words.finish.automatic(seconds));
+  let left_s = seconds;
+  const timer = setInterval(() => {
+    left_s -= 1;
+    clock.textContent = words.finish.automatic(Math.max(0, left_s));
+    if (left_s > 0) return;
+    clearInterval(timer);
+    go(exit);
+  }, 1_000);
+  const stop = (text: string): void => {
+    clearInterval(timer);
+    clock.textContent = text;
+    stay.remove();
+  };
+  const stay = button(words.finish.stay, () => stop(words.finish.stayed));
+  const back = button(
+    words.finish.back,
+    () => {
+      clearInterval(timer);
+      go(exit);
+    },
+    "primary",
+  );
+  return h("div", { class: "return" }, h("div", { class: "actions" }, back, stay), clock);
+}
+
+/** A platform is left by a link or by a form that it receives itself. */
+export function leaveBy(exit: Exit): void {
+  if (!exit.url) return;
+  if (exit.method === "GET") return location.assign(withFields(exit.url, exit.fields));
+  const fields = Object.entries(exit.fields).map(([name, value]) => h("input", { type: "hidden", name, value }));
+  const form = h("form", { method: "post", action: exit.url, hidden: true }, ...fields);
+  document.body.append(form);
+  form.submit();
+}
+
+function withFields(url: string, fields: Record<string, string>): string {
+  const address = new URL(url, location.href);
+  for (const [name, value] of Object.entries(fields)) address.searchParams.set(name, value);
+  return address.href;
+}

@@ -1,0 +1,50 @@
+/** Pages for what cannot go on: exact, calm, with the way out. */
+import type { Problem } from "../api";
+import type { Desk } from "../desk";
+import { button, h } from "../dom";
+import type { Exit } from "../model";
+import type { Words } from "../words";
+import { leaveBy } from "./finish";
+
+type Known = keyof Words["errors"];
+
+/** Our words for a server's code; its own where we have none. */
+export function explain(words: Words, problem: Problem): { title: string; text: string } {
+  if (problem.code in words.errors) return words.errors[problem.code as Known];
+  const text = [problem.message, problem.remedy].filter(Boolean).join(" ");
+  return { title: words.errors.unknown.title, text: text || words.errors.unknown.text };
+}
+
+/** A refusal that ends this page. */
+export function troublePage(desk: Pick<Desk, "shell" | "words">, problem: Problem, contact: string): void {
+  const { words, shell } = desk;
+  const { title, text } = explain(words, problem);
+  const isElsewhere = problem.code === "no_session";
+  const isOurs = !(problem.code in words.errors);
+  shell.tools(null);
+  shell.line("");
+  shell.progress(null);
+  shell.show(
+    h(
+      "section",
+      { class: "sheet short", role: "alert", "data-page": "trouble", "data-code": problem.code },
+      h("h1", {}, title),
+      h("p", {}, text),
+      isOurs ? h("p", {}, words.trouble.nothing_lost) : null,
+      isOurs ? h("p", {}, contact ? words.trouble.write_to(contact) : words.trouble.write_to_somebody) : null,
+      h(
+        "div",
+        { class: "actions" },
+        isElsewhere || isOurs
+          ? button(isElsewhere ? words.trouble.here : words.trouble.reload, () => location.reload(), "primary")
+          : null,
+        wayOut(words, problem.exit),
+      ),
+    ),
+  );
+}
+
+function wayOut(words: Words, exit: Exit | null): HTMLElement | null {
+  if (exit === null || exit.method === "none" || !exit.url) return null;
+  return button(words.finish.back, () => leaveBy(exit), "primary");
+}

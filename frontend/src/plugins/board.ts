@@ -1,0 +1,192 @@
+/** What all trials share: pictures in fixed places, a line that asks, answer buttons with keys, an exact clock. */
+import { h, keysAreBusy } from "../dom";
+import type { Context, Media } from "../model";
+import type { Words } from "../words";
+import { Exposure } from "./exposure";
+
+export interface Answer {
+  value: string;
+  text: string;
+  /** The key that presses it, as `KeyboardEvent.key`; compared without case. */
+  key: string;
+  /** What is printed on the button for that key. */
+  printed: string;
+}
+
+/** What every trial gets; the plugins declare the same names to jsPsych with their units and defaults. */
+export interface Shown {
+  image: Media | null;
+  explanation: Media | null;
+  display: "beside" | "overlay";
+  picture_px: number;
+  min_view_ms: number;
+  words: Words;
+  picture: (media: Media) => HTMLImageElement;
+  announce: (text: string) => void;
+}
+
+export interface BoardSpec extends Shown {
+  ask: HTMLElement;
+  answers: Answer[];
+  below: HTMLElement | null;
+  /** What a screen reader hears when the buttons become active. */
+  ready: string;
+}
+
+export interface Pressed {
+  answer: Answer;
+  rt_ms: number;
+  shown_ms: number;
+  context: Context;
+}
+
+/** Long enough to see that the button went down, too short to wait for. */
+const PRESSED_MS = 120;
+
+export class Board {
+  readonly element: HTMLElement;
+  private readonly exposure = new Exposure();
+  private readonly buttons: HTMLButtonElement[];
+  private active = false;
+  private over = false;
+
+  constructor(
+    private readonly spec: BoardSpec,
+    private readonly onPressed: (pressed: Pressed) => void,
+    private readonly later: (act: () => void, delay_ms: number) => void = (act, delay_ms) => void setTimeout(act, delay_ms),
+  ) {
+    this.buttons = spec.answers.map((answer, index) => this.answerButton(answer, index));
+    this.element = this.build();
+    this.element.style.setProperty("--picture-px", `${spec.picture_px}px`);
+  }
+
+  /** Puts the board on the page and starts the clock with the frame that paints it. */
+  show(display: HTMLElement): void {
+    display.replaceChildren(this.element);
+    // Capturing, so that the keys act wherever the focus is.
+    document.addEventListener("keydown", this.onKey, true);
+    this.exposure.start(() => this.later(() => this.activate(), this.spec.min_view_ms));
+  }
+
+  private build(): HTMLElement {
+    const { spec } = this;
+    const group = h(
+      "div",
+      { class: `answers of-${spec.answers.length}`, role: "group", "aria-label": spec.words.trial.choices },
+      ...this.buttons,
+    );
+    return h(
+      "div",
+      { class: "board" },
+      this.pictures(),
+      spec.ask,
+      h("p", { class: "sr-only", id: "answers-wait" }, spec.words.trial.wait),
+      group,
+      spec.below,
+    );
+  }
+
+  /** Two places beside each other, or one; an empty place stays a place, so that nothing moves between trials. */
+  private pictures(): HTMLElement {
+    const { image, explanation, display, words } = this.spec;
+    if (display === "overlay") {
+      const caption = explanation ? words.trial.explanation : words.trial.original;
+      return h("div", { class: "pictures overlay" }, this.place(explanation ?? image, caption));
+    }
+    return h(
+      "div",
+      { class: "pictures beside" },
+      this.place(image, words.trial.original),
+      this.place(explanation, words.trial.explanation),
+    );
+  }
+
+  private place(media: Media | null, caption: string): HTMLElement {
+    if (media === null) return h("div", { class: "place empty" });
+    return h(
+      "figure",
+      { class: "place" },
+      h("div", { class: "picture" }, this.spec.picture(media)),
+      h("figcaption", {}, caption),
+    );
+  }
+
+  private answerButton(answer: Answer, index: number): HTMLButtonElement {
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "answer",
+        "data-value": answer.value,
+        "aria-disabled": "true",
+        "aria-describedby": "answers-wait",
+        "aria-keyshortcuts": answer.key === " " ? "Space" : answer.key,
+        click: (event) => this.press(index, event),
+      },
+      h("span", { class: "answer-text" }, answer.text),
+      answer.printed === "" ? null : h("kbd", { "aria-hidden": "true" }, answer.printed),
+    );
+  }
+
+  private activate(): void {
+    if (this.over) return;
+    this.active = true;
+    for (const button of this.buttons) {
+      button.removeAttribute("aria-disabled");
+      button.removeAttribute("aria-describedby");
+    }
+    this.spec.announce(this.spec.ready);
+  }
+
+  private readonly onKey = (event: KeyboardEvent): void => {
+    // A trial that was called off from outside leaves its listener behind until the next key.
+    if (!this.element.isConnected) return document.removeEventListener("keydown", this.onKey, true);
+    if (event.repeat || event.ctrlKey || event.altKey || event.metaKey || keysAreBusy(event.target)) return;
+    const index = this.spec.answers.findIndex((answer) => answer.key.toLowerCase() === event.key.toLowerCase());
+    if (index < 0) return;
+    // The space bar also presses whatever button has the focus; only ours may be meant by it.
+    const focused = event.target instanceof HTMLButtonElement ? event.target : null;
+    if (event.key === " " && focused && !this.buttons.includes(focused)) return;
+    event.preventDefault();
+    this.press(index, event);
+  };
+
+  private press(index: number, event: Event): void {
+    const answer = this.spec.answers[index];
+    if (!this.active || this.over || answer === undefined) return;
+    this.over = true;
+    document.removeEventListener("keydown", this.onKey, true);
+    const rt_ms = this.exposure.since(event);
+    const context = this.context(index, event);
+    this.buttons[index]?.classList.add("pressed");
+    this.later(() => {
+      const shown_ms = this.exposure.stop();
+      const dropped_frames = this.exposure.dropped_frames;
+      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, dropped_frames } });
+    }, PRESSED_MS);
+  }
+
+  private context(index: number, event: Event): Context {
+    const image = this.element.querySelector("img");
+    const context: Context = {
+      onset_ms: Math.round(this.exposure.onset_ms ?? 0),
+      input: inputOf(event),
+      pixel_ratio: window.devicePixelRatio,
+    };
+    if (event instanceof KeyboardEvent) context.key = event.key === " " ? "Space" : event.key;
+    if (image) context.image_px = Math.round(image.getBoundingClientRect().width);
+    if (this.buttons.length > 1) context.side = index % 2 === 0 ? "left" : "right";
+    return context;
+  }
+}
+
+function inputOf(event: Event): "keyboard" | "mouse" | "touch" {
+  if (event instanceof KeyboardEvent) return "keyboard";
+  // Enter on a focused button arrives as a click without a pointer (detail 0).
+  if (event instanceof MouseEvent && event.detail === 0 && !isTouch(event)) return "keyboard";
+  return isTouch(event) ? "touch" : "mouse";
+}
+
+function isTouch(event: Event): boolean {
+  return "pointerType" in event && (event.pointerType === "touch" || event.pointerType === "pen");
+}

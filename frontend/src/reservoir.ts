@@ -1,0 +1,147 @@
+/** The examples seen so far, below the answers: tiles in training order that enlarge in place. */
+import { h } from "./dom";
+import type { EventKind, Example, Media } from "./model";
+import type { Words } from "./words";
+
+export interface ReservoirSpec {
+  examples: Example[];
+  mode: "always" | "on_request";
+  display: "beside" | "overlay";
+  words: Words;
+  picture: (media: Media) => HTMLImageElement;
+  log: (kind: EventKind, data?: Record<string, unknown>) => void;
+  now_ms?: () => number;
+}
+
+export class Reservoir {
+  readonly element: HTMLElement;
+  private readonly panel: HTMLElement;
+  private readonly toggle: HTMLButtonElement | null;
+  private readonly now_ms: () => number;
+  private opened_at_ms: number | null = null;
+  private total_ms = 0;
+  private enlarged: { tile: HTMLElement; example: Example; since_ms: number } | null = null;
+
+  constructor(private readonly spec: ReservoirSpec) {
+    this.now_ms = spec.now_ms ?? (() => performance.now());
+    const title = spec.words.reservoir.title(spec.examples.length);
+    this.panel = h("div", { class: "reservoir-panel", role: "region", "aria-label": title });
+    this.toggle = spec.mode === "always" ? null : this.toggleButton();
+    const head = this.toggle ?? h("h2", { class: "reservoir-title" }, title);
+    this.element = h("section", { class: "reservoir" }, head, this.panel);
+    if (spec.mode === "always") this.open();
+    else this.panel.hidden = true;
+  }
+
+  /** Ends the trial's use of the examples; returns for how many milliseconds they were on the page. */
+  finish(): number {
+    this.shrink();
+    if (this.opened_at_ms !== null) this.close("answer");
+    return Math.round(this.total_ms);
+  }
+
+  private toggleButton(): HTMLButtonElement {
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "reservoir-toggle",
+        "aria-expanded": "false",
+        click: () => (this.opened_at_ms === null ? this.open() : this.close("toggle")),
+      },
+      this.spec.words.reservoir.show(this.spec.examples.length),
+    );
+  }
+
+  private open(): void {
+    if (!this.panel.hasChildNodes()) this.fill();
+    this.panel.hidden = false;
+    this.opened_at_ms = this.now_ms();
+    if (this.toggle === null) return;
+    this.toggle.setAttribute("aria-expanded", "true");
+    this.toggle.textContent = this.spec.words.reservoir.hide;
+    this.spec.log("reservoir_opened", { examples: this.spec.examples.length });
+  }
+
+  private close(by: "toggle" | "answer"): void {
+    const open_ms = this.now_ms() - (this.opened_at_ms ?? this.now_ms());
+    this.shrink();
+    this.total_ms += open_ms;
+    this.opened_at_ms = null;
+    this.panel.hidden = true;
+    if (this.toggle === null) return;
+    this.toggle.setAttribute("aria-expanded", "false");
+    this.toggle.textContent = this.spec.words.reservoir.show(this.spec.examples.length);
+    this.spec.log("reservoir_closed", { open_ms: Math.round(open_ms), by });
+  }
+
+  private fill(): void {
+    const tiles = this.spec.examples.map((example, index) => this.tile(example, index));
+    const { title, hint } = this.spec.words.reservoir;
+    if (this.toggle) this.panel.append(h("h2", { class: "reservoir-title" }, title(this.spec.examples.length)));
+    this.panel.append(h("p", { class: "sr-only" }, hint), h("ol", { class: "tiles" }, ...tiles));
+  }
+
+  private tile(example: Example, index: number): HTMLElement {
+    const { words, picture, display } = this.spec;
+    const beside = display === "beside" ? [example.image, example.explanation] : [example.explanation ?? example.image];
+    const shown = beside.filter((media): media is Media => media !== null);
+    const tile = h(
+      "button",
+      { type: "button", class: "tile", "aria-pressed": "false", "aria-label": words.reservoir.tile(index + 1, example.label) },
+      h("span", { class: "tile-pictures" }, ...shown.map((media) => picture(media))),
+      h("span", { class: "tile-label" }, example.label),
+    );
+    this.listen(tile, example);
+    return h("li", { class: `tile-place of-${shown.length}` }, tile);
+  }
+
+  /** A pointer both focuses and clicks; only the click may count then. */
+  private listen(tile: HTMLElement, example: Example): void {
+    let pointer = false;
+    tile.addEventListener("pointerdown", () => (pointer = true));
+    tile.addEventListener("focus", () => {
+      if (!pointer) this.enlarge(tile, example);
+    });
+    tile.addEventListener("click", () => {
+      pointer = false;
+      if (this.enlarged?.tile === tile) this.shrink();
+      else this.enlarge(tile, example);
+    });
+    tile.addEventListener("blur", () => {
+      pointer = false;
+      if (this.enlarged?.tile === tile) this.shrink();
+    });
+    tile.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.shrink();
+    });
+  }
+
+  private enlarge(tile: HTMLElement, example: Example): void {
+    this.shrink();
+    this.enlarged = { tile, example, since_ms: this.now_ms() };
+    tile.classList.add("enlarged");
+    tile.setAttribute("aria-pressed", "true");
+    this.keepInside(tile);
+    tile.scrollIntoView?.({ block: "nearest" });
+  }
+
+  /** An enlarged tile grows down and to the side, but not out of the panel. */
+  private keepInside(tile: HTMLElement): void {
+    const panel = this.panel.getBoundingClientRect();
+    const box = tile.getBoundingClientRect();
+    const over_px = Math.max(0, box.right - panel.right);
+    const under_px = Math.max(0, panel.left - box.left);
+    tile.style.setProperty("--shift-px", `${Math.round(under_px - over_px)}px`);
+  }
+
+  private shrink(): void {
+    if (this.enlarged === null) return;
+    const { tile, example, since_ms } = this.enlarged;
+    this.enlarged = null;
+    tile.classList.remove("enlarged");
+    tile.style.removeProperty("--shift-px");
+    tile.setAttribute("aria-pressed", "false");
+    this.spec.log("tile_enlarged", { example: example.trial, open_ms: Math.round(this.now_ms() - since_ms) });
+  }
+}

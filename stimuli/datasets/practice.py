@@ -1,0 +1,49 @@
+"""Neutral pictures for practice: a machine that answers by colour, whatever the shape."""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from stimuli.types import Pixels
+
+EXAMPLES = 3
+QUESTIONS = 4
+SIZE_PX = 160
+SUPERSAMPLING = 4
+GROUND = (242, 240, 235)
+WARM = (208, 96, 54)
+COOL = (38, 104, 156)
+
+
+def practice_pictures(seed: int) -> list[tuple[str, Pixels, str]]:
+    """Three examples, then four questions, as (name, uint8 (160, 160, 3), answer "A" or "B").
+
+    The rule is plain and visible: warm shapes are A, cool shapes are B; circle or triangle, place and size
+    do not matter. Both answers occur among the examples and twice each among the questions. The two colours
+    also differ in lightness and stay apart under colour deficiency.
+    """
+    rng = np.random.default_rng([seed, 71])
+    answers = ["A", "B", str(rng.choice(["A", "B"])), *rng.permutation(["A", "A", "B", "B"])]
+    shapes = ["circle", "triangle", "triangle" if answers[2] == "A" else "circle"]
+    shapes += [str(shape) for shape in rng.permutation(["circle", "circle", "triangle", "triangle"])]
+    names = [f"example-{i + 1}" for i in range(EXAMPLES)] + [f"question-{i + 1}" for i in range(QUESTIONS)]
+    return [
+        (name, _draw(shape, WARM if answer == "A" else COOL, rng), str(answer))
+        for name, shape, answer in zip(names, shapes, answers, strict=True)
+    ]
+
+
+def _draw(shape: str, colour: tuple[int, int, int], rng: np.random.Generator) -> Pixels:
+    side = SIZE_PX * SUPERSAMPLING
+    canvas = Image.new("RGB", (side, side), GROUND)
+    pen = ImageDraw.Draw(canvas)
+    radius = side * rng.uniform(0.2, 0.3)
+    x, y = side * rng.uniform(0.36, 0.64, size=2)
+    if shape == "circle":
+        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
+    else:
+        turn = rng.uniform(0, 2 * np.pi) + np.arange(3) * 2 * np.pi / 3
+        corners = np.stack([x + 1.15 * radius * np.cos(turn), y + 1.15 * radius * np.sin(turn)], axis=1)
+        pen.polygon([(float(a), float(b)) for a, b in corners], fill=colour)
+    return np.asarray(canvas.resize((SIZE_PX, SIZE_PX), Image.Resampling.LANCZOS), dtype=np.uint8).copy()

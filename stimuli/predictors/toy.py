@@ -1,0 +1,93 @@
+"""Predictors whose maps are known in closed form, for tests and for trying things out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from stimuli.errors import BadSpec
+from stimuli.predictors.base import TorchPredictor, assemble
+from stimuli.registry import Params, read_params
+from stimuli.spec import Component, JsonValue
+from stimuli.types import Dataset, Progress
+
+QUADRANTS = 4
+
+
+class ToyParams(Params):
+    """`linear`: logit k is a fixed weighted sum of all inputs, weights drawn from `seed`. `quadrant`: logit
+    k is `gain` x the mean brightness of quadrant k (top left, top right, bottom left, bottom right).
+    """
+
+    kind: Literal["linear", "quadrant"] = "quadrant"
+    labels: tuple[str, ...] = ()
+    input_px: Annotated[int, Field(ge=4, le=512)] = 32
+    seed: Annotated[int, Field(ge=0)] = 0
+    gain: float = 10.0
+
+
+class Linear(nn.Module):
+    """logits = W x; `weight` float32 (K, 3, H, W), so the gradient of logit k is weight[k] everywhere."""
+
+    def __init__(self, classes: int, input_px: int, seed: int) -> None:
+        super().__init__()
+        noise = torch.randn((classes, 3, input_px, input_px), generator=torch.Generator().manual_seed(seed))
+        self.weight: Tensor
+        self.register_buffer("weight", noise / input_px)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return torch.einsum("nchw,kchw->nk", inputs, self.weight)
+
+
+class Quadrant(nn.Module):
+    """logit k = gain x mean of quadrant k; the layer `cells` puts out the means, (N, 3, 2, 2)."""
+
+    def __init__(self, classes: int, input_px: int, gain: float) -> None:
+        super().__init__()
+        self.classes = classes
+        self.gain = gain
+        self.cells = nn.AvgPool2d(input_px // 2)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        cells: Tensor = self.cells(inputs)
+        return self.gain * cells.mean(dim=1).flatten(1)[:, : self.classes]
+
+
+def open_toy(component: Component, folder: Path, dataset: Dataset, progress: Progress) -> TorchPredictor:
+    """A closed-form predictor; its labels are the dataset's unless given."""
+    params = read_params(component, ToyParams, "predictor")
+    labels = params.labels or dataset.labels
+    if params.kind == "quadrant" and (len(labels) > QUADRANTS or params.input_px % 2):
+        raise BadSpec(
+            f"predictor toy: quadrant takes at most {QUADRANTS} labels and an even input_px, "
+            f'not {len(labels)} and {params.input_px}; choose kind = "linear"'
+        )
+    architecture = {
+        "kind": "toy",
+        "form": params.kind,
+        "classes": len(labels),
+        **params.model_dump(include={"input_px", "seed", "gain"}),
+    }
+    return assemble(
+        toy_network(architecture),
+        labels=labels,
+        input_px=params.input_px,
+        layer="",
+        mean=(0.0, 0.0, 0.0),
+        std=(1.0, 1.0, 1.0),
+        architecture=architecture,
+        payload=b"",
+        provenance={"origin": "closed form"},
+    )
+
+
+def toy_network(architecture: Mapping[str, JsonValue]) -> nn.Module:
+    """The network that an architecture written by `open_toy` stands for."""
+    if architecture["form"] == "linear":
+        return Linear(architecture["classes"], architecture["input_px"], architecture["seed"])
+    return Quadrant(architecture["classes"], architecture["input_px"], architecture["gain"])

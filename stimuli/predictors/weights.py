@@ -1,0 +1,52 @@
+"""Weights as safetensors: into bytes in one fixed order, and into a network with a clear word if they do
+not fit.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from stimuli.errors import BadSpec, ShapeMismatch
+
+MAX_NAMED = 3
+
+
+def pack_weights(network: nn.Module) -> bytes:
+    """The state of a network as safetensors bytes; the same state always gives the same bytes."""
+    state = {name: value.detach().cpu().contiguous().clone() for name, value in network.state_dict().items()}
+    return bytes(safetensors.torch.save({name: state[name] for name in sorted(state)}))
+
+
+def read_weights(data: bytes, source: str) -> dict[str, Tensor]:
+    """Tensors by name. Raises BadSpec when the bytes are no safetensors file."""
+    try:
+        return dict(safetensors.torch.load(data))
+    except (SafetensorError, ValueError, KeyError, struct.error) as error:
+        raise BadSpec(
+            f"{source} is no safetensors file ({error}); write it with safetensors.torch.save_file"
+        ) from None
+
+
+def fit_weights(network: nn.Module, state: dict[str, Tensor], source: str) -> None:
+    """Put tensors into a network. Raises ShapeMismatch naming the first tensors that are missing, extra or
+    odd.
+    """
+    wanted = network.state_dict()
+    faults = [f'"{name}" is missing' for name in wanted if name not in state]
+    faults += [f'"{name}" is not in the network' for name in state if name not in wanted]
+    faults += [
+        f'"{name}" has the shape {tuple(state[name].shape)}, the network takes {tuple(wanted[name].shape)}'
+        for name in wanted
+        if name in state and state[name].shape != wanted[name].shape
+    ]
+    if faults:
+        more = f" and {len(faults) - MAX_NAMED} more" if len(faults) > MAX_NAMED else ""
+        raise ShapeMismatch(
+            f"{source} does not fit the network: {'; '.join(faults[:MAX_NAMED])}{more}; "
+            "use the builder and parameters that the weights were trained with"
+        )
+    network.load_state_dict(state)

@@ -1,0 +1,1 @@
+"""How attributions become pictures that people see."""

@@ -1,0 +1,165 @@
+"""What other rooms ask of the stimuli: have them recorded, have them made, learn which look alike."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from celery import current_app
+from django.conf import settings
+from django.utils import timezone
+
+from stimuli.claims import State, free, render_claimed
+from stimuli.errors import StimulusError
+from stimuli.models import Stimulus
+from stimuli.pipeline import BATCH_IMAGES
+from stimuli.spec import StimulusSpec, canonical_json
+from stimuli.types import Progress, silent
+
+RENDER_TASK = "stimuli.tasks.render_stimuli"
+POLL_S = 0.5
+HELP_AFTER_S = 20.0
+"""A builder that sees no progress for so long renders a batch itself: perhaps there is no worker."""
+_KEYS_PER_QUERY = 500
+
+
+def ensure_stimuli(specs: Iterable[StimulusSpec]) -> dict[str, int]:
+    """Record each stimulus that is not there yet; primary keys by picture key, in the order of `specs`."""
+    wanted = {spec.picture_key: spec for spec in specs}
+    known = _primary_keys(wanted)
+    for keys in _chunks([key for key in wanted if key not in known]):
+        Stimulus.objects.bulk_create([_row(wanted[key]) for key in keys], ignore_conflicts=True)
+    found = _primary_keys(wanted)
+    return {key: found[key] for key in wanted}
+
+
+def missing(keys: Iterable[str]) -> list[str]:
+    """Those of the picture keys that are not rendered, in their order."""
+    wanted = list(dict.fromkeys(keys))
+    done: set[str] = set()
+    for chunk in _chunks(wanted):
+        done.update(_keys_in(chunk, State.DONE))
+    return [key for key in wanted if key not in done]
+
+
+def build(keys: Iterable[str], progress: Progress = silent) -> int:
+    """Render whatever is missing, and return how many stimuli were missing.
+
+    Without a broker the work is done here; with one it is sent, and the database is watched. Stimuli that
+    failed before are tried again. StimulusError says how many cannot be made, and why.
+    """
+    wanted = missing(keys)
+    for chunk in _chunks(wanted):
+        Stimulus.objects.filter(key__in=chunk, state=State.FAILED).update(state=State.MISSING)
+    ordered = _by_method(wanted)
+    if settings.CELERY_BROKER_URL:
+        send(ordered)
+        _watch(ordered, progress)
+    else:
+        token = uuid.uuid4().hex
+        render_claimed(ordered, token, progress=progress)
+        # Rows that another builder holds: it may have been killed. Doing them twice is harmless.
+        render_claimed(_pending(ordered), token, lease_s=0)
+    _refuse_failures(wanted)
+    return len(wanted)
+
+
+def send(keys: Sequence[str]) -> None:
+    """Send render messages, one per batch. Messages are hints: sending twice is harmless."""
+    for start in range(0, len(keys), BATCH_IMAGES):
+        part = list(keys[start : start + BATCH_IMAGES])
+        Stimulus.objects.filter(key__in=part).update(sent_at=timezone.now())
+        current_app.send_task(RENDER_TASK, args=[part])
+
+
+def identical_pictures(keys: Iterable[str]) -> list[tuple[str, ...]]:
+    """Groups of two or more picture keys whose pictures are the same to the pixel, in the order of `keys`."""
+    digests: dict[str, str] = {}
+    wanted = list(dict.fromkeys(keys))
+    for chunk in _chunks(wanted):
+        rows = Stimulus.objects.filter(key__in=chunk, state=State.DONE)
+        digests.update(rows.values_list("key", "picture_digest"))
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for key in wanted:
+        if key in digests:
+            groups[digests[key]].append(key)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def _row(spec: StimulusSpec) -> Stimulus:
+    return Stimulus(
+        key=spec.picture_key,
+        spec=spec.as_json(),
+        attribution_key=spec.attribution_key,
+        image_key=spec.image_key,
+    )
+
+
+def _primary_keys(keys: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for chunk in _chunks(list(keys)):
+        found.update(Stimulus.objects.filter(key__in=chunk).values_list("key", "pk"))
+    return found
+
+
+def _by_method(keys: Sequence[str]) -> list[str]:
+    """The keys, those of one predictor and explainer together, so that batches are full."""
+    specs: dict[str, str] = {}
+    for chunk in _chunks(keys):
+        for key, spec in Stimulus.objects.filter(key__in=chunk).values_list("key", "spec"):
+            specs[key] = canonical_json([spec["predictor_key"], spec["explainer"], spec["layer"]])
+    return sorted((key for key in keys if key in specs), key=specs.__getitem__)
+
+
+def _watch(keys: Sequence[str], progress: Progress) -> None:
+    """Wait until none of the keys is pending; render a batch here whenever nothing has moved for a while."""
+    before, moved_at = -1, time.monotonic()
+    while pending := _pending(keys):
+        progress("rendering stimuli", len(keys) - len(pending), len(keys))
+        if len(pending) != before:
+            before, moved_at = len(pending), time.monotonic()
+        elif time.monotonic() - moved_at >= HELP_AFTER_S:
+            render_claimed(_free(pending)[:BATCH_IMAGES], uuid.uuid4().hex)
+            moved_at = time.monotonic()
+        else:
+            time.sleep(POLL_S)
+    progress("rendering stimuli", len(keys), len(keys))
+
+
+def _pending(keys: Sequence[str]) -> list[str]:
+    found = {key for chunk in _chunks(keys) for key in _keys_in(chunk, State.MISSING, State.CLAIMED)}
+    return [key for key in keys if key in found]
+
+
+def _free(keys: Sequence[str]) -> list[str]:
+    rows = [
+        Stimulus.objects.filter(free(settings.STIMULUS_LEASE_S), key__in=chunk) for chunk in _chunks(keys)
+    ]
+    found = {key for some in rows for key in some.values_list("key", flat=True)}
+    return [key for key in keys if key in found]
+
+
+def _refuse_failures(keys: Sequence[str]) -> None:
+    errors = [
+        error
+        for chunk in _chunks(keys)
+        for error in Stimulus.objects.filter(key__in=chunk, state=State.FAILED).values_list(
+            "error", flat=True
+        )
+    ]
+    if errors:
+        raise StimulusError(
+            f"{len(errors)} of {len(keys)} stimuli could not be rendered; the first because: {errors[0]}"
+        )
+
+
+def _keys_in(keys: Sequence[str], *states: str) -> list[str]:
+    return list(Stimulus.objects.filter(key__in=keys, state__in=states).values_list("key", flat=True))
+
+
+def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Short enough for every database's limit on parameters."""
+    for start in range(0, len(keys), _KEYS_PER_QUERY):
+        yield keys[start : start + _KEYS_PER_QUERY]

@@ -1,0 +1,133 @@
+"""What is to be made, as values with content keys: the same spec always names the same file.
+
+A key is the SHA-256 of canonical JSON (sorted keys, no spaces, UTF-8, no NaN). Package versions, device and
+time never enter a key; they stand in the provenance beside the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+RENDERER_VERSION = 1
+JsonValue = Any
+
+
+def canonical_json(value: JsonValue) -> str:
+    """One text per value: sorted keys, no spaces, NaN and infinities refused (ValueError)."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def content_key(value: JsonValue) -> str:
+    """SHA-256 of the canonical JSON of `value`, 64 hexadecimal digits."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A named thing with its parameters: an entry of a registry and how it is to be set."""
+
+    name: str
+    params: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"name": self.name, **dict(self.params)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, JsonValue]) -> Component:
+        return cls(str(value["name"]), {k: v for k, v in value.items() if k != "name"})
+
+
+@dataclass(frozen=True, slots=True)
+class RenderSpec:
+    """How a map becomes an overlay; one recipe for all conditions of a study.
+
+    `colormap` is a perceptually uniform matplotlib map; `alpha` the opacity of the map over the picture (0-1);
+    `clip_low`, `clip_high` the percentiles (0-100) that become 0 and 1; `absolute` takes magnitudes first, so that
+    signed and unsigned methods are drawn alike; `tile_px` is the longer side at reservoir size.
+    """
+
+    colormap: Literal["viridis", "cividis", "inferno", "magma", "plasma"] = "viridis"
+    alpha: float = 0.55
+    clip_low: float = 1.0
+    clip_high: float = 99.0
+    absolute: bool = True
+    tile_px: int = 112
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class StimulusSpec:
+    """One item under one condition, complete: nothing outside this value decides the picture.
+
+    `image_key` names the stored picture that the network saw (SHA-256 of its decoded pixels and shape),
+    `predictor_key` the stored predictor (weights, architecture and labels), `layer` the layer that layer methods
+    read, `target` the index of the explained logit. `explainer` is None for the baseline. `version` is the
+    explainer's own version, raised whenever its maps change.
+    """
+
+    image_key: str
+    predictor_key: str
+    layer: str
+    target: int
+    explainer: Component | None
+    version: int
+    seed: int
+    render: RenderSpec
+    precision: Literal["float32"] = "float32"
+
+    @property
+    def attribution_key(self) -> str:
+        """Names the raw map: everything but how it is drawn."""
+        return content_key(
+            {
+                "image": self.image_key,
+                "predictor": self.predictor_key,
+                "layer": self.layer,
+                "target": self.target,
+                "explainer": self.explainer.as_json() if self.explainer else None,
+                "version": self.version,
+                "seed": self.seed,
+                "precision": self.precision,
+            }
+        )
+
+    @property
+    def picture_key(self) -> str:
+        """Names the drawn stimulus."""
+        return content_key(
+            {
+                "attribution": self.attribution_key,
+                "render": self.render.as_json(),
+                "renderer": RENDERER_VERSION,
+            }
+        )
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {
+            "image_key": self.image_key,
+            "predictor_key": self.predictor_key,
+            "layer": self.layer,
+            "target": self.target,
+            "explainer": self.explainer.as_json() if self.explainer else None,
+            "version": self.version,
+            "seed": self.seed,
+            "render": self.render.as_json(),
+            "precision": self.precision,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, JsonValue]) -> StimulusSpec:
+        explainer = value["explainer"]
+        return cls(
+            **{
+                **value,
+                "explainer": Component.from_json(explainer) if explainer else None,
+                "render": RenderSpec(**value["render"]),
+            }
+        )

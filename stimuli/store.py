@@ -1,0 +1,193 @@
+"""Content-addressed files, write-once: on a local disk or in an S3 bucket.
+
+A key such as `views/ab/ab12….png` names a content that never changes; so whoever comes second with the same
+key has the same content, and is ignored. A reader sees a whole file or none, whatever happens to the writer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from stimuli.errors import BadSpec, NotRendered
+
+_PART = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_INCOMING = ".incoming"
+
+
+class Store(Protocol):
+    """Files by key. Keys are lower-case path parts joined by `/`; contents are bytes."""
+
+    def put(self, key: str, data: bytes) -> bool:
+        """Store `data` whole under `key`; True if this call stored it, False if the key was taken already."""
+        ...
+
+    def get(self, key: str) -> bytes:
+        """Return the content of `key`; NotRendered if there is none."""
+        ...
+
+    def has(self, key: str) -> bool:
+        """Say whether `key` has a content."""
+        ...
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        """Yield the stored keys that start with `prefix`, in alphabetical order."""
+        ...
+
+
+def shard_key(room: str, digest: str, suffix: str) -> str:
+    """`room/ab/abcd….suffix`: 256 folders per room keep each folder short."""
+    return f"{room}/{digest[:2]}/{digest}.{suffix}"
+
+
+def check_key(key: str) -> str:
+    """Return `key` if it can be a file name everywhere; BadSpec for empty, absolute or climbing keys."""
+    if len(key) > 300 or not all(_PART.fullmatch(part) for part in key.split("/")):
+        raise BadSpec(
+            f"the file key {key[:80]!r} is refused: use lower-case letters, digits, '.', '_', '-' and '/', "
+            "parts that start with a letter or digit, at most 300 characters"
+        )
+    return key
+
+
+class LocalStore:
+    """Files below one folder.
+
+    A content is written to a private name, flushed to the disk, and then linked to its key, which fails if
+    the key exists: safe with concurrent writers and with writers killed at any moment, who leave only a
+    private file.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def put(self, key: str, data: bytes) -> bool:
+        final = self.root / check_key(key)
+        if final.exists():
+            return False
+        final.parent.mkdir(parents=True, exist_ok=True)
+        incoming = self.root / _INCOMING
+        incoming.mkdir(exist_ok=True)
+        private = incoming / f"{os.getpid()}-{secrets.token_hex(8)}"
+        try:
+            with private.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            return _settle(private, final)
+        finally:
+            private.unlink(missing_ok=True)
+
+    def get(self, key: str) -> bytes:
+        try:
+            return (self.root / check_key(key)).read_bytes()
+        except FileNotFoundError:
+            raise NotRendered(_missing(key)) from None
+
+    def has(self, key: str) -> bool:
+        return (self.root / check_key(key)).is_file()
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        found = (path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file())
+        yield from sorted(key for key in found if key.startswith(prefix) and not key.startswith(_INCOMING))
+
+
+class S3Store:
+    """Files in a bucket, below `prefix`. `client` is a boto3 S3 client.
+
+    Writing is conditional on the key being free (If-None-Match). A service that lacks the condition is asked
+    first whether the key is there: two writers may then both write, and write the same content.
+    """
+
+    def __init__(self, bucket: str, prefix: str, client: Any) -> None:
+        self.bucket = bucket
+        self.prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self.client = client
+
+    def put(self, key: str, data: bytes) -> bool:
+        where = {"Bucket": self.bucket, "Key": self.prefix + check_key(key)}
+        try:
+            self.client.put_object(**where, Body=data, IfNoneMatch="*")
+        except self.client.exceptions.ClientError as error:
+            if _code(error) in {"PreconditionFailed", "412"}:
+                return False
+            if _code(error) not in {"NotImplemented", "501", "ConditionalRequestConflict", "409"}:
+                raise
+            if self.has(key):
+                return False
+            self.client.put_object(**where, Body=data)
+        return True
+
+    def get(self, key: str) -> bytes:
+        try:
+            reply = self.client.get_object(Bucket=self.bucket, Key=self.prefix + check_key(key))
+        except self.client.exceptions.ClientError as error:
+            if _code(error) in {"NoSuchKey", "404"}:
+                raise NotRendered(_missing(key)) from None
+            raise
+        content: bytes = reply["Body"].read()
+        return content
+
+    def has(self, key: str) -> bool:
+        try:
+            self.client.head_object(Bucket=self.bucket, Key=self.prefix + check_key(key))
+        except self.client.exceptions.ClientError as error:
+            if _code(error) in {"NoSuchKey", "NotFound", "404"}:
+                return False
+            raise
+        return True
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=self.prefix + prefix
+        )
+        for page in pages:
+            for entry in page.get("Contents", []):
+                yield str(entry["Key"]).removeprefix(self.prefix)
+
+
+def open_store(url: str) -> Store:
+    """Open the store at `url`: a path, `file:///path`, or `s3://bucket/prefix?endpoint=https://…&region=…`.
+
+    Credentials come from where boto3 looks for them. BadSpec names any other scheme.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "s3":
+        import boto3  # slow to import, and not needed for files on disk
+
+        options = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        client = boto3.client(
+            "s3", endpoint_url=options.get("endpoint"), region_name=options.get("region", "us-east-1")
+        )
+        return S3Store(parts.netloc, parts.path, client)
+    if parts.scheme == "file":
+        return LocalStore(Path(unquote(parts.path)))
+    if "://" in url or not url:
+        raise BadSpec(
+            f"the storage address {url!r} is not known: use a path, file:///path or s3://bucket/prefix"
+        )
+    return LocalStore(Path(url))
+
+
+def _settle(private: Path, final: Path) -> bool:
+    try:
+        os.link(private, final)
+    except FileExistsError:
+        return False
+    except OSError:
+        # Some file systems have no hard links. Replacing is as atomic, and the content is the same.
+        os.replace(private, final)
+    return True
+
+
+def _code(error: Any) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _missing(key: str) -> str:
+    return f"no file {key} is stored: render the study's stimuli again (build_stimuli)"

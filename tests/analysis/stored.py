@@ -1,0 +1,241 @@
+"""A small open study in the database, and people who take it: Ada passed, Bo was screened, Cy left, Dee
+declined.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import F
+
+from experiments.definition import StudyDefinition
+from experiments.enrolment import open_study
+from experiments.models import (
+    Condition,
+    Event,
+    Gate,
+    Item,
+    Participant,
+    Rendering,
+    Response,
+    Session,
+    Slot,
+    Study,
+    Trial,
+)
+from stimuli.models import Stimulus
+from stimuli.spec import content_key
+
+START = datetime(2026, 2, 2, 10, tzinfo=UTC)
+CONDITIONS = (("baseline", "baseline"), ("control", "control"), ("grad_cam", "method"))
+Decide = Callable[[Trial], bool]
+
+
+def definition(slots: int) -> StudyDefinition:
+    return StudyDefinition.model_validate(
+        {
+            "slug": "wolf-or-husky",
+            "title": "Can you predict the machine?",
+            "paradigm": "meta_predictor",
+            "seed": 7,
+            "design": {"blocks": 2, "train_per_block": 2, "test_per_block": 4},
+            "stimuli": {
+                "dataset": {"name": "synthetic", "scenario": "biased"},
+                "predictor": {"name": "toy"},
+                "classes": ["husky", "wolf"],
+                "balance": "prediction_x_correct",
+            },
+            "conditions": [
+                {
+                    "name": name,
+                    "role": role,
+                    "slots": slots,
+                    "explainer": None if role == "baseline" else {"name": "saliency"},
+                }
+                for name, role in CONDITIONS
+            ],
+            "texts": {"consent": "c", "instructions": "i", "debrief": "d"},
+            "questions": [{"id": "age", "kind": "number", "prompt": "How old are you?", "when": "before"}],
+            "checks": {"instructed": 2, "repeat": 2},
+            "ethics": {"contact": "lab@example.org"},
+            "reward": {"expected_minutes": 5},
+        }
+    )
+
+
+def opened(slots: int = 4) -> Study:
+    """The study with its items, stimuli (records only) and plans."""
+    wanted = definition(slots)
+    study = Study.objects.create(
+        slug=wanted.slug,
+        title=wanted.title,
+        paradigm=wanted.paradigm,
+        definition=wanted.model_dump(mode="json"),
+        digest=wanted.digest,
+        seed=wanted.seed,
+    )
+    conditions = [
+        Condition.objects.create(study=study, name=name, role=role, ordinal=i, slots=slots)
+        for i, (name, role) in enumerate(CONDITIONS)
+    ]
+    for number in range(48):
+        item = _item(study, number)
+        for condition in conditions:
+            Rendering.objects.create(item=item, condition=condition, stimulus=_stimulus(item, condition))
+    return open_study(study, lambda what, done, total: None)
+
+
+def _item(study: Study, number: int) -> Item:
+    predicted, truth = ("husky", "wolf")[number % 2], ("husky", "wolf")[number // 2 % 2]
+    return Item.objects.create(
+        study=study,
+        key=f"item-{number:02}",
+        truth=truth,
+        predicted=predicted,
+        confidence=0.9,
+        group=f"g{number}",
+        logits=[1.0, 0.0],
+        image_key=content_key(number),
+        width_px=64,
+        height_px=64,
+    )
+
+
+def _stimulus(item: Item, condition: Condition) -> Stimulus:
+    key = content_key([item.key, condition.name])
+    explainer = None if condition.role == "baseline" else {"name": "saliency"}
+    return Stimulus.objects.create(
+        key=key,
+        spec={"explainer": explainer},
+        attribution_key=key,
+        image_key=item.image_key,
+        state="done",
+        image_file=f"pictures/{key}.png",
+        picture_digest=key,
+    )
+
+
+def sitting(
+    study: Study,
+    name: str,
+    *,
+    condition: str | None = None,
+    verdict: str = "passed",
+    right: Decide = lambda trial: True,
+    answers: int | None = None,
+    origin: str = "human",
+    minutes: int = 0,
+    reasons: list[dict[str, object]] | None = None,
+    comment: str = "",
+) -> Session:
+    """One person on the next free slot of the condition, who answers the first `answers` trials."""
+    slot = None
+    if condition is not None:
+        slot = (
+            Slot.objects.filter(condition__name=condition, study=study, holder=None)
+            .order_by("ordinal")
+            .first()
+        )
+    at = START + timedelta(minutes=minutes)
+    passed = verdict == "passed"
+    state = {"": "running", "declined": "declined", "withdrawn": "withdrawn"}.get(verdict, "finished")
+    session = Session.objects.create(
+        study=study,
+        participant=Participant.objects.create(study=study),
+        origin=origin,
+        simulated_kind="learner" if origin == "simulated" else "",
+        state=state,
+        slot=slot,
+        token_hash=hashlib.sha256(name.encode()).hexdigest(),
+        media_id=name[:22],
+        started_at=at,
+        claimed_at=at + timedelta(minutes=2) if slot else None,
+        finished_at=at + timedelta(minutes=8) if verdict else None,
+        verdict=verdict,
+        verdict_at=at + timedelta(minutes=8) if verdict else None,
+        reasons=reasons or [],
+        comment=comment,
+        device={"width_px": 1280, "height_px": 800, "touch": False},
+    )
+    _gates(session, agreed=verdict != "declined")
+    if slot is not None:
+        Slot.objects.filter(pk=slot.pk).update(
+            holder=session if passed else None, kept=passed, claimed_count=F("claimed_count") + 1
+        )
+        _answers(session, slot, right, answers)
+    return session
+
+
+def _gates(session: Session, agreed: bool) -> None:
+    rows: list[tuple[str, dict[str, object], bool]] = [
+        ("device", {}, True),
+        ("consent", {"agree": agreed}, agreed),
+    ]
+    if agreed:
+        rows += [("questions_before", {"age": 41}, True), ("practice", {}, False), ("practice", {}, True)]
+    for attempt, (kind, value, passed) in enumerate(rows):
+        Gate.objects.create(session=session, kind=kind, attempt=attempt, value=value, passed=passed)
+
+
+def _answers(session: Session, slot: Slot, right: Decide, answers: int | None) -> None:
+    trials = list(slot.trials.select_related("item").order_by("position"))[:answers]
+    for trial in trials:
+        Response.objects.create(
+            session=session,
+            trial=trial,
+            position=trial.position,
+            remaining=trial.remaining,
+            value=_value(trial, right(trial)),
+            rt_ms=1200 + trial.position,
+            shown_ms=1300,
+            context={"input": "keyboard", "key": "f", "side": "left", "reservoir_ms": 400},
+            late=False,
+            received_at=session.started_at + timedelta(seconds=trial.position),
+        )
+    Event.objects.create(session=session, uuid=session.pk, kind="reservoir_opened", at_ms=10)
+
+
+def _value(trial: Trial, right: bool) -> dict[str, object]:
+    if trial.kind == "learn":
+        return {"seen": True}
+    expected = trial.expected or (trial.item.predicted if trial.item else "")
+    others = [choice["value"] for choice in trial.choices if choice["value"] != expected]
+    return {"choice": expected if right else others[0]}
+
+
+def cast(study: Study) -> dict[str, Session]:
+    """Ada passed in grad_cam, Bo was screened in control, Cy left the baseline, Dee declined."""
+    slow = {
+        "rule": "total_minutes",
+        "timing": "after",
+        "found": 40.0,
+        "limit": 30.0,
+        "evidence": "40 minutes",
+    }
+    return {
+        "ada": sitting(study, "ada", condition="grad_cam", comment="=HYPERLINK(1) \"nice\", 'ok'\nbye"),
+        "bo": sitting(study, "bo", condition="control", verdict="screened", minutes=3, reasons=[slow]),
+        "cy": sitting(study, "cy", condition="baseline", verdict="incomplete", minutes=5, answers=7),
+        "dee": sitting(study, "dee", verdict="declined", minutes=9),
+    }
+
+
+def full(study: Study, origin: str = "human") -> None:
+    """Every slot kept: people of the baseline are right half of the time, the others more often."""
+    wrong = {"baseline": 2, "control": 3, "grad_cam": 5}
+    for condition, every in wrong.items():
+        for number in range(study.conditions.get(name=condition).slots):
+
+            def right(trial: Trial, every: int = every, number: int = number) -> bool:
+                return bool(trial.check_kind) or (trial.position + number) % every != 0
+
+            sitting(
+                study,
+                f"{condition}-{number}",
+                condition=condition,
+                right=right,
+                origin=origin,
+                minutes=number,
+            )

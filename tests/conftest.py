@@ -1,0 +1,202 @@
+"""Which database a run uses, and the fixtures that several rooms share. Nothing here touches var/.
+
+pytest                              SQLite, in files of a temporary folder
+pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
+"""
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+import pytest
+
+from tests import services
+from tests.guard import Service
+from tests.services import WebServer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+    from pytest_django.fixtures import Settings
+
+ROOT_VARIABLE = "LEGIBLE_TEST_FOLDER"
+SETTINGS = (
+    *("ALLOWED_HOSTS", "BASE_URL", "CELERY_BROKER_URL", "DATABASE_URL", "DEBUG", "LEGIBLE_VAR", "LOG_LEVEL"),
+    *("SECRET_KEY", "STIMULUS_LEASE_S", "STORAGE_URL", "STUDY_DIRS"),
+)
+stack = pytest.StashKey[ExitStack]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--database", choices=("sqlite", "postgresql"), default="sqlite", help="where rows are kept"
+    )
+    parser.addoption("--live", action="store_true", help="also run tests that need keys of a real platform")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Settings are read once, so the database stands and the environment is set before Django looks."""
+    if hasattr(config, "workerinput"):
+        return  # a worker inherits the environment of the run that started it
+    resources = config.stash[stack] = ExitStack()
+    folder = Path(tempfile.mkdtemp(prefix="legible-test-"))
+    resources.callback(shutil.rmtree, folder, ignore_errors=True)
+    for name in SETTINGS:
+        os.environ.pop(name, None)
+        os.environ.pop(f"{name}_FILE", None)
+    if config.getoption("--database") == "postgresql":
+        database_url = resources.enter_context(services.postgres()).url("legible")
+    else:
+        database_url = f"sqlite:///{folder / 'legible.sqlite3'}"
+    os.environ.update(
+        {
+            "DATABASE_URL": database_url,
+            "STORAGE_URL": str(folder / "store"),
+            "LEGIBLE_VAR": str(folder),
+            "SECRET_KEY": "only-for-tests",
+            "DJANGO_SETTINGS_MODULE": "crowd.settings",
+            ROOT_VARIABLE: str(folder),
+        }
+    )
+    import django.conf
+
+    assert django.conf.settings.DATABASES  # loads them, so that pytest-django sees a configured project
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    resources = config.stash.get(stack, None)
+    if resources is not None:
+        resources.close()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that need a GPU or a real platform are left out (counted as deselected) where there is none."""
+    left_out = [item for item in items if not is_possible(config, item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def is_possible(config: pytest.Config, item: pytest.Item) -> bool:
+    if item.get_closest_marker("live") and not config.getoption("--live"):
+        return False
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        return torch.cuda.is_available()
+    return True
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, run_folder: Path
+) -> None:
+    """SQLite in a file: threads and other processes then meet the same locks as in a deployment."""
+    from django.conf import settings
+
+    default = settings.DATABASES["default"]
+    if default["ENGINE"].endswith("sqlite3"):
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        default.setdefault("TEST", {})["NAME"] = str(run_folder / f"test-{worker}.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def run_folder() -> Path:
+    """The folder of this run, removed at its end."""
+    return Path(os.environ[ROOT_VARIABLE])
+
+
+@pytest.fixture
+def store_folder(tmp_path: Path, settings: "Settings") -> Path:
+    """A store for rendered files that no other test sees."""
+    folder = tmp_path / "store"
+    settings.STORAGE_URL = str(folder)
+    return folder
+
+
+@pytest.fixture
+def fresh_database(run_folder: Path) -> Iterator[str]:
+    """The URL of an empty, migrated database of the run's kind, for processes other than this one."""
+    name = f"served_{uuid.uuid4().hex[:12]}"
+    with empty_database(run_folder, name) as url:
+        services.migrate({"DATABASE_URL": url})
+        yield url
+
+
+@contextmanager
+def empty_database(folder: Path, name: str) -> Iterator[str]:
+    base = os.environ["DATABASE_URL"]
+    if base.startswith("sqlite"):
+        path = folder / f"{name}.sqlite3"
+        try:
+            yield f"sqlite:///{path}"
+        finally:
+            for file in folder.glob(f"{name}.sqlite3*"):
+                file.unlink()
+        return
+    port = urlparse(base).port
+    assert port is not None
+    try:
+        yield services.create_database(port, name)
+    finally:
+        services.drop_database(port, name)
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A Redis of this worker alone."""
+    with services.redis_server() as url:
+        yield url
+
+
+@pytest.fixture
+def project_env(fresh_database: str, tmp_path: Path) -> dict[str, str]:
+    """What other processes of the project need in order to share one world: database, store, own folder."""
+    return {
+        "DATABASE_URL": fresh_database,
+        "STORAGE_URL": str(tmp_path / "store"),
+        "LEGIBLE_VAR": str(tmp_path / "var"),
+        "CELERY_BROKER_URL": "",
+    }
+
+
+@pytest.fixture
+def celery_worker(
+    project_env: dict[str, str], redis_url: str
+) -> Callable[[], AbstractContextManager[Service]]:
+    """Start a Celery worker on the world of `project_env`; the handle's `kill()` is kill -9."""
+    project_env["CELERY_BROKER_URL"] = redis_url
+    return partial(services.celery_worker, project_env)
+
+
+@pytest.fixture
+def served(project_env: dict[str, str]) -> Iterator[WebServer]:
+    """The production web server on the world of `project_env`."""
+    with services.web_server(project_env) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Browser"]:
+    """One headless Chromium for the whole run."""
+    from tests.chromium import open_browser
+
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser: "Browser") -> Iterator["Page"]:
+    """A page of a fresh browser context, as a new participant has it."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    try:
+        yield context.new_page()
+    finally:
+        context.close()

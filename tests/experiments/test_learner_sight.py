@@ -1,0 +1,144 @@
+"""What the observer takes from pictures: features that mean what they say, heat as it was drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+
+from experiments.simulation.album import Album
+from experiments.simulation.sight import (
+    CELLS,
+    FEATURES,
+    GRID,
+    PATCHES,
+    SCALES,
+    attention_of,
+    patch_features,
+    perceive,
+    read_heat,
+)
+from stimuli.render.heatmap import overlay
+from stimuli.render.png import encode
+from stimuli.spec import RenderSpec
+from stimuli.types import Pixels
+
+pytestmark = pytest.mark.pure
+
+
+def meadow(seed: int, side: int = 160) -> Pixels:
+    noise = gaussian_filter(np.random.default_rng(seed).random((side, side, 3)), (3, 3, 0))
+    return np.asarray(np.clip(noise * 4 - 1.5, 0, 1) * 255, dtype=np.uint8)
+
+
+def hill(seed: int, side: int = 160) -> NDArray[np.float32]:
+    heat = gaussian_filter(np.random.default_rng(seed).random((side, side)), side / 20)
+    return np.asarray((heat - heat.min()) / (heat.max() - heat.min()), dtype=np.float32)
+
+
+def cells(heat: NDArray[np.float32]) -> NDArray[np.float32]:
+    side = heat.shape[0] // CELLS
+    return np.asarray(heat.reshape(CELLS, side, CELLS, side).mean(axis=(1, 3)), dtype=np.float32)
+
+
+def feature(picture: Pixels, name: str) -> float:
+    return float(patch_features(picture)[:, FEATURES.index(name)].mean())
+
+
+def stripes(angle: float) -> Pixels:
+    y, x = np.mgrid[:160, :160]
+    turn = np.deg2rad(angle)
+    wave = 0.5 + 0.5 * np.sin((np.cos(turn) * x + np.sin(turn) * y) / 2)
+    return np.repeat((wave * 255).astype(np.uint8)[..., None], 3, axis=2)
+
+
+def test_it_sees_plain_colours_as_they_are() -> None:
+    red = np.full((160, 160, 3), (200, 50, 50), np.uint8)
+    features = patch_features(red)
+    assert features.shape == (PATCHES, len(FEATURES))
+    expected = [300 / 765, 150 / 255, (50 - 125) / 255, *[0.0] * 7]
+    assert features == pytest.approx(np.tile(expected, (PATCHES, 1)), abs=1e-3)
+
+
+@pytest.mark.parametrize("angle", [0, 45, 90, 135])
+def test_it_sees_which_way_edges_run(angle: int) -> None:
+    strengths = {a: feature(stripes(angle), f"edge_{a}") for a in (0, 45, 90, 135)}
+    assert max(strengths, key=lambda a: strengths[a]) == angle
+
+
+def test_it_sees_corners_apart_from_edges() -> None:
+    squares = (np.indices((160, 160)) // 4).sum(axis=0) % 2
+    chequered = np.repeat((squares * 255).astype(np.uint8)[..., None], 3, axis=2)
+    assert feature(chequered, "junctions") > 5 * feature(stripes(0), "junctions")
+
+
+@pytest.mark.parametrize("side", [96, 160, 224])
+def test_it_sees_the_same_at_other_sizes(side: int) -> None:
+    picture = np.full((side, side, 3), 40, np.uint8)
+    picture[:, side // 2 :] = 220
+    light = patch_features(picture)[:, 0].reshape(GRID, GRID)
+    assert light[:, :4] == pytest.approx(40 / 255, abs=0.01)
+    assert light[:, 6:] == pytest.approx(220 / 255, abs=0.01)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("alpha", [0.3, 0.55, 0.8])
+def test_it_reads_the_heat_that_was_drawn(scale: str, alpha: float) -> None:
+    picture, heat = meadow(1), hill(2)
+    spec = RenderSpec(colormap=scale, alpha=alpha)  # type: ignore[arg-type]
+    found = read_heat(picture, overlay(picture, heat, spec))
+    assert found is not None
+    assert np.corrcoef(found.ravel(), cells(heat).ravel())[0, 1] > 0.98
+
+
+def test_it_reads_a_plain_blend_as_well() -> None:
+    picture, heat = meadow(3), hill(4)
+    grey = heat[..., None] * np.array([253, 231, 37]) + (1 - heat[..., None]) * np.array([68, 1, 84])
+    blend = np.rint(0.5 * picture + 0.5 * grey).astype(np.uint8)
+    found = read_heat(picture, blend)
+    assert found is not None
+    assert np.corrcoef(found.ravel(), cells(heat).ravel())[0, 1] > 0.8
+
+
+def test_it_attends_evenly_where_nothing_is_shown_or_said() -> None:
+    picture = meadow(5)
+    assert perceive(picture).attention is None
+    assert perceive(picture, picture).attention is None
+    flat = overlay(picture, np.full((160, 160), 0.5, np.float32), RenderSpec())
+    assert perceive(picture, flat).attention is None
+    assert perceive(picture).where() == pytest.approx(np.full(PATCHES, 0.01))
+
+
+def test_it_attends_where_it_is_bright() -> None:
+    heat = np.zeros((CELLS, CELLS), np.float32)
+    heat[:8, :8] = 1
+    attention = attention_of(heat)
+    assert attention is not None
+    assert attention.sum() == pytest.approx(1)
+    assert attention.reshape(GRID, GRID)[:2, :2].sum() == pytest.approx(1)
+
+
+def test_it_refuses_pictures_of_two_sizes() -> None:
+    with pytest.raises(ValueError, match="differ in size"):
+        read_heat(meadow(1, 160), meadow(1, 96))
+
+
+def test_it_reads_a_file_once_and_the_same() -> None:
+    picture, heat = meadow(6), hill(7)
+    drawn = overlay(picture, heat, RenderSpec())
+    album = Album()
+    first = album.percept(encode(picture), encode(drawn))
+    again = album.percept(encode(picture), encode(drawn))
+    direct = perceive(picture, drawn)
+    assert again.features is first.features
+    assert np.array_equal(first.features, direct.features)
+    assert np.array_equal(first.where(), direct.where())
+    assert album.percept(encode(picture)).attention is None
+
+
+def test_it_forgets_the_oldest_file() -> None:
+    album = Album(kept=1)
+    first = album.percept(encode(meadow(8)))
+    album.percept(encode(meadow(9)))
+    assert album.percept(encode(meadow(8))).features is not first.features

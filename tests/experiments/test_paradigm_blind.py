@@ -1,0 +1,131 @@
+"""Blind strategies against hand-made plans and a second implementation."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.design.rng import Streams
+from experiments.paradigms import get_paradigm
+from experiments.paradigms.base import Choice, Plan, PlannedTrial, Pool, PoolItem
+from experiments.paradigms.blind import BlindScore, blind_scores, imbalance
+from tests.experiments.pools import make_pool
+
+pytestmark = pytest.mark.pure
+
+BUTTONS = (Choice("husky", "Husky", "f"), Choice("wolf", "Wolf", "j"))
+
+
+def hand_made(train: list[str], test: list[str], predicted: dict[str, str], truth: str) -> tuple[Plan, Pool]:
+    """A plan over items whose model label is given and whose true class is `truth` throughout."""
+    trials: list[PlannedTrial] = []
+    for item in [*train, *test]:
+        learning = item in train
+        trials.append(
+            PlannedTrial(
+                position=len(trials),
+                block=0,
+                phase="train" if learning else "test",
+                kind="learn" if learning else "predict",
+                item=item,
+                condition="c0",
+                explained=False,
+                choices=BUTTONS,
+                reservoir=() if learning else tuple(range(len(train))),
+            )
+        )
+    items = tuple(PoolItem(key, truth, label, 0.9, key) for key, label in predicted.items())
+    return Plan(0, "participant", "c0", "c0", tuple(trials)), make_pool(4, items=items)
+
+
+def by_name(scores: tuple[BlindScore, ...]) -> dict[str, float]:
+    return {score.strategy: score.pooled for score in scores}
+
+
+def test_it_scores_each_strategy_by_hand() -> None:
+    labels = {"t1": "wolf", "t2": "wolf", "t3": "husky", "x": "wolf", "y": "husky", "z": "husky", "w": "wolf"}
+    plan, pool = hand_made(["t1", "t2", "t3"], ["x", "y", "z", "w"], labels, truth="husky")
+    places = {"t1": 0.0, "t2": 5.0, "t3": 10.0, "x": 1.0, "y": 9.0, "z": 4.0, "w": 7.5}
+    found = by_name(blind_scores([plan], pool, lambda key: np.array([[places[key]]])))
+    assert found == {
+        "true class": 0.5,
+        "always husky": 0.5,
+        "always wolf": 0.5,
+        "alternate": 0.5,
+        "majority": 0.5,
+        "nearest": pytest.approx((1 + 1 + 0 + 0.5) / 4),
+    }
+
+
+def test_it_counts_a_tied_majority_as_an_even_guess() -> None:
+    plan, pool = hand_made(["a", "b"], ["x"], {"a": "wolf", "b": "husky", "x": "wolf"}, truth="wolf")
+    assert by_name(blind_scores([plan], pool))["majority"] == 0.5
+
+
+def test_it_counts_repeats_when_alternating_and_scores_none_of_them() -> None:
+    plan, pool = hand_made(["a"], ["x", "y"], {"a": "wolf", "x": "wolf", "y": "husky"}, truth="wolf")
+    check = dataclasses.replace(plan.trials[1], check="repeat", expected="wolf", item="a")
+    woven = dataclasses.replace(plan, trials=(plan.trials[0], check, *plan.trials[1:]))
+    numbered = [dataclasses.replace(t, position=n) for n, t in enumerate(woven.trials)]
+    found = by_name(blind_scores([dataclasses.replace(woven, trials=tuple(numbered))], pool))
+    assert found["alternate"] == 1.0 and found["always wolf"] == 0.5
+
+
+def planned(pool: Pool, **design: Any) -> list[Plan]:
+    paradigm = get_paradigm("meta_predictor")
+    return list(paradigm.plans(paradigm.Design(**design), pool, Streams(4)))
+
+
+def test_it_agrees_with_a_second_count_on_whole_plans() -> None:
+    pool = make_pool(100, slots=8)
+    items = {item.key: item for item in pool.items}
+    vectors = {item.key: np.random.default_rng(n).random((3, 3)) for n, item in enumerate(pool.items)}
+    plans = planned(pool)
+    right: Counter[str] = Counter()
+    total = 0
+    for plan in plans:
+        learned: list[str] = []
+        for trial in plan.trials:
+            assert trial.item or trial.check == "instructed"
+            if trial.phase == "train":
+                learned.append(trial.item or "")
+            elif trial.item and not trial.check:
+                total += 1
+                item = items[trial.item]
+                near = min(learned, key=lambda key: np.linalg.norm(vectors[key] - vectors[item.key]))
+                labels = Counter(items[key].predicted for key in learned)
+                (common, most), *rest = labels.most_common()
+                right["nearest"] += items[near].predicted == item.predicted
+                right["true class"] += item.truth == item.predicted
+                tied = bool(rest) and rest[0][1] == most
+                right["twice majority"] += 1 if tied else 2 * (common == item.predicted)
+    found = by_name(blind_scores(plans, pool, vectors.__getitem__))
+    assert found["nearest"] == pytest.approx(right["nearest"] / total)
+    assert found["true class"] == pytest.approx(right["true class"] / total)
+    assert found["majority"] == pytest.approx(right["twice majority"] / total / 2)
+
+
+def test_it_leaves_balanced_plans_without_blind_advantage() -> None:
+    scores = blind_scores(planned(make_pool(200, conditions=1, slots=28)), make_pool(200))
+    for score in scores:
+        assert len(score.per_plan) == 28 and 0.4 <= score.pooled <= 0.6
+        if score.strategy == "true class":
+            assert (score.lowest, score.highest) == (10 / 21, 11 / 21)
+    assert imbalance(scores) is None
+
+
+def test_it_names_a_study_in_which_the_true_class_is_enough() -> None:
+    right = tuple(item for item in make_pool(200).items if item.correct)
+    pool = make_pool(items=right, balance="prediction")
+    sentence = imbalance(blind_scores(planned(pool), pool))
+    assert sentence is not None and "1.00" in sentence and "0.40 to 0.60" in sentence
+
+
+def test_it_has_nothing_to_score_where_nobody_predicts() -> None:
+    paradigm = get_paradigm("rating")
+    pool = make_pool(20, check_repeat=0)
+    assert blind_scores(list(paradigm.plans(paradigm.Design(), pool, Streams(1))), pool) == ()

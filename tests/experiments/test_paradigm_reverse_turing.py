@@ -1,0 +1,139 @@
+"""Subsets, Latin square, Williams order, coverage, guess-then-reveal."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from experiments.design.rng import Streams
+from experiments.paradigms.base import BadDesign, NotEnoughItems, Plan, Pool
+from experiments.paradigms.coverage import exposures
+from experiments.paradigms.reverse_turing import ReverseTuring, ReverseTuringDesign
+from tests.experiments.pools import make_pool, view
+
+pytestmark = pytest.mark.pure
+
+SMALL: dict[str, Any] = {"train_items": 8, "test_items": 5}
+
+
+def plans(pool: Pool, seed: int = 1, **design: Any) -> list[Plan]:
+    return list(ReverseTuring().plans(ReverseTuringDesign(**design), pool, Streams(seed)))
+
+
+def items(plan: Plan, phase: str, condition: str | None = None) -> frozenset[str | None]:
+    return frozenset(
+        t.item for t in plan.trials if t.phase == phase and not t.check and condition in (None, t.condition)
+    )
+
+
+def test_it_has_the_published_sizes_by_default() -> None:
+    plan = plans(make_pool(120, slots=6, check_instructed=0, check_repeat=0))[0]
+    assert Counter(t.phase for t in plan.trials) == {"train": 25, "test": 15}
+
+
+def test_it_hides_the_label_until_the_guess() -> None:
+    pool = make_pool(slots=6)
+    for trial in plans(pool, **SMALL)[0].trials:
+        assert trial.label is None
+        seen = view(trial, pool)
+        found = ReverseTuring().feedback(seen, {"choice": "husky"})
+        if trial.kind == "learn":
+            assert found == {"label": seen.predicted, "correct": seen.predicted == "husky"}
+        else:
+            assert found is None
+
+
+def test_it_shows_the_mark_up_at_test_unless_told_otherwise() -> None:
+    for shown in (True, False):
+        for plan in plans(make_pool(slots=6), **SMALL, test_explanations=shown):
+            explained = {t.explained for t in plan.trials if t.phase == "test" and t.item}
+            assert explained == {shown and plan.condition != "c0"}
+
+
+def test_it_cuts_three_disjoint_balanced_subsets() -> None:
+    pool = make_pool(slots=6)
+    cell = {item.key: (item.predicted, item.correct) for item in pool.items}
+    for phase, size in (("train", 8), ("test", 5)):
+        subsets = {items(plan, phase) for plan in plans(pool, **SMALL)}
+        assert len(subsets) == 3 and len(frozenset().union(*subsets)) == 3 * size
+        for subset in subsets:
+            counts = Counter(cell[key] for key in subset if key)
+            assert len(subset) == size and max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_it_matches_slot_j_between_conditions() -> None:
+    by_condition = defaultdict(list)
+    for plan in plans(make_pool(slots=6), **SMALL):
+        trials = [dataclasses.replace(t, condition="", explained=False) for t in plan.trials]
+        by_condition[plan.condition].append((plan.arm, trials))
+    assert by_condition["c0"] == by_condition["c1"] == by_condition["c2"]
+
+
+def test_it_covers_every_evaluation_item_in_every_condition() -> None:
+    square = {"assignment": "square"}
+    cases: list[tuple[dict[str, Any], int, int]] = [({}, 6, 2), ({}, 9, 3), (square, 18, 6)]
+    for design, slots, times in cases:
+        pool = make_pool(slots=slots)
+        found = exposures(plans(pool, **SMALL, **design))
+        assert len(found.test) == 3 * 15 and found.test_range() == (times, times)
+
+
+def test_it_fills_each_cell_of_the_square_once() -> None:
+    pool = make_pool(slots=36)
+    found = plans(pool, **SMALL, assignment="square")
+    assert len(found) == 36 and set(Counter(plan.arm for plan in found).values()) == {2}
+    for half in (found[:18], found[18:]):
+        orders = [tuple(dict.fromkeys(t.condition for t in plan.trials)) for plan in half]
+        assert set(Counter(orders).values()) == {3} and len(set(orders)) == 6
+        follows = Counter(pair for order in orders for pair in pairwise(order))
+        assert set(follows.values()) == {6} and len(follows) == 6
+
+
+def test_it_gives_group_g_and_condition_c_the_subset_g_plus_c() -> None:
+    found = plans(make_pool(slots=18), **SMALL, assignment="square")
+    first = next(plan for plan in found if plan.arm.endswith("group-0"))
+    for phase in ("train", "test"):
+        subsets = [items(first, phase, f"c{c}") for c in range(3)]
+        for plan in found:
+            group = int(plan.arm[-1])
+            assert [items(plan, phase, f"c{c}") for c in range(3)] == [
+                subsets[(group + c) % 3] for c in range(3)
+            ]
+
+
+def test_it_repeats_only_what_the_same_condition_trained() -> None:
+    for plan in plans(make_pool(slots=18), **SMALL, assignment="square"):
+        for trial in plan.trials:
+            if trial.check == "repeat":
+                assert trial.item in items(plan, "train", trial.condition)
+
+
+def test_it_keeps_a_scale_in_its_order() -> None:
+    bins = tuple((str(n), text) for n, text in enumerate(["5-8", "9-12", "13-16", "17-20"]))
+    pool = make_pool(slots=6, choices=bins, balance="none")
+    relabelled = tuple(dataclasses.replace(item, predicted="2") for item in pool.items)
+    found = plans(dataclasses.replace(pool, items=relabelled), **SMALL)
+    keys = {tuple((c.value, c.key) for c in plan.trials[0].choices) for plan in found}
+    assert keys == {(("0", "1"), ("1", "2"), ("2", "3"), ("3", "4"))}
+
+
+@pytest.mark.parametrize(
+    ("design", "slots", "message"),
+    [
+        ({}, 5, "at least 6 slots"),
+        ({"assignment": "square"}, 20, "a multiple of 18"),
+        ({"assignment": "square", "predictions_per_item_min": 7}, 18, "6 predictions per condition"),
+    ],
+)
+def test_it_refuses_slots_that_do_not_fill_the_design(design: Any, slots: int, message: str) -> None:
+    with pytest.raises(BadDesign, match=message):
+        plans(make_pool(slots=slots), **SMALL, **design)
+
+
+def test_it_says_what_the_pool_lacks() -> None:
+    with pytest.raises(NotEnoughItems, match="needs 60 wrong predictions per session, the pool has 40"):
+        plans(make_pool(slots=6))

@@ -1,0 +1,255 @@
+"""Each rule by hand-made sessions, each probability by enumeration or simulation."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.design.rng import Streams
+from experiments.paradigms import get_paradigm
+from experiments.paradigms.base import Answer, Check, Choice, GateTry, Plan, PlannedTrial, TrialView, Verdict
+from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
+from experiments.paradigms.screening import RULES, BadRules, read_rules, screen, screen_gates
+from tests.experiments.pools import make_pool
+
+pytestmark = pytest.mark.pure
+
+
+def trial(position: int, check: Check = "", expected: str = "") -> TrialView:
+    return TrialView(
+        position=position,
+        block=0,
+        phase="test",
+        kind="predict",
+        check=check,
+        condition="c0",
+        choices=("a", "b"),
+        expected=expected,
+        truth="a",
+        predicted="a",
+    )
+
+
+def judged(
+    trials: list[TrialView],
+    choices: str,
+    rules: dict[str, Any],
+    *,
+    rt_ms: list[int] | None = None,
+    minutes: float = 10,
+    gates: list[GateTry] | None = None,
+) -> Verdict:
+    times = rt_ms or [1000] * len(choices)
+    answers = [Answer(p, {"choice": c}, times[p], times[p]) for p, c in enumerate(choices)]
+    return screen(trials, gates or [], answers, minutes, rules)
+
+
+def rules_of(verdict: Verdict) -> list[str]:
+    return [reason.rule for reason in verdict.reasons]
+
+
+@pytest.mark.parametrize(
+    ("choices", "limit", "status"),
+    [("aab", 1.0, "screened"), ("aaa", 1.0, "passed"), ("aab", 0.6, "passed"), ("abb", 0.6, "screened")],
+)
+@pytest.mark.parametrize("check", ["instructed", "repeat"])
+def test_it_counts_checks(check: Check, choices: str, limit: float, status: str) -> None:
+    verdict = judged([trial(n, check, "a") for n in range(3)], choices, {f"{check}_share_min": limit})
+    assert verdict.status == status
+    if verdict.reasons:
+        (reason,) = verdict.reasons
+        assert reason.found == choices.count("a") / 3 and reason.limit == limit
+        assert f"{choices.count('a')} of 3 {check} checks" in reason.evidence
+
+
+def test_it_does_not_act_without_such_checks() -> None:
+    rules = {"instructed_share_min": 1.0, "repeat_share_min": 1.0}
+    assert judged([trial(0)], "a", rules).status == "passed"
+
+
+def test_it_bounds_the_minutes_inclusively() -> None:
+    rules = {"total_minutes": [1.5, 30]}
+    for minutes, status in ((1.49, "screened"), (1.5, "passed"), (30, "passed"), (30.1, "screened")):
+        assert judged([trial(0)], "a", rules, minutes=minutes).status == status
+    (reason,) = judged([trial(0)], "a", rules, minutes=31).reasons
+    assert (reason.found, reason.limit) == (31, 30)
+
+
+def test_it_takes_the_median_over_scored_tests_only() -> None:
+    trials = [trial(0), trial(1), trial(2), trial(3, "repeat", "a")]
+    rules = {"fastest_median_ms": 300}
+    assert judged(trials, "aaaa", rules, rt_ms=[100, 299, 900, 5000]).status == "screened"
+    assert judged(trials, "aaaa", rules, rt_ms=[100, 300, 900, 1]).status == "passed"
+
+
+def test_it_finds_one_sided_answers() -> None:
+    trials = [trial(n) for n in range(4)]
+    rules = {"side_share_max": 0.75}
+    assert judged(trials, "aaab", rules).status == "passed"
+    (reason,) = judged(trials, "bbbb", rules).reasons
+    assert reason.found == 1.0 and "'b' in 100%" in reason.evidence
+
+
+def test_it_finds_straight_lining_in_ratings() -> None:
+    rated = TrialView(0, 0, "test", "rate", "", "c1", ("1", "2"), "", None, None)
+    answer = Answer(0, {"q1": 4, "q2": 4, "q3": 4, "q4": 4}, 900, 900)
+    assert rules_of(screen([rated], [], [answer], 5, {"side_share_max": 0.9})) == ["side_share_max"]
+
+
+def gates(kind: str, *passed: bool) -> list[GateTry]:
+    return [GateTry(kind, number, ok) for number, ok in enumerate(passed, start=1)]
+
+
+@pytest.mark.parametrize("kind", ["practice", "quiz"])
+@pytest.mark.parametrize(
+    ("tries", "status"),
+    [
+        ((), "passed"),
+        ((True,), "passed"),
+        ((False, True), "passed"),
+        ((False,), "passed"),
+        ((False, False), "screened"),
+        ((False, False, True), "screened"),
+    ],
+)
+def test_it_limits_the_tries(kind: str, tries: tuple[bool, ...], status: str) -> None:
+    rules = {f"{kind}_attempts_max": 2}
+    for verdict in (
+        screen_gates(gates(kind, *tries), rules),
+        judged([trial(0)], "a", rules, gates=gates(kind, *tries)),
+    ):
+        assert verdict.status == status
+        assert all(reason.timing == "before" for reason in verdict.reasons)
+
+
+def test_it_gives_every_reason_at_once_with_the_timing_of_the_study() -> None:
+    rules = {"fastest_median_ms": {"limit": 2000, "timing": "before"}, "side_share_max": 0.5}
+    verdict = judged([trial(0), trial(1)], "aa", rules)
+    assert [(reason.rule, reason.timing) for reason in verdict.reasons] == [
+        ("fastest_median_ms", "before"),
+        ("side_share_max", "after"),
+    ]
+
+
+def test_it_judges_an_unfinished_session_no_further() -> None:
+    verdict = judged([trial(0), trial(1)], "a", {"fastest_median_ms": 9000})
+    assert verdict.status == "incomplete" and rules_of(verdict) == ["incomplete"]
+
+
+def test_it_reads_every_rule_with_its_default_timing() -> None:
+    raw = {name: [1, 2] if kind.pair else 1 for name, kind in RULES.items() if name != "incomplete"}
+    found = read_rules(raw)
+    assert found.keys() == RULES.keys()
+    before = {name for name, rule in found.items() if rule.timing == "before"}
+    assert before == {"practice_attempts_max", "quiz_attempts_max"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "key", "message"),
+    [
+        ({"no_such_rule": 1}, "no_such_rule", "unknown rule"),
+        ({"instructed_share_min": 1.1}, "instructed_share_min", "0 to 1"),
+        ({"instructed_share_min": True}, "instructed_share_min", "not a number"),
+        ({"instructed_share_min": math.nan}, "instructed_share_min", "not a number"),
+        ({"quiz_attempts_max": 1.5}, "quiz_attempts_max", "whole number"),
+        ({"total_minutes": 3}, "total_minutes", "pair"),
+        ({"total_minutes": [30, 3]}, "total_minutes", "below"),
+        ({"side_share_max": {"timing": "after"}}, "side_share_max", "None"),
+        ({"side_share_max": {"limit": 1, "timing": "later"}}, "side_share_max", "'later'"),
+        ({"side_share_max": {"limit": 1, "more": 1}}, "side_share_max", "limit and timing"),
+        ({"incomplete": False}, "incomplete", "always acts"),
+    ],
+)
+def test_it_refuses_rules_it_cannot_read(raw: dict[str, Any], key: str, message: str) -> None:
+    with pytest.raises(BadRules) as caught:
+        read_rules({**raw, "another_mistake": 1})
+    assert message in caught.value.problems[key]
+    assert "another_mistake" in caught.value.problems
+
+
+def times(count: int, check: Check, options: int) -> list[tuple[Check, int]]:
+    return [(check, options)] * count
+
+
+def plan_with(*trials: tuple[Check, int]) -> Plan:
+    planned = tuple(
+        PlannedTrial(
+            position=place,
+            block=0,
+            phase="test",
+            kind="predict",
+            item="i",
+            condition="c0",
+            explained=False,
+            choices=tuple(Choice(str(n), str(n), str(n)) for n in range(options)),
+            check=check,
+            expected="0" if check else "",
+        )
+        for place, (check, options) in enumerate(trials)
+    )
+    return Plan(0, "participant", "c0", "c0", planned)
+
+
+def test_it_knows_that_half_of_the_guessers_pass_three_binary_checks_at_sixty_percent() -> None:
+    plan = plan_with(*times(3, "repeat", 2))
+    assert pass_probability(plan, {"repeat_share_min": 0.6}).total == pytest.approx(0.5)
+
+
+def test_it_multiplies_the_rules() -> None:
+    plan = plan_with(("instructed", 4), ("instructed", 4), ("repeat", 2), ("repeat", 2), ("repeat", 2))
+    rules = {"instructed_share_min": 1.0, "repeat_share_min": 0.6, "total_minutes": [1, 30]}
+    guesser = pass_probability(plan, rules)
+    attentive = pass_probability(plan, rules, SLIP_SHARE)
+    assert guesser.total == pytest.approx(0.5 / 16) and guesser.total < GUESSER_PASS_MAX
+    assert attentive.total == pytest.approx(0.95**2 * (0.95**3 + 3 * 0.95**2 * 0.05))
+    assert guesser.exact and set(guesser.assumed) == {"total_minutes", "incomplete"}
+
+
+def test_it_counts_independent_tries_at_the_gates() -> None:
+    found = pass_probability(plan_with(("", 2)), {"quiz_attempts_max": 2}, gates={"quiz": (4, 2)})
+    assert found.by_rule == {"quiz_attempts_max": pytest.approx(1 - (7 / 8) ** 2)}
+
+
+@pytest.mark.parametrize(("options", "count", "limit"), [(2, 9, 0.7), (3, 7, 0.5), (5, 5, 0.4), (4, 6, 1.0)])
+def test_it_enumerates_the_largest_share_of_one_answer(options: int, count: int, limit: float) -> None:
+    every = list(product(range(options), repeat=count))
+    passed = sum(max(map(answers.count, range(options))) <= limit * count for answers in every)
+    found = pass_probability(plan_with(*times(count, "", options)), {"side_share_max": limit})
+    assert found.total == pytest.approx(passed / len(every)) and found.exact
+
+
+def test_it_simulates_where_tests_differ_in_their_options() -> None:
+    plan = plan_with(*times(3, "", 2), *times(2, "", 3))
+    every = list(product(range(2), range(2), range(2), range(3), range(3)))
+    passed = sum(max(map(answers.count, range(3))) <= 3 for answers in every) / len(every)
+    found = pass_probability(plan, {"side_share_max": 0.6}, seed=5)
+    assert not found.exact and found.total == pytest.approx(passed, abs=0.02)
+    assert found == pass_probability(plan, {"side_share_max": 0.6}, seed=5)
+
+
+def test_it_agrees_with_simulated_guessers_on_a_whole_plan() -> None:
+    paradigm = get_paradigm("meta_predictor")
+    pool = make_pool(slots=1)
+    plan = next(iter(paradigm.plans(paradigm.Design(), pool, Streams(1))))
+    rules = {"instructed_share_min": 0.5, "repeat_share_min": 0.6, "side_share_max": 0.6}
+    views = [
+        TrialView(
+            *(t.position, t.block, t.phase, t.kind, t.check, t.condition),
+            *(tuple(choice.value for choice in t.choices), t.expected, None, None),
+        )
+        for t in plan.trials
+    ]
+    rng = np.random.default_rng(0)
+    passed = 0
+    for _ in range(2000):
+        answers = [
+            Answer(v.position, {"choice": v.choices[int(rng.integers(len(v.choices)))]}, 900, 900)
+            for v in views
+        ]
+        passed += paradigm.screen(views, [], answers, 10, rules).status == "passed"
+    expected = pass_probability(plan, rules).total
+    assert passed / 2000 == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 2000))

@@ -1,0 +1,94 @@
+"""Pages around the trials: filled in as somebody would who read them, and marked as simulated."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.simulation import SPEECH_MARK, person_class
+from experiments.simulation.pages import Reader
+from experiments.simulation.people import Person
+from experiments.simulation.sight import Percept, perceive
+from experiments.simulation.wire import ChoiceWire, MediaWire, PageWire, QuestionWire
+from stimuli.datasets.practice import practice_pictures
+
+pytestmark = pytest.mark.pure
+
+
+def question(id: str, kind: str, choices: tuple[str, ...] = (), **more: object) -> QuestionWire:
+    buttons = [ChoiceWire(value=c, text=c, key=str(i)) for i, c in enumerate(choices)] or None
+    base: dict[str, object] = {"required": True, "image": None, "label": None, "min": None, "max": None}
+    return {"id": id, "kind": kind, "prompt": id, "choices": buttons, "max_length": None, **base, **more}  # type: ignore[typeddict-item]
+
+
+def page(*questions: QuestionWire) -> PageWire:
+    return {"kind": "any", "digest": "0" * 64, "html": "", "questions": list(questions)}
+
+
+def attentive() -> Person:
+    people = [person_class("learner").drawn(1, n) for n in range(20)]
+    return max(people, key=lambda person: person.traits.reads_share)
+
+
+def nowhere(image: MediaWire) -> Percept:
+    raise AssertionError("nothing to look at")
+
+
+def test_it_knows_the_quiz_when_it_read_the_instructions() -> None:
+    quiz = {f"q{n}": ("yes", "no")[n % 2] for n in range(20)}
+    asked = page(*[question(id, "choice", ("yes", "no", "perhaps")) for id in quiz])
+    found = Reader(attentive(), quiz, nowhere).value("quiz", asked)
+    assert sum(found[id] == quiz[id] for id in quiz) >= 19
+
+
+def test_it_guesses_a_quiz_that_nobody_explained() -> None:
+    asked = page(*[question(f"q{n}", "choice", ("yes", "no")) for n in range(40)])
+    found = Reader(attentive(), {}, nowhere).value("quiz", asked)
+    assert 8 < list(found.values()).count("yes") < 32
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_learns_practice_from_the_colours_of_the_examples(seed: int) -> None:
+    drawn = practice_pictures(seed)
+    images = {name: pixels for name, pixels, _ in drawn}
+    questions = []
+    for name, _, answer in drawn:
+        shown = MediaWire(url=name, width_px=160, height_px=160, alt="Picture")
+        if name.startswith("example"):
+            questions.append(question(name, "example", image=shown, label=answer))
+        else:
+            questions.append(question(name, "predict", ("A", "B"), image=shown))
+    reader = Reader(attentive(), {}, lambda image: perceive(images[image["url"]]))
+    found = [reader.value("practice", page(*questions)) for _ in range(3)]
+    right = {name: answer for name, _, answer in drawn if not name.startswith("example")}
+    assert set(found[0]) == set(right)
+    # Four questions, three tries: at most one slip of an attentive person.
+    assert sum(value[name] == right[name] for value in found for name in right) >= 11
+
+
+def test_it_stays_within_what_a_question_allows() -> None:
+    asked = page(
+        question("age", "number", min=30, max=33),
+        question("year", "number"),
+        question("eyes", "choice", ("fine", "poor")),
+        question("how", "text", max_length=15),
+    )
+    for number in range(20):
+        found = Reader(person_class("guesser").drawn(1, number), {}, nowhere).value("questions", asked)
+        assert 30 <= int(found["age"]) <= 33
+        assert isinstance(found["year"], int)
+        assert found["eyes"] in ("fine", "poor")
+        assert str(found["how"]).startswith(SPEECH_MARK)
+        assert len(str(found["how"])) <= 15
+
+
+def test_it_says_that_it_is_simulated() -> None:
+    assert Reader(attentive(), {}, nowhere).comment().startswith("[simulated] ")
+
+
+def test_it_passes_the_plain_gates_and_refuses_the_unknown() -> None:
+    reader = Reader(attentive(), {}, nowhere)
+    assert reader.value("consent", page()) == {"agree": True}
+    assert reader.value("instructions", page()) == {"read": True}
+    assert reader.value("device", page())["webdriver"] is False
+    with pytest.raises(ValueError, match="'plates'"):
+        reader.value("plates", page())

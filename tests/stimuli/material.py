@@ -1,0 +1,43 @@
+"""A folder of small pictures, a predictor in closed form, and the specs that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from stimuli.pipeline import PredictedItem, Source, prepare, spec_for, survey
+from stimuli.spec import Component, RenderSpec, StimulusSpec
+from stimuli.store import Store
+
+SIDE = 32
+DATASET = Component("folder", {"path": "images", "people_share": 1.0})
+PREDICTOR = Component("toy", {"kind": "quadrant", "input_px": SIDE})
+SALIENCY = Component("saliency")
+GRADIENT_X_INPUT = Component("gradient_x_input")
+
+
+def write_images(folder: Path, per_class: int = 3) -> None:
+    """Two classes of noise, 48 x 40 pixels: `left` is brighter in the top left, `right` in the top right."""
+    for place, label in enumerate(("left", "right")):
+        (folder / "images" / label).mkdir(parents=True)
+        for index in range(per_class):
+            picture = np.random.default_rng([place, index]).integers(0, 160, (40, 48, 3), dtype=np.uint8)
+            picture[:20, 24 * place : 24 * (place + 1)] += 90
+            Image.fromarray(picture).save(folder / "images" / label / f"{index}.png")
+
+
+def toy_source(folder: Path, store: Store) -> tuple[Source, list[PredictedItem]]:
+    write_images(folder)
+    source = prepare(DATASET, PREDICTOR, folder, store)
+    return source, survey(source, store)
+
+
+def specs_for(
+    source: Source, items: Sequence[PredictedItem], *explainers: Component | None, seed: int = 1
+) -> list[StimulusSpec]:
+    return [
+        spec_for(item, source, explainer, RenderSpec(), seed) for explainer in explainers for item in items
+    ]

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from stimuli.datasets import folder as folder_module
+from stimuli.datasets import list_datasets, open_dataset
+from stimuli.datasets.photographs import TEXTURES, cut, read_texture
+from stimuli.datasets.practice import practice_pictures
+from stimuli.datasets.synthetic import open_synthetic
+from stimuli.errors import BadSpec
+from stimuli.spec import Component
+
+pytestmark = pytest.mark.pure
+
+
+def paint(path: Path, colour: tuple[int, ...] = (10, 20, 30), size: tuple[int, int] = (12, 10)) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGBA" if len(colour) == 4 else "RGB", size, colour).save(path)
+    return path
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    for label in ("cat", "dog"):
+        for photo in range(10):
+            for crop in range(2):
+                paint(
+                    tmp_path / "images" / label / f"p{photo}__{crop}.png", (photo * 20, crop * 90, len(label))
+                )
+    return tmp_path
+
+
+def test_it_lists_what_a_study_may_use() -> None:
+    assert {"folder", "synthetic"} <= set(list_datasets())
+    with pytest.raises(BadSpec, match='unknown dataset "imagenet"; known are folder, synthetic'):
+        open_dataset(Component("imagenet"), Path())
+
+
+def test_it_names_every_wrong_parameter_at_once() -> None:
+    with pytest.raises(BadSpec, match=r'people_share = 3.*unknown parameter "colour"; it takes path'):
+        open_dataset(Component("folder", {"path": "x", "people_share": 3, "colour": 1}), Path())
+
+
+def test_it_keeps_model_and_people_and_groups_apart(pictures: Path) -> None:
+    dataset = open_dataset(Component("folder", {"path": "images"}), pictures)
+    model, people = dataset.items("model"), dataset.items("people")
+    assert dataset.labels == ("cat", "dog")
+    assert len(model) == len(people) == 20
+    assert not {item.group for item in model} & {item.group for item in people}
+    assert all(len([i for i in (*model, *people) if i.group == item.group]) == 2 for item in model)
+
+
+def test_it_splits_the_same_way_every_time_and_by_its_share(pictures: Path) -> None:
+    component = Component("folder", {"path": "images", "people_share": 0.2})
+    assert open_dataset(component, pictures).items("people") == open_dataset(component, pictures).items(
+        "people"
+    )
+    assert len(open_dataset(component, pictures).items("people")) == 8
+
+
+def test_it_takes_the_split_of_two_folders(tmp_path: Path) -> None:
+    for split in ("model", "people"):
+        for label in ("cat", "dog"):
+            for n in range(2):
+                paint(tmp_path / split / label / f"{n}.png")
+    dataset = open_dataset(Component("folder", {"path": "."}), tmp_path)
+    assert [item.key for item in dataset.items("people")] == [
+        f"people/{label}/{n}.png" for label in ("cat", "dog") for n in range(2)
+    ]
+
+
+def test_it_digests_contents_and_not_times(pictures: Path) -> None:
+    component = Component("folder", {"path": "images"})
+    before = open_dataset(component, pictures).content_digest()
+    assert open_dataset(component, pictures).content_digest() == before
+    paint(pictures / "images" / "cat" / "p0__0.png", (1, 1, 1))
+    assert open_dataset(component, pictures).content_digest() != before
+
+
+def test_it_lays_transparency_on_white_and_turns_pictures_upright(tmp_path: Path) -> None:
+    assert folder_module.read_picture(paint(tmp_path / "clear.png", (9, 9, 9, 0))).min() == 255
+    exif = Image.Exif()
+    exif[274] = 6  # to be shown turned by 90 degrees
+    Image.new("RGB", (12, 10)).save(tmp_path / "turned.jpg", exif=exif)
+    assert folder_module.read_picture(tmp_path / "turned.jpg").shape == (12, 10, 3)
+
+
+def test_it_scales_deep_greys_instead_of_clipping_them(tmp_path: Path) -> None:
+    Image.fromarray(np.full((10, 10), 32896, dtype=np.uint16)).save(tmp_path / "deep.png")
+    assert np.unique(folder_module.read_picture(tmp_path / "deep.png")).tolist() == [128]
+
+
+def test_it_refuses_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadSpec, match="there is no folder .*put one folder of pictures per class there"):
+        open_dataset(Component("folder", {"path": "none"}), tmp_path)
+
+
+def test_it_refuses_a_class_with_one_picture(pictures: Path) -> None:
+    paint(pictures / "images" / "owl" / "1.png")
+    with pytest.raises(BadSpec, match=r'class "owl" has 1 picture\(s\).*at least 2 are needed; add pictures'):
+        open_dataset(Component("folder", {"path": "images"}), pictures)
+
+
+def test_it_names_a_corrupt_picture(pictures: Path) -> None:
+    (pictures / "images" / "cat" / "p3__0.png").write_bytes(b"no picture")
+    with pytest.raises(BadSpec, match=r'p3__0\.png" cannot be read; replace or remove it'):
+        open_dataset(Component("folder", {"path": "images"}), pictures)
+
+
+def test_it_names_a_picture_that_breaks_off(tmp_path: Path) -> None:
+    path = tmp_path / "half.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)).save(path)
+    path.write_bytes(path.read_bytes()[:3000])
+    with pytest.raises(BadSpec, match=r'half\.png" cannot be read'):
+        folder_module.read_picture(path)
+
+
+def test_it_names_the_limit_of_a_huge_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_module, "MAX_PIXELS", 100)
+    with pytest.raises(BadSpec, match="12 x 10 pixels, the limit is 100; scale it down"):
+        folder_module.read_picture(paint(tmp_path / "huge.png"))
+
+
+@pytest.mark.parametrize("scenario", ["biased", "strategy", "lookalike"])
+def test_it_draws_the_same_picture_from_the_same_seed(scenario: str) -> None:
+    component = Component("synthetic", {"scenario": scenario, "count": 8, "model_count": 16, "size_px": 96})
+    first, second = open_synthetic(component, Path()), open_synthetic(component, Path("/elsewhere"))
+    key = first.items("people")[3].key
+    assert np.array_equal(first.pixels(key), second.pixels(key))
+    assert first.pixels(key).shape == (96, 96, 3)
+    assert first.content_digest() == second.content_digest()
+    other = open_synthetic(Component("synthetic", {**component.params, "seed": 1}), Path())
+    assert not np.array_equal(first.pixels(key), other.pixels(key))
+    assert first.content_digest() != other.content_digest()
+
+
+@pytest.mark.parametrize(("scenario", "agree"), [("biased", 0.5), ("strategy", 0.5), ("lookalike", 0.6)])
+def test_it_plants_the_cue_in_the_shares_it_says(scenario: str, agree: float) -> None:
+    dataset = open_synthetic(Component("synthetic", {"scenario": scenario, "count": 40}), Path())
+    plans = [dataset.plans[item.key] for item in dataset.items("people")]
+    for label in (0, 1):
+        assert [plan.cue == label for plan in plans if plan.truth == label].count(True) == round(agree * 20)
+    assert all(
+        dataset.plans[item.key].cue == dataset.plans[item.key].truth for item in dataset.items("model")
+    )
+
+
+def test_it_draws_no_picture_for_both_sides() -> None:
+    dataset = open_synthetic(
+        Component("synthetic", {"scenario": "biased", "count": 40, "model_count": 40}), Path()
+    )
+    sides = [
+        {dataset.pixels(item.key).tobytes() for item in dataset.items(split)} for split in ("model", "people")
+    ]
+    assert len(sides[0]) == len(sides[1]) == 40
+    assert not sides[0] & sides[1]
+
+
+def test_it_changes_only_the_background_when_the_background_is_exchanged() -> None:
+    dataset = open_synthetic(
+        Component("synthetic", {"scenario": "biased", "count": 8, "model_count": 16}), Path()
+    )
+    key = dataset.items("people")[0].key
+    apart = np.abs(dataset.swap(key, "background").astype(int) - dataset.pixels(key)).max(axis=2)
+    mask = dataset.mask(key)
+    assert 0.2 < mask.mean() < 0.9
+    assert np.mean(apart[mask] > 8) > 0.9
+    assert np.mean(apart[~mask] > 8) < 0.1
+
+
+def test_it_refuses_to_exchange_what_is_not_there() -> None:
+    dataset = open_synthetic(Component("synthetic", {"scenario": "strategy"}), Path())
+    with pytest.raises(BadSpec, match='no part "animal"; strategy has margin, veins'):
+        dataset.swap(dataset.items("people")[0].key, "animal")
+
+
+def test_it_practises_with_three_examples_and_four_questions() -> None:
+    pictures = practice_pictures(7)
+    assert [name for name, _, _ in pictures] == [
+        *(f"example-{n}" for n in (1, 2, 3)),
+        *(f"question-{n}" for n in (1, 2, 3, 4)),
+    ]
+    assert sorted(answer for _, _, answer in pictures[3:]) == ["A", "A", "B", "B"]
+    assert {answer for _, _, answer in pictures[:3]} == {"A", "B"}
+    for _, pixels, answer in pictures:
+        coloured = pixels[np.ptp(pixels.astype(int), axis=2) > 60].mean(axis=0)
+        assert (coloured[0] > coloured[2]) == (answer == "A")
+
+
+def test_it_cuts_photographs_into_strips_that_share_no_pixel(tmp_path: Path) -> None:
+    paths = cut(tmp_path, crop_px=64, written_px=64)
+    dataset = open_dataset(Component("folder", {"path": "."}), tmp_path)
+    assert len(paths) == 128
+    assert dataset.labels == ("grass", "gravel")
+    whole = read_texture("grass")
+    upper = {whole[y : y + 64, x : x + 64].tobytes() for y in range(0, 256, 64) for x in range(0, 512, 64)}
+    grass = [item for item in dataset.items("model") if item.truth == "grass"]
+    assert {dataset.pixels(item.key).tobytes() for item in grass} == upper
+    assert {len([i for i in grass if i.group == item.group]) for item in grass} == {4}
+
+
+@pytest.mark.parametrize("name", TEXTURES)
+def test_it_finds_the_photographs_in_the_installed_package(name: str) -> None:
+    assert read_texture(name).shape == (512, 512, 3)

@@ -1,0 +1,176 @@
+"""The table of explainers, and each method against arithmetic that does not use captum."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
+from stimuli.explainers import EXPLAINERS, Batch, check_explainer, open_explainer, version_of
+from stimuli.spec import Component
+from tests.stimuli.tiny import SIDE, Tiny, batch_of, convolutional_net, linear_net, maps_of, pictures
+
+pytestmark = pytest.mark.pure
+
+
+def gradient_of(net: Tiny, x: torch.Tensor, target: int) -> torch.Tensor:
+    """The gradient of one logit for images (N, 3, H, W), by torch alone."""
+    x = x.clone().requires_grad_()
+    return torch.autograd.grad(net.module(x)[:, target].sum(), x)[0]
+
+
+def rows_of(net: Tiny) -> torch.Tensor:
+    """The weights of the linear net as pictures, (3 logits, 3, H, W)."""
+    return net.layer_module("1").get_parameter("weight").detach().reshape(3, 3, SIDE, SIDE)
+
+
+def test_it_lists_the_known_names_and_the_closest_one() -> None:
+    with pytest.raises(BadSpec, match=r"'grad_cm' \(did you mean 'grad_cam'\?\).*saliency"):
+        check_explainer(Component("grad_cm"))
+
+
+def test_it_lists_the_parameters_of_a_method() -> None:
+    with pytest.raises(BadSpec, match=r"'step' \(did you mean 'steps'\?\): it takes baseline, steps"):
+        check_explainer(Component("integrated_gradients", {"step": 10}))
+
+
+@pytest.mark.parametrize("value", ["50", 50.0, True, None, [50]])
+def test_it_refuses_a_parameter_of_another_type(value: object) -> None:
+    with pytest.raises(BadSpec, match="must be a whole number such as 50"):
+        check_explainer(Component("integrated_gradients", {"steps": value}))
+
+
+@pytest.mark.parametrize("value", [-0.1, 2.1, float("nan"), float("inf")])
+def test_it_names_the_limits_of_a_parameter(value: float) -> None:
+    with pytest.raises(BadSpec, match=r"must lie between 0.0 and 2.0"):
+        check_explainer(Component("smooth_grad", {"sigma": value}))
+
+
+def test_it_writes_every_parameter_out() -> None:
+    full = check_explainer(Component("integrated_gradients", {"baseline": 1}))
+    assert dict(full.params) == {"steps": 50, "baseline": 1.0}
+    assert check_explainer(full) == full
+
+
+@pytest.mark.parametrize("name", sorted(EXPLAINERS))
+def test_it_knows_defaults_and_a_version_of_every_method(name: str) -> None:
+    assert open_explainer(check_explainer(Component(name))) == open_explainer(Component(name))
+    assert version_of(Component(name)) >= 1
+
+
+def test_it_takes_saliency_as_the_largest_magnitude_over_channels() -> None:
+    net, batch = linear_net(), batch_of(pictures(3))
+    expected = rows_of(net).abs().amax(1).numpy()
+    np.testing.assert_allclose(maps_of("saliency", net, batch), expected, atol=1e-7)
+
+
+def test_it_averages_gradient_times_input_over_channels() -> None:
+    net, batch = linear_net(), batch_of(pictures(3))
+    expected = (rows_of(net) * batch.inputs).mean(1).numpy()
+    np.testing.assert_allclose(maps_of("gradient_x_input", net, batch), expected, atol=1e-7)
+
+
+def test_it_integrates_a_linear_net_exactly() -> None:
+    net, batch = linear_net(), batch_of(pictures(3))
+    expected = (rows_of(net) * (batch.inputs - 0.5)).mean(1).numpy()
+    found = maps_of("integrated_gradients", net, batch, steps=7, baseline=0.5)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_it_completes_integrated_gradients() -> None:
+    net, batch = convolutional_net(), batch_of(pictures(3))
+    sums = 3 * maps_of("integrated_gradients", net, batch).sum((1, 2))
+    gains = net.module(batch.inputs) - net.module(torch.zeros_like(batch.inputs))
+    np.testing.assert_allclose(sums, [float(gains[i, i]) for i in range(3)], rtol=2e-3, atol=1e-3)
+
+
+def test_it_weighs_the_ends_of_the_trapezoid_by_half() -> None:
+    net, batch = convolutional_net(), batch_of(pictures(1))
+    x, mean = batch.inputs, torch.zeros_like(batch.inputs)
+    for point, weight in zip((0, 0.25, 0.5, 0.75, 1), (1 / 8, 1 / 4, 1 / 4, 1 / 4, 1 / 8), strict=True):
+        mean += weight * gradient_of(net, point * x, 0)
+    found = maps_of("integrated_gradients", net, batch, steps=5)
+    np.testing.assert_allclose(found, (mean * x).mean(1).numpy(), atol=1e-6)
+
+
+def test_it_smooths_to_the_plain_gradient_without_noise() -> None:
+    net, batch = convolutional_net(), batch_of(pictures(2))
+    expected = torch.cat([gradient_of(net, batch.inputs[i : i + 1], i).mean(1) for i in range(2)])
+    np.testing.assert_allclose(maps_of("smooth_grad", net, batch, draws=3, sigma=0.0), expected, atol=1e-6)
+
+
+def test_it_draws_noise_of_the_declared_strength() -> None:
+    class Square(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x**2).sum((1, 2, 3))[:, None]
+
+    # The gradient of x squared is 2 x, so the mean over draws is 2 x plus twice the mean noise.
+    batch = Batch(pictures(1, 96), [0], ["a"], [1])
+    found = maps_of("smooth_grad", Tiny(Square()), batch, draws=16, sigma=0.3)[0]
+    noise = (found - 2 * batch.inputs.mean(1)[0].numpy()) / 2
+    assert noise.mean() == pytest.approx(0, abs=4 * 0.3 / 48**0.5 / 96)
+    assert noise.std() == pytest.approx(0.3 / 48**0.5, rel=0.05)
+
+
+def test_it_occludes_like_a_loop_over_squares() -> None:
+    net, x = convolutional_net(), pictures(1)
+    patch, stride = round(0.3 * SIDE), round(0.15 * SIDE)
+    falls, counts = np.zeros((SIDE, SIDE)), np.zeros((SIDE, SIDE))
+    whole = float(net.module(x)[0, 0])
+    starts = range(0, SIDE - patch + stride, stride)
+    for top in starts:
+        for left in starts:
+            covered = x.clone()
+            covered[:, :, top : top + patch, left : left + patch] = 0.25
+            place = np.s_[top : top + patch, left : left + patch]
+            falls[place] += whole - float(net.module(covered)[0, 0])
+            counts[place] += 1
+    params = {"patch_share": 0.3, "stride_share": 0.15, "baseline": 0.25}
+    np.testing.assert_allclose(maps_of("occlusion", net, batch_of(x), **params)[0], falls / counts, atol=1e-5)
+
+
+def test_it_finds_grad_cam_by_hand() -> None:
+    net, x = convolutional_net(), pictures(1)
+    maps = net.module[0](x).detach().requires_grad_()  # type: ignore[index]
+    logit = net.module[1:](maps)[0, 0]  # type: ignore[index]
+    weights = torch.autograd.grad(logit, maps)[0].mean((2, 3), keepdim=True)
+    coarse = (weights * maps).sum(1, keepdim=True).clamp(min=0).detach()
+    expected = nn.functional.interpolate(coarse, size=(SIDE, SIDE), mode="bilinear", align_corners=False)[
+        0, 0
+    ]
+    assert float(expected.max()) > 0
+    np.testing.assert_allclose(maps_of("grad_cam", net, batch_of(x))[0], expected.numpy(), atol=1e-6)
+
+
+def test_it_reads_the_layer_that_is_named() -> None:
+    net, x = convolutional_net(), pictures(1)
+    named = maps_of("grad_cam", net, batch_of(x), layer="0.0")
+    np.testing.assert_array_equal(named, maps_of("grad_cam", net, batch_of(x, layer="0.0")))
+    assert not np.allclose(named, maps_of("grad_cam", net, batch_of(x)))
+
+
+def test_it_refuses_grad_cam_without_its_layer() -> None:
+    with pytest.raises(NotApplicable, match="layer 'block4'.*name one of 0, 0.0"):
+        open_explainer(Component("grad_cam", {"layer": "block4"})).require(convolutional_net(), "0")
+    with pytest.raises(NotApplicable, match="name one of none"):
+        open_explainer(Component("grad_cam")).require(linear_net(), "")
+
+
+def test_it_refuses_grad_cam_on_a_layer_of_single_cells() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 4, SIDE), nn.Flatten(), nn.Linear(4, 3)).eval()
+    with pytest.raises(NotApplicable, match="at least 2 x 2"):
+        maps_of("grad_cam", Tiny(module, "0", ("0",)), batch_of(pictures(1)))
+
+
+def test_it_refuses_inputs_that_are_no_pictures() -> None:
+    with pytest.raises(ShapeMismatch, match=r"\(N, 3, H, W\)"):
+        maps_of("saliency", linear_net(), Batch(torch.zeros(2, 1, 4, 4), [0, 0], ["a", "b"], [0, 0]))
+
+
+def test_it_refuses_maps_that_are_not_finite() -> None:
+    class Overflow(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x.sum((1, 2, 3)) * 1e30 * 1e30)[:, None]
+
+    with pytest.raises(NotApplicable, match="not finite"):
+        maps_of("saliency", Tiny(Overflow()), batch_of(pictures(1)))

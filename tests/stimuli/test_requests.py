@@ -1,0 +1,269 @@
+"""Claims, builds and sweeps: nothing is lost, nothing is done half, and a second finisher changes nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from celery import current_app
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from stimuli import claims, requests, tasks
+from stimuli.errors import NotRendered, StimulusError
+from stimuli.media import current_store, read_media
+from stimuli.models import Stimulus
+from stimuli.pipeline import Rendered, render, view_file
+from stimuli.render import png
+from stimuli.spec import Component, StimulusSpec
+from tests.stimuli.material import SALIENCY, specs_for, toy_source
+
+if TYPE_CHECKING:
+    from pytest_django.fixtures import Settings
+
+pytestmark = pytest.mark.django_db
+State = Stimulus.State
+
+
+@pytest.fixture
+def specs(tmp_path: Path, store_folder: Path) -> list[StimulusSpec]:
+    """Six items under two conditions; views and predictor are in the store."""
+    source, items = toy_source(tmp_path, current_store())
+    return specs_for(source, items, None, SALIENCY)
+
+
+@pytest.fixture
+def keys(specs: list[StimulusSpec]) -> list[str]:
+    """All of them recorded, none of them rendered."""
+    return list(requests.ensure_stimuli(specs))
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[list[str]]:
+    """The messages that a broker would have got."""
+    settings.CELERY_BROKER_URL = "redis://nowhere"
+    messages: list[list[str]] = []
+
+    def note(name: str, args: list[list[str]]) -> None:
+        assert name == tasks.render_stimuli.name
+        messages.append(args[0])
+
+    monkeypatch.setattr(current_app, "send_task", note)
+    return messages
+
+
+def states(keys: list[str]) -> set[str]:
+    return set(Stimulus.objects.filter(key__in=keys).values_list("state", flat=True))
+
+
+def test_it_records_each_stimulus_once(specs: list[StimulusSpec]) -> None:
+    first = requests.ensure_stimuli(specs[:4])
+    second = requests.ensure_stimuli([*specs, *specs])
+    assert len(first) == 4 and len(second) == len(specs) == Stimulus.objects.count()
+    assert first.items() <= second.items()
+    assert set(second) == {spec.picture_key for spec in specs}
+
+
+def test_it_brings_specs_back_unchanged(specs: list[StimulusSpec], keys: list[str]) -> None:
+    assert claims.claim(keys, "me", 900) == specs
+
+
+def test_it_builds_what_is_missing_and_then_nothing(keys: list[str]) -> None:
+    assert requests.missing(keys) == keys
+    assert requests.build(keys) == len(keys)
+    before = list(Stimulus.objects.order_by("pk").values())
+    assert requests.build(keys) == 0 and requests.missing(keys) == []
+    assert list(Stimulus.objects.order_by("pk").values()) == before
+
+
+def test_it_records_files_that_can_be_served(keys: list[str]) -> None:
+    requests.build(keys)
+    for row in Stimulus.objects.all():
+        files = [row.image_file, row.image_tile_file]
+        if row.explainer:
+            files += [row.explanation_file, row.explanation_tile_file]
+        for file in files:
+            content, kind = read_media(file)
+            assert kind == "image/png" and png.decode(content).size
+        assert bool(row.explanation_file) == (row.explainer == "saliency")
+        assert (row.width_px, row.tile_width_px) == (32, 224)
+        assert row.provenance["torch"] and row.finished_at
+
+
+def test_it_names_a_file_that_was_never_stored(store_folder: Path) -> None:
+    with pytest.raises(NotRendered, match="pictures/aa"):
+        read_media("pictures/aa.png")
+
+
+def test_it_shows_progress_to_the_end(keys: list[str]) -> None:
+    seen: list[tuple[str, int, int]] = []
+    requests.build(keys, lambda *step: seen.append(step))
+    assert seen[-1] == ("rendering stimuli", 12, 12)
+
+
+def test_it_lets_one_claimer_have_a_stimulus(keys: list[str]) -> None:
+    assert len(claims.claim(keys, "first", 900)) == 12
+    assert claims.claim(keys, "second", 900) == []
+
+
+def test_it_takes_over_a_claim_whose_lease_is_over(keys: list[str]) -> None:
+    claims.claim(keys, "first", 900)
+    Stimulus.objects.filter(key__in=keys[:5]).update(claimed_at=timezone.now() - timedelta(seconds=901))
+    assert [spec.picture_key for spec in claims.claim(keys, "second", 900)] == keys[:5]
+
+
+def test_it_goes_on_at_once_with_a_message_delivered_again(keys: list[str]) -> None:
+    claims.claim(keys, "message", 900)
+    assert claims.render_claimed(keys, "message") == 12
+    assert states(keys) == {State.DONE}
+
+
+def test_it_ignores_a_second_finisher(specs: list[StimulusSpec], keys: list[str]) -> None:
+    [made] = render(claims.claim(keys[-1:], "first", 900), current_store())
+    Stimulus.objects.update(claimed_at=timezone.now() - timedelta(hours=1))
+    claims.claim(keys[-1:], "second", 900)
+    assert claims.finish(made)
+    assert not claims.finish(replace(made, picture_digest="f" * 64))
+    assert not claims.fail(keys[-1], "second", "too late")
+    row = Stimulus.objects.get(key=keys[-1])
+    assert (row.state, row.picture_digest, row.error) == (State.DONE, made.picture_digest, "")
+
+
+def test_it_lets_only_the_holder_report_failure(keys: list[str]) -> None:
+    claims.claim(keys, "first", 900)
+    assert not claims.fail(keys[0], "second", "not mine")
+    assert claims.fail(keys[0], "first", "mine")
+
+
+def test_it_keeps_the_reason_of_a_failure_and_tries_again(
+    specs: list[StimulusSpec], keys: list[str], store_folder: Path
+) -> None:
+    view = store_folder / view_file(specs[0].image_key)
+    content = view.read_bytes()
+    view.write_bytes(b"spoiled")
+    with pytest.raises(StimulusError, match="2 of 12 stimuli could not be rendered.*cannot be read"):
+        requests.build(keys)
+    assert Stimulus.objects.filter(state=State.DONE).count() == 10
+    assert "cannot be read" in Stimulus.objects.get(key=keys[0]).error
+    view.write_bytes(content)
+    assert requests.build(keys) == 2
+    assert states(keys) == {State.DONE}
+    assert not Stimulus.objects.exclude(error="").exists()
+
+
+def test_it_gives_claims_back_when_interrupted(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(claims, "attempt", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        requests.build(keys)
+    assert states(keys) == {State.MISSING}
+
+
+def test_it_records_an_unforeseen_error_and_passes_it_on(
+    keys: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def burst(*_: object) -> None:
+        raise MemoryError("no room for the map")
+
+    monkeypatch.setattr(claims, "attempt", burst)
+    with pytest.raises(MemoryError):
+        tasks.render_stimuli(keys)
+    assert set(Stimulus.objects.values_list("error", flat=True)) == {"MemoryError: no room for the map"}
+
+
+def test_it_does_not_wait_for_a_builder_that_was_killed(keys: list[str]) -> None:
+    claims.claim(keys[:4], "killed", 900)
+    requests.build(keys)
+    assert states(keys) == {State.DONE}
+
+
+def test_it_sends_full_batches_and_watches(
+    keys: list[str], sent: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def worker(_: float) -> None:
+        tasks.render_stimuli(sent[0])
+
+    monkeypatch.setattr(time, "sleep", worker)
+    assert requests.build(keys) == 12
+    assert [len(message) for message in sent] == [12] and set(sent[0]) == set(keys)
+    assert states(keys) == {State.DONE}
+
+
+def test_it_works_itself_when_no_worker_does(
+    keys: list[str], sent: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "HELP_AFTER_S", 0.0)
+    assert requests.build(keys) == 12
+    assert states(keys) == {State.DONE}
+
+
+def test_it_puts_one_method_in_one_message(keys: list[str], sent: list[list[str]]) -> None:
+    mixed = [key for pair in zip(keys[:6], keys[6:], strict=True) for key in pair]
+    requests.send(requests._by_method(mixed))
+    found = [Stimulus.objects.get(key=key).explainer for key in sent[0]]
+    assert found == sorted(found)
+
+
+def test_it_sweeps_what_is_free_and_not_sent_lately(keys: list[str], sent: list[list[str]]) -> None:
+    long_ago = timezone.now() - timedelta(hours=1)
+    claims.claim(keys[:3], "alive", 900)
+    claims.claim(keys[3:5], "dead", 900)
+    Stimulus.objects.filter(claimed_by="dead").update(claimed_at=long_ago)
+    Stimulus.objects.filter(key=keys[5]).update(sent_at=timezone.now())
+    Stimulus.objects.filter(key=keys[6]).update(sent_at=long_ago)
+    Stimulus.objects.filter(key=keys[7]).update(state=State.FAILED, error="cannot be made")
+    expected = keys[3:5] + keys[6:7] + keys[8:]
+    assert tasks.sweep_stimuli() == len(expected)
+    assert [key for message in sent for key in message] == expected
+    assert tasks.sweep_stimuli() == 0
+
+
+def test_it_does_not_sweep_without_a_broker(keys: list[str]) -> None:
+    assert tasks.sweep_stimuli() == 0
+    assert states(keys) == {State.MISSING}
+
+
+def test_it_names_pictures_that_are_the_same(specs: list[StimulusSpec], keys: list[str]) -> None:
+    alike = [
+        replace(specs[6], explainer=Component("integrated_gradients", {"steps": steps, "baseline": 0.0}))
+        for steps in (2, 3)
+    ]
+    twins = list(requests.ensure_stimuli(alike))
+    requests.build([*keys, *twins])
+    assert requests.identical_pictures([*keys, *twins]) == [tuple(twins)]
+    assert requests.identical_pictures([*keys, twins[0]]) == []
+
+
+def test_it_handles_more_keys_than_a_query_takes(specs: list[StimulusSpec], keys: list[str]) -> None:
+    many = [replace(specs[0], seed=seed) for seed in range(2, 1202)]
+    found = requests.ensure_stimuli(many)
+    assert len(found) == 1200 == len(requests.missing(found))
+
+
+@pytest.mark.parametrize("change", [{"state": "lost"}, {"state": "done"}, {"state": "claimed"}])
+def test_it_refuses_rows_that_cannot_be(keys: list[str], change: dict[str, str]) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Stimulus.objects.filter(key=keys[0]).update(**change)
+
+
+def test_it_imports_no_torch_for_those_who_serve() -> None:
+    modules = "stimuli.models, stimuli.media, stimuli.requests, stimuli.tasks, stimuli.admin"
+    code = f"import django, sys; django.setup(); import {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_it_keeps_what_was_made(specs: list[StimulusSpec], keys: list[str]) -> None:
+    requests.build(keys)
+    made = {one.spec.picture_key: one for one in render(specs, current_store())}
+    for row in Stimulus.objects.all():
+        one: Rendered = made[row.key]
+        assert row.explanation_file == (one.explanation_file or "")
+        assert row.picture_digest == one.picture_digest

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from stimuli.datasets import open_dataset
+from stimuli.datasets.photographs import cut
+from stimuli.errors import BadSpec
+from stimuli.predictors import open_predictor, restore
+from stimuli.predictors.trained_cnn import training_key
+from stimuli.predictors.weights import pack_weights
+from stimuli.spec import Component
+from stimuli.training import Recipe, train
+
+pytestmark = pytest.mark.pure
+WEAK = {"target_accuracy": [0.6, 0.8], "width": 3, "learning_rate": 0.0005, "epochs": 10}
+
+
+def tinted(count: int = 80) -> tuple[NDArray[np.uint8], NDArray[np.int64], list[str]]:
+    """Reddish and bluish noise: a task that takes one look."""
+    rng = np.random.default_rng(0)
+    targets = np.arange(count) % 2
+    pictures = rng.integers(0, 150, (count, 32, 32, 3))
+    pictures[np.arange(count), :, :, np.where(targets, 0, 2)] += 90
+    return pictures.astype(np.uint8), targets.astype(np.int64), [str(n) for n in range(count)]
+
+
+def test_it_learns_what_is_plain_and_says_how_well() -> None:
+    seen: list[tuple[int, int]] = []
+    trained = train(*tinted(), 2, Recipe(0, 6, 4, 0.02), lambda done, total: seen.append((done, total)))
+    assert trained.held_out_accuracy >= 0.9
+    assert (trained.held_out_count, trained.trained_count) == (16, 64)
+    assert seen[-1] == (12, 12)
+
+
+def test_it_trains_the_same_network_twice_and_leaves_global_state_alone() -> None:
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    first, second, other = (
+        pack_weights(train(*tinted(), 2, Recipe(seed, 2, 4, 0.02), lambda *_: None).network)
+        for seed in (0, 0, 1)
+    )
+    assert first == second != other
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_it_says_when_no_network_is_as_weak_as_asked() -> None:
+    with pytest.raises(BadSpec, match=r"held-out accuracy of 0\.10 to 0\.20 .*lowest .*; change width"):
+        train(*tinted(), 2, Recipe(0, 3, 4, 0.02, (0.1, 0.2)), lambda *_: None)
+
+
+def test_it_needs_more_than_one_group_of_a_class() -> None:
+    pictures, targets, _ = tinted(20)
+    with pytest.raises(BadSpec, match=r"1 group\(s\).*at least 2 are needed"):
+        train(pictures, targets, ["one"] * 20, 2, Recipe(0, 1, 4, 0.02), lambda *_: None)
+
+
+def test_it_names_what_training_would_give_without_training() -> None:
+    predictor, dataset = Component("trained_cnn", {"seed": 1}), Component("synthetic", {"scenario": "biased"})
+    key = training_key(predictor, dataset, "digest")
+    assert key == training_key(Component("trained_cnn", {"seed": 1, "epochs": 8}), dataset, "digest")
+    assert key != training_key(Component("trained_cnn", {"seed": 2}), dataset, "digest")
+    assert key != training_key(predictor, dataset, "other digest")
+
+
+def test_it_refuses_a_range_that_is_none() -> None:
+    with pytest.raises(BadSpec, match="low < high"):
+        training_key(Component("trained_cnn", {"target_accuracy": [0.8, 0.6]}), Component("folder"), "")
+
+
+def test_it_is_weak_on_real_photographs_as_asked(tmp_path: Path) -> None:
+    cut(tmp_path)
+    dataset = open_dataset(Component("folder", {"path": "."}), tmp_path)
+    predictor = open_predictor(Component("trained_cnn", WEAK), tmp_path, dataset)
+    assert 0.6 <= predictor.provenance["held_out_accuracy"] <= 0.8
+    items = dataset.items("people")
+    answers = predictor.logits([predictor.view(dataset.pixels(item.key)) for item in items]).argmax(axis=1)
+    truths = np.array([dataset.labels.index(item.truth) for item in items])
+    cells = [
+        np.sum((answers == label) & ((answers == truths) == right))
+        for label in (0, 1)
+        for right in (True, False)
+    ]
+    assert min(cells) >= 15
+    assert restore(predictor.dump()).key == predictor.key

@@ -1,0 +1,346 @@
+"""The house rules that a reader could not see at a glance: directions, purity, sizes, names, addresses."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.pure
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("stimuli", "experiments", "analysis", "crowd")  # each may import itself and those before it
+OUTSIDE = ("tests", "benchmarks", "setup")
+SKIPPED = {"node_modules", "dist", "var", "build", "static", "__pycache__", "legible.egg-info"}
+PURE = (
+    "stimuli/**/*.py",
+    "experiments/design/**/*.py",
+    "experiments/paradigms/**/*.py",
+    "experiments/definition.py",
+    "experiments/errors.py",
+    "experiments/texts.py",
+    "experiments/simulation/*.py",
+    "analysis/columns.py",
+    "analysis/records.py",
+    "analysis/stats/**/*.py",
+    "crowd/platforms/**/*.py",
+)
+DJANGO_FILES = {"models.py", "tasks.py", "media.py", "admin.py", "apps.py", "requests.py", "claims.py"}
+SPEAKS_HTTP = {"client.py", "line.py"}  # of experiments/simulation
+DJANGO_FOLDERS = {"migrations", "management"}
+IMPURE_PACKAGES = {"django", "rest_framework", "drf_spectacular", "celery", "kombu", "redis", "psycopg2"}
+IMPURE_MODULES = {"random", "secrets", "time"}
+ALLOWED = {("stimuli.store", "secrets")}  # names files that are being written; no content depends on it
+CLOCKS = {"now", "utcnow", "today"}
+SEEDED = {"Generator", "SeedSequence", "BitGenerator", "PCG64", "PCG64DXSM", "Philox", "default_rng"}
+TORCH_DRAWS = {"rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial"}
+BANNED_NAMES = {"util", "utils", "base_utils", "helper", "helpers", "common", "manager", "managers"}
+FILE_LINES = 500
+BODY_LINES = 60
+TEXT_SUFFIXES = {"", ".css", ".csv", ".html", ".ini", ".js", ".json", ".md", ".mjs", ".py", ".sh", ".svg"}
+TEXT_SUFFIXES |= {".toml", ".ts", ".txt", ".yaml", ".yml"}
+# Written in two halves, so that this file does not name them.
+ADDRESSES = tuple(
+    first + second
+    for first, second in (
+        ("pypi", ".org"),
+        ("pythonhosted", ".org"),
+        ("npmjs", ".org"),
+        ("npmjs", ".com"),
+        ("download.pytorch", ".org"),
+        ("/wo", "rk/"),
+        ("/opt/", "wheels"),
+        ("/opt/", "pypi"),
+        ("/ro", "ot/"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One import statement of a module, absolute."""
+
+    importer: str
+    imported: str
+    line: int
+    is_for_types: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.importer} (line {self.line}) -> {self.imported}"
+
+
+def committed(*suffixes: str) -> list[Path]:
+    """The files of the checkout that are not installed, built or run-time state."""
+    found: list[Path] = []
+    for here, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in SKIPPED and (name[0] != "." or name == ".ci")]
+        found += [Path(here, name) for name in names if not suffixes or Path(name).suffix in suffixes]
+    return sorted(found)
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_generated(path: Path) -> bool:
+    return "migrations" in path.parts or path.name in {"wire.ts", "package-lock.json"}
+
+
+SOURCES = {
+    module_name(path): path
+    for path in committed(".py")
+    if path.relative_to(ROOT).parts[0] in {*ROOMS, *OUTSIDE} or path.parent == ROOT
+}
+TREES = {name: ast.parse(path.read_text(), str(path)) for name, path in SOURCES.items()}
+IN_ROOMS = [name for name in SOURCES if name.split(".")[0] in ROOMS]
+
+
+def imports_of(name: str) -> Iterator[Import]:
+    """Every import of the module, wherever it stands; names of our own packages resolved to modules."""
+    tree = TREES[name]
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in dotted(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        found: set[str] = set()
+        if isinstance(node, ast.Import):
+            found = {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(name, node)
+            inner = {alias.name: f"{base}.{alias.name}" for alias in node.names}
+            found = {path if path in SOURCES else base for path in inner.values()}
+        for path in sorted(found):
+            yield Import(name, path, getattr(node, "lineno", 0), id(node) in for_types)
+
+
+def absolute(name: str, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = name.split(".")
+    is_package = SOURCES[name].name == "__init__.py"
+    kept = package[: len(package) - node.level + is_package]
+    return ".".join([*kept, *([node.module] if node.module else [])])
+
+
+def pure_modules() -> list[str]:
+    paths = {path for pattern in PURE for path in ROOT.glob(pattern)}
+    return sorted(
+        module_name(path)
+        for path in paths
+        if not (path.parent == ROOT / "stimuli" and path.name in DJANGO_FILES)
+        and not (path.parent.name == "simulation" and path.name in SPEAKS_HTTP)
+        and not DJANGO_FOLDERS & set(path.relative_to(ROOT).parts)
+    )
+
+
+def dotted(node: ast.AST) -> str:
+    """`np.random.rand` for the expression of that name; empty for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = dotted(node.value)
+        return f"{base}.{node.attr}" if base else ""
+    return ""
+
+
+def test_it_imports_downwards_only() -> None:
+    upward = [
+        str(found)
+        for name in IN_ROOMS
+        for found in imports_of(name)
+        if found.imported.split(".")[0] in (*ROOMS[ROOMS.index(name.split(".")[0]) + 1 :], *OUTSIDE)
+    ]
+    assert not upward, "\n".join(upward)
+
+
+def test_it_names_no_upper_module_in_a_table() -> None:
+    named = []
+    for name in IN_ROOMS:
+        upper = ROOMS[ROOMS.index(name.split(".")[0]) + 1 :]
+        for node in ast.walk(TREES[name]):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                module = node.value.partition(":")[0]
+                if module.split(".")[0] in upper and module in SOURCES and "." in module:
+                    named.append(f"{name} (line {node.lineno}) names {node.value}")
+    assert not named, "\n".join(named)
+
+
+def test_it_has_no_import_cycle() -> None:
+    """Imports inside functions count; those for the type checker alone never run, so they do not."""
+    graph = {
+        name: {found.imported for found in imports_of(name) if not found.is_for_types} & SOURCES.keys()
+        for name in SOURCES
+    }
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail("a cycle: " + " <- ".join(error.args[1]))
+
+
+def test_it_keeps_the_pure_rooms_free_of_the_world() -> None:
+    pure = set(pure_modules())
+    wrong = [
+        str(found)
+        for name in sorted(pure)
+        for found in imports_of(name)
+        if (name, found.imported) not in ALLOWED
+        and (
+            found.imported.split(".")[0] in IMPURE_PACKAGES | IMPURE_MODULES
+            or (found.imported in SOURCES and found.imported not in pure and found.imported not in ROOMS)
+        )
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_it_reads_no_clock_and_draws_no_global_numbers_in_the_pure_rooms() -> None:
+    wrong = [
+        f"{name} (line {node.lineno}): {what}"
+        for name in pure_modules()
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.Call | ast.Attribute)
+        if (what := impurity(node)) and id(node) not in scoped(name)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def scoped(name: str) -> set[int]:
+    """Expressions inside `with torch.random.fork_rng(...)`, which gives the global state back."""
+    return {
+        id(inner)
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.With)
+        and any(
+            isinstance(call := item.context_expr, ast.Call) and dotted(call.func) == "torch.random.fork_rng"
+            for item in node.items
+        )
+        for inner in ast.walk(node)
+    }
+
+
+def impurity(node: ast.Call | ast.Attribute) -> str:
+    """What is wrong with this expression in a pure room; empty if nothing is."""
+    if isinstance(node, ast.Attribute):
+        path = dotted(node)
+        if re.fullmatch(r"(np|numpy)\.random\.\w+", path) and node.attr not in SEEDED:
+            return f"{path} draws from the global generator"
+        return ""
+    path = dotted(node.func)
+    first, _, last = path.rpartition(".")
+    if last == "default_rng" and not node.args and not node.keywords:
+        return "default_rng() without a seed"
+    if last in CLOCKS and first.split(".")[-1] in {"datetime", "date", "timezone"}:
+        return f"{path}() reads the clock"
+    if path in {"torch.manual_seed", "torch.seed", "uuid.uuid1", "uuid.uuid4", "os.urandom"}:
+        return f"{path}() is global randomness"
+    if first == "torch" and last in TORCH_DRAWS and "generator" not in {word.arg for word in node.keywords}:
+        return f"{path}() without generator="
+    return ""
+
+
+def test_it_imports_the_pure_rooms_without_django() -> None:
+    """Not crowd's: it is the Django project itself, so its package brings Celery's app along."""
+    names = [name for name in pure_modules() if not name.startswith("crowd.")]
+    assert names
+    program = (
+        "import importlib, sys\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+        "print(sorted(n for n in ('django', 'celery', 'redis', 'psycopg2') if n in sys.modules))\n"
+    )
+    assert run_python(program) == "[]"
+
+
+def test_it_never_imports_torch_in_a_web_process() -> None:
+    program = (
+        "import sys, crowd.wsgi\n"
+        "from django.urls import get_resolver\n"
+        "assert get_resolver().url_patterns\n"
+        "print(sorted(n for n in ('torch', 'torchvision', 'captum') if n in sys.modules))\n"
+    )
+    assert run_python(program) == "[]"
+
+
+def run_python(program: str) -> str:
+    """The last line that the program prints, in a process of its own."""
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip().splitlines()[-1]
+
+
+def test_it_reads_the_environment_in_the_settings_only() -> None:
+    wrong = []
+    for name in [*IN_ROOMS, "manage"]:
+        if name == "crowd.settings":
+            continue
+        chosen = {
+            id(node.func.value)
+            for node in ast.walk(TREES[name])
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and dotted(node.func) == "os.environ.setdefault"
+            and isinstance(node.args[0], ast.Constant)
+            and node.args[0].value == "DJANGO_SETTINGS_MODULE"
+        }
+        for node in ast.walk(TREES[name]):
+            if dotted(node) in {"os.environ", "os.getenv", "os.environb"} and id(node) not in chosen:
+                wrong.append(f"{name} (line {getattr(node, 'lineno', 0)})")
+            if isinstance(node, ast.ImportFrom) and node.module == "os":
+                wrong += [f"{name}: {a.name}" for a in node.names if a.name in {"environ", "getenv"}]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_it_keeps_files_short() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in committed(".py", ".ts", ".css", ".html", ".sh")
+        if not is_generated(path) and (lines := path.read_text().count("\n")) > FILE_LINES
+    }
+    assert not long, long
+
+
+def test_it_keeps_functions_short() -> None:
+    long = []
+    for name, tree in TREES.items():
+        if is_generated(SOURCES[name]):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                has_text = ast.get_docstring(node, clean=False) is not None and len(node.body) > 1
+                first = node.body[1] if has_text else node.body[0]
+                lines = (node.end_lineno or node.lineno) - first.lineno + 1
+                if lines > BODY_LINES:
+                    long.append(f"{name}.{node.name}: {lines} lines")
+    assert not long, "\n".join(long)
+
+
+def test_it_names_modules_for_what_they_do() -> None:
+    vague = [str(path.relative_to(ROOT)) for path in committed(".py", ".ts") if path.stem in BANNED_NAMES]
+    assert not vague, vague
+
+
+def test_it_commits_no_address_of_a_registry_or_a_machine() -> None:
+    named = []
+    for path in committed():
+        if path.suffix not in TEXT_SUFFIXES or path == Path(__file__):
+            continue
+        text = path.read_text(errors="replace")
+        named += [f"{path.relative_to(ROOT)}: {address}" for address in ADDRESSES if address in text]
+    assert not named, "\n".join(named)
+
+
+def test_it_pins_versions_without_addresses() -> None:
+    lines = (ROOT / "requirements" / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    wrong = [line for line in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line)]
+    assert not wrong, wrong
+    assert "torch==2.13.0" in pins
+    assert '"resolved"' not in (ROOT / "frontend" / "package-lock.json").read_text()

@@ -1,0 +1,54 @@
+"""The processes of docker-compose.yml, started by the same commands against the run's own servers."""
+
+import urllib.request
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pytest
+from celery import Celery
+from django.contrib.auth.models import User
+from django.db import connection
+
+from tests import services
+from tests.guard import Service
+from tests.services import WebServer
+
+
+@pytest.mark.django_db
+def test_it_uses_the_database_that_was_asked_for(pytestconfig: pytest.Config) -> None:
+    assert connection.vendor == pytestconfig.getoption("--database")
+    assert User.objects.create_user("ada").pk
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_keeps_rows_as_a_deployment_does_but_for_the_syncing() -> None:
+    """SQLite in a file with a write-ahead log, where threads meet real locks; PostgreSQL without fsync."""
+    question, answer = {
+        "sqlite": ("PRAGMA journal_mode", "wal"),
+        "postgresql": ("SHOW fsync", "off"),
+    }[connection.vendor]
+    with connection.cursor() as cursor:
+        cursor.execute(question)
+        assert cursor.fetchone() == (answer,)
+
+
+def test_it_serves_by_the_production_server(served: WebServer) -> None:
+    with urllib.request.urlopen(f"{served.url}/api/schema/?secret=person", timeout=60) as answer:
+        assert answer.status == 200
+    served.service.wait_until(lambda: '"GET /api/schema/" 200' in served.service.log())
+    assert "secret" not in served.service.log()
+
+
+def test_it_loses_a_worker_at_once(
+    celery_worker: Callable[[], AbstractContextManager[Service]], redis_url: str
+) -> None:
+    control = Celery(broker=redis_url).control
+    with celery_worker() as worker:
+        assert len(control.ping(timeout=10.0, limit=1)) == 1
+        worker.kill()
+        assert not worker.is_running()
+
+
+def test_it_starts_the_clock(project_env: dict[str, str], redis_url: str) -> None:
+    with services.celery_beat({**project_env, "CELERY_BROKER_URL": redis_url}) as beat:
+        assert beat.is_running()

@@ -1,0 +1,287 @@
+"""Set-up by stamps, finding Python and Node, the parts of the test run, and the container files."""
+
+import ast
+import re
+import stat
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from setup import install, prove
+from setup.install import Installation, SetupFailed
+from tests.services import BEAT, WEB, WORKER
+
+pytestmark = pytest.mark.pure
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with an environment and a front end, of which nothing is installed yet."""
+    for folder in ("requirements", "frontend/src", ".venv/bin"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    (tmp_path / "requirements" / "constraints.txt").write_text("numpy==2.4.6\ntorch==2.13.0\n")
+    (tmp_path / "frontend" / "package.json").write_text("{}")
+    (tmp_path / "frontend" / "package-lock.json").write_text("{}")
+    (tmp_path / "frontend" / "src" / "main.ts").write_text("export {};\n")
+    (tmp_path / ".venv" / "pyvenv.cfg").write_text("version = 3.11.7\n")
+    return tmp_path
+
+
+class Recorded(Installation):
+    """An installation whose commands are written down; every one succeeds unless it contains `failing`."""
+
+    def __init__(self, root: Path, *, is_dev: bool = True, failing: Sequence[str] = ()) -> None:
+        super().__init__(root, is_dev=is_dev)
+        self.failing = failing
+        self.commands: list[str] = []
+
+    def runs(self, command: Sequence[str | Path], folder: Path | None = None) -> bool:
+        line = " ".join(map(str, command)).replace(f"{self.root}/", "")
+        self.commands.append(line)
+        self.last_output = "what the program said"
+        if "ci" in command:
+            (self.frontend / "node_modules").mkdir(exist_ok=True)
+        if "build" in command:
+            (self.frontend / "dist").mkdir(exist_ok=True)
+        return not any(word in line for word in self.failing)
+
+    def answers(self, program: Path, *arguments: str) -> bool:
+        return "importlib.metadata" not in "".join(arguments)
+
+    def find_npm(self) -> str:
+        return "npm"
+
+
+def installed(root: Path, **options: Any) -> list[str]:
+    installation = Recorded(root, **options)
+    installation.install()
+    return installation.commands
+
+
+def test_it_takes_torch_from_a_folder_of_wheels_first(checkout: Path) -> None:
+    commands = installed(checkout)
+    assert commands[0].endswith("-m pip install --no-index --no-deps torch==2.13.0")
+    assert commands[1].endswith("-c requirements/constraints.txt -e .[dev]")
+    assert not any("--torch-backend" in command for command in commands)
+
+
+@pytest.mark.parametrize(("platform", "has_backend"), [("linux", True), ("darwin", False)])
+def test_it_falls_back_to_the_index_for_torch(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, platform: str, has_backend: bool
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setenv("TORCH", "cpu")
+    commands = installed(checkout, failing=["--no-index"])
+    assert ("--torch-backend cpu" in commands[1]) is has_backend
+    assert commands[1].endswith("torch==2.13.0")
+
+
+def test_it_does_nothing_the_second_time(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert installed(checkout)
+    capsys.readouterr()
+    assert installed(checkout) == []
+    assert capsys.readouterr().out == ""
+
+
+def test_it_takes_a_development_environment_for_the_demo_but_not_the_reverse(checkout: Path) -> None:
+    installed(checkout, is_dev=False)
+    assert any(command.endswith("-e .[dev]") for command in installed(checkout, is_dev=True))
+    assert installed(checkout, is_dev=False) == []
+
+
+@pytest.mark.parametrize("changed", ["pyproject.toml", "requirements/constraints.txt"])
+def test_it_installs_again_when_the_requirements_change(checkout: Path, changed: str) -> None:
+    installed(checkout)
+    with (checkout / changed).open("a") as file:
+        file.write("# changed\n")
+    assert any("-e .[dev]" in command for command in installed(checkout))
+
+
+def test_it_builds_again_only_when_a_source_changes(checkout: Path) -> None:
+    installed(checkout)
+    (checkout / "frontend" / "dist" / "main.js").write_text("built")
+    assert installed(checkout) == []
+    (checkout / "frontend" / "src" / "main.ts").write_text("export const x = 1;\n")
+    assert installed(checkout) == ["npm run build"]
+    (checkout / "frontend" / "package-lock.json").write_text('{"lockfileVersion": 3}')
+    assert installed(checkout) == ["npm ci --no-audit --no-fund", "npm run build"]
+
+
+def test_it_leaves_no_stamp_of_a_step_that_failed(checkout: Path) -> None:
+    with pytest.raises(SetupFailed, match="npm ci failed"):
+        installed(checkout, failing=["npm ci"])
+    assert "npm ci --no-audit --no-fund" in installed(checkout)
+
+
+def test_it_names_the_remedy_when_torch_cannot_be_had(checkout: Path) -> None:
+    with pytest.raises(SetupFailed, match="PIP_FIND_LINKS"):
+        installed(checkout, failing=["torch=="])
+
+
+def test_it_says_what_is_missing_without_ensurepip(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    installation = Recorded(checkout)
+    monkeypatch.setattr(installation, "answers", lambda program, *arguments: False)
+    with pytest.raises(SetupFailed, match="apt install python3-venv, or put uv on the PATH"):
+        installation.make_environment()
+
+
+@pytest.mark.parametrize(
+    ("version", "is_supported"),
+    [
+        ("v20.18.9", False),
+        ("v20.19.0", True),
+        ("v21.7.0", False),
+        ("v22.11.0", False),
+        ("v22.12.0", True),
+        ("v24.1.0", True),
+        ("", False),
+    ],
+)
+def test_it_knows_which_node_builds_the_page(version: str, is_supported: bool) -> None:
+    assert install.is_node_supported(version) is is_supported
+
+
+def executable(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def find_python(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    script = tmp_path / "version.py"
+    script.write_text("import sys; print(sys.executable, *sys.argv[1:])")
+
+    def run(*folders: Path) -> "subprocess.CompletedProcess[str]":
+        command = ["/bin/sh", str(ROOT / "setup" / "python.sh"), str(script), "one word"]
+        env = {"PATH": ":".join(map(str, folders))}
+        return subprocess.run(command, env=env, capture_output=True, text=True)
+
+    return run
+
+
+def test_it_passes_over_a_python_that_only_fails_and_one_that_is_old(
+    find_python: Callable[..., "subprocess.CompletedProcess[str]"], tmp_path: Path
+) -> None:
+    executable(tmp_path / "shims" / "python3", "exit 127")
+    executable(tmp_path / "old" / "python3", "exit 1")
+    executable(tmp_path / "new" / "python3.12", f'exec {sys.executable} "$@"')
+    result = find_python(tmp_path / "shims", tmp_path / "old", tmp_path / "new")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip().endswith("one word")
+
+
+def test_it_says_which_python_it_needs(
+    find_python: Callable[..., "subprocess.CompletedProcess[str]"], tmp_path: Path
+) -> None:
+    result = find_python(tmp_path)
+    assert result.returncode == 1
+    assert "no Python 3.11 or newer" in result.stderr and "apt install python3" in result.stderr
+
+
+def test_it_pins_everything_that_the_project_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    names = {re.split(r"[\[<>=;! ]", requirement)[0].lower().replace("_", "-") for requirement in named}
+    text = (ROOT / "requirements" / "constraints.txt").read_text().lower().replace("_", "-")
+    missing = {name for name in names if not re.search(rf"^{re.escape(name)}==", text, re.MULTILINE)}
+    assert not missing
+
+
+def test_it_fails_the_run_when_one_part_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = prove.Part("good", ((sys.executable, "-c", "print('3 passed in 1.00s')"),))
+    bad = prove.Part("bad", ((sys.executable, "-c", "raise SystemExit('1 failed')"),))
+    monkeypatch.setattr(prove, "PARTS", (bad, good))
+    assert prove.main([]) == 1
+    closing = capsys.readouterr().out.partition("=== summary ===")[2]
+    assert re.search(r"FAILED +bad .*1 failed", closing)
+    assert re.search(r"passed +good .*3 passed", closing)
+    assert prove.main(["good"]) == 0
+    assert prove.main(["missing"]) == 2
+
+
+def test_it_runs_every_test_in_exactly_one_kind_of_part() -> None:
+    marks = [
+        command[command.index("-m", 3) + 1]
+        for part in prove.PARTS
+        for command in part.commands
+        if "-n" in command
+    ]
+    assert marks == [
+        "pure and not browser",
+        "not pure and not browser",
+        "not pure and not browser",
+        "browser",
+    ]
+
+
+def settings_names() -> set[str]:
+    """The environment variables that crowd/settings.py reads."""
+    tree = ast.parse((ROOT / "crowd" / "settings.py").read_text())
+    return {
+        str(node.args[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id.startswith("env_")
+        and isinstance(node.args[0], ast.Constant)
+    }
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return document
+
+
+def test_it_composes_the_grown_up_form(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert set(services) == {"web", "worker", "beat", "migrate", "database", "broker"}
+    for name, command in (("web", WEB), ("worker", WORKER), ("beat", BEAT)):
+        assert (
+            tuple(services[name]["command"][: len(command)]) == command
+        )  # tests/test_grown_up.py starts these
+    for name in ("web", "worker", "beat"):
+        assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
+    for name in ("web", "database", "broker"):
+        assert services[name]["healthcheck"]["test"]
+    named = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", [])}
+    assert named == set(compose["volumes"])
+
+
+def test_it_composes_with_variables_that_the_settings_read(compose: dict[str, Any]) -> None:
+    known = settings_names() | {"WEB_CONCURRENCY"}
+    for name in ("web", "worker", "beat", "migrate"):
+        assert set(compose["services"][name]["environment"]) <= known
+    assert {"DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL"} <= set(
+        compose["services"]["web"]["environment"]
+    )
+
+
+def test_it_composes_without_a_secret_in_the_file(compose: dict[str, Any]) -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    for name in ("SECRET_KEY", "POSTGRES_PASSWORD"):
+        assert re.search(rf"\$\{{{name}:\?", text), f"{name} must be demanded from the environment"
+    assert str(compose["services"]["database"].get("ports", "")) == ""
+
+
+def test_it_builds_an_image_that_runs_as_nobody_special() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    users = re.findall(r"^USER (\S+)", text, re.MULTILINE)
+    assert users and users[-1] not in {"root", "0"}
+    for source in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE):
+        for path in source.split():
+            if not path.startswith("--"):
+                assert (ROOT / path).exists(), path
