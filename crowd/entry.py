@@ -35,7 +35,9 @@ class Joined:
 
 def preview_query(study: Study, ordinal: int, block: int = 0) -> str:
     """The query string of a researcher's preview, signed and good for a working day."""
-    return "preview=" + signing.dumps({"study": study.pk, "slot": ordinal, "block": block}, salt="legible.preview")
+    return "preview=" + signing.dumps(
+        {"study": study.pk, "slot": ordinal, "block": block}, salt="legible.preview"
+    )
 
 
 def join(slug: str, platform_name: str, query: str) -> Joined:
@@ -43,8 +45,9 @@ def join(slug: str, platform_name: str, query: str) -> Joined:
     study = Study.objects.filter(slug=slug).exclude(state=Study.State.DRAFT).first()
     if study is None:
         raise NoStudy(f"There is no open study called {slug[:64]!r}.")
-    if "preview" in parse_qs(query.lstrip("?"), max_num_fields=20):
-        return _join_preview(study, query)
+    preview = _preview_of(query)
+    if preview is not None:
+        return _join_preview(study, preview)
     posting = Posting.objects.filter(study=study, platform=platform_name, state=Posting.State.OPEN).first()
     if posting is None or platform_name not in PLATFORMS:
         raise NoStudy(f"{slug[:64]!r} is not offered on {platform_name[:20]!r}.")
@@ -112,9 +115,19 @@ def _new(study: Study, posting: Posting, arrival: Arrival, person: str, submissi
     return Joined(session, token, created=True)
 
 
-def _join_preview(study: Study, query: str) -> Joined:
+def _preview_of(query: str) -> str | None:
+    """The signed preview of a query string; None where it is somebody's arrival."""
+    try:
+        found = parse_qs(query.lstrip("?"), max_num_fields=20).get("preview")
+    except ValueError as error:
+        raise InvalidRequest(
+            "The address has too many fields.", fields={"query": "at most 20 fields"}
+        ) from error
+    return found[-1] if found else None
+
+
+def _join_preview(study: Study, signed: str) -> Joined:
     """A researcher's look at one slot: nothing is held, nothing counts."""
-    signed = parse_qs(query.lstrip("?"))["preview"][-1]
     try:
         asked = signing.loads(signed, salt="legible.preview", max_age=PREVIEW_MAX_AGE_S)
         if asked["study"] != study.pk:

@@ -38,7 +38,9 @@ class Identity(models.Model):
     study = models.ForeignKey("experiments.Study", on_delete=models.CASCADE, related_name="identities")
     platform = models.CharField(max_length=20)
     person_hash = models.CharField(max_length=64)
-    participant = models.OneToOneField("experiments.Participant", on_delete=models.CASCADE, related_name="identity")
+    participant = models.OneToOneField(
+        "experiments.Participant", on_delete=models.CASCADE, related_name="identity"
+    )
 
     class Meta:
         verbose_name_plural = "identities"
@@ -60,9 +62,7 @@ class Submission(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["posting", "submission_hash"], name="submission_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["posting", "submission_hash"], name="submission_once")]
 
     def __str__(self) -> str:
         return self.submission_hash[:8]

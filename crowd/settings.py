@@ -4,6 +4,7 @@ With an empty environment: SQLite, files under var/, the local platform, tasks r
 A secret may also come from a file: NAME_FILE names it.
 """
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -78,10 +79,8 @@ def local_secret(folder: Path) -> str:
         part = path.with_name(f"secret-key.{secrets.token_hex(4)}")
         part.write_text(secrets.token_urlsafe(48))
         part.chmod(0o600)
-        try:
+        with contextlib.suppress(FileExistsError):
             os.link(part, path)
-        except FileExistsError:
-            pass
         part.unlink()
     return path.read_text().strip()
 
@@ -97,7 +96,7 @@ ALLOWED_HOSTS = [host for host in env_text("ALLOWED_HOSTS").split(",") if host] 
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
 
 DATABASE_URL = env_text("DATABASE_URL", f"sqlite:///{VAR_DIR / 'legible.sqlite3'}")
-if DATABASE_URL == f"sqlite:///{VAR_DIR / 'legible.sqlite3'}":
+if f"sqlite:///{VAR_DIR / 'legible.sqlite3'}" == DATABASE_URL:
     VAR_DIR.mkdir(parents=True, exist_ok=True)
 DATABASES = {"default": database_from(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

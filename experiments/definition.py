@@ -1,4 +1,5 @@
-"""study.toml -> StudyDefinition: validated whole, frozen, with a digest over everything that a person would meet."""
+"""study.toml -> StudyDefinition: validated whole, frozen, with a digest over everything that a person would
+meet."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from experiments.errors import InvalidStudy, Problem, StudyError
 from experiments.paradigms import PARADIGMS, get_paradigm
+from experiments.paradigms.screening import BadRules, read_rules
 from stimuli.errors import StimulusError
 from stimuli.spec import Component, RenderSpec, content_key
 
@@ -242,7 +244,7 @@ def find_study(name: str, extra_dirs: tuple[Path, ...] = ()) -> Path:
         if not path.is_file():
             raise StudyError(f"{path}: there is no such file. Give the path of a study.toml, or a slug.")
         return path
-    known = {}
+    known: dict[str, Path] = {}
     for folder in (*extra_dirs, STUDIES_DIR):
         for found in sorted(folder.glob("*/study.toml")):
             known.setdefault(found.parent.name, found)
@@ -262,9 +264,13 @@ def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> Study
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidStudy(source, [Problem("file", "", f"cannot be read: {error}", "Save it as UTF-8 text.")]) from error
+        raise InvalidStudy(
+            source, [Problem("file", "", f"cannot be read: {error}", "Save it as UTF-8 text.")]
+        ) from error
     except tomllib.TOMLDecodeError as error:
-        raise InvalidStudy(source, [Problem("file", "", f"is not TOML: {error}", "Mend that line.")]) from error
+        raise InvalidStudy(
+            source, [Problem("file", "", f"is not TOML: {error}", "Mend that line.")]
+        ) from error
     raw.update(changes or {})
     problems: list[Problem] = []
     raw = _with_texts(raw, path.parent, problems)
@@ -291,19 +297,25 @@ def _with_texts(raw: dict[str, Any], folder: Path, problems: list[Problem]) -> d
     for key, name in files.model_dump(exclude_none=True).items():
         path = (folder / name).resolve()
         if folder.resolve() not in path.parents:
-            problems.append(Problem(f"texts.{key}", repr(name), "must lie beside study.toml", "Move the file there."))
+            problems.append(
+                Problem(f"texts.{key}", repr(name), "must lie beside study.toml", "Move the file there.")
+            )
             continue
         try:
             contents[key] = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            problems.append(Problem(f"texts.{key}", repr(name), f"cannot be read: {error}", "Write the file, as UTF-8."))
+            problems.append(
+                Problem(f"texts.{key}", repr(name), f"cannot be read: {error}", "Write the file, as UTF-8.")
+            )
     quiz_text = contents.pop("quiz", None)
     result = {**raw, "texts": contents}
     if quiz_text is not None:
         try:
             result["quiz"] = tomllib.loads(quiz_text).get("questions", [])
         except tomllib.TOMLDecodeError as error:
-            problems.append(Problem("texts.quiz", repr(files.quiz), f"is not TOML: {error}", "Mend that line."))
+            problems.append(
+                Problem("texts.quiz", repr(files.quiz), f"is not TOML: {error}", "Mend that line.")
+            )
     return result
 
 
@@ -318,7 +330,9 @@ def _problem_of(detail: Any, prefix: str = "") -> Problem:
     if kind == "missing":
         return Problem(key, "", "is missing", "Add it.")
     if kind == "extra_forbidden":
-        return Problem(key, repr(detail["input"])[:60], "is not a key of this table", "Remove it, or mend its spelling.")
+        return Problem(
+            key, repr(detail["input"])[:60], "is not a key of this table", "Remove it, or mend its spelling."
+        )
     return Problem(key, repr(detail["input"])[:60], message[:1].lower() + message[1:], "Change the value.")
 
 
@@ -329,7 +343,9 @@ def _cross_checks(raw: Mapping[str, Any], definition: StudyDefinition | None) ->
         yield Problem("paradigm", repr(name), f"must be one of {', '.join(PARADIGMS)}", "Choose one.")
     else:
         if name not in MATERIAL:
-            yield Problem("paradigm", repr(name), "has a planner but no pages yet", f"Use {', '.join(MATERIAL)}.")
+            yield Problem(
+                "paradigm", repr(name), "has a planner but no pages yet", f"Use {', '.join(MATERIAL)}."
+            )
         try:
             get_paradigm(name).Design.model_validate(raw.get("design", {}))
         except ValidationError as error:
@@ -338,7 +354,7 @@ def _cross_checks(raw: Mapping[str, Any], definition: StudyDefinition | None) ->
     conditions = raw.get("conditions", [])
     if isinstance(conditions, list):
         yield from _condition_checks([c for c in conditions if isinstance(c, dict)])
-    yield from _screening_checks(raw, definition)
+    yield from _screening_checks(raw)
     if definition is not None:
         yield from _definition_checks(definition)
 
@@ -351,31 +367,29 @@ def _condition_checks(conditions: list[dict[str, Any]]) -> Iterator[Problem]:
         yield Problem("conditions.name", repr(name), "names two conditions", "Give each its own name.")
     if sum(c.get("role") == "baseline" for c in conditions) != 1:
         found = sum(c.get("role") == "baseline" for c in conditions)
-        yield Problem("conditions.role", f"{found} baselines", "exactly one is needed", 'Give one role = "baseline".')
+        yield Problem(
+            "conditions.role", f"{found} baselines", "exactly one is needed", 'Give one role = "baseline".'
+        )
     for index, condition in enumerate(conditions):
         explainer = condition.get("explainer")
         if isinstance(explainer, dict) and "name" in explainer:
             try:
                 check_explainer(Component.from_json(explainer))
             except StimulusError as error:
-                yield Problem(f"conditions.{index}.explainer", repr(explainer.get("name")), str(error), "Mend it.")
+                yield Problem(
+                    f"conditions.{index}.explainer", repr(explainer.get("name")), str(error), "Mend it."
+                )
 
 
-def _screening_checks(raw: Mapping[str, Any], definition: StudyDefinition | None) -> Iterator[Problem]:
-    from experiments.paradigms.screening import RULES
-
+def _screening_checks(raw: Mapping[str, Any]) -> Iterator[Problem]:
     screening = raw.get("screening", {})
-    for name in screening if isinstance(screening, dict) else ():
-        if name not in RULES:
-            yield Problem(f"screening.{name}", "", f"is not a rule; there are {', '.join(RULES)}", "Choose one of them.")
-    if definition is None:
+    if not isinstance(screening, dict):
         return
-    rule = definition.screening.get("total_minutes")
-    if rule and not (isinstance(rule.limit, tuple) and 0 <= rule.limit[0] < rule.limit[1]):
-        yield Problem("screening.total_minutes", repr(rule.limit), "must be [least, most] minutes", "Give two numbers.")
-    for name, single in definition.screening.items():
-        if name.endswith("_share_min") and not (isinstance(single.limit, float | int) and 0 <= single.limit <= 1):
-            yield Problem(f"screening.{name}", repr(single.limit), "must be a share, 0 to 1", "Change the value.")
+    try:
+        read_rules(screening)
+    except BadRules as error:
+        for name, sentence in error.problems.items():
+            yield Problem(f"screening.{name}", repr(screening.get(name)), sentence, "Mend the rule.")
 
 
 def _definition_checks(definition: StudyDefinition) -> Iterator[Problem]:
@@ -385,6 +399,13 @@ def _definition_checks(definition: StudyDefinition) -> Iterator[Problem]:
     if definition.ethics.deception and "debrief" not in definition.texts:
         yield Problem("ethics.deception", "", "demands a debrief that discloses it", "Write texts.debrief.")
     if definition.screening.get("instructed_share_min") and definition.checks.instructed < 2:
-        yield Problem("checks.instructed", str(definition.checks.instructed), "at least 2 where a rule reads them", "Add.")
+        yield Problem(
+            "checks.instructed",
+            str(definition.checks.instructed),
+            "at least 2 where a rule reads them",
+            "Add.",
+        )
     if not definition.quiz and "quiz_attempts_max" in definition.screening:
-        yield Problem("screening.quiz_attempts_max", "", "needs a quiz", "Write texts.quiz, or remove the rule.")
+        yield Problem(
+            "screening.quiz_attempts_max", "", "needs a quiz", "Write texts.quiz, or remove the rule."
+        )

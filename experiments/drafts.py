@@ -36,7 +36,8 @@ class Material:
 
 
 def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Progress) -> Material:
-    """Opens dataset and predictor (training it where the study says so), predicts every item, chooses the pool."""
+    """Opens dataset and predictor (training it where the study says so), predicts every item, chooses the
+    pool."""
     from stimuli.pipeline import prepare, survey
 
     stimuli = definition.stimuli
@@ -46,7 +47,9 @@ def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Pr
     for name in named:
         if name not in source.predictor.labels:
             known = ", ".join(source.predictor.labels)
-            raise StudyError(f"stimuli: the predictor has no class {name!r}; it has {known}. Name one of these.")
+            raise StudyError(
+                f"stimuli: the predictor has no class {name!r}; it has {known}. Name one of these."
+            )
     chosen = choose_items(definition, _two_classes(definition, surveyed, source.predictor.labels))
     return Material(source, tuple(surveyed), tuple(chosen))
 
@@ -54,7 +57,8 @@ def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Pr
 def _two_classes(
     definition: StudyDefinition, surveyed: Sequence[PredictedItem], labels: tuple[str, ...]
 ) -> list[PredictedItem]:
-    """The items as the two-class question sees them; predictions outside the pair are dropped or restricted to it."""
+    """The items as the two-class question sees them; predictions outside the pair are dropped or restricted
+    to it."""
     from dataclasses import replace
 
     stimuli = definition.stimuli
@@ -80,7 +84,8 @@ def _two_classes(
 
 
 def choose_items(definition: StudyDefinition, items: Sequence[PredictedItem]) -> list[PredictedItem]:
-    """At most `[stimuli] items`, as equally as possible over predicted label x correct, by the study's seed."""
+    """At most `[stimuli] items`, as equally as possible over predicted label x correct, by the study's
+    seed."""
     wanted = definition.stimuli.items
     if len(items) <= wanted:
         return sorted(items, key=lambda item: item.key)
@@ -131,7 +136,8 @@ def specs_of(definition: StudyDefinition, material: Material) -> dict[tuple[str,
 
 
 def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -> Study:
-    """Makes or replaces the draft of a study: items, conditions, and a row for every stimulus that it needs."""
+    """Makes or replaces the draft of a study: items, conditions, and a row for every stimulus that it
+    needs."""
     from stimuli.requests import ensure_stimuli
 
     existing = Study.objects.filter(slug=definition.slug).first()
@@ -139,7 +145,8 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
         if existing.digest == definition.digest:
             return existing
         raise FrozenStudy(
-            f"{definition.slug!r} is {existing.state} under another definition (digest {existing.digest[:12]}, "
+            f"{definition.slug!r} is {existing.state} under another definition (digest "
+            f"{existing.digest[:12]}, "
             f"this file is {definition.digest[:12]}): choose a new slug, or extend the study."
         )
     if existing is not None and existing.digest == definition.digest and existing.items.exists():
@@ -208,7 +215,14 @@ def store_practice(definition: StudyDefinition, store: Store) -> list[dict[str, 
         height, width = pixels.shape[:2]
         example = name.startswith("example")
         rows.append(
-            {"id": name, "file": file, "answer": answer, "example": example, "width_px": width, "height_px": height}
+            {
+                "id": name,
+                "file": file,
+                "answer": answer,
+                "example": example,
+                "width_px": width,
+                "height_px": height,
+            }
         )
     return rows
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.errors import StudyError, StudyFull
+from experiments.errors import SessionFinished, StudyError, StudyFull
 from experiments.models import Condition, Item, Rendering, Session, Slot, Study, Trial
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Plan, PlanCondition, PlannedTrial, Pool, PoolItem
@@ -49,10 +49,14 @@ def open_study(study: Study, progress: Progress) -> Study:
         raise StudyError(f"{study.slug!r} is closed. Choose a new slug, or extend the study.")
     unfinished = Rendering.objects.filter(item__study=study).exclude(stimulus__state="done").count()
     if unfinished:
-        raise StudyError(f"{study.slug!r}: {unfinished} stimuli are not rendered yet. Run build_stimuli {study.slug}.")
+        raise StudyError(
+            f"{study.slug!r}: {unfinished} stimuli are not rendered yet. Run build_stimuli {study.slug}."
+        )
     definition = definition_of(study)
     paradigm = get_paradigm(definition.paradigm)
-    plans = paradigm.plans(definition.paradigm_design(), stored_pool(study, definition), Streams(definition.seed))
+    plans = paradigm.plans(
+        definition.paradigm_design(), stored_pool(study, definition), Streams(definition.seed)
+    )
     with transaction.atomic():
         claimed = Study.objects.filter(id=study.pk, state=Study.State.DRAFT).update(
             state=Study.State.OPEN, opened_at=timezone.now()
@@ -70,7 +74,7 @@ def _store_plans(study: Study, plans: Iterable[Plan], progress: Progress) -> str
     conditions = {c.name: c for c in Condition.objects.filter(study=study)}
     items = {i.key: i for i in Item.objects.filter(study=study)}
     wanted = sum(c.slots for c in conditions.values())
-    digests = []
+    digests: list[str] = []
     stored = 0
     for batch in _batches(plans, BATCH):
         slots = Slot.objects.bulk_create(
@@ -113,7 +117,8 @@ def plan_json(plan: Plan) -> dict[str, object]:
 def accepted_values(trial: PlannedTrial) -> str:
     """Every value that may be stored for a trial, canonical JSON between newlines; empty: judge it in Python.
 
-    Trials whose answer reveals something (guess first) are judged in Python too, for they have to be read anyway.
+    Trials whose answer reveals something (guess first) are judged in Python too, for they have to be read
+    anyway.
     """
     if trial.kind == "learn" and trial.label is not None:
         values: list[dict[str, object]] = [{"seen": True}]
@@ -166,14 +171,17 @@ def claim_slot(session: Session) -> Slot:
     now = timezone.now()
     lease_ends_at = now + timedelta(minutes=definition_of(session.study).lease_minutes)
     with transaction.atomic():
-        slot_id = _claim(session, now, lease_ends_at)
-        if slot_id is None:
-            raise StudyFull("All places of this study are taken.")
-        Session.objects.filter(id=session.pk).update(
-            slot_id=slot_id, state=Session.State.ASSIGNED, claimed_at=now, lease_ends_at=lease_ends_at
-        )
+        # The session's row first: two requests of one session would else claim two slots.
+        waiting = Session.objects.filter(id=session.pk, state=Session.State.GATES, slot__isnull=True)
+        if waiting.update(claimed_at=now, lease_ends_at=lease_ends_at) == 1:
+            slot_id = _claim(session, now, lease_ends_at)
+            if slot_id is None:
+                raise StudyFull("All places of this study are taken.")
+            Session.objects.filter(id=session.pk).update(slot_id=slot_id, state=Session.State.ASSIGNED)
     session.refresh_from_db()
-    return Slot.objects.get(id=slot_id)
+    if session.slot is None:
+        raise SessionFinished("This session has ended.")
+    return session.slot
 
 
 def _claim(session: Session, now: datetime, lease_ends_at: datetime) -> int | None:
@@ -208,16 +216,14 @@ def _claim(session: Session, now: datetime, lease_ends_at: datetime) -> int | No
 
 def release_slot(session: Session) -> bool:
     """Frees the session's slot unless it was kept or has gone on to somebody else."""
-    return (
-        Slot.objects.filter(holder=session, kept=False).update(holder=None, lease_ends_at=None) == 1
-    )
+    return Slot.objects.filter(holder=session, kept=False).update(holder=None, lease_ends_at=None) == 1
 
 
 def keep_slot(session: Session) -> bool:
-    """Marks the session's slot as filled by it. False when the slot has gone on to somebody else (surplus)."""
-    return Slot.objects.filter(id=session.slot_id, holder=session, kept=False).update(kept=True) == 1 or (
-        Slot.objects.filter(id=session.slot_id, holder=session, kept=True).exists()
-    )
+    """Marks the session's slot as filled by it. False when the slot has gone on to somebody else
+    (surplus)."""
+    held = Slot.objects.filter(holder=session)
+    return held.filter(kept=False).update(kept=True) == 1 or held.filter(kept=True).exists()
 
 
 def peek_slot(study: Study, ordinal: int) -> Slot:

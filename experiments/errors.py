@@ -1,4 +1,5 @@
-"""What can go wrong while a study is defined, opened or taken. Each message names the value, the limit, the remedy."""
+"""What can go wrong while a study is defined, opened or taken. Each message names the value, the limit, the
+remedy."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ class SessionError(Exception):
     code = "invalid"
     remedy = ""
 
-    def __init__(self, message: str, *, fields: dict[str, str] | None = None, next_position: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, fields: dict[str, str] | None = None, next_position: int | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.fields = fields or {}

@@ -42,7 +42,8 @@ def _limit(definition: StudyDefinition, rule: str, default: int) -> int:
 
 
 def gate_plan(definition: StudyDefinition, arm_role: str) -> tuple[GateKind, ...]:
-    """All gates of a study in order. `arm_role` (of the claimed slot's condition) decides the arm's own page."""
+    """All gates of a study in order. `arm_role` (of the claimed slot's condition) decides the arm's own
+    page."""
     plan = [GateKind("device", "device", "start"), GateKind("consent", "consent", "start")]
     if any(q.when == "before" for q in definition.questions):
         plan.append(GateKind("questions_before", "questions", "start"))
@@ -96,9 +97,10 @@ def placeholders(definition: StudyDefinition) -> dict[str, str]:
 
 
 def page_digest(session: Session, gate: GateKind, attempt: int) -> str:
-    """Names exactly the page that is answered; judged gates count the try, so that a lost reply is no second try."""
+    """Names exactly the page that is answered; judged gates count the try, so that a lost reply is no
+    second try."""
     counted = str(attempt) if gate.attempts_max is not None else ""
-    questions = canonical_json([question for question in page_questions(session.study, gate)])
+    questions = canonical_json(page_questions(session.study, gate))
     return text_digest(gate.kind, page_text(session, gate), questions, counted)
 
 
@@ -117,7 +119,9 @@ def page_questions(study: Study, gate: GateKind) -> list[dict[str, Any]]:
     return []
 
 
-def _asked(id: str, kind: str, prompt: str, *, choices: list[tuple[str, str]] | None = None, **more: Any) -> dict[str, Any]:
+def _asked(
+    id: str, kind: str, prompt: str, *, choices: list[tuple[str, str]] | None = None, **more: Any
+) -> dict[str, Any]:
     keys = ("f", "j") if choices is not None and len(choices) == 2 else tuple("123456789")
     listed = None
     if choices is not None:
@@ -147,8 +151,17 @@ def _practice_question(row: Mapping[str, Any], language: str) -> dict[str, Any]:
     words = words_of(language)
     picture = {key: row[key] for key in ("file", "width_px", "height_px")}
     if row["example"]:
-        return _asked(row["id"], "example", words["practice_example"], image=picture, label=row["answer"], required=False)
-    return _asked(row["id"], "predict", words["practice_question"], image=picture, choices=[("A", "A"), ("B", "B")])
+        return _asked(
+            row["id"],
+            "example",
+            words["practice_example"],
+            image=picture,
+            label=row["answer"],
+            required=False,
+        )
+    return _asked(
+        row["id"], "predict", words["practice_question"], image=picture, choices=[("A", "A"), ("B", "B")]
+    )
 
 
 def judge(session: Session, gate: GateKind, value: Mapping[str, Any]) -> Judged:
@@ -174,7 +187,9 @@ def judge(session: Session, gate: GateKind, value: Mapping[str, Any]) -> Judged:
 
 def _flag(value: Mapping[str, Any], name: str) -> bool:
     if set(value) != {name} or not isinstance(value[name], bool):
-        raise InvalidRequest(f'value must be {{"{name}": true or false}}.', fields={f"value.{name}": "true or false"})
+        raise InvalidRequest(
+            f'value must be {{"{name}": true or false}}.', fields={f"value.{name}": "true or false"}
+        )
     return bool(value[name])
 
 

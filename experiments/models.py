@@ -40,7 +40,9 @@ class Study(models.Model):
     class Meta:
         verbose_name_plural = "studies"
         constraints = [
-            models.CheckConstraint(condition=_one_of("state", ["draft", "open", "closed"]), name="study_state")
+            models.CheckConstraint(
+                condition=_one_of("state", ["draft", "open", "closed"]), name="study_state"
+            )
         ]
 
     def __str__(self) -> str:
@@ -107,7 +109,9 @@ class Slot(models.Model):
     ordinal = models.PositiveIntegerField()
     lane = models.CharField(max_length=40, default="participant")
     arm = models.CharField(max_length=80)
-    condition = models.ForeignKey(Condition, on_delete=models.PROTECT, null=True, related_name="slots_planned")
+    condition = models.ForeignKey(
+        Condition, on_delete=models.PROTECT, null=True, related_name="slots_planned"
+    )
     pilot = models.BooleanField(default=False)
     holder = models.ForeignKey("Session", on_delete=models.SET_NULL, null=True, related_name="held_slots")
     lease_ends_at = models.DateTimeField(null=True)
@@ -117,7 +121,9 @@ class Slot(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["study", "pilot", "ordinal"], name="slot_once"),
-            models.UniqueConstraint(fields=["holder"], name="slot_holder_once", condition=Q(holder__isnull=False)),
+            models.UniqueConstraint(
+                fields=["holder"], name="slot_holder_once", condition=Q(holder__isnull=False)
+            ),
         ]
         indexes = [
             models.Index(fields=["study", "lane", "ordinal"], name="slot_next", condition=Q(kept=False)),
@@ -130,8 +136,8 @@ class Slot(models.Model):
 class Trial(models.Model):
     """One planned trial; never altered after opening. `remaining` counts the trials that follow in its slot.
 
-    `accepts` lists every value that may be stored, as canonical JSON between newlines, so that one statement can
-    check and insert; it is empty where a value must be judged in Python.
+    `accepts` lists every value that may be stored, as canonical JSON between newlines, so that one
+    statement can check and insert; it is empty where a value must be judged in Python.
     """
 
     slot = models.ForeignKey(Slot, on_delete=models.CASCADE, related_name="trials")
@@ -172,8 +178,9 @@ class Participant(models.Model):
 class Session(models.Model):
     """One sitting. `state` is what the server allows next; `verdict` is what screening decided at the end.
 
-    gates -> assigned (a slot is claimed, its instructions are to be read) -> running -> finished; or out of any of
-    them: withdrawn, declined (no consent), turned_away (no place left). `erased` is the tombstone of a withdrawal.
+    gates -> assigned (a slot is claimed, its instructions are to be read) -> running -> finished; or out of
+    any of them: withdrawn, declined (no consent), turned_away (no place left). `erased` is the tombstone of a
+    withdrawal.
     """
 
     class State(models.TextChoices):
@@ -223,7 +230,9 @@ class Session(models.Model):
                 name="session_state",
             ),
             models.CheckConstraint(
-                condition=_one_of("verdict", ["", "passed", "screened", "incomplete", "withdrawn", "declined"]),
+                condition=_one_of(
+                    "verdict", ["", "passed", "screened", "incomplete", "withdrawn", "declined"]
+                ),
                 name="session_verdict",
             ),
             models.CheckConstraint(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,10 +28,10 @@ from stimuli.spec import canonical_json
 
 EVENT_KINDS = frozenset(
     {
-        "focus_lost", "focus_gained", "reservoir_opened", "reservoir_closed", "tile_enlarged", "reload", "offline",
-        "online", "resized", "paste", "media_retry", "media_failed",
+        *("focus_lost", "focus_gained", "reservoir_opened", "reservoir_closed", "tile_enlarged", "reload"),
+        *("offline", "online", "resized", "paste", "media_retry", "media_failed"),
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ class Recorded:
 INSERT = """
     INSERT INTO experiments_response
         (session_id, trial_id, position, remaining, value, rt_ms, shown_ms, context, late, received_at)
-    SELECT s.id, t.id, t.position, t.remaining, {json}, %s, %s, {json}, s.lease_ends_at < {time}, {time}
-    FROM experiments_session s
+    SELECT s.id, t.id, t.position, t.remaining, {json}, %s, %s, {json}, COALESCE(s.lease_ends_at < {time},
+    false), {time} FROM experiments_session s
     JOIN experiments_trial t ON t.slot_id = s.slot_id
     WHERE s.token_hash = %s AND s.state = 'running' AND t.id = %s AND {accepted}
       AND (t.position = 0 OR EXISTS (
@@ -71,10 +72,12 @@ INSERT = """
 """
 CHECKED = "replace(t.accepts, %s, '') <> t.accepts"
 JUDGED = "%s <> ''"
+TRIAL_ID = re.compile(r"[1-9][0-9]{0,17}")  # as the wire writes it, within 64 bits
 
 
 def record_responses(token: str, answers: Sequence[Submitted]) -> list[Recorded]:
-    """Stores a batch, all or nothing, in order. Sending it again gives the same reply and stores nothing more."""
+    """Stores a batch, all or nothing, in order. Sending it again gives the same reply and stores nothing
+    more."""
     token_hash = hash_token(token)
     if len(answers) == 1:
         return [_record(token_hash, answers[0], 0)]
@@ -88,7 +91,7 @@ def _record(token_hash: str, answer: Submitted, index: int) -> Recorded:
 
 
 def _insert(token_hash: str, answer: Submitted, accepted: str) -> Recorded | None:
-    trial_id = int(answer.trial) if answer.trial.isascii() and answer.trial.isdigit() else -1
+    trial_id = int(answer.trial) if TRIAL_ID.fullmatch(answer.trial) else -1
     postgres = connection.vendor == "postgresql"
     value = canonical_json(dict(answer.value))
     now = connection.ops.adapt_datetimefield_value(timezone.now())
@@ -102,7 +105,7 @@ def _insert(token_hash: str, answer: Submitted, accepted: str) -> Recorded | Non
             statement,
             [
                 value, answer.rt_ms, answer.shown_ms, canonical_json(dict(answer.context)), now, now,
-                token_hash, trial_id if trial_id < 2**63 else -1, f"\n{value}\n",
+                token_hash, trial_id, f"\n{value}\n",
             ],
         )  # fmt: skip
         row = cursor.fetchone()
@@ -210,4 +213,12 @@ def last_feedback(session: Session) -> dict[str, Any] | None:
     return None if feedback is None else {"trial": str(newest.trial_id), **feedback}
 
 
-__all__ = ["Noticed", "Recorded", "SessionError", "Submitted", "last_feedback", "record_events", "record_responses"]
+__all__ = [
+    "Noticed",
+    "Recorded",
+    "SessionError",
+    "Submitted",
+    "last_feedback",
+    "record_events",
+    "record_responses",
+]

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from experiments.definition import StudyDefinition
 from experiments.models import Rendering, Session, Slot, Study, Trial
-from experiments.paradigms.base import Phase, TrialKind, TrialView
 from experiments.paradigms.base import Check as CheckKind
+from experiments.paradigms.base import Phase, TrialKind, TrialView
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,9 @@ def cards_of(slot: Slot, study: Study) -> tuple[Card, ...]:
 
 @lru_cache(maxsize=1024)
 def _cards(slot_id: int, plan_digest: str) -> tuple[Card, ...]:
-    trials = list(Trial.objects.filter(slot_id=slot_id).select_related("item", "condition").order_by("position"))
+    trials = list(
+        Trial.objects.filter(slot_id=slot_id).select_related("item", "condition").order_by("position")
+    )
     wanted = {(t.item_id, t.condition_id) for t in trials if t.item_id}
     renderings = Rendering.objects.filter(
         item_id__in={item for item, _ in wanted}, condition_id__in={condition for _, condition in wanted}
@@ -103,7 +105,9 @@ def _card(trial: Trial, stimulus: Any) -> Card:
         image=picture(stimulus.image_file) if shown else None,
         explanation=picture(stimulus.explanation_file) if shown and trial.explained else None,
         tile=picture(stimulus.image_tile_file, tile=True) if shown else None,
-        tile_explanation=picture(stimulus.explanation_tile_file, tile=True) if shown and trial.explained else None,
+        tile_explanation=picture(stimulus.explanation_tile_file, tile=True)
+        if shown and trial.explained
+        else None,
         prompt=trial.extra.get("prompt"),
     )
 

@@ -1,4 +1,5 @@
-"""A sitting from arrival to end: which step is next, gates, finish, withdrawal. Every call may be repeated."""
+"""A sitting from arrival to end: which step is next, gates, finish, withdrawal. Every call may be
+repeated."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ from django.utils import timezone
 
 from experiments.definition import StudyDefinition
 from experiments.enrolment import claim_slot, keep_slot, release_slot
-from experiments.errors import Incomplete, InvalidRequest, NoSession, OutOfTurn, SessionFinished, StudyFull, TextChanged
+from experiments.errors import (
+    Incomplete,
+    InvalidRequest,
+    NoSession,
+    OutOfTurn,
+    SessionFinished,
+    StudyFull,
+    TextChanged,
+)
 from experiments.gates import GateKind, Judged, gate_plan, judge, page_digest
 from experiments.models import Gate, Participant, Response, Session, Study
 from experiments.paradigms import get_paradigm
@@ -35,7 +44,12 @@ class Step:
 
 
 def start_session(
-    study: Study, participant: Participant, *, origin: str, simulated_kind: str = "", lane: str = "participant"
+    study: Study,
+    participant: Participant,
+    *,
+    origin: str,
+    simulated_kind: str = "",
+    lane: str = "participant",
 ) -> tuple[Session, str]:
     """A new sitting without a slot, and its token."""
     token = new_token()
@@ -61,7 +75,9 @@ def renew_token(session: Session) -> str:
 def session_of(token: str) -> Session:
     """The session that a bearer token opens."""
     session = (
-        Session.objects.filter(token_hash=hash_token(token)).select_related("study", "slot", "slot__condition").first()
+        Session.objects.filter(token_hash=hash_token(token))
+        .select_related("study", "slot", "slot__condition")
+        .first()
     )
     if session is None:
         raise NoSession("This page's session is unknown, or it was continued in another tab.")
@@ -174,11 +190,14 @@ def _follow(session: Session, step: Step, judged: Judged) -> None:
         )
         _end(session, Session.State.FINISHED, Verdict("screened", (reason,)))
     elif gate.place == "arm" and judged.passed is not False:
-        Session.objects.filter(id=session.pk, state=Session.State.ASSIGNED).update(state=Session.State.RUNNING)
+        Session.objects.filter(id=session.pk, state=Session.State.ASSIGNED).update(
+            state=Session.State.RUNNING
+        )
 
 
 def claim_if_due(session: Session) -> Session:
-    """Claims a slot once every gate before it is passed; a session without instructions of its arm runs at once."""
+    """Claims a slot once every gate before it is passed; a session without instructions of its arm runs at
+    once."""
     if session.state == Session.State.GATES and session.slot_id is None:
         if session.origin == Session.Origin.PREVIEW:
             return session
@@ -189,14 +208,18 @@ def claim_if_due(session: Session) -> Session:
         try:
             claim_slot(session)
         except StudyFull:
-            _end(session, Session.State.TURNED_AWAY, None)
+            # Only from the gates: another request of this session may have got a slot that was freed meanwhile.
+            waiting = Session.objects.filter(id=session.pk, state=Session.State.GATES)
+            waiting.update(state=Session.State.TURNED_AWAY, finished_at=timezone.now())
             raise
         session = _fresh(session)
     if session.state == Session.State.ASSIGNED:
         role = session.slot.condition.role if session.slot and session.slot.condition else ""
         arm_gates = [g for g in gate_plan(definition_of(session.study), role) if g.place == "arm"]
         if not arm_gates:
-            Session.objects.filter(id=session.pk, state=Session.State.ASSIGNED).update(state=Session.State.RUNNING)
+            Session.objects.filter(id=session.pk, state=Session.State.ASSIGNED).update(
+                state=Session.State.RUNNING
+            )
             session = _fresh(session)
     return session
 
@@ -241,7 +264,9 @@ def finish(session: Session, comment: str) -> Session:
             elif verdict.status != "passed":
                 release_slot(session)
             elif not keep_slot(session):
-                surplus = Reason("surplus", "after", 1.0, 0.0, "The lease was over and the slot went on to somebody else.")
+                surplus = Reason(
+                    "surplus", "after", 1.0, 0.0, "The lease was over and the slot went on to somebody else."
+                )
                 reasons = [*verdict.reasons, surplus]
                 Session.objects.filter(id=session.pk).update(reasons=[reason.as_json() for reason in reasons])
     return _fresh(session)
@@ -308,6 +333,7 @@ def check_comment(comment: object) -> str:
         return ""
     if not isinstance(comment, str) or len(comment) > 5000:
         raise InvalidRequest(
-            "The comment must be text of at most 5,000 characters.", fields={"comment": "at most 5,000 characters"}
+            "The comment must be text of at most 5,000 characters.",
+            fields={"comment": "at most 5,000 characters"},
         )
     return comment

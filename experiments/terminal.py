@@ -17,8 +17,8 @@ SHOW_AFTER_S = 2.0
 class Terminal:
     """Progress and lines of one command; a context manager that leaves the terminal as it was.
 
-    `progress(what, done, total)` is what the rooms below call. A bar appears once work has taken two seconds and
-    only on a terminal; when the work is done, one line says how much it was and how long it took.
+    `progress(what, done, total)` is what the rooms below call. A bar appears once work has taken two
+    seconds and only on a terminal; when the work is done, one line says how much it was and how long it took.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,9 @@ class Terminal:
         """Numbers to the right, words to the left."""
         table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
         for index, column in enumerate(columns):
-            numeric = bool(rows) and all(isinstance(row[index], int | float) or row[index] == "" for row in rows)
+            numeric = bool(rows) and all(
+                isinstance(row[index], int | float) or row[index] == "" for row in rows
+            )
             table.add_column(column, justify="right" if numeric else "left")
         for row in rows:
             table.add_row(*(f"{cell:,.3f}" if isinstance(cell, float) else str(cell) for cell in row))

@@ -9,9 +9,25 @@ import markdown
 import nh3
 
 ALLOWED_TAGS = {
-    "a", "abbr", "b", "blockquote", "br", "code", "dd", "dl", "dt", "em", "figcaption", "figure", "h1", "h2", "h3",
-    "h4", "hr", "i", "kbd", "li", "ol", "p", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
-}  # fmt: skip
+    *(
+        "a",
+        "abbr",
+        "b",
+        "blockquote",
+        "br",
+        "code",
+        "dd",
+        "dl",
+        "dt",
+        "em",
+        "figcaption",
+        "figure",
+        "h1",
+        "h2",
+    ),
+    *("h3", "h4", "hr", "i", "kbd", "li", "ol", "p", "strong", "sub", "sup", "table", "tbody", "td", "th"),
+    *("thead", "tr", "ul"),
+}
 
 
 def html_of(text: str, words: Mapping[str, str] | None = None) -> str:

@@ -45,9 +45,10 @@ class Component:
 class RenderSpec:
     """How a map becomes an overlay; one recipe for all conditions of a study.
 
-    `colormap` is a perceptually uniform matplotlib map; `alpha` the opacity of the map over the picture (0-1);
-    `clip_low`, `clip_high` the percentiles (0-100) that become 0 and 1; `absolute` takes magnitudes first, so that
-    signed and unsigned methods are drawn alike; `tile_px` is the longer side at reservoir size.
+    `colormap` is a perceptually uniform matplotlib map; `alpha` the opacity of the map over the picture
+    (0-1);
+    `clip_low`, `clip_high` the percentiles (0-100) that become 0 and 1; `absolute` takes magnitudes first,
+    so that signed and unsigned methods are drawn alike; `tile_px` is the longer side at reservoir size.
     """
 
     colormap: Literal["viridis", "cividis", "inferno", "magma", "plasma"] = "viridis"
@@ -66,7 +67,8 @@ class StimulusSpec:
     """One item under one condition, complete: nothing outside this value decides the picture.
 
     `image_key` names the stored picture that the network saw (SHA-256 of its decoded pixels and shape),
-    `predictor_key` the stored predictor (weights, architecture and labels), `layer` the layer that layer methods
+    `predictor_key` the stored predictor (weights, architecture and labels), `layer` the layer that layer
+    methods
     read, `target` the index of the explained logit. `explainer` is None for the baseline. `version` is the
     explainer's own version, raised whenever its maps change.
     """

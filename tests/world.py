@@ -1,6 +1,7 @@
 """A small world: one study on a closed-form model, and people with known fates.
 
-Ada finishes and passes. Bo misses the instructed checks and is screened. Cy leaves in the middle. Dee comes twice.
+Ada finishes and passes. Bo misses the instructed checks and is screened. Cy leaves in the middle. Dee comes
+twice.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 def draw_images(folder: Path, per_cell: int = 14) -> None:
-    """Pictures whose brighter upper half tells what the quadrant model answers, half of them in the wrong class."""
+    """Pictures whose brighter upper half tells what the quadrant model answers, half of them in the wrong
+    class."""
     rng = np.random.default_rng(7)
     for truth in CLASSES:
         for predicted in CLASSES:
@@ -190,8 +192,8 @@ class Person:
     def good_value(self) -> dict[str, Any]:
         step = self.state["step"]
         if step == "device":
-            return {"width_px": 1280, "height_px": 800, "pixel_ratio": 1.0, "touch": False, "webdriver": False,
-                    "language": "en"}  # fmt: skip
+            window = {"width_px": 1280, "height_px": 800, "pixel_ratio": 1.0}
+            return {**window, "touch": False, "webdriver": False, "language": "en"}
         if step == "practice":
             practice = {row["id"]: row["answer"] for row in self.session().study.practice}
             return {

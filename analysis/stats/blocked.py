@@ -46,8 +46,8 @@ def randomised_block(values: ArrayLike, conditions: Sequence[str], blocks: Seque
     block = _codes([str(name) for name in blocks])
     sizes = np.bincount(block)
     levels = np.eye(len(set(conditions)))[_codes(conditions)]
-    # Centring within blocks leaves what a fit with one column per block would leave (Frisch, Waugh and Lovell), so
-    # thousands of blocks cost no more than the conditions do.
+    # Centring within blocks leaves what a fit with one column per block would leave (the theorem of Frisch,
+    # Waugh and Lovell), so thousands of blocks cost no more than the conditions do.
     y_left, x_left = _centred(y[:, None], block)[:, 0], _centred(levels, block)
     coefficients, _, rank, _ = np.linalg.lstsq(x_left, y_left, rcond=None)
     rss_blocks, rss_full = float((y_left**2).sum()), float(((y_left - x_left @ coefficients) ** 2).sum())
@@ -55,8 +55,7 @@ def randomised_block(values: ArrayLike, conditions: Sequence[str], blocks: Seque
     if df_condition < 1 or df_residual < 1 or rss_full <= 1e-12:
         raise StatsError(
             f"The blocked analysis has {df_condition} and {df_residual} degrees of freedom and residual "
-            f"{rss_full:.3g}; "
-            "it needs plans that were completed in at least two conditions, and some spread."
+            f"{rss_full:.3g}; it needs plans that were completed in at least two conditions, and some spread."
         )
     ss_condition = rss_blocks - rss_full
     f = ss_condition / df_condition / (rss_full / df_residual)

@@ -76,7 +76,9 @@ class WithdrawView(ParticipantView):
         body = bodies.body_of(request, {"reason", "erase"})
         reason, erase = body.get("reason"), body.get("erase")
         if not isinstance(reason, str) or len(reason) > 500:
-            raise InvalidRequest("reason must be text of at most 500 characters.", fields={"reason": "text, at most 500"})
+            raise InvalidRequest(
+                "reason must be text of at most 500 characters.", fields={"reason": "text, at most 500"}
+            )
         if not isinstance(erase, bool):
             raise InvalidRequest("erase must be true or false.", fields={"erase": "true or false"})
         ended = entry.withdraw(session, reason, erase)
@@ -112,5 +114,7 @@ def join_page(request: HttpRequest, slug: str) -> HttpResponse:
     response = HttpResponse(content)
     response["Cache-Control"] = "no-store"
     response["Referrer-Policy"] = "no-referrer"
-    response["Content-Security-Policy"] = CONTENT_SECURITY_POLICY.format(ancestors=ANCESTORS.get(platform, "'self'"))
+    response["Content-Security-Policy"] = CONTENT_SECURITY_POLICY.format(
+        ancestors=ANCESTORS.get(platform, "'self'")
+    )
     return response

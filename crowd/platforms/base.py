@@ -11,7 +11,8 @@ Outcome = Literal["complete", "screened", "declined", "turned_away", "withdrawn"
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Who comes: the platform's person and submission, as the query string says; `preview` never takes a slot."""
+    """Who comes: the platform's person and submission, as the query string says; `preview` never takes a
+    slot."""
 
     person: str
     submission: str

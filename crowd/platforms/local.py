@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qs
 
 from crowd.platforms.base import Arrival, Exit, NotAnArrival, Outcome
 
 MAX_LENGTH = 200
+KIND = re.compile(r"[a-z_]{1,20}")
 
 
 class Local:
@@ -16,7 +18,9 @@ class Local:
 
     def arrival(self, query: str) -> Arrival:
         try:
-            fields = {name: values[-1] for name, values in parse_qs(query.lstrip("?"), max_num_fields=20).items()}
+            fields = {
+                name: values[-1] for name, values in parse_qs(query.lstrip("?"), max_num_fields=20).items()
+            }
         except ValueError as error:
             raise NotAnArrival("The address has too many fields.") from error
         person = fields.get("person", "")
@@ -25,10 +29,13 @@ class Local:
         for name, value in fields.items():
             if len(value) > MAX_LENGTH:
                 raise NotAnArrival(f"{name} has more than {MAX_LENGTH} characters.")
+        simulated_kind = fields.get("simulated", "")
+        if simulated_kind and not KIND.fullmatch(simulated_kind):
+            raise NotAnArrival("simulated must name a kind: 1 to 20 small letters or underscores.")
         return Arrival(
             person=person,
             submission=fields.get("submission") or person,
-            simulated_kind=fields.get("simulated", "")[:20],
+            simulated_kind=simulated_kind,
         )
 
     def exit(self, outcome: Outcome, submission: str) -> Exit:

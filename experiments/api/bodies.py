@@ -41,7 +41,9 @@ def body_of(request: Request, allowed: set[str]) -> dict[str, Any]:
         raise InvalidRequest("The body must be a JSON object.")
     unknown = sorted(set(body) - allowed)
     if unknown:
-        raise InvalidRequest("The body has unknown fields.", fields={name[:80]: "is not a field" for name in unknown})
+        raise InvalidRequest(
+            "The body has unknown fields.", fields={name[:80]: "is not a field" for name in unknown}
+        )
     return body
 
 
@@ -58,7 +60,9 @@ def events_of(body: Mapping[str, Any]) -> list[Noticed]:
 def _rows(body: Mapping[str, Any], name: str) -> list[Any]:
     rows = body.get(name)
     if not isinstance(rows, list) or not 1 <= len(rows) <= BATCH_MAX:
-        raise InvalidRequest(f"{name} must be a list of 1 to {BATCH_MAX}.", fields={name: f"1 to {BATCH_MAX} entries"})
+        raise InvalidRequest(
+            f"{name} must be a list of 1 to {BATCH_MAX}.", fields={name: f"1 to {BATCH_MAX} entries"}
+        )
     return rows
 
 
@@ -68,7 +72,8 @@ def _object(row: Any, path: str, allowed: set[str]) -> dict[str, Any]:
     unknown = set(row) - allowed
     if unknown:
         raise InvalidRequest(
-            f"{path} has unknown fields.", fields={f"{path}.{name}"[:120]: "is not a field" for name in sorted(unknown)}
+            f"{path} has unknown fields.",
+            fields={f"{path}.{name}"[:120]: "is not a field" for name in sorted(unknown)},
         )
     return row
 
@@ -77,7 +82,8 @@ def _milliseconds(row: Mapping[str, Any], name: str, path: str) -> int:
     value = row.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_MS:
         raise InvalidRequest(
-            f"{path}.{name} must be whole milliseconds, 0 to {MAX_MS}.", fields={f"{path}.{name}": f"0 to {MAX_MS}"}
+            f"{path}.{name} must be whole milliseconds, 0 to {MAX_MS}.",
+            fields={f"{path}.{name}": f"0 to {MAX_MS}"},
         )
     return value
 
@@ -96,7 +102,9 @@ def _response(row: Any, path: str) -> Submitted:
     row = _object(row, path, {"trial", "value", "rt_ms", "shown_ms", "context"})
     value = row.get("value")
     if not isinstance(value, dict):
-        raise InvalidRequest(f"{path}.value must be an object.", fields={f"{path}.value": "must be an object"})
+        raise InvalidRequest(
+            f"{path}.value must be an object.", fields={f"{path}.value": "must be an object"}
+        )
     return Submitted(
         trial=_text(row, "trial", path),
         value=value,
@@ -111,9 +119,13 @@ def _context(value: Any, path: str) -> dict[str, Any]:
     for name, found in context.items():
         types = CONTEXT_FIELDS[name]
         if not isinstance(found, types) or isinstance(found, bool):
-            raise InvalidRequest(f"{path}.{name} has the wrong type.", fields={f"{path}.{name}": f"{types[-1].__name__}"})
+            raise InvalidRequest(
+                f"{path}.{name} has the wrong type.", fields={f"{path}.{name}": f"{types[-1].__name__}"}
+            )
         if isinstance(found, str) and len(found) > 20:
-            raise InvalidRequest(f"{path}.{name} is too long.", fields={f"{path}.{name}": "at most 20 characters"})
+            raise InvalidRequest(
+                f"{path}.{name} is too long.", fields={f"{path}.{name}": "at most 20 characters"}
+            )
     return context
 
 
@@ -126,10 +138,14 @@ def _event(row: Any, path: str) -> Noticed:
     trial = row.get("trial")
     detail = row.get("data", {})
     if not isinstance(detail, dict) or len(str(detail)) > 2000:
-        raise InvalidRequest(f"{path}.data must be a small object.", fields={f"{path}.data": "at most 2,000 characters"})
+        raise InvalidRequest(
+            f"{path}.data must be a small object.", fields={f"{path}.data": "at most 2,000 characters"}
+        )
     at_ms = row.get("at_ms")
     if not isinstance(at_ms, int) or isinstance(at_ms, bool) or at_ms < 0:
-        raise InvalidRequest(f"{path}.at_ms must be whole milliseconds.", fields={f"{path}.at_ms": "0 or more"})
+        raise InvalidRequest(
+            f"{path}.at_ms must be whole milliseconds.", fields={f"{path}.at_ms": "0 or more"}
+        )
     return Noticed(
         uuid=uuid,
         kind=_text(row, "kind", path),

@@ -12,7 +12,14 @@ from rest_framework.response import Response
 
 from experiments.errors import SessionError
 
-CODES = {400: "invalid", 401: "no_session", 403: "not_admitted", 404: "no_study", 405: "invalid", 429: "too_many"}
+CODES = {
+    400: "invalid",
+    401: "no_session",
+    403: "not_admitted",
+    404: "no_study",
+    405: "invalid",
+    429: "too_many",
+}
 
 
 def error_body(

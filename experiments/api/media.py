@@ -1,7 +1,9 @@
-"""Pictures for one session: an address that nobody else has, and bytes that say nothing more than the picture."""
+"""Pictures for one session: an address that nobody else has, and bytes that say nothing more than the
+picture."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from django.conf import settings
@@ -12,6 +14,10 @@ from experiments.api.state import media_files
 from experiments.models import Session
 from experiments.tokens import MEDIA_ID_LENGTH
 from stimuli.store import Store, open_store
+
+REFERENCE = re.compile(
+    rf"[A-Za-z0-9_-]{{{MEDIA_ID_LENGTH + 22}}}"
+)  # anything else never reaches the database
 
 
 @lru_cache(maxsize=8)
@@ -28,6 +34,8 @@ def _files(media_id: str, slot_id: int | None) -> dict[str, str]:
 @require_safe
 def media(request: HttpRequest, reference: str) -> HttpResponse:
     """One picture. The reference is an HMAC over session, trial and role; there is no shared ETag."""
+    if not REFERENCE.fullmatch(reference):
+        raise Http404("no such picture")
     media_id = reference[:MEDIA_ID_LENGTH]
     slot_id = Session.objects.filter(media_id=media_id).values_list("slot_id", flat=True).first()
     try:

@@ -1,4 +1,5 @@
-"""The one parser that guards every body: size, depth, characters and numbers that a database would choke on."""
+"""The one parser that guards every body: size, depth, characters and numbers that a database would choke
+on."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ MAX_INTEGER = 2**63 - 1
 
 
 class GuardedJSONParser(BaseParser):
-    """JSON of at most 256 KiB, nested at most 20 deep, without NUL, lone surrogates, NaN or integers beyond 64 bits."""
+    """JSON of at most 256 KiB, nested at most 20 deep, without NUL, lone surrogates, NaN or integers beyond
+    64 bits."""
 
     media_type = "application/json"
 
@@ -97,7 +99,9 @@ def _check(value: Any, path: str) -> None:
 
 def _check_text(text: str, path: str) -> None:
     if "\x00" in text:
-        raise InvalidRequest("A text contains the character NUL.", fields={path or "body": "must not contain NUL"})
+        raise InvalidRequest(
+            "A text contains the character NUL.", fields={path or "body": "must not contain NUL"}
+        )
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

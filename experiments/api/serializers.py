@@ -1,6 +1,7 @@
 """The wire: every field that a participant's browser can receive or send, and no other.
 
-Written for the browser, never from a model: there is no field for condition, method, source, truth or a file name.
+Written for the browser, never from a model: there is no field for condition, method, source, truth or a
+file name.
 """
 
 from __future__ import annotations
@@ -10,8 +11,17 @@ from typing import Any
 from rest_framework import serializers
 
 STEPS = [
-    "device", "consent", "plates", "instructions", "quiz", "practice", "questions", "trials", "comment", "finish",
-]  # fmt: skip
+    "device",
+    "consent",
+    "plates",
+    "instructions",
+    "quiz",
+    "practice",
+    "questions",
+    "trials",
+    "comment",
+    "finish",
+]
 MAX_MS = 86_400_000
 
 
@@ -31,7 +41,7 @@ class Choice(serializers.Serializer[Any]):
 class Content(serializers.Serializer[Any]):
     image = Media(allow_null=True)
     explanation = Media(allow_null=True)
-    label = serializers.CharField(allow_null=True, required=False)
+    label = serializers.CharField(allow_null=True, required=False)  # type: ignore[assignment]
     prompt = serializers.CharField(allow_null=True, required=False)
     choices = Choice(many=True)
     reservoir = serializers.ListField(child=serializers.CharField(), required=False)
@@ -47,7 +57,7 @@ class Trial(serializers.Serializer[Any]):
 
 class Example(serializers.Serializer[Any]):
     trial = serializers.CharField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     image = Media()
     explanation = Media(allow_null=True)
 
@@ -63,10 +73,10 @@ class Question(serializers.Serializer[Any]):
     id = serializers.CharField()
     kind = serializers.ChoiceField(["choice", "number", "text", "example", "predict"])
     prompt = serializers.CharField()
-    required = serializers.BooleanField()
+    required = serializers.BooleanField()  # type: ignore[assignment]
     choices = Choice(many=True, allow_null=True)
     image = Media(allow_null=True)
-    label = serializers.CharField(allow_null=True)
+    label = serializers.CharField(allow_null=True)  # type: ignore[assignment]
     min = serializers.IntegerField(allow_null=True)
     max = serializers.IntegerField(allow_null=True)
     max_length = serializers.IntegerField(allow_null=True)
@@ -81,7 +91,7 @@ class Page(serializers.Serializer[Any]):
 
 class Feedback(serializers.Serializer[Any]):
     trial = serializers.CharField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     correct = serializers.BooleanField()
 
 
@@ -151,7 +161,7 @@ class ResponseItem(serializers.Serializer[Any]):
     value = serializers.DictField()
     rt_ms = serializers.IntegerField(min_value=0, max_value=MAX_MS)
     shown_ms = serializers.IntegerField(min_value=0, max_value=MAX_MS)
-    context = ResponseContext(required=False)
+    context = ResponseContext(required=False)  # type: ignore[assignment]
 
 
 class Responses(serializers.Serializer[Any]):

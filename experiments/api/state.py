@@ -1,4 +1,5 @@
-"""What the browser is told about a session: built field by field, then passed through the wire's whitelist."""
+"""What the browser is told about a session: built field by field, then passed through the wire's
+whitelist."""
 
 from __future__ import annotations
 
@@ -111,7 +112,9 @@ def _question(session: Session, question: dict[str, Any]) -> dict[str, Any]:
     return {**question, "image": _media(session, picture, "practice", question["id"], language)}
 
 
-def _block(session: Session, step: Step, cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any]:
+def _block(
+    session: Session, step: Step, cards: Sequence[Card], definition: StudyDefinition
+) -> dict[str, Any]:
     index = cards[step.next].view.block
     texts = dict(definition.choices)
     return {
@@ -135,15 +138,21 @@ def _block(session: Session, step: Step, cards: Sequence[Card], definition: Stud
     }
 
 
-def _trial(session: Session, card: Card, cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any]:
+def _trial(
+    session: Session, card: Card, cards: Sequence[Card], definition: StudyDefinition
+) -> dict[str, Any]:
     trial, language = str(card.id), definition.language
     content: dict[str, Any] = {
         "image": _media(session, card.image, trial, "image", language) if card.image else None,
-        "explanation": _media(session, card.explanation, trial, "explanation", language) if card.explanation else None,
+        "explanation": _media(session, card.explanation, trial, "explanation", language)
+        if card.explanation
+        else None,
         "choices": list(card.choices),
     }
     if card.view.kind == "learn":
-        content["label"] = dict(definition.choices).get(card.label, card.label) if card.label is not None else None
+        content["label"] = (
+            dict(definition.choices).get(card.label, card.label) if card.label is not None else None
+        )
     else:
         content["prompt"] = _prompt(card, language)
         content["reservoir"] = [str(cards[position].id) for position in card.reservoir]

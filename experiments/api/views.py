@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest
 from django.utils.cache import patch_cache_control
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -20,13 +19,13 @@ from experiments.selectors import cards_of
 from experiments.sessions import claim_if_due, pass_gate, session_of, step_of
 
 GATE_STEPS = ("device", "consent", "plates", "instructions", "quiz", "practice", "questions")
-ERRORS = {status: serializers.Error for status in (400, 401, 403, 404, 409, 410, 413, 429)}
+ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 410, 413, 429), serializers.Error)
 
 
 class ParticipantView(APIView):
     """No cookies, no caches, no referrer: the token in the header is all there is."""
 
-    def finalize_response(self, request: HttpRequest, response: Any, *args: Any, **kwargs: Any) -> Any:
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         response = super().finalize_response(request, response, *args, **kwargs)
         patch_cache_control(response, no_store=True)
         response["Referrer-Policy"] = "no-referrer"
@@ -53,7 +52,9 @@ class GateView(ParticipantView):
         body = bodies.body_of(request, {"digest", "value"})
         digest, value = body.get("digest"), body.get("value")
         if not isinstance(digest, str) or len(digest) > 64:
-            raise InvalidRequest("digest must be the page's digest.", fields={"digest": "text of 64 characters"})
+            raise InvalidRequest(
+                "digest must be the page's digest.", fields={"digest": "text of 64 characters"}
+            )
         if not isinstance(value, dict):
             raise InvalidRequest("value must be an object.", fields={"value": "must be an object"})
         return Response(session_state(pass_gate(session, step, digest, value)))
@@ -84,7 +85,10 @@ def _position(token: str, last: Recorded) -> dict[str, Any]:
     if last.remaining:
         return {"next": last.position + 1, "step": "trials"}
     session = session_of(token)
-    return {"next": len(cards_of(session.slot, session.study)) if session.slot else 0, "step": step_of(session).name}
+    return {
+        "next": len(cards_of(session.slot, session.study)) if session.slot else 0,
+        "step": step_of(session).name,
+    }
 
 
 class EventsView(ParticipantView):

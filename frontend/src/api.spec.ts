@@ -18,7 +18,11 @@ test("it joins without a token and speaks with the token afterwards", async () =
   await line.join("wolf", "local", "person=ada");
   await line.state();
   expect(calls[0]?.url).toBe("/api/sessions/");
-  expect(JSON.parse(String(calls[0]?.init.body))).toEqual({ study: "wolf", platform: "local", query: "person=ada" });
+  expect(JSON.parse(String(calls[0]?.init.body))).toEqual({
+    study: "wolf",
+    platform: "local",
+    query: "person=ada",
+  });
   expect(calls[0]?.init.headers).not.toHaveProperty("Authorization");
   expect(calls[1]?.init.headers).toHaveProperty("Authorization", "Bearer abc");
   expect(calls[1]?.init.credentials).toBe("omit");
@@ -26,7 +30,11 @@ test("it joins without a token and speaks with the token afterwards", async () =
 
 test("it tries again when there is no answer, and tells how the line is", async () => {
   const links: Link[] = [];
-  const replies = [new TypeError("Failed to fetch"), new Response("bad gateway", { status: 502 }), json(200, state())];
+  const replies = [
+    new TypeError("Failed to fetch"),
+    new Response("bad gateway", { status: 502 }),
+    json(200, state()),
+  ];
   const { api: line, calls } = api(replies, { onLink: (link) => links.push(link) });
   const outcome = await line.state();
   expect(outcome.ok).toBe(true);
@@ -53,12 +61,17 @@ test.each([
   const { api: line, calls } = api([refusal(status, code, { "value.age": "18 to 120" })]);
   const outcome = await line.state();
   expect(calls).toHaveLength(1);
-  expect(outcome).toMatchObject({ ok: false, problem: { status, code, fields: { "value.age": "18 to 120" } } });
+  expect(outcome).toMatchObject({
+    ok: false,
+    problem: { status, code, fields: { "value.age": "18 to 120" } },
+  });
 });
 
 test("it gives up on a request that hangs", async () => {
   const hanging = (_input: RequestInfo | URL, init?: RequestInit): Promise<Response> =>
-    new Promise((_resolve, reject) => init?.signal?.addEventListener("abort", () => reject(new Error("aborted"))));
+    new Promise((_resolve, reject) =>
+      init?.signal?.addEventListener("abort", () => reject(new Error("aborted"))),
+    );
   const line = new Api({ base: "/api/", fetch: hanging, timeout_ms: 5 });
   const outcome = await line.responses([]);
   expect(outcome).toMatchObject({ ok: false, problem: { status: 0, code: "offline" } });
@@ -88,7 +101,15 @@ test("it backs off exponentially up to a quarter of a minute", () => {
 });
 
 test("it tells passing trouble from refusals", () => {
-  const problem = { code: "", message: "", remedy: "", fields: {}, next: null, exit: null, retry_after_ms: null };
+  const problem = {
+    code: "",
+    message: "",
+    remedy: "",
+    fields: {},
+    next: null,
+    exit: null,
+    retry_after_ms: null,
+  };
   const passing = [0, 429, 500, 503].map((status) => isPassing({ ...problem, status }));
   const final = [400, 401, 403, 404, 409, 410, 413].map((status) => isPassing({ ...problem, status }));
   expect(passing).toEqual([true, true, true, true]);

@@ -108,14 +108,24 @@ export class Api {
     }
   }
 
-  private async once<T>(method: string, path: string, body?: unknown, keepalive = false): Promise<Outcome<T>> {
+  private async once<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    keepalive = false,
+  ): Promise<Outcome<T>> {
     const outcome = await this.exchange<T>(method, path, body, keepalive);
     if (outcome.ok || !isPassing(outcome.problem)) this.options.onLink?.("up");
     else this.options.onLink?.(outcome.problem.status === 0 ? "offline" : "server");
     return outcome;
   }
 
-  private async exchange<T>(method: string, path: string, body: unknown, keepalive: boolean): Promise<Outcome<T>> {
+  private async exchange<T>(
+    method: string,
+    path: string,
+    body: unknown,
+    keepalive: boolean,
+  ): Promise<Outcome<T>> {
     const headers: Record<string, string> = { Accept: "application/json" };
     if (this.token !== null) headers["Authorization"] = `Bearer ${this.token}`;
     if (body !== undefined) headers["Content-Type"] = "application/json";

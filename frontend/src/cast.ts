@@ -19,12 +19,23 @@ export const choices: Choice[] = [
 ];
 
 export function learn(position: number): Trial {
-  const content = { image: media(`i${position}`), explanation: media(`x${position}`), label: "Wolf", choices };
+  const content = {
+    image: media(`i${position}`),
+    explanation: media(`x${position}`),
+    label: "Wolf",
+    choices,
+  };
   return { id: `t${position}`, position, kind: "learn", phase: "train", content };
 }
 
 export function predict(position: number): Trial {
-  const content = { image: media(`i${position}`), explanation: null, prompt: null, choices, reservoir: ["t0", "t1"] };
+  const content = {
+    image: media(`i${position}`),
+    explanation: null,
+    prompt: null,
+    choices,
+    reservoir: ["t0", "t1"],
+  };
   return { id: `t${position}`, position, kind: "predict", phase: "test", content };
 }
 
@@ -37,7 +48,12 @@ export function state(changes: Partial<State> = {}): State {
     step: "trials",
     page: null,
     attempts_left: null,
-    block: { index: 0, count: 1, trials: [learn(0), learn(1), predict(2), predict(3)], examples: [example("t0"), example("t1")] },
+    block: {
+      index: 0,
+      count: 1,
+      trials: [learn(0), learn(1), predict(2), predict(3)],
+      examples: [example("t0"), example("t1")],
+    },
     next: 0,
     total: 4,
     feedback: null,
@@ -84,7 +100,8 @@ export class AnswerServer {
   readonly fetch = async (input: unknown, init?: RequestInit): Promise<Response> => {
     if (this.offline) throw new TypeError("Failed to fetch");
     const body: unknown = init?.body ? JSON.parse(String(init.body)) : null;
-    if (String(input).endsWith("responses/")) return this.receive((body as { responses: ResponseItem[] }).responses);
+    if (String(input).endsWith("responses/"))
+      return this.receive((body as { responses: ResponseItem[] }).responses);
     return json(200, {});
   };
 
@@ -92,7 +109,8 @@ export class AnswerServer {
     this.batches.push(responses.length);
     for (const response of responses) {
       const before = this.stored.find((stored) => stored.trial === response.trial);
-      if (before && JSON.stringify(before.value) !== JSON.stringify(response.value)) return refusal(409, "contradiction");
+      if (before && JSON.stringify(before.value) !== JSON.stringify(response.value))
+        return refusal(409, "contradiction");
       if (!before && response.trial !== `t${this.stored.length}`) return refusal(409, "out_of_turn");
       if (!before) this.stored.push(response);
     }
@@ -102,11 +120,18 @@ export class AnswerServer {
 }
 
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
-  return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json", ...headers } });
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { "Content-Type": "application/json", ...headers },
+  });
 }
 
 export function refusal(status: number, code: string, fields: Record<string, string> = {}): Response {
-  return json(status, { error: { code, message: "No.", remedy: "Do this.", fields }, next: null, exit: null });
+  return json(status, {
+    error: { code, message: "No.", remedy: "Do this.", fields },
+    next: null,
+    exit: null,
+  });
 }
 
 export async function desk(
@@ -134,7 +159,8 @@ export async function desk(
 export async function until(holds: () => unknown, limit_ms = 3_000): Promise<void> {
   const end_ms = performance.now() + limit_ms;
   while (!holds()) {
-    if (performance.now() > end_ms) throw new Error(`still not: ${holds.toString()}\n${document.body.innerHTML}`);
+    if (performance.now() > end_ms)
+      throw new Error(`still not: ${holds.toString()}\n${document.body.innerHTML}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }

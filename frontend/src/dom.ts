@@ -15,7 +15,11 @@ export function h<K extends keyof HTMLElementTagNameMap>(
     if (typeof value === "function") element.addEventListener(name, value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.filter(
+      (child): child is Node | string => child !== null && child !== undefined && child !== false,
+    ),
+  );
   return element;
 }
 
@@ -36,8 +40,16 @@ export function titledHtml(html: string): HTMLElement {
   if (!first?.matches("h2")) return prose;
   first.replaceWith(h("h1", {}, ...first.childNodes));
   if (prose.querySelector("h2") === null) {
-    for (const heading of prose.querySelectorAll("h3")) heading.replaceWith(h("h2", {}, ...heading.childNodes));
+    for (const heading of prose.querySelectorAll("h3"))
+      heading.replaceWith(h("h2", {}, ...heading.childNodes));
   }
+  return prose;
+}
+
+/** The same below a heading of ours: the text's own title steps down. */
+export function untitledHtml(html: string): HTMLElement {
+  const prose = serverHtml(html);
+  for (const heading of prose.querySelectorAll("h1")) heading.replaceWith(h("h2", {}, ...heading.childNodes));
   return prose;
 }
 

@@ -5,7 +5,16 @@ import type { EventItem } from "./model";
 const stored: Outcome<unknown> = { ok: true, value: {} };
 
 function refused(status: number): Outcome<unknown> {
-  const problem = { status, code: "", message: "", remedy: "", fields: {}, next: null, exit: null, retry_after_ms: null };
+  const problem = {
+    status,
+    code: "",
+    message: "",
+    remedy: "",
+    fields: {},
+    next: null,
+    exit: null,
+    retry_after_ms: null,
+  };
   return { ok: false, problem };
 }
 

@@ -21,7 +21,8 @@ async function travel(first: State, handle: Handler) {
   return { calls, gone, given, journey };
 }
 
-const nowhere: Handler = () => json(200, state({ step: "finish", page: page("debrief"), block: null, next: 4 }));
+const nowhere: Handler = () =>
+  json(200, state({ step: "finish", page: page("debrief"), block: null, next: 4 }));
 
 beforeAll(() => {
   // jsdom has no modal dialogs.
@@ -35,7 +36,12 @@ test("it measures the device without asking, and asks when the server wants anot
   const { calls } = await travel(asked, () => json(200, asked));
   await until(() => document.querySelector('[data-page="device"]'));
   expect(calls[0]).toMatchObject({ path: "session/device/", body: { digest: "digest-device" } });
-  expect(calls[0]?.body.value).toMatchObject({ width_px: 1024, height_px: 768, touch: false, webdriver: false });
+  expect(calls[0]?.body.value).toMatchObject({
+    width_px: 1024,
+    height_px: 768,
+    touch: false,
+    webdriver: false,
+  });
   expect(find("h1").textContent).toBe("Your screen");
   find(".button.primary").click();
   await until(() => calls.length === 2);
@@ -53,7 +59,10 @@ test.each([
 });
 
 test("it puts the focus on the heading of each page", async () => {
-  await travel(state({ step: "instructions", page: page("instructions", [], "<h2>How it works</h2>") }), nowhere);
+  await travel(
+    state({ step: "instructions", page: page("instructions", [], "<h2>How it works</h2>") }),
+    nowhere,
+  );
   await until(() => document.querySelector("h1"));
   expect(document.activeElement).toBe(find("h1"));
   expect(document.querySelectorAll("h1")).toHaveLength(1);
@@ -89,9 +98,14 @@ test("it shows questions with markup as text", async () => {
 });
 
 test("it says that a quiz was not passed and how many tries are left", async () => {
-  const choices = [{ value: "yes", text: "Yes", key: "f" }, { value: "no", text: "No", key: "j" }];
+  const choices = [
+    { value: "yes", text: "Yes", key: "f" },
+    { value: "no", text: "No", key: "j" },
+  ];
   const asked = { step: "quiz" as const, page: page("quiz", [question({ choices })]) };
-  const { calls } = await travel(state({ ...asked, attempts_left: 2 }), () => json(200, state({ ...asked, attempts_left: 1 })));
+  const { calls } = await travel(state({ ...asked, attempts_left: 2 }), () =>
+    json(200, state({ ...asked, attempts_left: 1 })),
+  );
   await until(() => document.querySelector("form"));
   find<HTMLInputElement>('input[value="yes"]').checked = true;
   find<HTMLFormElement>("form").requestSubmit();
@@ -101,7 +115,10 @@ test("it says that a quiz was not passed and how many tries are left", async () 
 });
 
 test("it practises picture by picture and sends all answers at once", async () => {
-  const choices = [{ value: "A", text: "A", key: "f" }, { value: "B", text: "B", key: "j" }];
+  const choices = [
+    { value: "A", text: "A", key: "f" },
+    { value: "B", text: "B", key: "j" },
+  ];
   const asked = page("practice", [
     question({ id: "e1", kind: "example", label: "A", image: media("e1"), required: false }),
     question({ id: "p1", kind: "predict", image: media("p1"), choices }),
@@ -122,7 +139,9 @@ test("it practises picture by picture and sends all answers at once", async () =
 
 test("it shows the server's complaints beside their fields", async () => {
   const asked = page("questions", [question({ id: "age", kind: "number" })]);
-  await travel(state({ step: "questions", page: asked }), () => refusal(400, "invalid", { "value.age": "must be 18" }));
+  await travel(state({ step: "questions", page: asked }), () =>
+    refusal(400, "invalid", { "value.age": "must be 18" }),
+  );
   await until(() => document.querySelector("form"));
   find<HTMLInputElement>("#field-age").value = "17";
   find<HTMLFormElement>("form").requestSubmit();
@@ -142,7 +161,10 @@ test("it follows the server where a text was changed meanwhile", async () => {
 });
 
 test("it ends with the count, the code and the way back, which waits to be read", async () => {
-  const { calls, gone } = await travel(state({ step: "comment", page: page("comment"), next: 4, block: null }), () => json(200, ended));
+  const { calls, gone } = await travel(
+    state({ step: "comment", page: page("comment"), next: 4, block: null }),
+    () => json(200, ended),
+  );
   await until(() => document.querySelector("textarea"));
   find<HTMLTextAreaElement>("textarea").value = "Nice <b>study</b>";
   find<HTMLFormElement>("form").requestSubmit();
@@ -156,7 +178,9 @@ test("it ends with the count, the code and the way back, which waits to be read"
 
 test("it asks for the exit after screening and does not speak of stored answers", async () => {
   const screened = state({ step: "finish", page: page("screened"), block: null, next: 0, total: null });
-  const { calls } = await travel(screened, () => json(200, { debrief: null, exit: { method: "none", url: "", fields: {} } }));
+  const { calls } = await travel(screened, () =>
+    json(200, { debrief: null, exit: { method: "none", url: "", fields: {} } }),
+  );
   await until(() => document.querySelector('[data-page="finish"]'));
   expect(calls[0]?.path).toBe("session/finish/");
   expect(find("h1").textContent).toBe("The study ends here for you");
@@ -210,7 +234,17 @@ test("it lets the server win when it holds another answer", async () => {
       if (String(input).endsWith("session/")) return json(200, after);
       return server.fetch(input, init);
     }) as typeof fetch,
-    () => journey?.conflict({ status: 409, code: "contradiction", message: "", remedy: "", fields: {}, next: 4, exit: null, retry_after_ms: null }),
+    () =>
+      journey?.conflict({
+        status: 409,
+        code: "contradiction",
+        message: "",
+        remedy: "",
+        fields: {},
+        next: 4,
+        exit: null,
+        retry_after_ms: null,
+      }),
   );
   journey = new Journey(given, state());
   void journey.run();

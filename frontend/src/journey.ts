@@ -93,7 +93,11 @@ export class Journey {
     shell.progress(step === "trials" || step === "comment" ? next : null, total ?? 0);
     if (step !== "trials") shell.line("");
     if (BEFORE_CONSENT.includes(step)) shell.tools(null);
-    else shell.tools({ help: () => void openHelp(this.desk, study.instructions), leave: () => void this.withdraw() });
+    else
+      shell.tools({
+        help: () => void openHelp(this.desk, study.instructions),
+        leave: () => void this.withdraw(),
+      });
   }
 
   private step(notice: Notice | null, stop: AbortSignal): Promise<Turn> {
@@ -144,7 +148,11 @@ export class Journey {
     if (!farewell.ok) return { kind: "problem", problem: farewell.problem };
     const html = state.page?.html || farewell.value.debrief;
     const stored = kind === "debrief" ? state.next : null;
-    const ending = this.ending({ debrief: html ?? null, exit: farewell.value.exit }, titleOf(desk.words, kind), stored);
+    const ending = this.ending(
+      { debrief: html ?? null, exit: farewell.value.exit },
+      titleOf(desk.words, kind),
+      stored,
+    );
     return { kind: "ending", ending };
   }
 
@@ -200,5 +208,7 @@ export class Journey {
 
 /** The server names a field by its path (`value.age`); the form knows it by the question's id. */
 function answerFields(fields: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(fields).map(([path, text]) => [path.replace(/^value\./, ""), text]));
+  return Object.fromEntries(
+    Object.entries(fields).map(([path, text]) => [path.replace(/^value\./, ""), text]),
+  );
 }

@@ -28,7 +28,10 @@ export class Pictures {
   }
 
   /** Loads all, a few at a time, each with several tries; what failed for good is returned, not thrown. */
-  async load(wanted: Media[], onProgress: (done: number, total: number) => void = () => undefined): Promise<Loaded> {
+  async load(
+    wanted: Media[],
+    onProgress: (done: number, total: number) => void = () => undefined,
+  ): Promise<Loaded> {
     const unique = new Map(wanted.map((media) => [media.url, media]));
     const todo = [...unique.values()].filter((media) => !this.ready.has(media.url));
     const total = todo.length;

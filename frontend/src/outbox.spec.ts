@@ -19,14 +19,21 @@ function sender(server: AnswerServer): Send {
     try {
       const reply = await server.fetch("/api/session/responses/", { body: JSON.stringify({ responses }) });
       const body = (await reply.json()) as Recorded & { error: { code: string } };
-      return reply.ok ? { ok: true, value: body } : { ok: false, problem: problem(reply.status, body.error.code) };
+      return reply.ok
+        ? { ok: true, value: body }
+        : { ok: false, problem: problem(reply.status, body.error.code) };
     } catch {
       return passing;
     }
   };
 }
 
-async function open(send: Send, conflicts: Problem[] = [], counts: number[] = [], wait = noWait): Promise<Outbox> {
+async function open(
+  send: Send,
+  conflicts: Problem[] = [],
+  counts: number[] = [],
+  wait = noWait,
+): Promise<Outbox> {
   return Outbox.open({
     storage: await openStorage("ada"),
     send,
@@ -142,7 +149,8 @@ test("it sends at most fifty at once", async () => {
 test("it saves the good answers when one of a batch is refused", async () => {
   const stored: string[] = [];
   const send: Send = async (responses) => {
-    if (responses.some((response) => response.trial === "t1")) return { ok: false, problem: problem(400, "invalid") };
+    if (responses.some((response) => response.trial === "t1"))
+      return { ok: false, problem: problem(400, "invalid") };
     stored.push(...responses.map((response) => response.trial));
     return { ok: true, value: { next: stored.length, step: "trials", feedback: {} } };
   };

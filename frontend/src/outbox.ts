@@ -74,7 +74,7 @@ export class Outbox {
 
   private async drain(): Promise<void> {
     let largest = LARGEST_BATCH;
-    for (let attempt = 0; this.kept.length > 0 && !this.stopped; ) {
+    for (let attempt = 0; this.kept.length > 0 && !this.stopped;) {
       const batch = this.kept.slice(0, largest);
       const outcome = await this.options.send(batch.map((kept) => kept.item));
       if (outcome.ok) {

@@ -78,17 +78,24 @@ export class Reservoir {
   private fill(): void {
     const tiles = this.spec.examples.map((example, index) => this.tile(example, index));
     const { title, hint } = this.spec.words.reservoir;
-    if (this.toggle) this.panel.append(h("h2", { class: "reservoir-title" }, title(this.spec.examples.length)));
+    if (this.toggle)
+      this.panel.append(h("h2", { class: "reservoir-title" }, title(this.spec.examples.length)));
     this.panel.append(h("p", { class: "sr-only" }, hint), h("ol", { class: "tiles" }, ...tiles));
   }
 
   private tile(example: Example, index: number): HTMLElement {
     const { words, picture, display } = this.spec;
-    const beside = display === "beside" ? [example.image, example.explanation] : [example.explanation ?? example.image];
+    const beside =
+      display === "beside" ? [example.image, example.explanation] : [example.explanation ?? example.image];
     const shown = beside.filter((media): media is Media => media !== null);
     const tile = h(
       "button",
-      { type: "button", class: "tile", "aria-pressed": "false", "aria-label": words.reservoir.tile(index + 1, example.label) },
+      {
+        type: "button",
+        class: "tile",
+        "aria-pressed": "false",
+        "aria-label": words.reservoir.tile(index + 1, example.label),
+      },
       h("span", { class: "tile-pictures" }, ...shown.map((media) => picture(media))),
       h("span", { class: "tile-label" }, example.label),
     );

@@ -52,7 +52,8 @@ export class Shell {
     this.waiting = waiting;
     this.strip.hidden = link === "up";
     if (link === "up") this.strip.textContent = "";
-    else this.strip.textContent = (link === "offline" ? this.words.offline : this.words.server_silent)(waiting);
+    else
+      this.strip.textContent = (link === "offline" ? this.words.offline : this.words.server_silent)(waiting);
   }
 
   count(waiting: number): void {
@@ -79,9 +80,8 @@ export class Shell {
   }
 
   /** Replaces the page; the heading takes the focus so that a screen reader starts there. */
-  show(content: HTMLElement, title?: string): void {
+  show(content: HTMLElement): void {
     this.main.replaceChildren(content);
-    if (title !== undefined) document.title = title;
     const heading = content.querySelector<HTMLElement>("h1");
     if (heading) heading.tabIndex = -1;
     // During trials the quiet line is the only heading there is.

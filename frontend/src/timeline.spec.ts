@@ -28,7 +28,12 @@ test("it leaves out what the server has and what waits in the outbox", () => {
 });
 
 test("it loads the pictures of the remaining trials and of their examples, and no others", () => {
-  const block = { index: 0, count: 1, trials: [learn(0), predict(1)], examples: [example("t0"), example("t9")] };
+  const block = {
+    index: 0,
+    count: 1,
+    trials: [learn(0), predict(1)],
+    examples: [example("t0"), example("t9")],
+  };
   const urls = picturesOf(block, [predict(1)]).map((media) => media.url);
   expect(urls).toEqual(["/m/i1", "/m/tile-t0", "/m/tilex-t0"]);
 });
@@ -43,7 +48,12 @@ test("it runs a block in order and stores every answer", async () => {
   await run;
   const values = server.stored.map((stored) => stored.value);
   expect(values).toEqual([{ seen: true }, { seen: true }, { choice: "husky" }, { choice: "wolf" }]);
-  expect(server.stored[2]?.context).toMatchObject({ input: "keyboard", side: "left", focus_losses: 0, reloads: 0 });
+  expect(server.stored[2]?.context).toMatchObject({
+    input: "keyboard",
+    side: "left",
+    focus_losses: 0,
+    reloads: 0,
+  });
 });
 
 test("it resumes after a reload at the trial that is next", async () => {

@@ -24,8 +24,16 @@ export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Pro
 
 type Description = { type: typeof LearnPlugin | typeof PredictPlugin; [parameter: string]: unknown };
 
-async function runTrials(desk: Desk, state: State, block: Block, trials: Trial[], stop: AbortSignal): Promise<void> {
+async function runTrials(
+  desk: Desk,
+  state: State,
+  block: Block,
+  trials: Trial[],
+  stop: AbortSignal,
+): Promise<void> {
   const stage = h("div", { class: "stage", role: "group" });
+  // jsPsych focuses the stage at each trial; where the page is taller than the window that would scroll it.
+  stage.focus = () => HTMLElement.prototype.focus.call(stage, { preventScroll: true });
   desk.shell.show(stage);
   const jsPsych = initJsPsych({
     display_element: stage,
@@ -36,13 +44,7 @@ async function runTrials(desk: Desk, state: State, block: Block, trials: Trial[]
   await jsPsych.run(trials.map((trial) => description(desk, state, block, trial, stop)));
 }
 
-function description(
-  desk: Desk,
-  state: State,
-  block: Block,
-  trial: Trial,
-  stop: AbortSignal,
-): Description {
+function description(desk: Desk, state: State, block: Block, trial: Trial, stop: AbortSignal): Description {
   let losses_before = 0;
   return {
     ...parameters(desk, state, block, trial),
@@ -60,7 +62,13 @@ function description(
       const context = { ...data.context, focus_losses, reloads: desk.reloads };
       desk.reloads = 0;
       desk.shell.progress(trial.position + 1, state.total ?? 0);
-      await desk.outbox.add({ trial: trial.id, value: data.value, rt_ms: data.rt_ms, shown_ms: data.shown_ms, context });
+      await desk.outbox.add({
+        trial: trial.id,
+        value: data.value,
+        rt_ms: data.rt_ms,
+        shown_ms: data.shown_ms,
+        context,
+      });
       void desk.storage.write("reloads", "0").catch(() => undefined);
     },
   };

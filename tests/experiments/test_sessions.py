@@ -8,6 +8,11 @@ from tests.world import Person
 pytestmark = pytest.mark.django_db
 
 
+def slot_of(session: Session) -> Slot:
+    assert session.slot is not None
+    return Slot.objects.get(id=session.slot.pk)
+
+
 def test_it_takes_ada_from_arrival_to_a_kept_slot(small: Study) -> None:
     ada = Person("ada")
     assert ada.join().status_code == 201
@@ -35,7 +40,7 @@ def test_it_frees_the_slot_of_cy_who_withdraws(small: Study) -> None:
     session = cy.session()
     assert (session.state, session.verdict) == ("withdrawn", "withdrawn")
     assert session.erased["responses"] == 5 and not session.responses.exists()
-    assert Slot.objects.get(id=session.slot_id).holder_id is None
+    assert slot_of(session).holder_id is None
     again = cy.call("POST", "/api/session/withdraw/", {"reason": "tired", "erase": True})
     assert again.status_code == 200 and cy.session().erased == session.erased
 
@@ -116,7 +121,11 @@ def test_it_refuses_to_finish_early(small: Study) -> None:
     ada.arrive()
     ada.answer(2)
     reply = ada.call("POST", "/api/session/finish/", {"comment": None})
-    assert reply.status_code == 409 and reply.json()["error"]["code"] == "incomplete" and reply.json()["next"] == 2
+    assert (
+        reply.status_code == 409
+        and reply.json()["error"]["code"] == "incomplete"
+        and reply.json()["next"] == 2
+    )
 
 
 def test_it_finishes_twice_with_the_same_answer(small: Study) -> None:
@@ -146,4 +155,4 @@ def test_it_keeps_a_late_answer_and_calls_the_session_surplus(small: Study) -> N
     assert session.verdict == "passed" and [r["rule"] for r in session.reasons] == ["surplus"]
     late = Response.objects.filter(session=session).order_by("position").values_list("late", flat=True)
     assert list(late) == [False] * 4 + [True] * 15
-    assert Slot.objects.get(id=session.slot_id).holder_id == bea.session().pk
+    assert slot_of(session).holder_id == bea.session().pk

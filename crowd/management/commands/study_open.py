@@ -30,7 +30,8 @@ class Command(BaseCommand):
                 opened = open_study(Study.objects.get(slug=slug), terminal.progress)
                 slots = Slot.objects.filter(study=opened)
                 terminal.line(
-                    f"{slug} is open: {slots.count()} slots, {Trial.objects.filter(slot__study=opened).count():,} trials, "
+                    f"{slug} is open: {slots.count()} slots, "
+                    f"{Trial.objects.filter(slot__study=opened).count():,} trials, "
                     f"plans {opened.plan_digest[:12]}."
                 )
         except (StudyError, StimulusError, ValueError) as error:

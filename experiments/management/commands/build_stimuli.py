@@ -37,5 +37,7 @@ def build_study(path: Path, terminal: Terminal, changes: dict[str, Any] | None =
     draft = build_draft(definition, path.parent, terminal.progress)
     keys = picture_keys(draft)
     rendered = build(keys, terminal.progress)
-    terminal.line(f"{draft.slug}: {len(keys)} stimuli, {rendered} rendered now (definition {draft.digest[:12]}).")
+    terminal.line(
+        f"{draft.slug}: {len(keys)} stimuli, {rendered} rendered now (definition {draft.digest[:12]})."
+    )
     return draft.slug

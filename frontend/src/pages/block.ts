@@ -31,7 +31,14 @@ export async function startPage(
   await pressed;
 }
 
-function layout(desk: Desk, state: State, block: Block, trials: Trial[], loaded: HTMLElement, stop: AbortSignal) {
+function layout(
+  desk: Desk,
+  state: State,
+  block: Block,
+  trials: Trial[],
+  loaded: HTMLElement,
+  stop: AbortSignal,
+) {
   const { words } = desk;
   const isFresh = trials.length === block.trials.length;
   let start!: HTMLButtonElement;
@@ -44,7 +51,9 @@ function layout(desk: Desk, state: State, block: Block, trials: Trial[], loaded:
     "section",
     { class: "sheet short", "data-page": "block" },
     h("h1", {}, isFresh ? words.block.title(block.index + 1, block.count) : words.block.back_title),
-    isFresh ? plan(desk, trials) : h("p", {}, words.block.back((trials[0]?.position ?? 0) + 1, state.total ?? 0)),
+    isFresh
+      ? plan(desk, trials)
+      : h("p", {}, words.block.back((trials[0]?.position ?? 0) + 1, state.total ?? 0)),
     h("div", { class: "actions" }, start, loaded),
   );
   return { section, pressed, start };
@@ -78,7 +87,11 @@ function askToRetry(desk: Desk, state: State, failed: number, stop: AbortSignal)
         h("h1", {}, words.loading_failed_title),
         h("p", {}, words.loading_failed(failed)),
         h("p", {}, contact ? words.trouble.write_to(contact) : words.trouble.write_to_somebody),
-        h("div", { class: "actions" }, button(words.try_again, () => resolve(), "primary")),
+        h(
+          "div",
+          { class: "actions" },
+          button(words.try_again, () => resolve(), "primary"),
+        ),
       ),
     );
   });

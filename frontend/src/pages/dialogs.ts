@@ -6,7 +6,11 @@ export async function openHelp(desk: Desk, instructions: string): Promise<void> 
   const { words } = desk;
   const prose = instructions === "" ? h("p", {}, words.help.short) : titledHtml(instructions);
   const title = prose.querySelector("h1") ? null : h("h1", {}, words.help.title);
-  await dialog((close) => [title, prose, h("div", { class: "actions" }, button(words.help.close, close, "primary"))]);
+  await dialog((close) => [
+    title,
+    prose,
+    h("div", { class: "actions" }, button(words.help.close, close, "primary")),
+  ]);
 }
 
 export interface Leaving {
@@ -26,7 +30,12 @@ export async function askToLeave(desk: Desk): Promise<Leaving | null> {
   await dialog((close) => [
     h("h1", {}, words.leave.title),
     h("p", {}, words.leave.text),
-    h("fieldset", { class: "question" }, h("legend", {}, words.leave.reason), ...reasons.map(({ label }) => label)),
+    h(
+      "fieldset",
+      { class: "question" },
+      h("legend", {}, words.leave.reason),
+      ...reasons.map(({ label }) => label),
+    ),
     h("label", { class: "option" }, erase, h("span", {}, words.leave.erase)),
     h(
       "div",

@@ -1,6 +1,6 @@
 /** The end: answers stored, the code large, the way back to the platform. */
 import type { Desk } from "../desk";
-import { button, h, serverHtml } from "../dom";
+import { button, h, untitledHtml } from "../dom";
 import type { Exit } from "../model";
 
 export interface Ending {
@@ -16,7 +16,7 @@ const RETURN_AFTER_READING_S = 60;
 
 export function finishPage(desk: Desk, ending: Ending, go: (exit: Exit) => void = leaveBy): void {
   const { words, shell } = desk;
-  const prose = ending.html ? serverHtml(ending.html) : null;
+  const prose = ending.html ? untitledHtml(ending.html) : null;
   const wayBack = ending.exit && ending.exit.method !== "none" && ending.exit.url ? ending.exit : null;
   const code = completionCode(ending.exit);
   shell.line("");
@@ -58,7 +58,12 @@ function codeBox(desk: Desk, code: string): HTMLElement {
     );
   });
   copy.setAttribute("aria-live", "polite");
-  return h("div", { class: "code-box" }, h("h2", {}, words.finish.code), h("div", { class: "code-row" }, shown, copy));
+  return h(
+    "div",
+    { class: "code-box" },
+    h("h2", {}, words.finish.code),
+    h("div", { class: "code-row" }, shown, copy),
+  );
 }
 
 function returnBox(desk: Desk, exit: Exit, seconds: number, go: (exit: Exit) => void): HTMLElement {
@@ -93,7 +98,9 @@ function returnBox(desk: Desk, exit: Exit, seconds: number, go: (exit: Exit) => 
 export function leaveBy(exit: Exit): void {
   if (!exit.url) return;
   if (exit.method === "GET") return location.assign(withFields(exit.url, exit.fields));
-  const fields = Object.entries(exit.fields).map(([name, value]) => h("input", { type: "hidden", name, value }));
+  const fields = Object.entries(exit.fields).map(([name, value]) =>
+    h("input", { type: "hidden", name, value }),
+  );
   const form = h("form", { method: "post", action: exit.url, hidden: true }, ...fields);
   document.body.append(form);
   form.submit();

@@ -86,7 +86,9 @@ function choiceField(question: Question, words: Words): Field {
     "fieldset",
     { class: "question", "data-question": question.id },
     h("legend", {}, prompt(question, words)),
-    ...(question.choices ?? []).map((choice, index) => h("label", { class: "option" }, inputs[index], h("span", {}, choice.text))),
+    ...(question.choices ?? []).map((choice, index) =>
+      h("label", { class: "option" }, inputs[index], h("span", {}, choice.text)),
+    ),
     complaint,
   );
   return {

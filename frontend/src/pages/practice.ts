@@ -8,7 +8,9 @@ import { actions, sheet } from "./reading";
 export async function practicePage(view: GateView): Promise<Value> {
   const { desk, page } = view;
   const asked = page.questions.filter((question) => question.kind === "predict");
-  const media = page.questions.map((question) => question.image).filter((image): image is Media => image !== null);
+  const media = page.questions
+    .map((question) => question.image)
+    .filter((image): image is Media => image !== null);
   const ready = desk.pictures.load(media);
   await examples(view);
   await ready;
@@ -27,7 +29,12 @@ export function exampleCard(desk: Desk, question: Question): HTMLElement {
     "figure",
     { class: "example" },
     question.image ? desk.pictures.element(question.image) : null,
-    h("figcaption", {}, `${question.prompt || desk.words.trial.label} `, h("strong", {}, question.label ?? "")),
+    h(
+      "figcaption",
+      {},
+      `${question.prompt || desk.words.trial.label} `,
+      h("strong", {}, question.label ?? ""),
+    ),
   );
 }
 

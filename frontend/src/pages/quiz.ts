@@ -12,7 +12,9 @@ export function quizPage(view: GateView): Promise<Value> {
     shell.show(
       sheet(
         view,
-        left !== null && (view.notice || left === 1) ? h("p", { class: "quiet" }, words.attempts_left(left)) : null,
+        left !== null && (view.notice || left === 1)
+          ? h("p", { class: "quiet" }, words.attempts_left(left))
+          : null,
         questionForm(view.page.questions, words, words.submit, view.notice?.fields ?? {}, resolve),
       ),
     );

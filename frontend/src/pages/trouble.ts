@@ -36,7 +36,11 @@ export function troublePage(desk: Pick<Desk, "shell" | "words">, problem: Proble
         "div",
         { class: "actions" },
         isElsewhere || isOurs
-          ? button(isElsewhere ? words.trouble.here : words.trouble.reload, () => location.reload(), "primary")
+          ? button(
+              isElsewhere ? words.trouble.here : words.trouble.reload,
+              () => location.reload(),
+              "primary",
+            )
           : null,
         wayOut(words, problem.exit),
       ),

@@ -53,7 +53,8 @@ export class Board {
   constructor(
     private readonly spec: BoardSpec,
     private readonly onPressed: (pressed: Pressed) => void,
-    private readonly later: (act: () => void, delay_ms: number) => void = (act, delay_ms) => void setTimeout(act, delay_ms),
+    private readonly later: (act: () => void, delay_ms: number) => void = (act, delay_ms) =>
+      void setTimeout(act, delay_ms),
   ) {
     this.buttons = spec.answers.map((answer, index) => this.answerButton(answer, index));
     this.element = this.build();
@@ -142,7 +143,9 @@ export class Board {
     // A trial that was called off from outside leaves its listener behind until the next key.
     if (!this.element.isConnected) return document.removeEventListener("keydown", this.onKey, true);
     if (event.repeat || event.ctrlKey || event.altKey || event.metaKey || keysAreBusy(event.target)) return;
-    const index = this.spec.answers.findIndex((answer) => answer.key.toLowerCase() === event.key.toLowerCase());
+    const index = this.spec.answers.findIndex(
+      (answer) => answer.key.toLowerCase() === event.key.toLowerCase(),
+    );
     if (index < 0) return;
     // The space bar also presses whatever button has the focus; only ours may be meant by it.
     const focused = event.target instanceof HTMLButtonElement ? event.target : null;

@@ -63,7 +63,8 @@ export const de: Words = {
   submit: "Antworten abschicken",
   attempts_left: (count) =>
     count === 1 ? "Das ist Ihr letzter Versuch." : `Sie haben noch ${count} Versuche.`,
-  not_right: "Nicht alles war richtig. Bitte lesen Sie die Erklärungen noch einmal und versuchen Sie es erneut.",
+  not_right:
+    "Nicht alles war richtig. Bitte lesen Sie die Erklärungen noch einmal und versuchen Sie es erneut.",
   practice: {
     examples: "Sehen Sie sich zuerst diese Beispiele an.",
     start: "Übung beginnen",
@@ -96,7 +97,8 @@ export const de: Words = {
     back: (next, total) =>
       `Alle Ihre Antworten sind gespeichert. Es geht weiter mit Nummer ${next} von ${total}.`,
     train: (count) => `${count} ${count === 1 ? "Beispiel" : "Beispiele"} mit der Antwort der Maschine`,
-    test: (count) => `${count} ${count === 1 ? "Bild, bei dem" : "Bilder, bei denen"} Sie die Antwort vorhersagen`,
+    test: (count) =>
+      `${count} ${count === 1 ? "Bild, bei dem" : "Bilder, bei denen"} Sie die Antwort vorhersagen`,
     plan: "Als Nächstes:",
     start: "Beginnen",
     go_on: "Weiter",
@@ -149,7 +151,8 @@ export const de: Words = {
   },
 
   finish: {
-    stored: (count) => (count === 1 ? "Ihre Antwort ist gespeichert." : `Alle ${count} Antworten sind gespeichert.`),
+    stored: (count) =>
+      count === 1 ? "Ihre Antwort ist gespeichert." : `Alle ${count} Antworten sind gespeichert.`,
     left_title: "Sie haben die Studie verlassen",
     left: "Vielen Dank für Ihre Zeit.",
     code: "Ihr Abschlusscode",
@@ -168,7 +171,8 @@ export const de: Words = {
     title: "Etwas ist schiefgegangen",
     nothing_lost: "Nichts ist verloren: Jede Antwort, die Sie vorher gegeben haben, ist gespeichert.",
     write_to: (contact) => `Wenn es noch einmal vorkommt, schreiben Sie bitte an ${contact}.`,
-    write_to_somebody: "Wenn es noch einmal vorkommt, schreiben Sie den Forschenden bitte über die Plattform.",
+    write_to_somebody:
+      "Wenn es noch einmal vorkommt, schreiben Sie den Forschenden bitte über die Plattform.",
     reload: "Seite neu laden",
     here: "Hier weitermachen",
   },
@@ -217,6 +221,9 @@ export const de: Words = {
     },
     out_of_turn: { title: "Die Seite war nicht auf dem Stand", text: "Sie wurde abgeglichen." },
     contradiction: { title: "Die Seite war nicht auf dem Stand", text: "Sie wurde abgeglichen." },
-    unknown: { title: "Etwas ist schiefgegangen", text: "Der Server hat abgelehnt, was diese Seite geschickt hat." },
+    unknown: {
+      title: "Etwas ist schiefgegangen",
+      text: "Der Server hat abgelehnt, was diese Seite geschickt hat.",
+    },
   },
 };

@@ -78,7 +78,9 @@ export const en = {
             ? `Please enter a whole number of at most ${max}.`
             : "Please enter a whole number.",
     missing: (count: number) =>
-      count === 1 ? "One answer is missing or not right yet." : `${count} answers are missing or not right yet.`,
+      count === 1
+        ? "One answer is missing or not right yet."
+        : `${count} answers are missing or not right yet.`,
   },
   comment: {
     prompt: "Your comment",
@@ -144,8 +146,7 @@ export const en = {
   },
 
   finish: {
-    stored: (count: number) =>
-      count === 1 ? "Your answer is stored." : `All ${count} answers are stored.`,
+    stored: (count: number) => (count === 1 ? "Your answer is stored." : `All ${count} answers are stored.`),
     left_title: "You have left the study",
     left: "Thank you for the time you gave.",
     code: "Your completion code",
@@ -185,13 +186,19 @@ export const en = {
       title: "You have already taken part",
       text: "Each person can take part once. Your earlier answers are stored. Please return to the platform.",
     },
-    finished: { title: "This study is over for you", text: "Your answers are stored. You may close this page." },
+    finished: {
+      title: "This study is over for you",
+      text: "Your answers are stored. You may close this page.",
+    },
     full: {
       title: "The study is full",
       text: "All places are taken. You have not lost anything; please return to the platform.",
     },
     text_changed: { title: "The text was changed", text: "Please read the new text and answer again." },
-    incomplete: { title: "Some answers are missing", text: "The page goes back to the first one that is missing." },
+    incomplete: {
+      title: "Some answers are missing",
+      text: "The page goes back to the first one that is missing.",
+    },
     invalid: { title: "An answer was not accepted", text: "Please check what you entered and try again." },
     too_large: { title: "An answer is too long", text: "Please shorten what you entered and try again." },
     out_of_turn: { title: "The page was out of step", text: "It has been brought up to date." },

@@ -7,7 +7,8 @@ function leaves(tree: Tree, path = ""): Map<string, unknown> {
   const found = new Map<string, unknown>();
   for (const [key, value] of Object.entries(tree)) {
     const here = `${path}.${key}`;
-    if (typeof value === "object" && value !== null) leaves(value as Tree, here).forEach((leaf, name) => found.set(name, leaf));
+    if (typeof value === "object" && value !== null)
+      leaves(value as Tree, here).forEach((leaf, name) => found.set(name, leaf));
     else found.set(here, value);
   }
   return found;
@@ -25,7 +26,9 @@ test.each(Object.keys(LANGUAGES))("it has every word in %s", (code) => {
 
 test("it has no English sentence left in German", () => {
   const german = leaves(LANGUAGES["de"]!);
-  const same = [...leaves(en)].filter(([name, leaf]) => said(leaf).includes(" ") && said(german.get(name)) === said(leaf));
+  const same = [...leaves(en)].filter(
+    ([name, leaf]) => said(leaf).includes(" ") && said(german.get(name)) === said(leaf),
+  );
   expect(same.map(([name]) => name)).toEqual([]);
 });
 

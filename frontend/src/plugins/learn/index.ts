@@ -50,9 +50,16 @@ export class LearnPlugin implements JsPsychPlugin<Info> {
     this.show(display, trial as unknown as LearnTrial);
   }
 
-  simulate(given: TrialType<Info>, mode: "data-only" | "visual", _options: unknown, onLoad: () => void): void {
+  simulate(
+    given: TrialType<Info>,
+    mode: "data-only" | "visual",
+    _options: unknown,
+    onLoad: () => void,
+  ): void {
     const trial = given as unknown as LearnTrial;
-    const rt_ms = Math.round(trial.min_view_ms + this.jsPsych.randomization.sampleExGaussian(600, 150, 1 / 400, true));
+    const rt_ms = Math.round(
+      trial.min_view_ms + this.jsPsych.randomization.sampleExGaussian(600, 150, 1 / 400, true),
+    );
     if (mode === "data-only") {
       onLoad();
       this.jsPsych.finishTrial({ value: { seen: true }, rt_ms, shown_ms: rt_ms, context: {} });
@@ -85,5 +92,10 @@ export class LearnPlugin implements JsPsychPlugin<Info> {
 }
 
 function result(pressed: Pressed): Record<string, unknown> {
-  return { value: { seen: true }, rt_ms: pressed.rt_ms, shown_ms: pressed.shown_ms, context: pressed.context };
+  return {
+    value: { seen: true },
+    rt_ms: pressed.rt_ms,
+    shown_ms: pressed.shown_ms,
+    context: pressed.context,
+  };
 }

@@ -24,7 +24,10 @@ test.each([
   const { getData } = await startTimeline([trial()]);
   await until(isActive);
   await pressKey(key);
-  expect(await finished(getData)).toMatchObject({ value: { choice: value }, context: { input: "keyboard", side, key } });
+  expect(await finished(getData)).toMatchObject({
+    value: { choice: value },
+    context: { input: "keyboard", side, key },
+  });
 });
 
 test("it takes a click and shows the press", async () => {
@@ -79,7 +82,10 @@ test("it opens the examples on request, enlarges one, and logs both", async () =
   ]);
   expect(find(".reservoir-panel").hidden).toBe(true);
   find(".reservoir-toggle").click();
-  expect([...document.querySelectorAll(".tile-label")].map((label) => label.textContent)).toEqual(["Wolf", "Husky"]);
+  expect([...document.querySelectorAll(".tile-label")].map((label) => label.textContent)).toEqual([
+    "Wolf",
+    "Husky",
+  ]);
   const tile = find(".tile-place:nth-child(2) .tile");
   tile.focus();
   expect(tile.classList.contains("enlarged")).toBe(true);

@@ -19,7 +19,11 @@ const info = {
     /** The training examples that may be consulted, in training order. */
     examples: { type: ParameterType.OBJECT, array: true, default: [] },
     /** Whether the examples stand there always, on request, or not at all. */
-    reservoir: { type: ParameterType.SELECT, options: ["always", "on_request", "off"], default: "on_request" },
+    reservoir: {
+      type: ParameterType.SELECT,
+      options: ["always", "on_request", "off"],
+      default: "on_request",
+    },
     /** Explanation beside the picture, or in its place. */
     display: { type: ParameterType.SELECT, options: ["beside", "overlay"], default: "beside" },
     /** Width and height of a picture in CSS pixels. */
@@ -66,9 +70,16 @@ export class PredictPlugin implements JsPsychPlugin<Info> {
     this.show(display, trial as unknown as PredictTrial);
   }
 
-  simulate(given: TrialType<Info>, mode: "data-only" | "visual", _options: unknown, onLoad: () => void): void {
+  simulate(
+    given: TrialType<Info>,
+    mode: "data-only" | "visual",
+    _options: unknown,
+    onLoad: () => void,
+  ): void {
     const trial = given as unknown as PredictTrial;
-    const rt_ms = Math.round(trial.min_view_ms + this.jsPsych.randomization.sampleExGaussian(700, 150, 1 / 500, true));
+    const rt_ms = Math.round(
+      trial.min_view_ms + this.jsPsych.randomization.sampleExGaussian(700, 150, 1 / 500, true),
+    );
     const index = this.jsPsych.randomization.randomInt(0, trial.choices.length - 1);
     if (mode === "data-only") {
       onLoad();
@@ -111,5 +122,10 @@ function reservoirFor(trial: PredictTrial): Reservoir | null {
 
 function result(pressed: Pressed, reservoir: Reservoir | null): Record<string, unknown> {
   const context = reservoir ? { ...pressed.context, reservoir_ms: reservoir.finish() } : pressed.context;
-  return { value: { choice: pressed.answer.value }, rt_ms: pressed.rt_ms, shown_ms: pressed.shown_ms, context };
+  return {
+    value: { choice: pressed.answer.value },
+    rt_ms: pressed.rt_ms,
+    shown_ms: pressed.shown_ms,
+    context,
+  };
 }

@@ -1,0 +1,1 @@
+"""Server-rendered pages for researchers: what a study is doing, what it costs, what it found."""

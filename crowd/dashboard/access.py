@@ -1,0 +1,64 @@
+"""Who may see a page, and what every page says to the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, cast
+
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.views.decorators.vary import vary_on_cookie
+
+from experiments.models import Study
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+View = Callable[..., HttpResponseBase]
+
+
+def sheltered(view: View) -> View:
+    """The page's headers: kept by no cache, run by no foreign script, framed by nobody."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        response.headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
+        response.headers.setdefault("Referrer-Policy", "same-origin")
+        return response
+
+    return vary_on_cookie(answer)
+
+
+def researcher(view: View) -> View:
+    """Only for people who have logged in; everybody else is led to the login page."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        return view(request, *args, **kwargs)
+
+    return sheltered(answer)
+
+
+def study_page(view: Callable[Concatenate[HttpRequest, Study, ...], HttpResponseBase]) -> View:
+    """A researcher's view of one study: the slug in the address becomes the study."""
+
+    @researcher
+    @wraps(view)
+    def answer(request: HttpRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        return view(request, get_object_or_404(Study, slug=slug), *args, **kwargs)
+
+    return answer
+
+
+def researcher_of(request: HttpRequest) -> User:
+    """The person behind a request that `researcher` let through."""
+    return cast(User, request.user)

@@ -1,0 +1,21 @@
+"""What may be seen now: per-condition results stay closed until the stopping rule is met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from analysis.reports.base import Seal, seal_of
+from experiments.models import Study
+
+
+def seals(study: Study, origins: Iterable[str]) -> dict[str, Seal]:
+    """The seal of each origin."""
+    # Here and not above: it brings pandas along, which a process that serves only participants can spare.
+    from analysis.tables import study_facts
+
+    facts = study_facts(study)
+    return {origin: seal_of(facts, origin) for origin in origins}
+
+
+def seal(study: Study, origin: str) -> Seal:
+    return seals(study, [origin])[origin]

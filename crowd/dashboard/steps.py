@@ -1,0 +1,74 @@
+"""What to do next with a study: one button, or one line for the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.core.management import get_commands
+from django.urls import reverse
+
+from crowd.dashboard.counts import Drawing, Places
+from crowd.models import Posting
+from experiments.models import Study
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """`href` is a link, `post` a button that sends a form, `command` a line for the terminal; others are empty."""
+
+    label: str
+    note: str = ""
+    href: str = ""
+    post: str = ""
+    command: str = ""
+    opens_new: bool = False
+
+
+def next_step(study: Study, places: list[Places], drawing: Drawing) -> NextStep:
+    if study.state == Study.State.DRAFT:
+        return _draft_step(study, drawing)
+    report = reverse("dashboard:report", args=[study.slug])
+    if study.state == Study.State.CLOSED:
+        return NextStep("Read the report", "The study is closed.", href=report)
+    if sum(p.free + p.in_progress for p in places) == 0:
+        close = reverse("dashboard:close", args=[study.slug])
+        return NextStep("Close the study", "Every place is kept: the stopping rule is met.", href=close)
+    return _open_step(study, places)
+
+
+def _draft_step(study: Study, drawing: Drawing) -> NextStep:
+    if drawing.is_complete and drawing.total:
+        return NextStep(
+            "Open the study",
+            "All stimuli are rendered. Opening plans every place and freezes the definition.",
+            command=f"python manage.py study_open {study.slug}",
+        )
+    label = f"Build {drawing.missing:,} stimuli"
+    note = f"{drawing.failed:,} could not be made; they are tried again." if drawing.failed else ""
+    if settings.CELERY_BROKER_URL:
+        return NextStep(label, note, post=reverse("dashboard:build", args=[study.slug]))
+    return NextStep(label, note, command=f"python manage.py build_stimuli {study.slug}")
+
+
+def _open_step(study: Study, places: list[Places]) -> NextStep:
+    offered = set(
+        Posting.objects.filter(study=study, state=Posting.State.OPEN).values_list("platform", flat=True)
+    )
+    free = sum(p.free for p in places)
+    if not offered:
+        note = "No platform offers this study, so nobody can arrive."
+        # Named only where this installation has it.
+        command = f"python manage.py publish {study.slug} --platform local" if "publish" in get_commands() else ""
+        if not command:
+            note += f" The demo offers it here: python manage.py demo --study {study.slug}"
+        return NextStep("Offer the study", note, command=command)
+    where = ", ".join(sorted(offered))
+    if "local" in offered:
+        return NextStep(
+            "Take part",
+            f"{free:,} places are free; offered on {where}.",
+            href=reverse("join", args=[study.slug]),
+            opens_new=True,
+        )
+    return NextStep("Collecting", f"{free:,} places are free; offered on {where}. Nothing needs to be done.")

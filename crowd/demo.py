@@ -1,0 +1,223 @@
+"""The steps of the demo: prepare, serve, send people, print. Everything simulated says so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx
+from django.conf import settings
+from django.contrib.auth import get_user_model
+
+from analysis.refresh import make_report, refresh_report
+from analysis.reports.text import print_report
+from crowd.models import Posting
+from experiments.definition import StudyDefinition
+from experiments.design.rng import Streams
+from experiments.enrolment import open_study, stored_pool
+from experiments.management.commands.build_stimuli import build_study
+from experiments.management.commands.simulate import outcome_rows
+from experiments.models import Condition, Item, Rendering, Session, Slot, Study
+from experiments.paradigms import get_paradigm
+from experiments.selectors import definition_of
+from experiments.sessions import ENDED, mark_left
+from experiments.simulation import HEADING
+from experiments.simulation.client import Outcome, run_people
+from experiments.simulation.controls import Material, run_controls
+from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate
+from experiments.terminal import Terminal
+from stimuli.datasets import open_dataset
+from stimuli.errors import StimulusError
+from stimuli.pipeline import view_file
+from stimuli.render import png
+from stimuli.store import open_store
+from stimuli.types import Mask, Pixels
+
+START_DEADLINE_S = 60.0
+WAVES_MAX = 12
+
+
+class DemoFailed(Exception):
+    """The demo cannot go on; the message says why and what to do."""
+
+
+def prepare(path: Path, changes: dict[str, Any], terminal: Terminal) -> Study:
+    """Stimuli, plans, and an open posting on the local platform."""
+    slug = build_study(path, terminal, changes)
+    study = open_study(Study.objects.get(slug=slug), terminal.progress)
+    Posting.objects.get_or_create(study=study, platform="local", state=Posting.State.OPEN)
+    conditions = Condition.objects.filter(study=study).count()
+    terminal.line(
+        f"{slug} is open: {Slot.objects.filter(study=study).count()} slots in {conditions} conditions."
+    )
+    return study
+
+
+@contextmanager
+def serving(port: int, url: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The production server on this machine, stopped at the end whatever happens."""
+    log = settings.VAR_DIR / "server.log"
+    command = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "-c",
+        "crowd/gunicorn.py",
+        "-b",
+        f"127.0.0.1:{port}",
+        "crowd.wsgi",
+    ]
+    with log.open("wb") as output:
+        server = subprocess.Popen(command, cwd=settings.BASE_DIR, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            _wait_until_up(server, url, port, log)
+            yield server
+        finally:
+            server.terminate()
+            try:
+                server.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                server.kill()
+
+
+def _wait_until_up(server: subprocess.Popen[bytes], url: str, port: int, log: Path) -> None:
+    deadline = time.monotonic() + START_DEADLINE_S
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            break
+        try:
+            if httpx.get(f"{url}/healthz", timeout=2).status_code == 200 and server.poll() is None:
+                return
+        except httpx.HTTPError:
+            time.sleep(0.1)
+    tail = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
+    raise DemoFailed(
+        f"The server does not start on port {port}; try --port {port + 1}. Its log ends:\n{tail}"
+    )
+
+
+def send_people(
+    study: Study, definition: StudyDefinition, url: str, wanted: int, seed: int, terminal: Terminal
+) -> None:
+    """Sends waves of simulated people until so many have passed: each wave replaces those who did not."""
+    terminal.line(f"{HEADING} Mix: {DEFAULT_MIX}; seed {seed}.")
+    outcomes: list[Outcome] = []
+    began, sent = time.monotonic(), 0
+    for _ in range(WAVES_MAX):
+        missing = wanted - Slot.objects.filter(study=study, kept=True).count()
+        if missing <= 0:
+            break
+        people = populate(parse_mix(DEFAULT_MIX), missing, seed, first=sent)
+        sent += missing
+        quiz = {question.id: question.answer for question in definition.quiz}
+        outcomes += run_people(url, study.slug, people, quiz=quiz, progress=terminal.progress)
+        for session in Session.objects.filter(study=study, origin="simulated").exclude(state__in=ENDED):
+            # The local platform reports who will not come back, as Prolific reports a returned submission.
+            mark_left(session)
+    kept = Slot.objects.filter(study=study, kept=True).count()
+    terminal.table("Simulated people", ("kind", "outcome", "people"), outcome_rows(tuple(outcomes)))
+    requests = sum(outcome.requests_count for outcome in outcomes)
+    took = time.monotonic() - began
+    terminal.line(f"{len(outcomes)} people came, {kept} passed; {requests:,} requests in {took:.0f} s.")
+    if kept < wanted:
+        found = dict(Counter(outcome.status for outcome in outcomes))
+        raise DemoFailed(
+            f"Only {kept} of {wanted} passed in {WAVES_MAX} waves ({found}). Look at var/demo/server.log."
+        )
+
+
+def print_results(study: Study, terminal: Terminal) -> None:
+    """The report of the simulated people, printed and stored."""
+    study.refresh_from_db()
+    refresh_report(study, "simulated")
+    print_report(make_report(study, "simulated"), terminal.console)
+
+
+def print_controls(study: Study, folder: Path, seed: int, terminal: Terminal) -> None:
+    """The same observers on spoiled and on perfect explanations: what the table above is to be read
+    against."""
+    definition = definition_of(study)
+    paradigm = get_paradigm(study.paradigm)
+    pool = stored_pool(study, definition)
+    plans = list(paradigm.plans(definition.paradigm_design(), pool, Streams(definition.seed)))
+    explained = [c.name for c in definition.conditions if c.explainer]
+    report = run_controls(plans, explained, material(study, folder), seed=seed, progress=terminal.progress)
+    header, *rows = report.table()
+    terminal.table(f"Controls of the observers ({report.heading})", header, rows)
+
+
+def material(study: Study, folder: Path) -> Material:
+    """The study's pictures, read from the store, with the planted regions where the dataset has them."""
+    definition = definition_of(study)
+    store = open_store(settings.STORAGE_URL)
+    items = {item.key: item for item in Item.objects.filter(study=study)}
+    shown = {
+        (key, name): file
+        for key, name, file in Rendering.objects.filter(item__study=study).values_list(
+            "item__key", "condition__name", "stimulus__explanation_file"
+        )
+    }
+
+    @cache
+    def pixels(file: str) -> Pixels:
+        return png.decode(store.get(file))
+
+    def overlay(item: str, condition: str) -> Pixels | None:
+        file = shown[item, condition]
+        return pixels(file) if file else None
+
+    return Material(
+        original=lambda item: pixels(view_file(items[item].image_key)),
+        shown=overlay,
+        predicted={key: item.predicted for key, item in items.items()},
+        render=definition.render.spec(),
+        mask=_masks(definition, folder, items),
+    )
+
+
+def _masks(definition: StudyDefinition, folder: Path, items: dict[str, Item]) -> Any:
+    """The planted decisive regions, where the dataset knows them on the grid that people saw."""
+    try:
+        dataset = open_dataset(definition.stimuli.dataset.component(), folder)
+    except StimulusError:
+        return None
+    planted = getattr(dataset, "mask", None)
+    if planted is None:
+        return None
+    first = next(iter(items.values()))
+    found: Mask = planted(first.key)
+    return planted if found.shape == (first.height_px, first.width_px) else None
+
+
+def print_addresses(study: Study, url: str, terminal: Terminal, stays: bool) -> None:
+    from crowd.dashboard.onetime import make_login_path
+
+    users = get_user_model()
+    researcher, _ = users.objects.get_or_create(
+        username="researcher", defaults={"is_staff": True, "is_superuser": True}
+    )
+    free = Slot.objects.filter(study=study, kept=False, holder__isnull=True).count()
+    if not stays:
+        terminal.line(
+            f"Done. {free} walk-in slots are free. Start it again without --no-serve to look around."
+        )
+        return
+    terminal.line("")
+    terminal.line(f"Dashboard        {url}/")
+    terminal.line(f"Log in (once)    {url}{make_login_path(researcher)}")
+    terminal.line(f"Take part        {url}/join/{study.slug}/   ({free} walk-in slots free)")
+    terminal.line("Ctrl-C stops the server.")
+
+
+def wait_for_end(server: subprocess.Popen[bytes]) -> None:
+    try:
+        server.wait()
+    except KeyboardInterrupt:
+        print()

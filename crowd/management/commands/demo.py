@@ -1,0 +1,109 @@
+"""The whole life of a study in one command, on this machine, with simulated people."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from crowd import demo
+from experiments.definition import StudyDefinition, find_study, load_study
+from experiments.errors import StudyError
+from experiments.terminal import Terminal
+from stimuli.datasets.photographs import cut
+from stimuli.errors import StimulusError
+
+WALK_INS = 8
+PHOTOGRAPHS = "grass-or-gravel"
+
+
+class Command(BaseCommand):
+    help = "Build, open, simulate and report a study in an empty var/demo; leaves its server up."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--study", default="wolf-or-husky", help="a slug or the path of a study.toml")
+        parser.add_argument(
+            "--participants", type=int, default=240, help="who pass, over all conditions (240)"
+        )
+        parser.add_argument("--seed", type=int, default=1, help="draws the simulated people (1)")
+        parser.add_argument("--port", type=int, default=8000, help="where the server listens (8000)")
+        parser.add_argument("--no-serve", action="store_true", help="stop the server at the end")
+        parser.add_argument(
+            "--here", action="store_true", help="use the current settings instead of var/demo"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not options["here"]:
+            restart_in_empty_folder(settings.BASE_DIR / "var" / "demo", options["port"])
+        try:
+            with Terminal() as terminal:
+                self.run(terminal, options)
+        except (StudyError, StimulusError, demo.DemoFailed, ValueError) as error:
+            raise CommandError(str(error)) from error
+
+    def run(self, terminal: Terminal, options: dict[str, Any]) -> None:
+        call_command("migrate", verbosity=0)
+        path = find_study(options["study"], tuple(settings.STUDY_DIRS))
+        if path.parent.name == PHOTOGRAPHS:
+            path = with_photographs(path, terminal)
+        definition = load_study(path)
+        wanted, changes = scaled(definition, options["participants"])
+        study = demo.prepare(path, changes, terminal)
+        url = f"http://127.0.0.1:{options['port']}"
+        with demo.serving(options["port"], url) as server:
+            demo.send_people(study, definition, url, wanted, options["seed"], terminal)
+            demo.print_results(study, terminal)
+            demo.print_controls(study, path.parent, options["seed"], terminal)
+            demo.print_addresses(study, url, terminal, stays=not options["no_serve"])
+            if not options["no_serve"]:
+                demo.wait_for_end(server)
+
+
+def restart_in_empty_folder(folder: Path, port: int) -> None:
+    """Settings are read once, so the command starts again with those of an empty world of its own."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    world = {
+        "LEGIBLE_VAR": folder,
+        "DATABASE_URL": f"sqlite:///{folder / 'legible.sqlite3'}",
+        "STORAGE_URL": folder / "store",
+        "CELERY_BROKER_URL": "",
+        "BASE_URL": f"http://127.0.0.1:{port}",
+        # Small networks on few cores: several threads per process only wait for each other.
+        "OMP_NUM_THREADS": 1,
+    }
+    command = [sys.executable, *sys.argv, "--here"]
+    sys.stdout.flush()
+    os.execvp("env", ["env", *(f"{name}={value}" for name, value in world.items()), *command])
+
+
+def scaled(definition: StudyDefinition, participants: int) -> tuple[int, dict[str, Any]]:
+    """How many are to pass, and the changed conditions that leave the walk-in places free.
+
+    The number is rounded up to whole conditions. Where the file has just these slots, nothing is changed.
+    """
+    count = len(definition.conditions)
+    if participants < 1:
+        raise StudyError(f"--participants {participants}: at least 1 is needed.")
+    each = math.ceil(participants / count)
+    slots = each + math.ceil(WALK_INS / count)
+    if all(condition.slots == slots for condition in definition.conditions):
+        return each * count, {}
+    tables = [condition.model_dump(mode="json", exclude_none=True) for condition in definition.conditions]
+    return each * count, {"conditions": [{**table, "slots": slots} for table in tables]}
+
+
+def with_photographs(path: Path, terminal: Terminal) -> Path:
+    """A copy of the study's folder with its photographs cut beside it."""
+    folder = settings.VAR_DIR / "studies" / path.parent.name
+    shutil.copytree(path.parent, folder, dirs_exist_ok=True)
+    files = cut(folder / "photographs")
+    terminal.line(f"{len(files)} crops of two photographs in {folder / 'photographs'}")
+    return Path(folder) / path.name

@@ -1,0 +1,63 @@
+"""Sends simulated people through the real HTTP API of a running server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import httpx
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from experiments.definition import find_study, load_study
+from experiments.errors import StudyError
+from experiments.simulation import HEADING
+from experiments.simulation.client import Outcome, run_people
+from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate, traits_table
+from experiments.terminal import Terminal
+
+
+class Command(BaseCommand):
+    help = "Let simulated people take part over HTTP. Everything they leave says that it is simulated."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", help="a slug or the path of a study.toml")
+        parser.add_argument(
+            "-n", type=int, default=24, dest="count", help="how many people come (default 24)"
+        )
+        parser.add_argument("--url", default="http://127.0.0.1:8000", help="the running server")
+        parser.add_argument("--mix", default=DEFAULT_MIX, help=f"kinds and shares (default {DEFAULT_MIX})")
+        parser.add_argument("--seed", type=int, default=1, help="draws the people (default 1)")
+        parser.add_argument(
+            "--first", type=int, default=0, help="number of the first person, for a later wave"
+        )
+        parser.add_argument("--concurrency", type=int, default=8, help="how many at once (default 8)")
+
+    def handle(self, *args: Any, study: str, count: int, url: str, mix: str, **options: Any) -> None:
+        try:
+            definition = load_study(find_study(study, tuple(settings.STUDY_DIRS)))
+            people = populate(parse_mix(mix), count, options["seed"], options["first"])
+            with Terminal() as terminal:
+                terminal.line(HEADING)
+                _, *rows = (header, *_) = traits_table(people)
+                terminal.table("Who comes", header, rows)
+                outcomes = run_people(
+                    url,
+                    definition.slug,
+                    people,
+                    quiz={question.id: question.answer for question in definition.quiz},
+                    concurrency=options["concurrency"],
+                    progress=terminal.progress,
+                )
+                terminal.table("What became of them", ("kind", "outcome", "people"), outcome_rows(outcomes))
+        except (StudyError, ValueError) as error:
+            raise CommandError(str(error)) from error
+        except httpx.HTTPError as error:
+            raise CommandError(
+                f"{url} does not answer ({error}). Start the server, or give another --url."
+            ) from error
+
+
+def outcome_rows(outcomes: tuple[Outcome, ...]) -> list[tuple[str, str, int]]:
+    counted = Counter((outcome.kind, outcome.status) for outcome in outcomes)
+    return [(kind, status, count) for (kind, status), count in sorted(counted.items())]
