@@ -1,5 +1,7 @@
 /** Opens the page: who is here, what was left behind, and off we go. */
-import "./style.css";
+import "./style/questions.css";
+import "./style/trials.css";
+import "./style/pages.css";
 import { Api, type Link } from "./api";
 import type { Desk } from "./desk";
 import { h } from "./dom";

@@ -271,27 +271,7 @@ def _muzzle(sheet: Sheet, breed: Breed, bearing: Bearing) -> None:
         (0, -0.06),
     ]
     if bearing.mouth:
-        jaw = chin + 0.16 * bearing.mouth
-        sheet.blob(
-            [
-                (-wide * 0.6, chin * 0.8),
-                (-wide * 0.42, jaw),
-                (0, jaw + 0.05),
-                (wide * 0.42, jaw),
-                (wide * 0.6, chin * 0.8),
-            ],
-            (0.24, 0.12, 0.12),
-        )
-        sheet.blob(
-            [
-                (-wide * 0.3, chin * 0.9),
-                (-wide * 0.26, jaw),
-                (0, jaw + 0.06),
-                (wide * 0.26, jaw),
-                (wide * 0.3, chin * 0.9),
-            ],
-            (0.86, 0.48, 0.48),
-        )
+        _jaw(sheet, wide, chin, chin + 0.16 * bearing.mouth)
     sheet.blob(
         [(x + shift * (0.3 + 0.7 * max(y, 0)), y) for x, y in snout], mix(breed.pale, breed.coat, 0.10)
     )
@@ -329,6 +309,29 @@ def _muzzle(sheet: Sheet, breed: Breed, bearing: Bearing) -> None:
             dark,
             0.025,
         )
+
+
+def _jaw(sheet: Sheet, wide: float, chin: float, jaw: float) -> None:
+    sheet.blob(
+        [
+            (-wide * 0.6, chin * 0.8),
+            (-wide * 0.42, jaw),
+            (0, jaw + 0.05),
+            (wide * 0.42, jaw),
+            (wide * 0.6, chin * 0.8),
+        ],
+        (0.24, 0.12, 0.12),
+    )
+    sheet.blob(
+        [
+            (-wide * 0.3, chin * 0.9),
+            (-wide * 0.26, jaw),
+            (0, jaw + 0.06),
+            (wide * 0.26, jaw),
+            (wide * 0.3, chin * 0.9),
+        ],
+        (0.86, 0.48, 0.48),
+    )
 
 
 def _eye(sheet: Sheet, breed: Breed, side: int, gaze: float) -> None:

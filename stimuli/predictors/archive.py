@@ -1,4 +1,4 @@
-"""Predictors as bytes: a magic word, a JSON header, the weights. No pickle on either way."""
+"""Predictors from bytes (see packing.py for the form). Nothing is unpickled on the way."""
 
 from __future__ import annotations
 
@@ -10,31 +10,12 @@ from torch import nn
 from stimuli.errors import BadSpec
 from stimuli.predictors.base import TorchPredictor, assemble
 from stimuli.predictors.builders import build_network
+from stimuli.predictors.packing import LENGTH_BYTES, MAGIC, MAX_HEADER_BYTES
 from stimuli.predictors.program import read_program
 from stimuli.predictors.toy import toy_network
 from stimuli.predictors.weights import fit_weights, read_weights
-from stimuli.spec import JsonValue, canonical_json
+from stimuli.spec import JsonValue
 from stimuli.training import small_network
-
-MAGIC = b"LEGIBLE1"
-LENGTH_BYTES = 8
-MAX_HEADER_BYTES = 1 << 20
-
-
-def pack(predictor: TorchPredictor) -> bytes:
-    """The archive of a predictor; the same predictor always gives the same bytes."""
-    header = {
-        "architecture": dict(predictor.architecture),
-        "labels": list(predictor.labels),
-        "input_px": predictor.input_px,
-        "layer": predictor.layer,
-        "mean": list(predictor.mean),
-        "std": list(predictor.std),
-        "provenance": dict(predictor.provenance),
-        "key": predictor.key,
-    }
-    text = canonical_json(header).encode()
-    return MAGIC + len(text).to_bytes(LENGTH_BYTES, "little") + text + predictor.payload
 
 
 def restore(data: bytes) -> TorchPredictor:

@@ -13,6 +13,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
+from stimuli.predictors.packing import pack
 from stimuli.spec import JsonValue, content_key
 from stimuli.types import Pixels
 
@@ -134,8 +135,6 @@ class TorchPredictor:
 
     def dump(self) -> bytes:
         """An archive for `restore`: a JSON header and the weights; nothing in it is ever unpickled."""
-        from stimuli.predictors.archive import pack
-
         return pack(self)
 
 

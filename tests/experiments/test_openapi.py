@@ -1,0 +1,144 @@
+"""The published schema: complete, without warnings, and true of every reply."""
+
+import io
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from jsonschema import Draft202012Validator
+
+from experiments.models import Study
+from tests.world import Person
+
+FORBIDDEN = {
+    "condition", "conditions", "arm", "lane", "role", "method", "explainer", "truth", "predicted", "expected",
+    "correct_answer", "answer", "check", "check_kind", "file", "filename", "path", "key_hash", "digest_of_file",
+    "confidence", "logits", "group", "item", "stimulus", "slot", "verdict", "reasons", "pseudonym", "remaining",
+}  # fmt: skip
+EXPECTED_PATHS = {
+    "/api/sessions/": {"post"},
+    "/api/session/": {"get"},
+    "/api/session/{step}/": {"post"},
+    "/api/session/responses/": {"post"},
+    "/api/session/events/": {"post"},
+    "/api/session/finish/": {"post"},
+    "/api/session/withdraw/": {"post"},
+}
+
+
+@lru_cache(maxsize=1)
+def schema() -> dict[str, Any]:
+    out = io.StringIO()
+    call_command("spectacular", format="openapi-json", validate=True, fail_on_warn=True, stdout=out)
+    document: dict[str, Any] = json.loads(out.getvalue())
+    return document
+
+
+@lru_cache(maxsize=32)
+def validator(component: str) -> Draft202012Validator:
+    """OpenAPI 3.0's `nullable` as JSON Schema, and objects closed: a field that is not promised is a mistake."""
+    components = {name: _closed(part) for name, part in schema()["components"]["schemas"].items()}
+    return Draft202012Validator(
+        {"$ref": f"#/components/schemas/{component}", "components": {"schemas": components}}
+    )
+
+
+def _closed(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_closed(inner) for inner in part]
+    if not isinstance(part, dict):
+        return part
+    part = {name: _closed(inner) for name, inner in part.items()}
+    if "properties" in part:
+        part["additionalProperties"] = False
+    if part.pop("nullable", False):
+        return {"anyOf": [part, {"type": "null"}]}
+    return part
+
+
+def errors_of(component: str, reply: Any) -> list[str]:
+    return [f"{error.json_path}: {error.message}" for error in validator(component).iter_errors(reply)]
+
+
+def keys_of(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from keys_of(inner)
+
+
+@pytest.mark.django_db
+def test_it_publishes_every_call_and_no_other() -> None:
+    published = {path: set(calls) - {"parameters"} for path, calls in schema()["paths"].items()}
+    assert published == EXPECTED_PATHS
+    served = Client().get("/api/schema/", headers={"Accept": "application/vnd.oai.openapi+json"})
+    assert served.status_code == 200 and served.json()["paths"] == schema()["paths"]
+
+
+def test_it_promises_no_field_that_would_unblind() -> None:
+    """`exit.method` is the way back to the platform, not a method of explanation."""
+    named = {
+        name
+        for component, part in schema()["components"]["schemas"].items()
+        for name in part.get("properties", {})
+        if (component, name) != ("Exit", "method")
+    }
+    assert named and not named & FORBIDDEN
+
+
+def test_it_describes_the_same_error_everywhere() -> None:
+    for calls in schema()["paths"].values():
+        for call in calls.values():
+            errors = {code: reply for code, reply in call["responses"].items() if code >= "400"}
+            assert {"400", "401", "404", "409", "410", "413"} <= set(errors)
+            for reply in errors.values():
+                assert reply["content"]["application/json"]["schema"]["$ref"].endswith("/Error")
+
+
+@pytest.mark.django_db
+def test_it_keeps_its_promises_through_a_whole_life(small: Study) -> None:
+    ada, seen = Person("ada"), set()
+    joined = ada.join()
+    assert errors_of("Joined", joined.json()) == []
+    while ada.state["step"] != "trials":
+        seen.add(ada.state["step"])
+        assert errors_of("SessionState", ada.gate(ada.good_value()).json()) == []
+    for trial in ada.trials():
+        assert errors_of("SessionState", ada.refresh()) == []
+        assert errors_of("Recorded", ada.respond(ada.good_response(trial)).json()) == []
+    ada.refresh()
+    while ada.state["step"] != "comment":
+        assert errors_of("SessionState", ada.gate(ada.good_value()).json()) == []
+    assert errors_of("Ended", ada.finish("fine").json()) == []
+    assert errors_of("SessionState", ada.refresh()) == []
+    assert seen == {"device", "consent", "questions", "instructions", "quiz", "practice"}
+
+
+@pytest.mark.django_db
+def test_it_keeps_its_promises_to_those_who_leave(small: Study) -> None:
+    bo = Person("bo")
+    bo.arrive("consent")
+    assert errors_of("SessionState", bo.gate({"agree": False}).json()) == []
+    assert errors_of("Ended", bo.finish().json()) == []
+    cy = Person("cy")
+    cy.arrive("quiz")
+    for _ in range(2):
+        assert errors_of("SessionState", cy.gate({"task": "truth"}).json()) == []
+    dee = Person("dee")
+    dee.arrive()
+    reply = dee.call("POST", "/api/session/withdraw/", {"reason": "late", "erase": True})
+    assert errors_of("Ended", reply.json()) == []
+    assert errors_of("Error", dee.respond({}).json()) == []
+
+
+def test_it_would_notice_a_broken_promise() -> None:
+    """The validator itself: a field too many, one too few, and a wrong type."""
+    good = {"next": 1, "step": "trials", "feedback": {}}
+    assert errors_of("Recorded", good) == []
+    for wrong in ({**good, "condition": "x"}, {"next": 1, "step": "trials"}, {**good, "next": None}):
+        assert errors_of("Recorded", wrong)
