@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -149,8 +150,15 @@ def print_controls(study: Study, folder: Path, seed: int, terminal: Terminal) ->
     plans = list(paradigm.plans(definition.paradigm_design(), pool, Streams(definition.seed)))
     explained = [c.name for c in definition.conditions if c.explainer]
     report = run_controls(plans, explained, material(study, folder), seed=seed, progress=terminal.progress)
-    header, *rows = report.table()
-    terminal.table(f"Controls of the observers ({report.heading})", header, rows)
+    path = settings.VAR_DIR / "controls.json"
+    path.write_text(json.dumps(report.as_json(), indent=2))
+    rows = [
+        (row[0], *row[2:])
+        for row, source in zip(report.table()[1:], report.rows, strict=True)
+        if not source.condition or len(explained) == 1
+    ]
+    terminal.table("Controls of the observers", ("control", *report.table()[0][2:]), rows)
+    terminal.line(f"{report.heading} The same observers on the first sittings; per condition in {path}.")
 
 
 def material(study: Study, folder: Path) -> Material:

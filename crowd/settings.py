@@ -118,7 +118,6 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE = {
     "send missing stimuli again": {"task": "stimuli.tasks.sweep_stimuli", "schedule": 60.0},
     "refresh reports": {"task": "analysis.tasks.refresh_reports", "schedule": 60.0},
-    "close sessions that were left": {"task": "experiments.tasks.sweep_sessions", "schedule": 300.0},
 }
 
 INSTALLED_APPS = [
@@ -134,6 +133,7 @@ INSTALLED_APPS = [
     "experiments",
     "analysis",
     "crowd",
+    "crowd.dashboard",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

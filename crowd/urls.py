@@ -22,4 +22,5 @@ urlpatterns = [
     path("api/session/withdraw/", views.WithdrawView.as_view()),
     path("api/", include("experiments.api.urls")),
     path("admin/", admin.site.urls),
+    path("", include("crowd.dashboard.urls")),
 ]

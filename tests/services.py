@@ -302,7 +302,7 @@ def web_server(env: Mapping[str, str], *, workers: int = 1) -> Iterator[WebServe
         service.wait_until(lambda: listening_url(service) is not None)
         url = listening_url(service)
         assert url is not None
-        service.wait_until(lambda: is_answering(url, service))
+        service.wait_until(lambda: is_answering(f"{url}/healthz", service))
         yield WebServer(url, service)
 
 

@@ -11,6 +11,7 @@ from experiments.models import Response, Session, Study, Trial
 from experiments.selectors import definition_of
 
 PAID = ("human", "pilot")
+ENDINGS = ("complete", "screened", "turned_away", "left", "declined")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """A study's money by the policy. `cap_cents` is the reward of every place; fees of platforms are not in it."""
+    """A study's money by the policy. `cap_cents` is the reward of every place; fees are not in it."""
 
     currency: str
     reward_cents: int
@@ -67,6 +68,10 @@ class Money:
     def would_have(self) -> str:
         """What the simulated sittings would have cost, had they been people."""
         return money_text(sum(line.cents for line in self.simulated), self.currency)
+
+    @property
+    def simulated_people(self) -> int:
+        return sum(line.people for line in self.simulated)
 
     @property
     def people(self) -> int:
@@ -107,7 +112,7 @@ def _counts(study: Study) -> dict[str, dict[str, int]]:
         )
         .order_by()
     )
-    return {row["origin"]: row for row in rows}
+    return {row["origin"]: {key: row[key] for key in ENDINGS} for row in rows}
 
 
 def _withdrawn(study: Study, definition: StudyDefinition) -> dict[str, list[int]]:

@@ -1,4 +1,4 @@
-"""A link that logs one person in, once, within an hour. Nothing is stored: the person's last login spends it."""
+"""A link that logs one person in, once, within an hour. Nothing is stored: the login itself spends it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from experiments.models import Study
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """`href` is a link, `post` a button that sends a form, `command` a line for the terminal; others are empty."""
+    """`href` is a link, `post` a button that sends a form, `command` a line for the terminal."""
 
     label: str
     note: str = ""
@@ -59,7 +59,9 @@ def _open_step(study: Study, places: list[Places]) -> NextStep:
     if not offered:
         note = "No platform offers this study, so nobody can arrive."
         # Named only where this installation has it.
-        command = f"python manage.py publish {study.slug} --platform local" if "publish" in get_commands() else ""
+        command = (
+            f"python manage.py publish {study.slug} --platform local" if "publish" in get_commands() else ""
+        )
         if not command:
             note += f" The demo offers it here: python manage.py demo --study {study.slug}"
         return NextStep("Offer the study", note, command=command)

@@ -1,0 +1,33 @@
+"""Logging in, once by a link or always by password, and out."""
+
+from __future__ import annotations
+
+from django.contrib.auth import login as log_in
+from django.contrib.auth import views as auth_views
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from crowd.dashboard.access import sheltered
+from crowd.dashboard.onetime import person_of, spend
+
+login = sheltered(
+    auth_views.LoginView.as_view(template_name="dashboard/login.html", redirect_authenticated_user=True)
+)
+logout = sheltered(auth_views.LogoutView.as_view(next_page="dashboard:login"))
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+def _enter(request: HttpRequest, token: str) -> HttpResponse:
+    """Looking at the link asks for one click, so that a robot that previews links does not use it up."""
+    if request.method == "POST":
+        user = spend(token)
+        if user is not None:
+            log_in(request, user, backend=BACKEND)
+            return redirect("dashboard:studies")
+    elif (user := person_of(token)) is not None:
+        return render(request, "dashboard/enter.html", {"person": user})
+    return render(request, "dashboard/enter.html", {"person": None}, status=410)
+
+
+enter = sheltered(require_http_methods(["GET", "HEAD", "POST"])(_enter))

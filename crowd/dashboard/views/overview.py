@@ -1,0 +1,99 @@
+"""How a study stands: four numbers, places, flow, exclusions; live by fragments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from analysis.models import Report
+from crowd.dashboard.access import study_page
+from crowd.dashboard.counts import (
+    Flow,
+    Places,
+    drawing_of,
+    exclusions_of,
+    flows_of,
+    places_of,
+    steps_of,
+)
+from crowd.dashboard.layout import study_response
+from crowd.dashboard.money import money_of
+from experiments.models import Study
+
+
+@study_page
+@require_safe
+def overview(request: HttpRequest, study: Study) -> HttpResponse:
+    return study_response(request, study, "overview", snapshot(study))
+
+
+@study_page
+@require_safe
+def live(request: HttpRequest, study: Study) -> HttpResponse:
+    """The part of the overview that changes by itself."""
+    return render(request, "dashboard/parts/live.html", {"study": study, **snapshot(study)})
+
+
+@study_page
+@require_safe
+def live_drawing(request: HttpRequest, study: Study) -> HttpResponse:
+    """The state of rendering alone."""
+    drawing = drawing_of(study)
+    return render(
+        request, "dashboard/parts/drawing.html", {"study": study, "drawing": drawing, "now": timezone.now()}
+    )
+
+
+def snapshot(study: Study) -> dict[str, Any]:
+    """Everything that the live part shows."""
+    places, flows = places_of(study), flows_of(study)
+    origins = [flow.origin for flow in flows]
+    wanted, in_progress = sum(p.wanted for p in places), sum(p.in_progress for p in places)
+    return {
+        "places": places,
+        "drawing": drawing_of(study),
+        "wanted": wanted,
+        "passed": sum(p.passed for p in places),
+        "in_progress": in_progress,
+        "at_gates": sum(flow.at_gates for flow in flows),
+        "screened": sum(flow.screened for flow in flows),
+        "whose": _whose(flows),
+        "flows": flows,
+        "steps": steps_of(flows),
+        "lost_a_place": _lost_a_place(places),
+        "exclusions": exclusions_of(study, origins),
+        "money": money_of(study, wanted, in_progress),
+        "pooled": _pooled(study, origins),
+        "now": timezone.now(),
+    }
+
+
+def _whose(flows: list[Flow]) -> str:
+    """Whose numbers they are, where not all are people's."""
+    words = [flow.word.lower() for flow in flows]
+    return "" if words in ([], ["people"]) else " and ".join(words)
+
+
+def _lost_a_place(places: list[Places]) -> int:
+    return sum(p.screened + p.left for p in places)
+
+
+def _pooled(study: Study, origins: list[str]) -> list[dict[str, Any]]:
+    """Mean accuracy over all conditions, from the stored reports: the only score that a seal lets through."""
+    reports = Report.objects.filter(study=study, origin__in=origins)
+    rows = reports.values_list("origin", "json__pooled", "created_at")
+    words = {"human": "people", "pilot": "pilot sittings", "simulated": "simulated observers"}
+    return [
+        {
+            "origin": words[origin],
+            "n": pooled["n"],
+            "percent": 100 * pooled["accuracy_mean"],
+            "made_at": made_at,
+        }
+        for origin, pooled, made_at in rows
+        if pooled and pooled.get("accuracy_mean") is not None
+    ]

@@ -1,0 +1,103 @@
+"""Any trial of any condition: a slot's plan with its pictures, and the way to take it as a participant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from analysis.reports.formats import condition_label
+from crowd.dashboard.access import study_page
+from crowd.dashboard.layout import choices, study_response
+from crowd.entry import preview_query
+from experiments.models import Rendering, Slot, Study, Trial
+from stimuli.models import Stimulus
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One trial as it stands in the plan."""
+
+    trial: Trial
+    stimulus: Stimulus | None
+    what: str
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One block of a slot, and where its preview starts."""
+
+    index: int
+    trials: tuple[Shown, ...]
+    href: str
+
+
+@study_page
+@require_safe
+def preview(request: HttpRequest, study: Study) -> HttpResponse:
+    slots = Slot.objects.filter(study=study, pilot=False).order_by("ordinal")
+    arms = list(dict.fromkeys(slots.values_list("arm", flat=True)))
+    arm = request.GET.get("condition", "")
+    arm = arm if arm in arms else (arms[0] if arms else "")
+    ordinals = list(slots.filter(arm=arm).values_list("ordinal", flat=True))
+    rank = _whole(request.GET.get("plan", "1"), 1, max(1, len(ordinals)))
+    slot = slots.get(ordinal=ordinals[rank - 1]) if ordinals else None
+    content = {
+        "arms": choices(request, "condition", {name: condition_label(name) for name in arms}, arm),
+        "arm": arm,
+        "rank": rank,
+        "ranks": len(ordinals),
+        "slot": slot,
+        "parts": _parts(study, slot) if slot else [],
+        "take_part": _join(study, slot.ordinal, 0) if slot else "",
+    }
+    return study_response(request, study, "preview", content)
+
+
+def _whole(text: str, low: int, high: int) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else low
+    return min(max(number, low), high)
+
+
+def _join(study: Study, ordinal: int, block: int) -> str:
+    return f"{reverse('join', args=[study.slug])}?{preview_query(study, ordinal, block)}"
+
+
+def _parts(study: Study, slot: Slot) -> list[Part]:
+    trials = list(slot.trials.select_related("item", "condition").order_by("position"))
+    items, conditions = {t.item_id for t in trials}, {t.condition_id for t in trials}
+    rows = Rendering.objects.filter(item__in=items - {None}, condition__in=conditions - {None})
+    stimuli = {(row.item_id, row.condition_id): row.stimulus for row in rows.select_related("stimulus")}
+    blocks = sorted({trial.block for trial in trials})
+    return [
+        Part(
+            index,
+            tuple(
+                Shown(
+                    trial,
+                    stimuli.get((trial.item_id or 0, trial.condition_id or 0)),
+                    _what(trial),
+                    _prompt(trial),
+                )
+                for trial in trials
+                if trial.block == index
+            ),
+            _join(study, slot.ordinal, index),
+        )
+        for index in blocks
+    ]
+
+
+def _what(trial: Trial) -> str:
+    if trial.check_kind:
+        return {"instructed": "Instructed check", "repeat": "Repeat check"}.get(
+            trial.check_kind, trial.check_kind
+        )
+    return {"train": "Training", "test": "Test", "practice": "Practice"}.get(trial.phase, trial.phase)
+
+
+def _prompt(trial: Trial) -> str:
+    return str(trial.extra.get("prompt") or "")

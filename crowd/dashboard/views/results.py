@@ -1,0 +1,138 @@
+"""The report with its seal, and the money."""
+
+from __future__ import annotations
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_POST, require_safe
+
+from analysis.models import Report
+from crowd.dashboard.access import researcher_of, study_page
+from crowd.dashboard.counts import ORIGIN_WORDS, origins_of, places_of
+from crowd.dashboard.decisions import record, unseal_study
+from crowd.dashboard.layout import choices, study_response
+from crowd.dashboard.money import money_of
+from crowd.dashboard.seals import seal
+from experiments.models import Study
+
+# The report carries its own styles and figures, and no script.
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'"
+)
+
+
+class UnsealForm(forms.Form):
+    name = forms.CharField(max_length=120)
+    reason = forms.CharField(
+        max_length=1000,
+        min_length=10,
+        error_messages={"min_length": "Give the reason in a sentence: every report and export prints it."},
+    )
+
+
+@study_page
+@require_safe
+def report(request: HttpRequest, study: Study) -> HttpResponse:
+    return _report_response(request, study, UnsealForm(initial={"name": _full_name(request)}))
+
+
+@study_page
+@require_POST
+def unseal(request: HttpRequest, study: Study) -> HttpResponse:
+    form = UnsealForm(request.POST)
+    if not form.is_valid():
+        return _report_response(request, study, form, status=400)
+    name, reason = form.cleaned_data["name"], form.cleaned_data["reason"]
+    if unseal_study(study, researcher_of(request), name, reason):
+        messages.success(
+            request, "The seal is broken. Name and reason stand in every report and export from now on."
+        )
+    else:
+        messages.error(request, "The seal was broken before; the first name and reason stand.")
+    return redirect("dashboard:report", slug=study.slug)
+
+
+@study_page
+@require_POST
+def refresh(request: HttpRequest, study: Study) -> HttpResponse:
+    """Asks a worker for new reports; without a broker nothing is done."""
+    if settings.CELERY_BROKER_URL:
+        from analysis.tasks import refresh_reports
+
+        refresh_reports.delay()
+        record(study, researcher_of(request), "Asked for a new report.")
+        messages.success(request, "A worker makes the report anew. Look again in a minute.")
+    else:
+        messages.error(request, f"No message broker is configured. {_remedy(study, 'human')}")
+    return redirect("dashboard:report", slug=study.slug)
+
+
+@study_page
+@xframe_options_sameorigin
+@require_safe
+def report_page(request: HttpRequest, study: Study, origin: str) -> HttpResponse:
+    """The stored report as it is. An open report of a study that is sealed now is withheld."""
+    stored = Report.objects.filter(study=study, origin=origin).only("html", "sealed").first()
+    if stored is None or (not stored.sealed and seal(study, origin).sealed):
+        raise Http404("There is no report of this study that may be shown.")
+    response = HttpResponse(stored.html)
+    response["Content-Security-Policy"] = REPORT_POLICY
+    return response
+
+
+def _report_response(request: HttpRequest, study: Study, form: UnsealForm, status: int = 200) -> HttpResponse:
+    from analysis.refresh import facts_digest, newest_session_at
+
+    present = origins_of(study)
+    origin = request.GET.get("origin", "")
+    origin = origin if origin in present else (present[0] if present else "human")
+    stored = Report.objects.filter(study=study, origin=origin).defer("html").first()
+    sealed = seal(study, origin)
+    if stored is not None and sealed.sealed and not stored.sealed:
+        stored = None
+    is_behind = stored is not None and (
+        stored.newest_session_at != newest_session_at(study, origin)
+        or stored.facts_digest != facts_digest(study)
+    )
+    content = {
+        "origin": origin,
+        "origins": choices(request, "origin", {o: ORIGIN_WORDS[o] for o in present}, origin),
+        "stored": stored,
+        "pooled": stored.json.get("pooled") if stored else None,
+        "pooled_percent": _pooled_percent(stored),
+        "seal": sealed,
+        "can_unseal": sealed.sealed and study.state == Study.State.OPEN,
+        "is_behind": is_behind,
+        "has_sittings": bool(present),
+        "has_broker": bool(settings.CELERY_BROKER_URL),
+        "command": _remedy(study, origin),
+        "form": form,
+    }
+    return study_response(request, study, "report", content, status=status)
+
+
+def _pooled_percent(stored: Report | None) -> float | None:
+    mean = (stored.json.get("pooled") or {}).get("accuracy_mean") if stored else None
+    return None if mean is None else 100 * float(mean)
+
+
+def _remedy(study: Study, origin: str) -> str:
+    return f"python manage.py report {study.slug} --origin {origin} --out report-{study.slug}"
+
+
+def _full_name(request: HttpRequest) -> str:
+    user = researcher_of(request)
+    return user.get_full_name() or user.get_username()
+
+
+@study_page
+@require_safe
+def money(request: HttpRequest, study: Study) -> HttpResponse:
+    places = places_of(study)
+    counted = money_of(study, sum(p.wanted for p in places), sum(p.in_progress for p in places))
+    return study_response(request, study, "money", {"places": places, "money": counted})

@@ -1,0 +1,129 @@
+"""The contact sheet: items down, conditions across; and the pictures themselves."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from django.db.models import F, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from analysis.reports.formats import condition_label
+from crowd.dashboard.access import study_page
+from crowd.dashboard.counts import drawing_of
+from crowd.dashboard.layout import choices, page_of, study_response
+from experiments.drafts import picture_keys
+from experiments.models import Condition, Item, Rendering, Study
+from stimuli.errors import NotRendered
+from stimuli.media import read_media
+from stimuli.models import Stimulus
+from stimuli.requests import identical_pictures
+
+PER_PAGE = 12
+FILES = {
+    "image": "image_file",
+    "explanation": "explanation_file",
+    "tile": "image_tile_file",
+    "explanation-tile": "explanation_tile_file",
+}
+GROUPS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One item under one condition. `same_as` names a condition to the left whose picture is identical."""
+
+    stimulus: Stimulus | None
+    label: str
+    kind: str
+    same_as: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    item: Item
+    is_right: bool
+    cells: tuple[Cell, ...]
+
+
+@study_page
+@require_safe
+def stimuli(request: HttpRequest, study: Study) -> HttpResponse:
+    drawing = drawing_of(study)
+    answer = request.GET.get("answer", "")
+    items = _chosen(Item.objects.filter(study=study), answer)
+    page = page_of(request, items.order_by("key"), PER_PAGE)
+    conditions = list(study.conditions.order_by("ordinal"))
+    page.object_list = _lines(list(page.object_list), conditions)
+    groups = _identical(study) if drawing.done else []
+    content = {
+        "drawing": drawing,
+        "page": page,
+        "columns": [condition_label(condition.name) for condition in conditions],
+        "answers": choices(
+            request, "answer", {"": "All", "right": "Model right", "wrong": "Model wrong"}, answer
+        ),
+        "groups": groups[:GROUPS_SHOWN],
+        "groups_left": max(0, len(groups) - GROUPS_SHOWN),
+        "is_filtered": bool(answer),
+    }
+    return study_response(request, study, "stimuli", content)
+
+
+@study_page
+@require_safe
+def picture(request: HttpRequest, study: Study, stimulus: int, kind: str) -> HttpResponse:
+    """One stored picture of this study. It never changes, so a browser may keep it, but no shared cache."""
+    field = FILES.get(kind, "")
+    rows = Stimulus.objects.filter(pk=stimulus, renderings__item__study=study)
+    file = rows.values_list(field, flat=True).first() if field else None
+    if not file:
+        raise Http404("There is no such picture in this study.")
+    try:
+        content, content_type = read_media(file)
+    except NotRendered as error:
+        raise Http404("This picture is not in the store.") from error
+    response = HttpResponse(content, content_type=content_type)
+    response["Cache-Control"] = "private, max-age=86400, immutable"
+    return response
+
+
+def _chosen(items: QuerySet[Item, Item], answer: str) -> QuerySet[Item, Item]:
+    if answer == "right":
+        return items.filter(predicted=F("truth"))
+    if answer == "wrong":
+        return items.exclude(predicted=F("truth"))
+    return items
+
+
+def _lines(items: list[Item], conditions: list[Condition]) -> list[Line]:
+    rows = Rendering.objects.filter(item__in=items).select_related("stimulus")
+    found = {(row.item_id, row.condition_id): row.stimulus for row in rows}
+    lines = []
+    for item in items:
+        seen: dict[str, str] = {}
+        cells = []
+        for condition in conditions:
+            stimulus = found.get((item.pk, condition.pk))
+            label = condition_label(condition.name)
+            digest = stimulus.picture_digest if stimulus else ""
+            same_as = seen.get(digest, "") if digest else ""
+            seen.setdefault(digest, label)
+            kind = "explanation" if stimulus and stimulus.explanation_file else "image"
+            cells.append(Cell(stimulus, label, kind, same_as))
+        lines.append(Line(item, item.truth == item.predicted, tuple(cells)))
+    return lines
+
+
+def _identical(study: Study) -> list[list[str]]:
+    """Stimuli whose pictures are the same to the pixel, as the names of item and condition."""
+    groups = identical_pictures(picture_keys(study))
+    keys = [key for group in groups for key in group][: GROUPS_SHOWN * 20]
+    rows = Rendering.objects.filter(item__study=study, stimulus__key__in=keys)
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for key, item, condition in rows.order_by("condition__ordinal").values_list(
+        "stimulus__key", "item__key", "condition__name"
+    ):
+        names[key].append(f"{item} ({condition_label(condition)})")
+    return [[name for key in group for name in names[key]] for group in groups]

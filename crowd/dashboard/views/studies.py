@@ -1,0 +1,84 @@
+"""All studies, and what a researcher does to one: build, close."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from crowd.dashboard.access import researcher, researcher_of, study_page
+from crowd.dashboard.counts import places_of
+from crowd.dashboard.decisions import close_study, send_missing
+from crowd.dashboard.layout import page_of, study_response
+from crowd.dashboard.seals import seal
+from experiments.models import Session, Slot, Study
+
+PER_PAGE = 50
+RUNNING = ("gates", "assigned", "running")
+
+
+@researcher
+@require_safe
+def studies(request: HttpRequest) -> HttpResponse:
+    rows = Study.objects.defer("definition", "practice").order_by("-created_at", "-pk")
+    page = page_of(request, rows, PER_PAGE)
+    shown = [study.pk for study in page]
+    held = Q(kept=False, holder__isnull=False, lease_ends_at__gte=timezone.now())
+    slots = {
+        row["study"]: row
+        for row in Slot.objects.filter(study__in=shown, pilot=False)
+        .values("study")
+        .annotate(wanted=Count("id"), passed=Count("id", filter=Q(kept=True)), now=Count("id", filter=held))
+        .order_by()
+    }
+    arrived = dict(
+        Session.objects.filter(study__in=shown)
+        .exclude(origin="preview")
+        .values_list("study")
+        .annotate(n=Count("id"))
+        .order_by()
+    )
+    lines = [{"study": s, "slots": slots.get(s.pk), "arrived": arrived.get(s.pk, 0)} for s in page]
+    return render(request, "dashboard/studies.html", {"lines": lines, "page": page})
+
+
+@study_page
+@require_POST
+def build(request: HttpRequest, study: Study) -> HttpResponse:
+    """Sends what is missing to the workers; without a broker there are none, and nothing is done."""
+    if settings.CELERY_BROKER_URL:
+        count = send_missing(study, researcher_of(request))
+        messages.success(request, f"{count:,} stimuli were sent to the workers.")
+    else:
+        messages.error(
+            request,
+            "No message broker is configured, so a page cannot start this work. Run: "
+            f"python manage.py build_stimuli {study.slug}",
+        )
+    return redirect("dashboard:stimuli", slug=study.slug)
+
+
+@study_page
+def close(request: HttpRequest, study: Study) -> HttpResponse:
+    """Says what will happen and asks once."""
+    if request.method == "POST":
+        if close_study(study, researcher_of(request)):
+            messages.success(request, "The study is closed. Nobody new can take part.")
+        else:
+            messages.error(request, f"Only an open study can be closed; this one is {study.state}.")
+        return redirect("dashboard:overview", slug=study.slug)
+    places = places_of(study)
+    content = {
+        "seal": seal(study, "human"),
+        "places": places,
+        "kept": sum(p.passed for p in places),
+        "wanted": sum(p.wanted for p in places),
+        "taking_part": Session.objects.filter(study=study, state__in=RUNNING)
+        .exclude(origin="preview")
+        .count(),
+    }
+    return study_response(request, study, "close", content)

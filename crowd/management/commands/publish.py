@@ -1,0 +1,30 @@
+"""Offers an open study on a platform, so that people can arrive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from crowd.models import Posting
+from crowd.platforms import PLATFORMS
+from experiments.models import Study
+
+
+class Command(BaseCommand):
+    help = "Offer an open study on a platform. Repeating it changes nothing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("--platform", choices=list(PLATFORMS), default="local")
+
+    def handle(self, *args: Any, slug: str, platform: str, **options: Any) -> None:
+        study = Study.objects.filter(slug=slug).first()
+        if study is None:
+            raise CommandError(f"There is no study {slug!r} in this database. Open it first: study_open {slug}")
+        if study.state != Study.State.OPEN:
+            remedy = f"Open it first: study_open {slug}" if study.state == Study.State.DRAFT else "Choose a new slug."
+            raise CommandError(f"{slug!r} is {study.state}, and only an open study can be offered. {remedy}")
+        Posting.objects.get_or_create(study=study, platform=platform, state=Posting.State.OPEN)
+        self.stdout.write(f"{slug} is offered on {platform}: {settings.BASE_URL}/join/{slug}/")

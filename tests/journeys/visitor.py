@@ -1,0 +1,122 @@
+"""A person at a keyboard in a real browser: reads the page, presses keys, never touches the mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+PATIENCE_MS = 20_000
+FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
+SETTLED = f"{FRESH}, [data-page]:not([data-done])"
+
+
+@dataclass
+class Visitor:
+    """Walks through a session. `pressed` keeps the value of every trial that was answered, in order."""
+
+    page: Page
+    practice: list[str]
+    quiz: Mapping[str, str]
+    pressed: list[str] = field(default_factory=list)
+    practised: int = 0
+
+    def arrive(self, url: str) -> None:
+        self.page.set_default_timeout(PATIENCE_MS)
+        self.page.goto(url)
+        self.settle()
+
+    def settle(self) -> str:
+        """Waits for the next page or trial and names it: a page's kind, or "trial"."""
+        self.page.wait_for_selector(SETTLED)
+        shown = self.page.locator("[data-page]:not([data-done])")
+        return str(shown.first.get_attribute("data-page")) if shown.count() else "trial"
+
+    def leave(self, selector: str) -> None:
+        """Marks what was dealt with, so that `settle` waits for something new."""
+        self.page.eval_on_selector_all(selector, "found => found.forEach(e => e.dataset.done = '1')")
+
+    def tab_to(self, selector: str) -> None:
+        for _ in range(60):
+            if self.page.evaluate("s => document.activeElement?.matches(s) ?? false", selector):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"{selector} cannot be reached by the keyboard")
+
+    def choose(self, question: str, value: str) -> None:
+        """Picks a radio button by the arrow keys."""
+        radios = f'[data-question="{question}"] input[type=radio]'
+        self.tab_to(radios)
+        self.page.keyboard.press("Space")
+        for _ in range(20):
+            if self.page.eval_on_selector_all(radios, "found => found.find(e => e.checked)?.value") == value:
+                return
+            self.page.keyboard.press("ArrowDown")
+        raise AssertionError(f"{value!r} is not among the choices of {question!r}")
+
+    def press_primary(self) -> None:
+        self.tab_to("[data-page]:not([data-done]) .button.primary")
+        # Marked before it is pressed: the same kind of page may come back (another try).
+        self.leave("[data-page]")
+        self.page.keyboard.press("Enter")
+
+    def do_page(self, kind: str) -> None:
+        if kind == "quiz":
+            for question, answer in self.quiz.items():
+                self.choose(question, answer)
+        elif kind == "questions":
+            for fieldset in self.page.locator("fieldset[data-question]").all():
+                question = str(fieldset.get_attribute("data-question"))
+                self.choose(question, str(fieldset.locator("input").last.get_attribute("value")))
+        self.press_primary()
+
+    def answer(self) -> None:
+        """One trial: looks at what is asked and presses a key."""
+        buttons = self.page.locator(FRESH)
+        keys = {str(b.get_attribute("data-value")): str(b.get_attribute("aria-keyshortcuts")) for b in buttons.all()}
+        value = self.pick(list(keys))
+        self.leave(".board")
+        self.page.keyboard.press(keys[value])
+        self.pressed.append(value)
+
+    def pick(self, values: list[str]) -> str:
+        asked = self.page.locator(".board:not([data-done]) .ask").inner_text()
+        for value in values:
+            if len(values) > 2 and asked.rstrip(".").endswith(f" {value.upper()}"):
+                return value
+        return values[len(self.pressed) % len(values)]
+
+    def practise(self) -> None:
+        """One practice picture; the right answers are told, for no page tells them."""
+        key = self.page.locator(FRESH).nth("AB".index(self.practice[self.practised])).get_attribute("aria-keyshortcuts")
+        self.practised += 1
+        self.leave(".board")
+        self.page.keyboard.press(str(key))
+
+    def walk(self, until: str, answers: int | None = None) -> str:
+        """Goes on until a page of that kind, or so many answers."""
+        while True:
+            here = self.settle()
+            if here == until or (answers is not None and len(self.pressed) >= answers):
+                return here
+            self.step()
+
+    def step(self) -> None:
+        """Deals with whatever is shown."""
+        here = self.settle()
+        if here != "trial":
+            self.do_page(here)
+        elif self.practised < len(self.practice):
+            self.practise()
+        else:
+            self.answer()
+
+
+def violations(page: Page, axe: str) -> list[dict[str, Any]]:
+    """What axe finds on the page as it is, of serious or critical impact."""
+    page.evaluate(axe)
+    found: list[dict[str, Any]] = page.evaluate("async () => (await axe.run(document)).violations")
+    return [rule for rule in found if rule["impact"] in {"serious", "critical"}]
