@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -32,6 +34,7 @@ from experiments.sessions import ENDED, mark_left
 from experiments.simulation import HEADING
 from experiments.simulation.client import Outcome, run_people
 from experiments.simulation.controls import Material, run_controls
+from experiments.simulation.line import Refused
 from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate
 from experiments.terminal import Terminal
 from stimuli.datasets import open_dataset
@@ -45,8 +48,32 @@ START_DEADLINE_S = 60.0
 WAVES_MAX = 12
 
 
+SHORT = {
+    "baseline": "none",
+    "shown": "as shown",
+    "permuted": "permuted in space",
+    "other_image": "of another image",
+    "oracle": "planted region",
+}
+
+
 class DemoFailed(Exception):
     """The demo cannot go on; the message says why and what to do."""
+
+
+def check_port(port: int) -> None:
+    """Refuses a port that is taken before any work is done: another demo's server would answer in our
+    place."""
+    with socket.socket() as probe:
+        # As the server binds: a port whose last owner has just gone is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OverflowError:
+            raise DemoFailed(f"--port {port}: a port is a number from 1 to 65535.") from None
+        except OSError as error:
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+            raise DemoFailed(f"Port {port} {why}; try --port {port + 1}.") from None
 
 
 def prepare(path: Path, changes: dict[str, Any], terminal: Terminal) -> Study:
@@ -65,6 +92,7 @@ def prepare(path: Path, changes: dict[str, Any], terminal: Terminal) -> Study:
 def serving(port: int, url: str) -> Iterator[subprocess.Popen[bytes]]:
     """The production server on this machine, stopped at the end whatever happens."""
     log = settings.VAR_DIR / "server.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
     command = [
         sys.executable,
         "-m",
@@ -118,7 +146,11 @@ def send_people(
         people = populate(parse_mix(DEFAULT_MIX), missing, seed, first=sent)
         sent += missing
         quiz = {question.id: question.answer for question in definition.quiz}
-        outcomes += run_people(url, study.slug, people, quiz=quiz, progress=terminal.progress)
+        try:
+            outcomes += run_people(url, study.slug, people, quiz=quiz, progress=terminal.progress)
+        except (httpx.HTTPError, Refused) as error:
+            log = settings.VAR_DIR / "server.log"
+            raise DemoFailed(f"The server failed its people ({error}). Look at {log}.") from error
         for session in Session.objects.filter(study=study, origin="simulated").exclude(state__in=ENDED):
             # The local platform reports who will not come back, as Prolific reports a returned submission.
             mark_left(session)
@@ -130,7 +162,8 @@ def send_people(
     if kept < wanted:
         found = dict(Counter(outcome.status for outcome in outcomes))
         raise DemoFailed(
-            f"Only {kept} of {wanted} passed in {WAVES_MAX} waves ({found}). Look at var/demo/server.log."
+            f"Only {kept} of {wanted} passed in {WAVES_MAX} waves ({found}). "
+            f"Look at {settings.VAR_DIR / 'server.log'}."
         )
 
 
@@ -153,11 +186,16 @@ def print_controls(study: Study, folder: Path, seed: int, terminal: Terminal) ->
     path = settings.VAR_DIR / "controls.json"
     path.write_text(json.dumps(report.as_json(), indent=2))
     rows = [
-        (row[0], *row[2:])
-        for row, source in zip(report.table()[1:], report.rows, strict=True)
-        if not source.condition or len(explained) == 1
+        (
+            SHORT[row.control],
+            row.answers_count,
+            f"{100 * row.accuracy:.1f} [{100 * row.low:.1f}, {100 * row.high:.1f}]",
+            f"{100 * row.gain:+.1f} [{100 * row.gain_low:+.1f}, {100 * row.gain_high:+.1f}]",
+        )
+        for row in report.rows
+        if not row.condition or len(explained) == 1
     ]
-    terminal.table("Controls of the observers", ("control", *report.table()[0][2:]), rows)
+    terminal.table("Controls of the observers", ("explanation", "answers", "accuracy %", "gain"), rows)
     terminal.line(f"{report.heading} The same observers on the first sittings; per condition in {path}.")
 
 

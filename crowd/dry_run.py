@@ -24,6 +24,7 @@ from stimuli.pipeline import view_file
 from stimuli.render import png
 from stimuli.store import LocalStore, Store
 
+NEAREST_MAX = 0.90
 FEATURE_STEP = 8
 """Every eighth pixel each way: enough to find the nearest picture, small enough for thousands of pairs."""
 
@@ -68,15 +69,16 @@ class DryRun:
         kinds = Counter(f"{t.check} check" if t.check else t.phase for t in self.plans[0].trials)
         return [*sorted(kinds.items()), ("together", len(self.plans[0].trials))]
 
-    def exposure_rows(self) -> list[tuple[str, int, int, int]]:
+    def exposure_rows(self) -> list[tuple[str, int, int, int, int, int]]:
+        """Per condition: stimuli, showings in training and in test, least and most tests of one stimulus."""
         shown = exposures(self.plans)
         rows = []
         for condition in self.definition.conditions:
-            counts: list[int] = []
-            for counter in (shown.train, shown.test):
-                counts.append(sum(n for (_, name), n in counter.items() if name == condition.name))
-            stimuli = {item for item, name in (*shown.train, *shown.test) if name == condition.name}
-            rows.append((condition.name, len(stimuli), counts[0], counts[1]))
+            train = {item: n for (item, name), n in shown.train.items() if name == condition.name}
+            test = {item: n for (item, name), n in shown.test.items() if name == condition.name}
+            counts = [test.get(item, 0) for item in {*train, *test}]
+            least, most = min(counts, default=0), max(counts, default=0)
+            rows.append((condition.name, len(counts), sum(train.values()), sum(test.values()), least, most))
         return rows
 
     def pass_rows(self) -> list[tuple[str, float]]:
@@ -155,6 +157,12 @@ def warnings_of(run: DryRun) -> list[str]:
             f"a guesser passes all rules with probability {guesser:.2f}; above {GUESSER_PASS_MAX:.2f} the "
             f"checks "
             "say little: add instructed checks, or ask for more of them"
+        )
+    nearest = next((score.pooled for score in run.blind if score.strategy == "nearest"), 0.0)
+    if nearest > NEAREST_MAX:
+        found.append(
+            f"the label of the nearest training picture, by pixels, is right in {nearest:.2f} of the test "
+            "trials: people may succeed by likeness alone; compare methods with the baseline, never with chance"
         )
     if run.definition.reward.amount_cents == 0:
         found.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")

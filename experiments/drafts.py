@@ -166,6 +166,12 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             digest=definition.digest,
             seed=definition.seed,
             practice=practice,
+            predictor={
+                "key": material.source.predictor_key,
+                "labels": list(material.source.predictor.labels),
+                "layer": material.source.predictor.layer,
+                "provenance": dict(material.source.predictor.provenance),
+            },
         )
         conditions = {
             c.name: Condition.objects.create(

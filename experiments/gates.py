@@ -30,10 +30,11 @@ class GateKind:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A try as it is stored; `passed` is None where nothing is judged."""
+    """A try as it is stored; `passed` is None where nothing is judged. `device` comes with consent."""
 
     value: dict[str, Any]
     passed: bool | None
+    device: dict[str, Any] | None = None
 
 
 def _limit(definition: StudyDefinition, rule: str, default: int) -> int:
@@ -170,7 +171,7 @@ def judge(session: Session, gate: GateKind, value: Mapping[str, Any]) -> Judged:
     if gate.kind == "device":
         return _judge_device(definition, value)
     if gate.kind == "consent":
-        return Judged({"agree": _flag(value, "agree")}, bool(value["agree"]))
+        return _judge_consent(value)
     if gate.step == "instructions":
         if _flag(value, "read") is not True:
             raise InvalidRequest('value must be {"read": true}.', fields={"value.read": "must be true"})
@@ -183,6 +184,13 @@ def judge(session: Session, gate: GateKind, value: Mapping[str, Any]) -> Judged:
         correct = sum(answers[row["id"]] == row["answer"] for row in asked)
         return Judged(answers, correct >= min(definition.practice.correct_min, len(asked)))
     return Judged(answers, None)
+
+
+def _judge_consent(value: Mapping[str, Any]) -> Judged:
+    """Agreement, and with it the description of the device, which is not stored before."""
+    agreed = _flag({k: v for k, v in value.items() if k != "device"}, "agree")
+    described = agreed and "device" in value
+    return Judged({"agree": agreed}, agreed, _device(value["device"], "value.device") if described else None)
 
 
 def _flag(value: Mapping[str, Any], name: str) -> bool:
@@ -204,23 +212,27 @@ DEVICE_FIELDS: dict[str, tuple[type, ...]] = {
 
 
 def _judge_device(definition: StudyDefinition, value: Mapping[str, Any]) -> Judged:
-    problems = {}
-    for name in value:
-        if name not in DEVICE_FIELDS:
-            problems[f"value.{name}"] = "is not a field"
+    """Whether the window is large enough. Before consent nothing else about the device is kept."""
+    found, needed = _device(value, "value"), definition.device
+    fits = found["width_px"] >= needed.min_width_px and found["height_px"] >= needed.min_height_px
+    return Judged({"fits": fits}, fits)
+
+
+def _device(value: Any, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"{path} must be an object.", fields={path: "must be an object"})
+    problems = {f"{path}.{name}"[:80]: "is not a field" for name in value if name not in DEVICE_FIELDS}
     for name, types in DEVICE_FIELDS.items():
         found = value.get(name)
         if not isinstance(found, types) or (isinstance(found, bool) and bool not in types):
-            problems[f"value.{name}"] = f"must be a {types[-1].__name__}"
+            problems[f"{path}.{name}"] = f"must be a {types[-1].__name__}"
         elif isinstance(found, str) and len(found) > 40:
-            problems[f"value.{name}"] = "at most 40 characters"
+            problems[f"{path}.{name}"] = "at most 40 characters"
         elif isinstance(found, int | float) and not isinstance(found, bool) and not 0 <= found <= 100_000:
-            problems[f"value.{name}"] = "0 to 100,000"
+            problems[f"{path}.{name}"] = "0 to 100,000"
     if problems:
         raise InvalidRequest("The description of the device does not fit.", fields=problems)
-    device = definition.device
-    fits = value["width_px"] >= device.min_width_px and value["height_px"] >= device.min_height_px
-    return Judged(dict(value), fits)
+    return dict(value)
 
 
 def _answers(questions: list[dict[str, Any]], value: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class Study(models.Model):
     seed = models.BigIntegerField()
     state = models.CharField(max_length=8, choices=State, default=State.DRAFT)
     practice = models.JSONField(default=list)
+    predictor = models.JSONField(default=dict)
     created_at = models.DateTimeField(default=timezone.now)
     opened_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)

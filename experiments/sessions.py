@@ -167,7 +167,9 @@ def _fresh(session: Session) -> Session:
 
 def _was_stored(session: Session, step_name: str, digest: str, value: Mapping[str, Any]) -> bool:
     for gate in session.gates.filter(text_digest=digest):
-        if gate.kind.split("_")[0] == step_name and gate.value == dict(value):
+        # What is stored may be less than what was sent (a device is described, only its fit is kept).
+        same = step_name == "device" or all(value.get(name) == kept for name, kept in gate.value.items())
+        if gate.kind.split("_")[0] == step_name and same:
             return True
     return False
 
@@ -176,8 +178,8 @@ def _follow(session: Session, step: Step, judged: Judged) -> None:
     """What a try changes beyond its row."""
     gate = step.gate
     assert gate is not None
-    if gate.kind == "device":
-        Session.objects.filter(id=session.pk).update(device=judged.value)
+    if judged.device is not None:
+        Session.objects.filter(id=session.pk).update(device=judged.device)
     if gate.kind == "consent" and judged.passed is False:
         _end(session, Session.State.DECLINED, Verdict("declined"))
     elif judged.passed is False and step.attempts_left is not None and step.attempts_left <= 1:
@@ -208,7 +210,7 @@ def claim_if_due(session: Session) -> Session:
         try:
             claim_slot(session)
         except StudyFull:
-            # Only from the gates: another request of this session may have got a slot that was freed meanwhile.
+            # Only from the gates: another request of this session may have got a slot freed meanwhile.
             waiting = Session.objects.filter(id=session.pk, state=Session.State.GATES)
             waiting.update(state=Session.State.TURNED_AWAY, finished_at=timezone.now())
             raise
@@ -314,7 +316,7 @@ def withdraw(session: Session, reason: str, erase: bool) -> Session:
             session.responses.all().delete()
             session.events.all().delete()
             session.gates.exclude(kind="consent").update(value={})
-            Session.objects.filter(id=session.pk).update(erased=erased)
+            Session.objects.filter(id=session.pk).update(erased=erased, device={}, comment="")
     return _fresh(session)
 
 

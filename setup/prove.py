@@ -56,6 +56,8 @@ def environment() -> dict[str, str]:
     env = dict(os.environ)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         env.setdefault(name, "1")
+    # Every process would otherwise compile its libraries anew, where a machine sets this.
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     env["NO_COLOR"] = "1"
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
     return env

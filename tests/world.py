@@ -24,6 +24,10 @@ from stimuli.requests import build
 
 CLASSES = ("left", "right")
 SIZE_PX = 32
+WINDOW: dict[str, Any] = {
+    **{"width_px": 1280, "height_px": 800, "pixel_ratio": 1.0},
+    **{"touch": False, "webdriver": False, "language": "en"},
+}
 
 
 def silent(what: str, done: int, total: int) -> None:
@@ -192,15 +196,14 @@ class Person:
     def good_value(self) -> dict[str, Any]:
         step = self.state["step"]
         if step == "device":
-            window = {"width_px": 1280, "height_px": 800, "pixel_ratio": 1.0}
-            return {**window, "touch": False, "webdriver": False, "language": "en"}
+            return dict(WINDOW)
         if step == "practice":
             practice = {row["id"]: row["answer"] for row in self.session().study.practice}
             return {
                 q["id"]: practice[q["id"]] for q in self.state["page"]["questions"] if q["kind"] == "predict"
             }
         fixed: dict[str, dict[str, Any]] = {
-            "consent": {"agree": True},
+            "consent": {"agree": True, "device": dict(WINDOW)},
             "instructions": {"read": True},
             "quiz": {"task": "machine"},
         }

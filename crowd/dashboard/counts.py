@@ -176,7 +176,7 @@ def exclusions_of(study: Study, origins: list[str]) -> list[Exclusion]:
         for reason in reasons:
             found.setdefault((reason["rule"], reason.get("timing") or ""), Counter())[origin] += 1
     return [
-        Exclusion(rule.replace("_", " "), timing, tuple(counts[origin] for origin in origins))
+        Exclusion(rule, timing, tuple(counts[origin] for origin in origins))
         for (rule, timing), counts in sorted(found.items(), key=lambda pair: (-pair[1].total(), pair[0]))
     ]
 

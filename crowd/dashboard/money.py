@@ -112,7 +112,10 @@ def _counts(study: Study) -> dict[str, dict[str, int]]:
         )
         .order_by()
     )
-    return {row["origin"]: {key: row[key] for key in ENDINGS} for row in rows}
+    return {
+        origin: dict(zip(ENDINGS, counts, strict=True))
+        for origin, *counts in rows.values_list("origin", *ENDINGS)
+    }
 
 
 def _withdrawn(study: Study, definition: StudyDefinition) -> dict[str, list[int]]:
@@ -159,7 +162,8 @@ def _lines(
     how = {"pro_rata": "for the trials they answered", "full": "the full reward", "none": "nothing"}
     return (
         line("Finished, kept or excluded", "the full reward", "complete", 1.0),
-        line("Screened out before a place", _percent(policy.screened_share), "screened", policy.screened_share),
+        line("Screened out before a place", _percent(policy.screened_share), "screened",
+             policy.screened_share),
         line("Turned away, all places taken", _percent(policy.turned_away_share), "turned_away",
              policy.turned_away_share),
         Line("Withdrew", how[policy.withdrawn], len(left), sum(left), reward.currency),

@@ -68,8 +68,8 @@ def _open_step(study: Study, places: list[Places]) -> NextStep:
     where = ", ".join(sorted(offered))
     if "local" in offered:
         return NextStep(
-            "Take part",
-            f"{free:,} places are free; offered on {where}.",
+            "Open the participant's page",
+            f"{free:,} places are free, and this takes one. To look only, use Preview.",
             href=reverse("join", args=[study.slug]),
             opens_new=True,
         )

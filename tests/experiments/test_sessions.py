@@ -70,6 +70,16 @@ def test_it_asks_again_after_a_small_window(small: Study) -> None:
     assert ada.gate(ada.good_value()).json()["step"] == "consent"
 
 
+def test_it_keeps_nothing_about_the_device_before_consent(small: Study) -> None:
+    ada = Person("ada")
+    ada.arrive("consent")
+    assert ada.session().device == {} and Gate.objects.get(kind="device").value == {"fits": True}
+    ada.gate(ada.good_value())
+    assert ada.session().device["width_px"] == 1280 and Gate.objects.get(kind="consent").value == {
+        "agree": True
+    }
+
+
 def test_it_closes_when_consent_is_refused(small: Study) -> None:
     ada = Person("ada")
     ada.arrive("consent")

@@ -29,6 +29,7 @@ STATUSES: dict[str, tuple[str, Q]] = {
     "declined": ("Declined", Q(state="declined")),
     "turned_away": ("Turned away", Q(state="turned_away")),
 }
+ONE_OF = {"human": "person", "simulated": "simulated", "pilot": "pilot", "preview": "preview"}
 STATE_WORDS = {"gates": "At the gates", "assigned": "Reading instructions", "running": "In progress"}
 SORTS = {
     "started": "started_at",
@@ -45,7 +46,7 @@ COLUMNS = (
     ("Started (UTC)", "started", False),
     ("Minutes", "minutes", True),
     ("Reasons", "", False),
-    ("", "", False),
+    ("Comment", "", False),
 )
 
 
@@ -152,13 +153,13 @@ def _sitting(session: Any, name: str, is_blind: bool) -> Sitting:
     return Sitting(
         session=session,
         name=name,
-        origin=session.simulated_kind or ORIGIN_WORDS[session.origin].removesuffix("s").lower(),
+        origin=session.simulated_kind or ONE_OF[session.origin],
         status=status_word(session),
         tone=session.verdict or session.state,
         answered=_answered(session),
         planned=None if session.last_trial is None else session.last_trial + 1,
         minutes=None if took is None else took.total_seconds() / 60,
-        rules=tuple(reason["rule"].replace("_", " ") for reason in session.reasons),
+        rules=tuple(reason["rule"] for reason in session.reasons),
         condition=condition.name if condition else "",
     )
 

@@ -39,7 +39,8 @@ class Part:
 @require_safe
 def preview(request: HttpRequest, study: Study) -> HttpResponse:
     slots = Slot.objects.filter(study=study, pilot=False).order_by("ordinal")
-    arms = list(dict.fromkeys(slots.values_list("arm", flat=True)))
+    ordered = slots.order_by("condition__ordinal", "ordinal").values_list("arm", flat=True)
+    arms = list(dict.fromkeys(ordered))
     arm = request.GET.get("condition", "")
     arm = arm if arm in arms else (arms[0] if arms else "")
     ordinals = list(slots.filter(arm=arm).values_list("ordinal", flat=True))
@@ -100,4 +101,6 @@ def _what(trial: Trial) -> str:
 
 
 def _prompt(trial: Trial) -> str:
+    if trial.check_kind == "instructed":
+        return f"Asks for the key {trial.expected.upper()}"
     return str(trial.extra.get("prompt") or "")

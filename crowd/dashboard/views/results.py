@@ -91,7 +91,7 @@ def _report_response(request: HttpRequest, study: Study, form: UnsealForm, statu
     present = origins_of(study)
     origin = request.GET.get("origin", "")
     origin = origin if origin in present else (present[0] if present else "human")
-    stored = Report.objects.filter(study=study, origin=origin).defer("html").first()
+    stored = Report.objects.filter(study=study, origin=origin).defer("html", "json").first()
     sealed = seal(study, origin)
     if stored is not None and sealed.sealed and not stored.sealed:
         stored = None
@@ -103,8 +103,6 @@ def _report_response(request: HttpRequest, study: Study, form: UnsealForm, statu
         "origin": origin,
         "origins": choices(request, "origin", {o: ORIGIN_WORDS[o] for o in present}, origin),
         "stored": stored,
-        "pooled": stored.json.get("pooled") if stored else None,
-        "pooled_percent": _pooled_percent(stored),
         "seal": sealed,
         "can_unseal": sealed.sealed and study.state == Study.State.OPEN,
         "is_behind": is_behind,
@@ -114,11 +112,6 @@ def _report_response(request: HttpRequest, study: Study, form: UnsealForm, statu
         "form": form,
     }
     return study_response(request, study, "report", content, status=status)
-
-
-def _pooled_percent(stored: Report | None) -> float | None:
-    mean = (stored.json.get("pooled") or {}).get("accuracy_mean") if stored else None
-    return None if mean is None else 100 * float(mean)
 
 
 def _remedy(study: Study, origin: str) -> str:

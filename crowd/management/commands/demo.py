@@ -40,6 +40,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            demo.check_port(options["port"])
+        except demo.DemoFailed as error:
+            raise CommandError(str(error)) from error
         if not options["here"]:
             restart_in_empty_folder(settings.BASE_DIR / "var" / "demo", options["port"])
         try:

@@ -22,9 +22,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, slug: str, platform: str, **options: Any) -> None:
         study = Study.objects.filter(slug=slug).first()
         if study is None:
-            raise CommandError(f"There is no study {slug!r} in this database. Open it first: study_open {slug}")
+            raise CommandError(
+                f"There is no study {slug!r} in this database. Open it first: study_open {slug}"
+            )
         if study.state != Study.State.OPEN:
-            remedy = f"Open it first: study_open {slug}" if study.state == Study.State.DRAFT else "Choose a new slug."
+            remedy = (
+                f"Open it first: study_open {slug}"
+                if study.state == Study.State.DRAFT
+                else "Choose a new slug."
+            )
             raise CommandError(f"{slug!r} is {study.state}, and only an open study can be offered. {remedy}")
         Posting.objects.get_or_create(study=study, platform=platform, state=Posting.State.OPEN)
         self.stdout.write(f"{slug} is offered on {platform}: {settings.BASE_URL}/join/{slug}/")

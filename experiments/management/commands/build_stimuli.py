@@ -35,6 +35,9 @@ def build_study(path: Path, terminal: Terminal, changes: dict[str, Any] | None =
     """The command's work for callers that hold a terminal; returns the slug."""
     definition = load_study(path, changes=changes)
     draft = build_draft(definition, path.parent, terminal.progress)
+    accuracy = draft.predictor.get("provenance", {}).get("held_out_accuracy")
+    if accuracy is not None:
+        terminal.line(f"The network trained for it has held-out accuracy {accuracy:.2f}.")
     keys = picture_keys(draft)
     rendered = build(keys, terminal.progress)
     terminal.line(

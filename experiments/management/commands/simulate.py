@@ -13,6 +13,7 @@ from experiments.definition import find_study, load_study
 from experiments.errors import StudyError
 from experiments.simulation import HEADING
 from experiments.simulation.client import Outcome, run_people
+from experiments.simulation.line import Refused
 from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate, traits_table
 from experiments.terminal import Terminal
 
@@ -50,12 +51,15 @@ class Command(BaseCommand):
                     progress=terminal.progress,
                 )
                 terminal.table("What became of them", ("kind", "outcome", "people"), outcome_rows(outcomes))
-        except (StudyError, ValueError) as error:
+        except (StudyError, ValueError, Refused) as error:
             raise CommandError(str(error)) from error
         except httpx.HTTPError as error:
             raise CommandError(
                 f"{url} does not answer ({error}). Start the server, or give another --url."
             ) from error
+        if all(outcome.status == "turned_away" for outcome in outcomes):
+            messages = sorted({outcome.message for outcome in outcomes})
+            raise CommandError(f"Nobody was let in. The server said: {'; '.join(messages)}")
 
 
 def outcome_rows(outcomes: tuple[Outcome, ...]) -> list[tuple[str, str, int]]:

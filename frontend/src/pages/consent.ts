@@ -1,6 +1,7 @@
 import type { GateView } from "../desk";
 import { button, h } from "../dom";
 import type { Value } from "../model";
+import { measureDevice } from "./device";
 import { actions, sheet } from "./reading";
 
 export function consentPage(view: GateView): Promise<Value> {
@@ -12,7 +13,11 @@ export function consentPage(view: GateView): Promise<Value> {
       h("button", { type: "button", class: "link", click: () => download(view) }, words.consent.download),
       h("button", { type: "button", class: "link", click: () => window.print() }, words.consent.print),
     );
-    const agree = button(words.consent.agree, () => resolve({ agree: true }), "primary");
+    const agree = button(
+      words.consent.agree,
+      () => resolve({ agree: true, device: measureDevice() }),
+      "primary",
+    );
     const decline = button(words.consent.decline, () => resolve({ agree: false }));
     shell.show(sheet(view, copy, actions(agree, decline)));
   });

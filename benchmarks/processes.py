@@ -1,0 +1,42 @@
+"""What processes cost, read from /proc: CPU seconds and loaded libraries. Linux only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def _fields(pid: int) -> list[str]:
+    """/proc/<pid>/stat from the state on, since the name before it may hold anything; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def family(pid: int) -> Iterator[int]:
+    """The process and all that descend from it."""
+    yield pid
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            fields = _fields(int(entry.name))
+            if fields and int(fields[1]) == pid:
+                yield from family(int(entry.name))
+
+
+def cpu_s(pid: int) -> float:
+    """User and system seconds of the family so far, ended children included."""
+    spent = 0
+    for member in family(pid):
+        fields = _fields(member)
+        if fields:
+            spent += sum(int(field) for field in fields[11:15])  # own and ended children's
+    return spent / TICKS_PER_S
+
+
+def loads(pid: int, library: str) -> bool:
+    """Whether any process of the family has a file of this name mapped."""
+    return any(library in Path(f"/proc/{member}/maps").read_text() for member in family(pid))

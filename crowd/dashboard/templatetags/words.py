@@ -1,0 +1,25 @@
+"""How the screening rules are called on a page."""
+
+from __future__ import annotations
+
+from django import template
+
+register = template.Library()
+RULE_WORDS = {
+    "practice_attempts_max": "Failed the practice",
+    "quiz_attempts_max": "Failed the quiz",
+    "instructed_share_min": "Missed instructed checks",
+    "repeat_share_min": "Missed repeat checks",
+    "total_minutes": "Too fast or too slow",
+    "fastest_median_ms": "Answered too fast",
+    "side_share_max": "Nearly always one answer",
+    "incomplete": "Did not finish",
+    "withdrawn": "Withdrew",
+    "surplus": "Surplus: the place had gone on",
+}
+
+
+@register.filter
+def rule_word(rule: str) -> str:
+    """A rule in words; one that is not listed keeps its name."""
+    return RULE_WORDS.get(rule) or rule.replace("_", " ").capitalize()

@@ -1,0 +1,135 @@
+"""Who gets in, how, and what every page tells the browser."""
+
+import time
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from unittest import mock
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern
+
+from crowd.dashboard.onetime import make_login_path, spend
+from crowd.dashboard.urls import urlpatterns
+from experiments.models import Study
+
+OPEN_TO_ALL = {"login", "logout", "enter"}
+POSTED = {"unseal", "refresh", "export", "build"}
+VALUES = {"stimulus": "1", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}
+
+
+def address(pattern: URLPattern, slug: str = "wolf-or-husky") -> str:
+    found = "/" + str(pattern.pattern)
+    for name, value in {**VALUES, "slug": slug, "token": "x"}.items():
+        for kind in ("slug", "int", "uuid", "str"):
+            found = found.replace(f"<{kind}:{name}>", value)
+    return found
+
+
+PAGES = [pattern for pattern in urlpatterns if pattern.name not in OPEN_TO_ALL]
+
+
+@pytest.mark.parametrize("pattern", PAGES, ids=lambda pattern: str(pattern.name))
+def test_it_leads_strangers_to_the_login_page(study: Study, pattern: URLPattern) -> None:
+    path = address(pattern)
+    for reply in (Client().get(path), Client().post(path)):
+        assert reply.status_code == 302
+        assert reply["Location"].startswith("/login/?next=")
+
+
+def test_it_lets_no_inactive_person_in(study: Study, researcher: User, desk: Client) -> None:
+    User.objects.filter(pk=researcher.pk).update(is_active=False)
+    assert desk.get("/").status_code == 302
+
+
+def test_it_shows_every_page_to_a_researcher(study: Study, desk: Client) -> None:
+    for pattern in PAGES:
+        wanted = 405 if pattern.name in POSTED else 200
+        wanted = 404 if pattern.name in {"picture", "participant", "report_page", "report_json"} else wanted
+        reply = desk.get(address(pattern))
+        assert reply.status_code == wanted, pattern.name
+
+
+def test_it_says_not_found_for_a_study_that_is_not_there(desk: Client) -> None:
+    for pattern in PAGES:
+        if "<slug:slug>" in str(pattern.pattern):
+            assert desk.get(address(pattern, "no-such-study")).status_code == 404, pattern.name
+
+
+def test_it_keeps_pages_out_of_caches_frames_and_scripts(study: Study, desk: Client) -> None:
+    for path in ("/", "/login/", "/studies/wolf-or-husky/", "/studies/wolf-or-husky/live/"):
+        reply = desk.get(path, follow=True)
+        assert reply["Cache-Control"] == "private, no-store"
+        assert reply["X-Frame-Options"] == "DENY"
+        assert "script-src 'self'" in reply["Content-Security-Policy"]
+        assert "unsafe" not in reply["Content-Security-Policy"]
+        assert b"<script>" not in reply.content and b" style=" not in reply.content
+
+
+@pytest.mark.parametrize("name", ["close", "unseal", "refresh", "export", "build", "logout"])
+def test_it_refuses_a_form_from_elsewhere(study: Study, researcher: User, name: str) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(researcher)
+    path = address(next(pattern for pattern in urlpatterns if pattern.name == name))
+    assert client.post(path, {"name": "x", "reason": "because of reasons"}).status_code == 403
+    assert Study.objects.get().state == "open" and Study.objects.get().unsealed_at is None
+
+
+def test_it_logs_in_by_password_and_out(researcher: User) -> None:
+    client = Client()
+    wrong = client.post("/login/", {"username": "grace", "password": "guess"})
+    assert b"do not fit" in wrong.content
+    right = client.post("/login/", {"username": "grace", "password": "a-long-enough-password"})
+    assert right["Location"] == "/" and client.get("/").status_code == 200
+    client.post("/logout/")
+    assert client.get("/").status_code == 302
+
+
+def test_it_logs_in_once_by_a_link_that_looking_does_not_spend(researcher: User) -> None:
+    path = make_login_path(researcher)
+    for _ in range(2):  # a robot that makes link previews
+        assert Client().get(path).status_code == 200
+        assert Client().head(path).status_code == 200
+    first, second = Client(), Client()
+    assert first.post(path)["Location"] == "/"
+    assert first.get("/").status_code == 200
+    assert second.post(path).status_code == 410
+    assert second.get(path).status_code == 410
+    assert second.get("/").status_code == 302
+
+
+def test_it_spends_all_links_of_a_person_with_the_first(researcher: User) -> None:
+    one, other = make_login_path(researcher), make_login_path(researcher)
+    Client().post(one)
+    researcher.refresh_from_db()
+    assert Client().post(other).status_code == 410
+    assert Client().get(make_login_path(researcher)).status_code == 200
+
+
+def test_it_gives_one_of_two_simultaneous_clicks_the_login(researcher: User) -> None:
+    token = make_login_path(researcher).split("/")[2]
+    with mock.patch("crowd.dashboard.onetime.person_of", return_value=researcher):
+        assert spend(token) is not None
+        researcher.last_login = None  # what the other request had read
+        assert spend(token) is None
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda t: t[:-1] + ("A" if t[-1] != "A" else "B"), lambda t: "x", lambda t: ""]
+)
+def test_it_takes_no_forged_link(researcher: User, spoil: Callable[[str], str]) -> None:
+    token = make_login_path(researcher).split("/")[2]
+    assert Client().post(f"/enter/{spoil(token) or 'a'}/").status_code == 410
+
+
+def test_it_takes_no_old_link_and_none_of_another_password(researcher: User) -> None:
+    path = make_login_path(researcher)
+    hours = timedelta(hours=1, seconds=5).total_seconds()
+    later = time.time() + hours
+    with mock.patch("time.time", return_value=later):
+        assert Client().post(path).status_code == 410
+    researcher.set_password("another-long-password")
+    researcher.save()
+    assert Client().post(path).status_code == 410

@@ -1,0 +1,136 @@
+"""The demo as a person runs it, in a process of its own and a world of its own; never in the repository's."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests import services
+from tests.world import write_study
+
+CONDITIONS = ("Baseline", "Control", "Saliency", "Occlusion")
+FOURTH = """
+[[conditions]]
+name = "occlusion"
+role = "method"
+explainer = { name = "occlusion" }
+slots = 2
+"""
+
+
+@pytest.fixture
+def study_file(tmp_path: Path) -> Path:
+    """The small study with a fourth condition, so that the walk-in places come out even."""
+    path = write_study(tmp_path / "study")
+    path.write_text(path.read_text() + FOURTH)
+    return path
+
+
+def run_demo(env: dict[str, str], study: Path | str, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", "demo", "--here", "--no-serve", "--study", str(study), *more]
+    return subprocess.run(
+        command,
+        cwd=services.ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "160", **env},
+        capture_output=True,
+        text=True,
+    )
+
+
+def cells(text: str, first: str) -> list[list[str]]:
+    """The table rows that begin with these words, cut at gaps of two spaces."""
+    return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.startswith(first)]
+
+
+def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_file: Path) -> None:
+    port = services.free_port()
+    result = run_demo(project_env, study_file, "--participants", "7", "--port", str(port))
+    assert result.returncode == 0, result.stderr[-2000:]
+    said = result.stdout
+    # 7 people over 4 conditions: 2 each, and 2 of the 8 walk-in places in each.
+    assert "small is open: 16 slots in 4 conditions." in said
+    assert "people came, 8 passed" in said
+    assert "Done. 8 walk-in slots are free." in said
+    for name in CONDITIONS:
+        assert any(row[1] == "2" for row in cells(said, name) if len(row) > 1), (name, said)
+    assert re.search(r"F\(3, 4\) = |No group has any variance", said)
+    before, controls = said.split("Controls of the observers")
+    assert "Computational observers, not people. Mix: learner=0.8" in before
+    assert "Computational observers, not people." in controls
+    for row in ("no explanation", "explanation as shown", "explanation permuted in space"):
+        assert cells(controls, row), controls
+    folder = Path(project_env["LEGIBLE_VAR"])
+    found = json.loads((folder / "controls.json").read_text())
+    assert found["heading"] == "Computational observers, not people."
+    assert {row["control"] for row in found["rows"]} == {"baseline", "shown", "permuted", "other_image"}
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0  # its server went with it
+
+
+class Neighbour(BaseHTTPRequestHandler):
+    """Another demo's server, as far as anybody can tell from its health."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def neighbour() -> Iterator[int]:
+    with HTTPServer(("127.0.0.1", 0), Neighbour) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_it_does_not_take_a_neighbours_server_for_its_own(
+    project_env: dict[str, str], study_file: Path
+) -> None:
+    with neighbour() as port:
+        result = run_demo(project_env, study_file, "--port", str(port))
+    assert result.returncode == 1
+    assert result.stderr.strip() == f"CommandError: Port {port} is in use; try --port {port + 1}."
+    assert result.stdout == ""
+    assert not Path(project_env["STORAGE_URL"]).exists()
+
+
+def test_it_names_every_mistake_of_a_study_file(project_env: dict[str, str], study_file: Path) -> None:
+    text = study_file.read_text()
+    for good, bad in (
+        ('explainer = { name = "saliency" }', 'explainer = { name = "tea_leaves" }'),
+        ("test_per_block = 4", "test_per_block = -4"),
+        ("instructed_share_min = 1.0", "instructed_share_min = 3.0"),
+        ('debrief = "debrief.md"', 'debrief = "nowhere.md"'),
+    ):
+        assert good in text
+        text = text.replace(good, bad)
+    study_file.write_text(text)
+    result = run_demo(project_env, study_file, "--port", str(services.free_port()))
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    for part in ("4 mistakes", "tea_leaves", "test_per_block", "instructed_share_min", "nowhere.md"):
+        assert part in result.stderr, result.stderr
+
+
+def test_it_says_which_studies_there_are(project_env: dict[str, str]) -> None:
+    result = run_demo(project_env, "wolf-or-huski", "--port", str(services.free_port()))
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr and "wolf-or-husky" in result.stderr

@@ -1,0 +1,202 @@
+"""What was planted comes back: people with known accuracy, stored as responses, screened, read and reported.
+
+The planted people know what never leaves the server, so they answer plans in memory; from the response rows
+on, everything is the study's own machinery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from scipy.stats import binom
+
+from analysis.refresh import make_report
+from experiments.design.rng import Streams
+from experiments.enrolment import claim_slot, stored_pool
+from experiments.gates import gate_plan
+from experiments.models import Gate, Item, Participant, Response, Session, Slot, Study, Trial
+from experiments.paradigms import get_paradigm
+from experiments.paradigms.base import Plan
+from experiments.selectors import definition_of
+from experiments.sessions import finish, screen, start_session
+from experiments.simulation.planted import Planted, ideal
+from tests.world import opened_study, write_study
+
+pytestmark = pytest.mark.django_db
+
+PEOPLE, TESTS, BLOCKS = 16, 8, 2
+CONDITIONS = ("baseline", "control", "saliency")
+EFFECT = {
+    ("baseline", 0): 0.55,
+    ("baseline", 1): 0.65,
+    ("control", 0): 0.55,
+    ("control", 1): 0.65,
+    ("saliency", 0): 0.75,
+    ("saliency", 1): 0.90,
+}
+UTILITY = (0.75 + 0.90) / (0.55 + 0.65)
+STUDIES = 20
+"""Studies per rate. The limits are the binomial's at one in a thousand."""
+
+
+class Crowd:
+    """One person per slot, through every gate; their answers can be given again and again."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        definition = definition_of(study)
+        paradigm = get_paradigm(study.paradigm)
+        planned = paradigm.plans(
+            definition.paradigm_design(), stored_pool(study, definition), Streams(definition.seed)
+        )
+        self.plans: dict[int, Plan] = {plan.ordinal: plan for plan in planned}
+        self.predicted = dict(Item.objects.filter(study=study).values_list("key", "predicted"))
+        self.trials: dict[int, list[Trial]] = {}
+        for trial in Trial.objects.filter(slot__study=study).order_by("slot_id", "position"):
+            self.trials.setdefault(trial.slot_id, []).append(trial)
+        self.sessions = [self._arrived() for _ in self.plans]
+
+    def _arrived(self) -> Session:
+        person = Participant.objects.create(study=self.study)
+        session, _ = start_session(self.study, person, origin="simulated", simulated_kind="planted")
+        slot = claim_slot(session)
+        role = slot.condition.role if slot.condition else ""
+        Gate.objects.bulk_create(
+            Gate(session=session, kind=gate.kind, attempt=0, value={}, passed=True)
+            for gate in gate_plan(definition_of(self.study), role)
+        )
+        Session.objects.filter(pk=session.pk).update(state="running")
+        session.refresh_from_db()
+        return session
+
+    def answer(self, person: Planted) -> None:
+        """Replaces the answers of everybody by those of planted people."""
+        Response.objects.filter(session__study=self.study).delete()
+        now = timezone.now()
+        Response.objects.bulk_create(
+            Response(
+                session=session,
+                trial=trial,
+                position=answer.position,
+                remaining=trial.remaining,
+                value=dict(answer.value),
+                rt_ms=answer.rt_ms,
+                shown_ms=answer.shown_ms,
+                late=False,
+                received_at=now,
+            )
+            for session in self.sessions
+            for trial, answer in zip(*self._sitting(session, person), strict=True)
+        )
+
+    def _sitting(self, session: Session, person: Planted) -> tuple[list[Trial], Any]:
+        assert session.slot is not None
+        return self.trials[session.slot.pk], person.answers(self.plans[session.slot.ordinal])
+
+    def planted(
+        self, accuracy: Callable[[str, int], float], seed: int = 5, person_sd: float = 0.0
+    ) -> Planted:
+        return Planted(self.predicted, accuracy, Streams(seed), person_sd)
+
+    def finish(self) -> None:
+        for session in self.sessions:
+            finish(session, "")
+
+    def report(self) -> dict[str, Any]:
+        return make_report(self.study, "simulated").json()
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> Crowd:
+    path = write_study(tmp_path, slots=PEOPLE, test_per_block=f"test_per_block = {TESTS}")
+    return Crowd(opened_study(path))
+
+
+def rows(report: Mapping[str, Any]) -> dict[str, Any]:
+    return {row["name"]: row for row in report["conditions"]}
+
+
+def test_it_recovers_a_planted_effect_from_the_rows(crowd: Crowd) -> None:
+    crowd.answer(crowd.planted(lambda condition, block: EFFECT[condition, block]))
+    crowd.finish()
+    assert set(Session.objects.values_list("state", "verdict")) == {("finished", "passed")}
+    assert Slot.objects.filter(kept=True).count() == PEOPLE * len(CONDITIONS)
+    report = crowd.report()
+    found, answers = rows(report), PEOPLE * TESTS
+    for (condition, block), planted in EFFECT.items():
+        low, high = binom.interval(0.999, answers, planted)
+        assert low <= found[condition]["accuracy"][block] * answers <= high, (condition, block)
+        assert found[condition]["n"] == PEOPLE
+    low, high = found["saliency"]["intervals"]["utility"]
+    assert 1 < low <= UTILITY <= high
+    low, high = found["control"]["intervals"]["utility"]
+    assert low <= 1 <= high
+    assert report["anova"]["p"] < 0.001
+    found_p = {frozenset((p["first"], p["second"])): p["p"] for p in report["tukey"]["pairs"]}
+    assert found_p[frozenset(("baseline", "saliency"))] < 0.001 < 0.05
+    assert found_p[frozenset(("baseline", "control"))] > 0.05
+
+
+def test_it_covers_the_planted_utility_as_often_as_it_says(crowd: Crowd) -> None:
+    crowd.answer(crowd.planted(lambda condition, block: EFFECT[condition, block]))
+    crowd.finish()
+    missed = 0
+    for seed in range(STUDIES):
+        crowd.answer(crowd.planted(lambda condition, block: EFFECT[condition, block], seed))
+        low, high = rows(crowd.report())["saliency"]["intervals"]["utility"]
+        missed += not low <= UTILITY <= high
+    print("MISSED", missed)
+    assert missed <= binom.ppf(0.999, STUDIES, 0.05)
+
+
+def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd) -> None:
+    """People differ from each other, conditions do not."""
+    crowd.answer(crowd.planted(lambda condition, block: 0.6))
+    crowd.finish()
+    anova = tukey = simultaneous = 0
+    for seed in range(STUDIES):
+        crowd.answer(crowd.planted(lambda condition, block: 0.6 + 0.1 * block, seed, person_sd=0.1))
+        report = crowd.report()
+        anova += report["anova"]["p"] < 0.05
+        tukey += any(pair["p"] < 0.05 for pair in report["tukey"]["pairs"])
+        intervals = [row["intervals"]["utility_simultaneous"] for row in report["conditions"][1:]]
+        simultaneous += not all(low <= 1 <= high for low, high in intervals)
+    print("NULL", anova, tukey, simultaneous)
+    most = binom.ppf(0.999, STUDIES, 0.05)
+    assert max(anova, tukey, simultaneous) <= most, (anova, tukey, simultaneous)
+
+
+def test_it_screens_planted_people_who_miss_a_check(crowd: Crowd) -> None:
+    """The verdict comes from the rows: a changed answer at a check, and the same sitting is screened."""
+    crowd.answer(crowd.planted(lambda condition, block: 1.0))
+    session = crowd.sessions[0]
+    assert screen(session).status == "passed"
+    check = Response.objects.filter(session=session, trial__check_kind="instructed").select_related("trial")
+    missed = check[0]
+    other = next(c["value"] for c in missed.trial.choices if c["value"] != missed.trial.expected)
+    Response.objects.filter(pk=missed.pk).update(value={"choice": other})
+    verdict = screen(session)
+    assert (verdict.status, [reason.rule for reason in verdict.reasons]) == (
+        "screened",
+        ["instructed_share_min"],
+    )
+
+
+def test_it_gives_the_ideal_everything_and_says_why_there_is_no_test(crowd: Crowd) -> None:
+    crowd.answer(ideal(crowd.predicted, Streams(5)))
+    crowd.finish()
+    found = make_report(crowd.study, "simulated")
+    report = found.json()
+    for row in report["conditions"]:
+        assert (row["n"], row["accuracy"], row["accuracy_mean"]) == (PEOPLE, [1.0] * BLOCKS, 1.0)
+        assert (row["utility"], row["utility_k"]) == (1.0, [1.0] * BLOCKS)
+        assert row["intervals"]["accuracy_mean"] is None and row["tukey_p"] is None
+    method = rows(report)["saliency"]["intervals"]
+    assert method["utility"] == method["utility_simultaneous"] == [1.0, 1.0]
+    assert method["utility_fieller"] is None
+    assert report["anova"] is None and report["tukey"] is None
+    assert "No group has any variance, so no test is defined" in found.html()

@@ -1,0 +1,265 @@
+"""The documentation says what there is, and nothing that is not there."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+import yaml
+from annotated_types import Ge, Gt, Le, Lt
+from django.core.management import get_commands, load_command_class
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from analysis.columns import TABLES
+from analysis.exports import EXPORTERS
+from analysis.reports import REPORTERS
+from crowd.platforms import PLATFORMS
+from experiments import definition
+from experiments.paradigms import PARADIGMS, get_paradigm
+from experiments.paradigms.screening import RULES
+from experiments.simulation import PEOPLE
+from experiments.words import WORDS
+from stimuli.datasets import DATASETS
+from stimuli.explainers import EXPLAINERS
+from stimuli.explainers.base import limits
+from stimuli.predictors import PREDICTORS
+from stimuli.registry import Params
+
+pytestmark = pytest.mark.pure
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in (ROOT / "docs").glob("*.md")}
+PAGES |= {name: (ROOT / name).read_text() for name in ("README.md", "CHANGELOG.md")}
+ROOMS = ("stimuli", "experiments", "analysis", "crowd")
+COMMANDS = {name: app for name, app in get_commands().items() if app.split(".")[0] in ROOMS}
+TABLES_OF_STUDY: dict[str, type[BaseModel]] = {
+    "The file itself": definition.StudyDefinition,
+    "[stimuli]": definition.Stimuli,
+    "[[conditions]]": definition.ConditionTable,
+    "[render]": definition.Render,
+    "[texts]": definition.TextFiles,
+    "quiz.toml": definition.QuizQuestion,
+    "[checks]": definition.Checks,
+    "[[questions]]": definition.Question,
+    "[practice]": definition.Practice,
+    "[device]": definition.Device,
+    "[policy]": definition.Policy,
+    "[ethics]": definition.Ethics,
+    "[reward]": definition.Reward,
+}
+FILLED_FROM_TEXTS = {"quiz"}
+
+
+def sections(text: str) -> dict[str, str]:
+    """The text below each heading, up to the next one."""
+    parts = re.split(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return dict(zip((name.strip() for name in parts[1::2]), parts[2::2], strict=True))
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """The rows of a section's table by their first cell, which is code."""
+    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("| `")]
+    return {row[0].strip().strip("`"): [cell.strip() for cell in row[1:]] for row in cells}
+
+
+STUDY_PAGE = sections(PAGES["docs/study-toml.md"])
+
+
+def params_model(path: str) -> type[BaseModel]:
+    """The parameters that the module of a registry entry declares."""
+    module = import_module(path.split(":")[0])
+    own = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Params)]
+    return next(value for value in own if value.__module__ == module.__name__)
+
+
+def documented_models() -> Iterator[tuple[str, type[BaseModel]]]:
+    yield from TABLES_OF_STUDY.items()
+    for name in PARADIGMS:
+        yield f'[design] of "{name}"', get_paradigm(name).Design
+    for name, path in DATASETS.items():
+        yield f'Dataset "{name}"', params_model(path)
+    for name, path in PREDICTORS.items():
+        yield f'Predictor "{name}"', params_model(path)
+
+
+MODELS = dict(documented_models())
+
+
+def toml_of(value: Any) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def default_of(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        return "the defaults below"
+    return "none" if value is None else f"`{toml_of(value)}`"
+
+
+def parts_of(annotation: Any) -> Iterator[Any]:
+    yield annotation
+    for part in get_args(annotation) if get_origin(annotation) is not Literal else ():
+        yield from parts_of(part)
+
+
+def demands_of(field: FieldInfo) -> Iterator[str]:
+    """The numbers that bound a field, and the words that it takes, as the page writes them."""
+    found = list(parts_of(field.annotation))
+    for part in found:
+        if get_origin(part) is Literal:
+            yield from (json.dumps(word) for word in get_args(part))
+    for part in [*found, *field.metadata]:
+        for bound in (part, *getattr(part, "metadata", ())):
+            for kind in (Ge, Gt, Le, Lt):
+                if isinstance(bound, kind):
+                    yield f"{float(getattr(bound, kind.__name__.lower())):.17g}"
+
+
+def test_it_keeps_the_readme_short() -> None:
+    assert len(PAGES["README.md"].splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_it_links_to_files_and_headings_that_exist(page: str) -> None:
+    dead = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", PAGES[page]):
+        if target.startswith(("https://", "mailto:")):
+            continue
+        file, _, anchor = target.partition("#")
+        path = (ROOT / page).parent / file if file else ROOT / page
+        headings = sections(path.read_text()) if path.suffix == ".md" and path.is_file() else {}
+        if not path.exists() or (anchor and anchor not in map(anchor_of, headings)):
+            dead.append(target)
+    assert not dead, dead
+
+
+def anchor_of(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "page"),
+    [
+        ("paradigm", PARADIGMS, "docs/adding.md"),
+        ("paradigm", PARADIGMS, "docs/study-toml.md"),
+        ("dataset", DATASETS, "docs/study-toml.md"),
+        ("predictor", PREDICTORS, "docs/study-toml.md"),
+        ("explainer", EXPLAINERS, "docs/study-toml.md"),
+        ("screening rule", RULES, "docs/study-toml.md"),
+        ("reporter", REPORTERS, "docs/adding.md"),
+        ("exporter", EXPORTERS, "docs/data.md"),
+        ("exporter", EXPORTERS, "docs/adding.md"),
+        ("platform", PLATFORMS, "docs/running.md"),
+        ("platform", PLATFORMS, "docs/adding.md"),
+        ("language", WORDS, "docs/adding.md"),
+        ("simulated person", PEOPLE, "docs/science.md"),
+        ("table", TABLES, "docs/data.md"),
+        ("command", COMMANDS, "docs/running.md"),
+    ],
+)
+def test_it_documents_whatever_is_registered(kind: str, names: dict[str, Any], page: str) -> None:
+    missing = [name for name in names if not re.search(rf"[`\"]{re.escape(name)}\b", PAGES[page])]
+    assert not missing, f"{page} does not name the {kind} {missing}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_it_gives_every_command_and_option_a_help(name: str) -> None:
+    command = load_command_class(COMMANDS[name], name)
+    assert command.help
+    parser = command.create_parser("manage.py", name)
+    section = sections(PAGES["docs/running.md"])["Commands"]
+    own = [action for action in parser._actions if action.dest not in COMMON]
+    line = next(line for line in section.splitlines() if line.startswith(f"| `{name}"))
+    options = [next((o for o in action.option_strings if o[:2] == "--"), "") for action in own]
+    missing = [option for option in options if f"`{option}" not in line]
+    assert not missing, f"docs/running.md does not name {missing} of {name}"
+
+
+COMMON = {
+    *("help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color"),
+    "skip_checks",
+}
+
+
+def test_it_documents_every_setting_and_no_other() -> None:
+    tree = ast.parse((ROOT / "crowd" / "settings.py").read_text())
+    read = {
+        node.args[0].value: node.args[1] if len(node.args) > 1 else None
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"env_text", "env_flag", "env_number"}
+        and isinstance(node.args[0], ast.Constant)
+    }
+    documented = rows(sections(PAGES["docs/running.md"])["Settings"])
+    assert set(documented) == set(read)
+    for name, default in read.items():
+        if isinstance(default, ast.Constant) and default.value != "":
+            assert f"`{default.value}`".lower() in documented[name][0].lower(), name
+
+
+def test_it_documents_what_other_programs_read_from_the_environment() -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    named = set(re.findall(r"\$\{(\w+)", json.dumps(compose)))
+    assert not [name for name in named if f"`{name}`" not in PAGES["docs/running.md"]]
+
+
+@pytest.mark.parametrize("heading", MODELS)
+def test_it_documents_every_key_of_a_study_and_no_other(heading: str) -> None:
+    model, documented = MODELS[heading], rows(STUDY_PAGE[heading])
+    filled = FILLED_FROM_TEXTS if model is definition.StudyDefinition else set()
+    assert set(documented) == set(model.model_fields) - filled
+
+
+@pytest.mark.parametrize("heading", MODELS)
+def test_it_documents_defaults_and_limits_as_they_are(heading: str) -> None:
+    for name, (value, default, meaning) in rows(STUDY_PAGE[heading]).items():
+        field = MODELS[heading].model_fields[name]
+        assert default == default_of(field), f"{heading} {name}"
+        words = re.split(r"[\s,]+", value)
+        missing = [demand for demand in demands_of(field) if demand not in words]
+        assert not missing, f"{heading} {name}: {missing} is not in {value!r}"
+        assert meaning
+
+
+@pytest.mark.parametrize("name", EXPLAINERS)
+def test_it_documents_every_parameter_of_an_explainer(name: str) -> None:
+    module, _, attribute = EXPLAINERS[name].partition(":")
+    documented = rows(STUDY_PAGE[f'Explainer "{name}"'])
+    declared = {field.name: field for field in fields(getattr(import_module(module), attribute))}
+    assert set(documented) == set(declared)
+    for key, field in declared.items():
+        value, default, _ = documented[key]
+        assert default == f"`{toml_of(field.default)}`"
+        assert all(f"{bound:g}" in re.split(r"[\s,]+", value) for bound in limits(field) or ())
+
+
+def test_it_documents_the_limits_of_every_screening_rule() -> None:
+    documented = rows(STUDY_PAGE["[screening]"])
+    assert set(documented) == set(RULES)
+    for name, rule in RULES.items():
+        value, timing, _ = documented[name]
+        assert timing == rule.timing
+        assert name == "incomplete" or f"{rule.low:g} to {rule.high:.17g}" in value
+
+
+def test_it_writes_no_words_of_marketing() -> None:
+    banned = r"\b(seamless|powerful|cutting.edge|state.of.the.art|easily|simply|robust|blazing|leverag\w*)\b"
+    found = {page: re.findall(banned, text, re.IGNORECASE) for page, text in PAGES.items()}
+    assert not any(found.values()), found
+
+
+def test_it_has_a_citation_that_reads() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version is not None and str(citation["version"]) == version[1]
+    assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)
+    assert f"## {version[1]}" in PAGES["CHANGELOG.md"]
