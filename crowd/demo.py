@@ -64,13 +64,13 @@ class DemoFailed(Exception):
 def check_port(port: int) -> None:
     """Refuses a port that is taken before any work is done: another demo's server would answer in our
     place."""
+    if not 1 <= port <= 65535:
+        raise DemoFailed(f"--port {port}: give a number from 1 to 65535.")
     with socket.socket() as probe:
         # As the server binds: a port whose last owner has just gone is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
-        except OverflowError:
-            raise DemoFailed(f"--port {port}: a port is a number from 1 to 65535.") from None
         except OSError as error:
             why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
             raise DemoFailed(f"Port {port} {why}; try --port {port + 1}.") from None

@@ -162,7 +162,7 @@ def warnings_of(run: DryRun) -> list[str]:
     if nearest > NEAREST_MAX:
         found.append(
             f"the label of the nearest training picture, by pixels, is right in {nearest:.2f} of the test "
-            "trials: people may succeed by likeness alone; compare methods with the baseline, never with chance"
+            "trials: people may succeed by likeness alone; compare methods with the baseline, not with chance"
         )
     if run.definition.reward.amount_cents == 0:
         found.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,7 +33,9 @@ def read_program(data: bytes, source: str) -> nn.Module:
     """
     clean = clean_program(data, source)
     try:
-        with _LOADING, _weights_only():
+        with _LOADING, _weights_only(), warnings.catch_warnings():
+            # Copying its own graph, torch warns of a name of its own; nobody here can mend that.
+            warnings.simplefilter("ignore", FutureWarning)
             program = torch.export.load(io.BytesIO(clean))
             return torch.export.unflatten(program)
     except (RuntimeError, ValueError, KeyError, AssertionError, TypeError, IndexError) as error:

@@ -2,11 +2,16 @@
 
 import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 from jsonschema import Draft202012Validator
@@ -160,3 +165,17 @@ def test_it_would_notice_a_broken_promise() -> None:
     assert errors_of("Recorded", good) == []
     for wrong in ({**good, "condition": "x"}, {"next": 1, "step": "trials"}, {**good, "next": None}):
         assert errors_of("Recorded", wrong)
+
+
+@pytest.mark.pure
+def test_it_has_generated_the_page_s_types_from_this_schema(tmp_path: Path) -> None:
+    """`make schema` writes both; a wire.ts of yesterday would let the page and the server drift apart."""
+    call_command("spectacular", file=str(tmp_path / "schema.yml"))
+    frontend = settings.BASE_DIR / "frontend"
+    tool = frontend / "node_modules" / ".bin" / "openapi-typescript"
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    subprocess.run(
+        [tool, tmp_path / "schema.yml", "--output", tmp_path / "wire.ts"],
+        env={**os.environ, "PATH": path}, cwd=frontend, check=True, capture_output=True,
+    )  # fmt: skip
+    assert (tmp_path / "wire.ts").read_text() == (frontend / "src" / "wire.ts").read_text()
