@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,16 @@ class Respondent(asyncio.Protocol):
             self.finished.set_exception(error or ConnectionError("the server closed a connection"))
 
 
+def _same(one: Respondent) -> Respondent:
+    return one
+
+
 async def run(host: str, port: int, people: list[list[bytes]]) -> dict[str, Any]:
     """Connects everybody, then lets all begin at once."""
     loop, latencies_ms, statuses = asyncio.get_running_loop(), list[float](), Counter[str]()
-    everybody = [
-        (await loop.create_connection(lambda own=own: Respondent(own, latencies_ms, statuses), host, port))[1]
-        for own in people
-    ]
+    everybody = [Respondent(own, latencies_ms, statuses) for own in people]
+    for one in everybody:
+        await loop.create_connection(partial(_same, one), host, port)
     start, cpu = time.perf_counter(), time.process_time()
     for one in everybody:
         one.send()

@@ -25,8 +25,9 @@ from crowd.models import Posting
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.enrolment import open_study, stored_pool
+from experiments.errors import StudyError
 from experiments.management.commands.build_stimuli import build_study
-from experiments.management.commands.simulate import outcome_rows
+from experiments.management.commands.simulate import outcome_rows, population_lines
 from experiments.models import Condition, Item, Rendering, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.selectors import definition_of
@@ -57,7 +58,7 @@ SHORT = {
 }
 
 
-class DemoFailed(Exception):
+class DemoFailed(StudyError):
     """The demo cannot go on; the message says why and what to do."""
 
 
@@ -145,6 +146,9 @@ def send_people(
             break
         people = populate(parse_mix(DEFAULT_MIX), missing, seed, first=sent)
         sent += missing
+        if not outcomes:
+            for line in population_lines(people):
+                terminal.line(line)
         quiz = {question.id: question.answer for question in definition.quiz}
         try:
             outcomes += run_people(url, study.slug, people, quiz=quiz, progress=terminal.progress)

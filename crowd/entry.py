@@ -33,11 +33,13 @@ class Joined:
     created: bool
 
 
-def preview_query(study: Study, ordinal: int, block: int = 0) -> str:
-    """The query string of a researcher's preview, signed and good for a working day."""
-    return "preview=" + signing.dumps(
-        {"study": study.pk, "slot": ordinal, "block": block}, salt="legible.preview"
-    )
+def preview_query(study: Study, ordinal: int, position: int | None = None) -> str:
+    """The query string of a researcher's preview, signed and good for a working day.
+
+    It begins at the first page, or with the trial at `position` of the slot's plan.
+    """
+    asked = {"study": study.pk, "slot": ordinal, "position": position}
+    return "preview=" + signing.dumps(asked, salt="legible.preview")
 
 
 def join(slug: str, platform_name: str, query: str) -> Joined:
@@ -139,6 +141,8 @@ def _join_preview(study: Study, signed: str) -> Joined:
     session, token = sessions.start_session(study, participant, origin=Session.Origin.PREVIEW)
     Session.objects.filter(id=session.pk).update(slot=slot, state=Session.State.RUNNING)
     session.refresh_from_db()
+    if asked["position"] is not None:
+        sessions.skip_to(session, int(asked["position"]))
     return Joined(session, token, created=True)
 
 

@@ -171,7 +171,8 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "static"
+# Files are found in the apps and in frontend/dist; nothing has to be collected.
+STATIC_ROOT = None
 PARTICIPANT_PAGE_DIR = BASE_DIR / "frontend" / "dist"
 STATICFILES_DIRS = [("participant", PARTICIPANT_PAGE_DIR)] if PARTICIPANT_PAGE_DIR.is_dir() else []
 WHITENOISE_USE_FINDERS = True

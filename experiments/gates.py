@@ -73,6 +73,8 @@ def page_text(session: Session, gate: GateKind) -> str:
     if gate.kind == "instructions_arm":
         role = session.slot.condition.role if session.slot and session.slot.condition else ""
         return arm_text(definition, role)
+    if gate.kind == "consent" and definition.ethics.content_warning:
+        return f"> **{definition.ethics.content_warning}**\n\n{definition.texts['consent']}"
     if gate.kind in {"consent", "instructions"}:
         return definition.texts[gate.kind]
     return words_of(definition.language)[gate.kind]

@@ -291,6 +291,31 @@ def screen(session: Session) -> Verdict:
     )
 
 
+def skip_to(session: Session, position: int) -> None:
+    """Lets a preview begin with one trial: every page and answer before it is filled in. Previews only."""
+    assert session.origin == Session.Origin.PREVIEW and session.slot is not None
+    role = session.slot.condition.role if session.slot.condition else ""
+    gates = [gate for gate in gate_plan(definition_of(session.study), role) if gate.place != "end"]
+    Gate.objects.bulk_create(
+        Gate(session=session, kind=gate.kind, attempt=0, value={}, passed=True) for gate in gates
+    )
+    cards = cards_of(session.slot, session.study)
+    Response.objects.bulk_create(
+        Response(
+            session=session,
+            trial_id=card.id,
+            position=card.view.position,
+            remaining=len(cards) - card.view.position - 1,
+            value={"seen": True} if card.view.kind == "learn" else {"choice": card.view.choices[0]},
+            rt_ms=0,
+            shown_ms=0,
+            late=False,
+            received_at=timezone.now(),
+        )
+        for card in cards[:position]
+    )
+
+
 def total_minutes(session: Session, answers: Sequence[Answer]) -> float:
     """From arrival to now by the server's clock; for simulated people the time they say they took, since they
     answer faster than they claim to."""

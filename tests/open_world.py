@@ -1,7 +1,7 @@
-"""Opens the small world in the database of the environment, for servers in other processes; tells what it holds.
+"""Opens the small world in the database of the environment, for servers in other processes.
 
-    python -m tests.open_world open FOLDER [LINE ...]     makes and opens the study; each LINE replaces one of its file
-    python -m tests.open_world tell                       prints what is stored, as JSON
+python -m tests.open_world open FOLDER [LINE ...]     makes and opens the study; LINEs replace its own
+python -m tests.open_world tell                       prints what is stored, as JSON
 """
 
 import json
@@ -42,6 +42,9 @@ if __name__ == "__main__":
     from tests import world
 
     if sys.argv[1] == "open":
+        path = world.write_study(Path(sys.argv[2]))
         changes = {line.split(" ")[0]: line for line in sys.argv[3:]}
-        world.opened_study(world.write_study(Path(sys.argv[2]), **changes))
+        lines = [changes.get(line.split(" ")[0], line) for line in path.read_text().splitlines()]
+        path.write_text("\n".join(lines) + "\n")
+        world.opened_study(path)
     print(json.dumps(tell()))

@@ -40,7 +40,7 @@ RULES: dict[str, RuleKind] = {
     "quiz_attempts_max": RuleKind("before", "tries at the quiz", 1, 100, whole=True),
     "instructed_share_min": RuleKind("after", "share of instructed checks followed", 0, 1),
     "repeat_share_min": RuleKind("after", "share of repeat checks answered as trained", 0, 1),
-    "total_minutes": RuleKind("after", "minutes from first to last answer", 0, 1440, pair=True),
+    "total_minutes": RuleKind("after", "minutes from arrival to the end", 0, 1440, pair=True),
     "fastest_median_ms": RuleKind("after", "median response time of test trials", 0, 3_600_000),
     "side_share_max": RuleKind("after", "largest share of one answer over test trials", 0, 1),
     "incomplete": RuleKind("after", "answers to all trials; always acts", 0, 1),

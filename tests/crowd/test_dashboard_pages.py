@@ -12,10 +12,12 @@ from pytest_django.fixtures import Settings
 
 from analysis.refresh import refresh_report
 from crowd.dashboard.counts import exclusions_of, flows_of, places_of
+from crowd.entry import preview_query
 from crowd.models import Posting
 from experiments.models import Rendering, Session, Slot, Study
 from stimuli.models import Stimulus
 from tests.analysis import stored
+from tests.world import Person
 
 ROOT = "/studies/wolf-or-husky/"
 CONDITIONS = ("grad_cam", "Grad-CAM", "control", "baseline")
@@ -260,3 +262,13 @@ def test_it_says_the_next_step(study: Study, desk: Client) -> None:
     assert "python manage.py study_open wolf-or-husky" in text_of(desk, ROOT)
     Study.objects.filter(pk=study.pk).update(state="closed")
     assert "Read the report" in text_of(desk, ROOT)
+
+
+def test_it_previews_any_single_trial_without_holding_a_place(small: Study) -> None:
+    person = Person("look")
+    query = preview_query(small, 0, position=10)
+    body = {"study": "small", "platform": "local", "query": query}
+    reply = person.call("POST", "/api/sessions/", body, "none").json()
+    assert (reply["session"]["step"], reply["session"]["next"]) == ("trials", 10)
+    assert reply["session"]["study"]["origin"] == "preview"
+    assert not Slot.objects.filter(holder__isnull=False).exists()

@@ -48,13 +48,23 @@ TELLING_WORDS = {"baseline", "control", "saliency", "bottom_up", "truth", "predi
 TELLING_WORDS |= {"repeat", "instructed", "method", "grad", ".png", "images/", "views/", "pictures/", "maps/"}
 
 
-@pytest.fixture
-def seated(small: Study) -> list[Person]:
-    """One person in every slot of every condition, at the first trial."""
-    people = [Person(f"p{number}") for number in range(9)]
+def arrived(count: int) -> list[Person]:
+    people = [Person(f"p{number}") for number in range(count)]
     for person in people:
         person.arrive()
     return people
+
+
+@pytest.fixture
+def seated(small: Study) -> list[Person]:
+    """One person in every slot of every condition, at the first trial."""
+    return arrived(9)
+
+
+@pytest.fixture
+def three(small: Study) -> list[Person]:
+    """One person under each condition: slots are served in blocks of all conditions."""
+    return arrived(3)
 
 
 def states(person: Person) -> Iterator[dict[str, Any]]:
@@ -198,9 +208,9 @@ def test_it_shows_all_conditions_alike_but_for_the_explanation(seated: list[Pers
         assert len({frozenset(looks[role, position]) for role in ("baseline", "control", "method")}) == 1
 
 
-def test_it_reveals_nothing_by_answering(seated: list[Person]) -> None:
+def test_it_reveals_nothing_by_answering(three: list[Person]) -> None:
     """Right or wrong, an answer to a test is met with the same words."""
-    for person in seated[:3]:
+    for person in three:
         for trial in person.trials():
             answer = person.good_response(trial)
             if trial.kind == "predict" and trial.check_kind != "instructed" and trial.position % 2:
@@ -213,8 +223,8 @@ def test_it_reveals_nothing_by_answering(seated: list[Person]) -> None:
             assert person.refresh()["feedback"] is None
 
 
-def test_it_leaks_nothing_in_errors(seated: list[Person]) -> None:
-    for person in seated:
+def test_it_leaks_nothing_in_errors(three: list[Person]) -> None:
+    for person in three:
         rows = person.trials()
         first = person.good_response(rows[0])
         test = person.good_response(next(row for row in rows if row.kind == "predict"))
@@ -251,8 +261,8 @@ def chunks(content: bytes) -> Iterator[bytes]:
         at += 12 + length
 
 
-def test_it_serves_pixels_and_nothing_else(seated: list[Person]) -> None:
-    for person in seated[:3]:
+def test_it_serves_pixels_and_nothing_else(three: list[Person]) -> None:
+    for person in three:
         for reply in pictures(person):
             assert reply.status_code == 200 and set(chunks(reply.content)) == {b"IHDR", b"IDAT", b"IEND"}
             named = {name.lower() for name in reply.headers}
@@ -260,9 +270,9 @@ def test_it_serves_pixels_and_nothing_else(seated: list[Person]) -> None:
             assert "private" in reply["Cache-Control"] and reply["Content-Type"] == "image/png"
 
 
-def test_it_serves_no_explanation_and_no_tile_of_a_test(seated: list[Person]) -> None:
+def test_it_serves_no_explanation_and_no_tile_of_a_test(three: list[Person]) -> None:
     """Even to somebody who could make up valid addresses."""
-    for person in seated:
+    for person in three:
         session = person.session()
         for trial in person.trials():
             for role in ("image", "explanation", "tile", "tile_explanation"):
@@ -273,9 +283,22 @@ def test_it_serves_no_explanation_and_no_tile_of_a_test(seated: list[Person]) ->
                 assert Client().get(address).status_code == (200 if allowed else 404), (trial.kind, role)
 
 
-def test_it_takes_a_picture_away_with_the_slot_only(seated: list[Person]) -> None:
+def test_it_opens_no_picture_of_another_session(three: list[Person]) -> None:
     """One session's key opens nothing of another's."""
-    ada, bea = seated[:2]
+    ada, bea = three[:2]
     url = ada.state["block"]["trials"][0]["content"]["image"]["url"]
     foreign = "/m/" + bea.session().media_id + url[-22:]
     assert Client().get(url).status_code == 200 and Client().get(foreign).status_code == 404
+
+
+def test_it_gives_whoever_takes_over_a_slot_addresses_of_their_own(small: Study) -> None:
+    [ada] = arrived(1)
+    ada.call("POST", "/api/session/withdraw/", {"reason": "", "erase": False})
+    bea = Person("bea")
+    bea.arrive()
+    assert bea.session().slot_id == ada.session().slot_id
+    macs = []
+    for person in (ada, bea):
+        found = [value for path, value in leaves(person.state["block"]) if path[-1] == "url"]
+        macs.append({address[-22:] for address in found})
+    assert len(macs[0]) == len(macs[1]) > 8 and not macs[0] & macs[1]

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ def test_it_serves_dropped_slots_again_first(study: Study) -> None:
     crowd = people(study, 150)
     taken = at_once([claim(session) for session in crowd[:90]])
     leavers = np.random.default_rng(3).choice(90, size=30, replace=False)
-    assert all(at_once([lambda i=i: release_slot(crowd[i]) for i in leavers]))
+    assert all(at_once([partial(release_slot, crowd[i]) for i in leavers]))
     dropped = {taken[i] for i in leavers}
     again = at_once([claim(session) for session in crowd[90:110]])
     assert set(again) < dropped and Slot.objects.filter(ordinal__gte=90, claimed_count__gt=0).count() == 0
@@ -172,7 +173,7 @@ def test_it_ends_exactly_full_however_many_leave(study: Study) -> None:
         for session, slot, stays in zip(crowd, taken, stay, strict=True):
             session.refresh_from_db()
             if slot is not None:
-                ends.append(lambda s=session, stays=stays: (keep_slot if stays else release_slot)(s))
+                ends.append(partial(keep_slot if stays else release_slot, session))
         assert all(at_once(ends))
         rounds += 1
     assert rounds > 3
@@ -211,9 +212,7 @@ def test_it_lets_either_the_holder_or_a_rival_have_a_slot_whose_lease_is_over(st
     for session in holders:
         session.refresh_from_db()
     rivals = people(study, 20)
-    calls = [
-        call for h, r in zip(holders, rivals, strict=True) for call in (lambda h=h: keep_slot(h), claim(r))
-    ]
+    calls = [call for h, r in zip(holders, rivals, strict=True) for call in (partial(keep_slot, h), claim(r))]
     results = at_once(calls)
     kept, won = results[::2], [slot for slot in results[1::2] if slot is not None]
     assert len(set(won)) == len(won) and kept.count(True) + len(won) == 20

@@ -54,7 +54,7 @@ class Endless(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         left = self.size - self.given
-        size = left if size is None or size < 0 else min(size, left)
+        size = left if size < 0 else min(size, left)
         self.given += size
         return b"[" * size
 

@@ -32,7 +32,7 @@ def answers(person: Person, count: int) -> list[dict[str, Any]]:
 
 
 def rows() -> list[dict[str, Any]]:
-    return list(Response.objects.order_by("id").values())
+    return [dict(row) for row in Response.objects.order_by("id").values()]
 
 
 def code(reply: Any) -> tuple[int, str]:

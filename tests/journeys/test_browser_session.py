@@ -71,7 +71,8 @@ def test_it_takes_a_session_through_a_reload_and_a_lost_connection(
     assert len(told["responses"]) == session["trials"] == len(visitor.pressed)
     assert [row["position"] for row in told["responses"]] == list(range(session["trials"]))
     stored = [row["value"].get("choice", "seen") for row in told["responses"]]
-    pressed = [value if value in {"left", "right", "d", "f", "j", "k"} else "seen" for value in visitor.pressed]
+    answers = {"left", "right", "d", "f", "j", "k"}
+    pressed = [value if value in answers else "seen" for value in visitor.pressed]
     assert stored == pressed
     assert {row["context"]["input"] for row in told["responses"]} == {"keyboard"}
     assert {"reload", "offline", "online"} <= set(told["events"])

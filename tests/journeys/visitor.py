@@ -76,7 +76,8 @@ class Visitor:
     def answer(self) -> None:
         """One trial: looks at what is asked and presses a key."""
         buttons = self.page.locator(FRESH)
-        keys = {str(b.get_attribute("data-value")): str(b.get_attribute("aria-keyshortcuts")) for b in buttons.all()}
+        names = ("data-value", "aria-keyshortcuts")
+        keys = dict([str(button.get_attribute(name)) for name in names] for button in buttons.all())
         value = self.pick(list(keys))
         self.leave(".board")
         self.page.keyboard.press(keys[value])
@@ -91,7 +92,8 @@ class Visitor:
 
     def practise(self) -> None:
         """One practice picture; the right answers are told, for no page tells them."""
-        key = self.page.locator(FRESH).nth("AB".index(self.practice[self.practised])).get_attribute("aria-keyshortcuts")
+        button = self.page.locator(FRESH).nth("AB".index(self.practice[self.practised]))
+        key = button.get_attribute("aria-keyshortcuts")
         self.practised += 1
         self.leave(".board")
         self.page.keyboard.press(str(key))

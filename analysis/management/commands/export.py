@@ -6,15 +6,16 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from analysis.exports import EXPORTERS
 from analysis.exports.base import ExportError
 from analysis.exports.release import Request, export_study
-from analysis.terminal import progress_bar, study_of
+from experiments.management.base import StudyCommand, study_of
+from experiments.terminal import Terminal
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Export the trials, participants and stimuli of a study, with codebook and manifest."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -33,8 +34,8 @@ class Command(BaseCommand):
         study = study_of(options["slug"])
         request = Request(options["format"], options["cleaned"], options["origin"], options["release"])
         try:
-            with progress_bar() as progress:
-                manifest = export_study(study, options["out"], request, progress)
+            with Terminal() as terminal:
+                manifest = export_study(study, options["out"], request, terminal.progress)
         except (ExportError, OSError) as error:
             raise CommandError(str(error)) from error
         for entry in manifest["files"]:

@@ -7,18 +7,19 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import IO, Any, cast
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from rich.console import Console
 
 from analysis.frames import MixedOrigins
-from analysis.refresh import REPORTED, make_report
+from analysis.refresh import REPORTED, make_report, refresh_report
 from analysis.reports.base import ReportError
 from analysis.reports.report import Report
 from analysis.reports.text import print_report
-from analysis.terminal import progress_bar, study_of
+from experiments.management.base import StudyCommand, study_of
+from experiments.terminal import Terminal
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Report a study: its flow, its result and its tests, as text, JSON, one HTML page and PDF figures."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -29,8 +30,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study = study_of(options["slug"])
         try:
-            with progress_bar() as progress:
-                report = make_report(study, options["origin"], progress)
+            with Terminal() as terminal:
+                report = make_report(study, options["origin"], terminal.progress)
+                # The dashboard's tab shows the stored one.
+                refresh_report(study, options["origin"])
             if options["out"]:
                 written = write_report(report, options["out"])
         except (ReportError, MixedOrigins, OSError) as error:

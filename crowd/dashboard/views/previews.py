@@ -24,15 +24,15 @@ class Shown:
     stimulus: Stimulus | None
     what: str
     prompt: str
+    take: str
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One block of a slot, and where its preview starts."""
+    """One block of a slot."""
 
     index: int
     trials: tuple[Shown, ...]
-    href: str
 
 
 @study_page
@@ -53,7 +53,7 @@ def preview(request: HttpRequest, study: Study) -> HttpResponse:
         "ranks": len(ordinals),
         "slot": slot,
         "parts": _parts(study, slot) if slot else [],
-        "take_part": _join(study, slot.ordinal, 0) if slot else "",
+        "take_part": _join(study, slot.ordinal) if slot else "",
     }
     return study_response(request, study, "preview", content)
 
@@ -63,8 +63,8 @@ def _whole(text: str, low: int, high: int) -> int:
     return min(max(number, low), high)
 
 
-def _join(study: Study, ordinal: int, block: int) -> str:
-    return f"{reverse('join', args=[study.slug])}?{preview_query(study, ordinal, block)}"
+def _join(study: Study, ordinal: int, position: int | None = None) -> str:
+    return f"{reverse('join', args=[study.slug])}?{preview_query(study, ordinal, position)}"
 
 
 def _parts(study: Study, slot: Slot) -> list[Part]:
@@ -82,11 +82,11 @@ def _parts(study: Study, slot: Slot) -> list[Part]:
                     stimuli.get((trial.item_id or 0, trial.condition_id or 0)),
                     _what(trial),
                     _prompt(trial),
+                    _join(study, slot.ordinal, trial.position),
                 )
                 for trial in trials
                 if trial.block == index
             ),
-            _join(study, slot.ordinal, index),
         )
         for index in blocks
     ]

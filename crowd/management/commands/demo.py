@@ -11,20 +11,20 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from crowd import demo
 from experiments.definition import StudyDefinition, find_study, load_study
 from experiments.errors import StudyError
+from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
 from stimuli.datasets.photographs import cut
-from stimuli.errors import StimulusError
 
 WALK_INS = 8
 PHOTOGRAPHS = "grass-or-gravel"
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Build, open, simulate and report a study in an empty var/demo; leaves its server up."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -40,17 +40,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            demo.check_port(options["port"])
-        except demo.DemoFailed as error:
-            raise CommandError(str(error)) from error
+        demo.check_port(options["port"])
         if not options["here"]:
             restart_in_empty_folder(settings.BASE_DIR / "var" / "demo", options["port"])
-        try:
-            with Terminal() as terminal:
-                self.run(terminal, options)
-        except (StudyError, StimulusError, demo.DemoFailed, ValueError) as error:
-            raise CommandError(str(error)) from error
+        with Terminal() as terminal:
+            self.run(terminal, options)
 
     def run(self, terminal: Terminal, options: dict[str, Any]) -> None:
         call_command("migrate", verbosity=0)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from crowd.models import Posting
 from crowd.platforms import PLATFORMS
+from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Offer an open study on a platform. Repeating it changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -20,11 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--platform", choices=list(PLATFORMS), default="local")
 
     def handle(self, *args: Any, slug: str, platform: str, **options: Any) -> None:
-        study = Study.objects.filter(slug=slug).first()
-        if study is None:
-            raise CommandError(
-                f"There is no study {slug!r} in this database. Open it first: study_open {slug}"
-            )
+        study = study_of(slug)
         if study.state != Study.State.OPEN:
             remedy = (
                 f"Open it first: study_open {slug}"

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from crowd.dry_run import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
 from experiments.definition import find_study, load_study
-from experiments.errors import StudyError
+from experiments.management.base import StudyCommand
 from experiments.models import Study
 from experiments.terminal import Terminal
-from stimuli.errors import StimulusError
 from stimuli.requests import identical_pictures
 from stimuli.store import open_store
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Print what a study would be: trials, exposures, balance, power, cost. Stores nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -28,17 +27,14 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, study: str, pairs: bool, preregistration: bool, **options: Any) -> None:
-        try:
-            path = find_study(study, tuple(settings.STUDY_DIRS))
-            with Terminal() as terminal:
-                store = open_store(settings.STORAGE_URL)
-                run = dry_run(load_study(path), path.parent, store, terminal.progress)
-                if preregistration:
-                    self.stdout.write(_document(run))
-                else:
-                    _print(run, terminal, pairs)
-        except (StudyError, StimulusError, ValueError) as error:
-            raise CommandError(str(error)) from error
+        path = find_study(study, tuple(settings.STUDY_DIRS))
+        with Terminal() as terminal:
+            store = open_store(settings.STORAGE_URL)
+            run = dry_run(load_study(path), path.parent, store, terminal.progress)
+            if preregistration:
+                self.stdout.write(_document(run))
+            else:
+                _print(run, terminal, pairs)
         if run.imbalance:
             raise CommandError(f"{study}: {run.imbalance}")
 

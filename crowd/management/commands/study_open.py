@@ -5,34 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from experiments.definition import find_study
 from experiments.enrolment import open_study
-from experiments.errors import StudyError
+from experiments.management.base import StudyCommand
 from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Slot, Study, Trial
 from experiments.terminal import Terminal
-from stimuli.errors import StimulusError
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Open a study: render what is missing, plan all slots, freeze the definition under its digest."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", help="a slug or the path of a study.toml")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        try:
-            path = find_study(study, tuple(settings.STUDY_DIRS))
-            with Terminal() as terminal:
-                slug = build_study(path, terminal)
-                opened = open_study(Study.objects.get(slug=slug), terminal.progress)
-                slots = Slot.objects.filter(study=opened)
-                terminal.line(
-                    f"{slug} is open: {slots.count()} slots, "
-                    f"{Trial.objects.filter(slot__study=opened).count():,} trials, "
-                    f"plans {opened.plan_digest[:12]}."
-                )
-        except (StudyError, StimulusError, ValueError) as error:
-            raise CommandError(str(error)) from error
+        path = find_study(study, tuple(settings.STUDY_DIRS))
+        with Terminal() as terminal:
+            slug = build_study(path, terminal)
+            opened = open_study(Study.objects.get(slug=slug), terminal.progress)
+            slots = Slot.objects.filter(study=opened)
+            terminal.line(
+                f"{slug} is open: {slots.count()} slots, "
+                f"{Trial.objects.filter(slot__study=opened).count():,} trials, "
+                f"plans {opened.plan_digest[:12]}."
+            )

@@ -6,29 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from experiments.definition import find_study, load_study
 from experiments.drafts import build_draft, picture_keys
-from experiments.errors import StudyError
+from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
-from stimuli.errors import StimulusError
 from stimuli.requests import build
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Render the stimuli of a study: items chosen, predictions made, missing pictures drawn."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", help="a slug or the path of a study.toml")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        try:
-            path = find_study(study, tuple(settings.STUDY_DIRS))
-            with Terminal() as terminal:
-                build_study(path, terminal)
-        except (StudyError, StimulusError) as error:
-            raise CommandError(str(error)) from error
+        with Terminal() as terminal:
+            build_study(find_study(study, tuple(settings.STUDY_DIRS)), terminal)
 
 
 def build_study(path: Path, terminal: Terminal, changes: dict[str, Any] | None = None) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
+from experiments.management.base import StudyCommand
 from stimuli.datasets.photographs import cut
-from stimuli.errors import StimulusError
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Cut two texture photographs into non-overlapping crops in class folders: model/ and people/."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -20,8 +20,5 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, out: Path, **options: Any) -> None:
-        try:
-            files = cut(out)
-        except StimulusError as error:
-            raise CommandError(str(error)) from error
+        files = cut(out)
         self.stdout.write(f"{len(files)} crops in {out}")

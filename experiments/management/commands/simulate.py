@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from experiments.definition import find_study, load_study
-from experiments.errors import StudyError
+from experiments.management.base import StudyCommand
 from experiments.simulation import HEADING
 from experiments.simulation.client import Outcome, run_people
 from experiments.simulation.line import Refused
-from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate, traits_table
+from experiments.simulation.people import Person
+from experiments.simulation.population import DEFAULT_MIX, drawn_traits, parse_mix, populate
 from experiments.terminal import Terminal
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Let simulated people take part over HTTP. Everything they leave says that it is simulated."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -40,8 +42,8 @@ class Command(BaseCommand):
             people = populate(parse_mix(mix), count, options["seed"], options["first"])
             with Terminal() as terminal:
                 terminal.line(HEADING)
-                _, *rows = (header, *_) = traits_table(people)
-                terminal.table("Who comes", header, rows)
+                for line in population_lines(people):
+                    terminal.line(line)
                 outcomes = run_people(
                     url,
                     definition.slug,
@@ -51,7 +53,7 @@ class Command(BaseCommand):
                     progress=terminal.progress,
                 )
                 terminal.table("What became of them", ("kind", "outcome", "people"), outcome_rows(outcomes))
-        except (StudyError, ValueError, Refused) as error:
+        except Refused as error:
             raise CommandError(str(error)) from error
         except httpx.HTTPError as error:
             raise CommandError(
@@ -60,6 +62,17 @@ class Command(BaseCommand):
         if all(outcome.status == "turned_away" for outcome in outcomes):
             messages = sorted({outcome.message for outcome in outcomes})
             raise CommandError(f"Nobody was let in. The server said: {'; '.join(messages)}")
+
+
+def population_lines(people: Sequence[Person]) -> list[str]:
+    """What was drawn for each kind: mean, least and greatest value of every trait."""
+    return [
+        f"{row.count} {row.kind}: "
+        + ", ".join(
+            f"{name} {mean:.2f} ({low:.2f} to {high:.2f})" for name, (mean, low, high) in row.traits.items()
+        )
+        for row in drawn_traits(people)
+    ]
 
 
 def outcome_rows(outcomes: tuple[Outcome, ...]) -> list[tuple[str, str, int]]:
