@@ -55,7 +55,8 @@ class Recorded:
 
 
 # The predecessor's response, the state and the allowed values are checked by the insert itself, so that an
-# ordinary answer costs one statement. `accepts` holds every allowed value between newlines (see Trial).
+# ordinary answer costs one statement. `accepts` holds every allowed value between newlines (see Trial). The shared
+# lock keeps an answer from slipping in behind a withdrawal that erases; SQLite has one writer at a time anyway.
 INSERT = """
     INSERT INTO experiments_response
         (session_id, trial_id, position, remaining, value, rt_ms, shown_ms, context, late, received_at)
@@ -67,6 +68,7 @@ INSERT = """
             SELECT 1 FROM experiments_trial p
             JOIN experiments_response r ON r.trial_id = p.id AND r.session_id = s.id
             WHERE p.slot_id = t.slot_id AND p.position = t.position - 1))
+    {lock}
     ON CONFLICT DO NOTHING
     RETURNING position, remaining
 """
@@ -99,6 +101,7 @@ def _insert(token_hash: str, answer: Submitted, accepted: str) -> Recorded | Non
         json="%s::jsonb" if postgres else "%s",
         time="%s::timestamptz" if postgres else "%s",
         accepted=accepted,
+        lock="FOR SHARE OF s" if postgres else "",
     )
     with connection.cursor() as cursor:
         cursor.execute(

@@ -436,3 +436,21 @@ def test_it_lets_one_of_two_contradicting_answers_win(tmp_path: Path) -> None:
     assert sorted(codes) == [200] * 4 + [409] * 4
     stored = Response.objects.get(trial=trial).value["choice"]
     assert {values[i % 2] for i, found in enumerate(codes) if found == 200} == {stored}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_lets_no_answer_survive_an_erasing_withdrawal(tmp_path: Path) -> None:
+    world.opened_study(world.write_study(tmp_path / "small"))
+    ada = Person("ada")
+    ada.arrive()
+    batch = answers(ada, 8)
+    headers = {"Authorization": f"Bearer {ada.token}"}
+
+    def send(index: int) -> int:
+        path, body = "/api/session/responses/", {"responses": batch[: index + 1]}
+        if index == 4:
+            path, body = "/api/session/withdraw/", {"reason": "", "erase": True}  # type: ignore[dict-item]
+        return Client().post(path, body, content_type="application/json", headers=headers).status_code
+
+    assert set(at_once(8, send)) <= {200, 409}
+    assert rows() == []
