@@ -26,7 +26,7 @@ fmt:
 	@$(PY) -m ruff check --fix-only --quiet . && $(PY) -m ruff format .
 
 schema:           ## the OpenAPI document, and the TypeScript types of the wire made from it
-	$(INSTALL) dev
+	$(INSTALL) tools
 	@mkdir -p var && $(PY) manage.py spectacular --validate --fail-on-warn --file var/schema.yml
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" npm --prefix frontend run --silent wire
 

@@ -148,10 +148,14 @@ def _join_preview(study: Study, signed: str) -> Joined:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a closed session is told last."""
+    """What a closed session is told last; `asks_again`: after this debrief, may the answers be used?"""
 
     debrief: str | None
     exit: Exit
+    asks_again: bool
+
+    def as_json(self) -> dict[str, object]:
+        return {"debrief": self.debrief, "exit": self.exit.as_json(), "asks_again": self.asks_again}
 
 
 def finish(session: Session, comment: str) -> Ended:
@@ -167,11 +171,15 @@ def _ended(session: Session) -> Ended:
     debrief = None
     if ending_of(session) == "debrief":
         debrief = html_of(definition.texts["debrief"], placeholders(definition))
+    has_answers = (
+        session.state == Session.State.FINISHED and session.slot_id is not None and not session.erased
+    )
+    asks_again = bool(definition.ethics.deception) and has_answers
     submission = Submission.objects.filter(session=session).select_related("posting").first()
     if submission is None:
-        return Ended(debrief, Exit("none"))
+        return Ended(debrief, Exit("none"), asks_again)
     platform = get_platform(submission.posting.platform)
-    return Ended(debrief, platform.exit(_outcome(session), submission.submission_hash))
+    return Ended(debrief, platform.exit(_outcome(session), submission.submission_hash), asks_again)
 
 
 def _outcome(session: Session) -> Outcome:

@@ -164,7 +164,8 @@ def places_left(study: Study, lane: str = "participant") -> int:
 
 
 def claim_slot(session: Session) -> Slot:
-    """Gives the session the next free slot: freed ones first, then by ordinal. Raises StudyFull.
+    """Gives the session the next free slot by ordinal: a freed one comes before any fresh one, for slots are
+    first claimed in that order. Raises StudyFull.
 
     One conditional update; on PostgreSQL rivals skip each other's rows instead of waiting for them.
     """
@@ -196,7 +197,7 @@ def _claim(session: Session, now: datetime, lease_ends_at: datetime) -> int | No
                 SELECT id FROM experiments_slot
                 WHERE study_id = %s AND lane = %s AND pilot = %s AND NOT kept
                   AND (holder_id IS NULL OR lease_ends_at < %s)
-                ORDER BY CASE WHEN claimed_count > 0 THEN 0 ELSE 1 END, ordinal
+                ORDER BY ordinal
                 LIMIT 1 {skip_locked}
             )
             RETURNING id

@@ -55,8 +55,8 @@ class Recorded:
 
 
 # The predecessor's response, the state and the allowed values are checked by the insert itself, so that an
-# ordinary answer costs one statement. `accepts` holds every allowed value between newlines (see Trial). The shared
-# lock keeps an answer from slipping in behind a withdrawal that erases; SQLite has one writer at a time anyway.
+# ordinary answer costs one statement. `accepts` holds every allowed value between newlines (see Trial). The
+# shared lock keeps an answer from slipping in behind a withdrawal that erases; SQLite has one writer anyway.
 INSERT = """
     INSERT INTO experiments_response
         (session_id, trial_id, position, remaining, value, rt_ms, shown_ms, context, late, received_at)

@@ -22,7 +22,7 @@ from experiments.errors import (
     TextChanged,
 )
 from experiments.gates import GateKind, Judged, gate_plan, judge, page_digest
-from experiments.models import Gate, Participant, Response, Session, Study
+from experiments.models import Gate, Participant, Response, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
 from experiments.selectors import cards_of, definition_of, next_position, views_of
@@ -87,7 +87,7 @@ def session_of(token: str) -> Session:
 def step_of(session: Session) -> Step:
     """What comes next, from the rows alone: true after any reload."""
     if session.state in ENDED:
-        return Step("finish")
+        return Step("finish", next=next_position(session))
     definition = definition_of(session.study)
     tries = _tries(session)
     arm_role = session.slot.condition.role if session.slot and session.slot.condition else ""
@@ -325,24 +325,45 @@ def total_minutes(session: Session, answers: Sequence[Answer]) -> float:
 
 
 def withdraw(session: Session, reason: str, erase: bool) -> Session:
-    """Leaves the study; with `erase` the answers are removed and only their number remains. Repeatable."""
+    """Leaves the study; with `erase` the answers are removed and only their number remains. Repeatable.
+
+    Somebody who has finished may still have the answers removed (after a debrief that disclosed something):
+    the session stays finished, so that it is paid, but it no longer counts and its slot is free again.
+    """
     with transaction.atomic():
         verdict = Verdict("withdrawn", (Reason("withdrawn", "after", 1.0, 0.0, reason[:500]),))
-        ended = _end(session, Session.State.WITHDRAWN, verdict)
-        if ended:
+        if _end(session, Session.State.WITHDRAWN, verdict):
             release_slot(session)
         session = _fresh(session)
-        if erase and session.state == Session.State.WITHDRAWN and not session.erased:
-            erased = {
-                "responses": session.responses.count(),
-                "events": session.events.count(),
-                "at": timezone.now().isoformat(),
-            }
-            session.responses.all().delete()
-            session.events.all().delete()
-            session.gates.exclude(kind="consent").update(value={})
-            Session.objects.filter(id=session.pk).update(erased=erased, device={}, comment="")
+        if (
+            erase
+            and not session.erased
+            and session.state in {Session.State.WITHDRAWN, Session.State.FINISHED}
+        ):
+            _erase(session, verdict)
     return _fresh(session)
+
+
+def _erase(session: Session, verdict: Verdict) -> None:
+    """Removes what was answered and leaves a counted tombstone; consent stays: it says what was allowed."""
+    erased = {
+        "responses": session.responses.count(),
+        "events": session.events.count(),
+        "at": timezone.now().isoformat(),
+    }
+    session.responses.all().delete()
+    session.events.all().delete()
+    session.gates.exclude(kind="consent").update(value={})
+    Slot.objects.filter(holder=session).update(holder=None, lease_ends_at=None, kept=False)
+    reasons = session.reasons if session.verdict == verdict.status else [r.as_json() for r in verdict.reasons]
+    Session.objects.filter(id=session.pk).update(
+        erased=erased,
+        device={},
+        comment="",
+        verdict=verdict.status,
+        reasons=reasons,
+        verdict_at=timezone.now(),
+    )
 
 
 def mark_left(session: Session) -> bool:

@@ -60,11 +60,16 @@ def pinned(constraints: Path, package: str) -> str:
     return match[1]
 
 
+MODES = {"demo": (False, True), "dev": (True, True), "tools": (True, False)}
+"""With the development packages or not; with the page built or not (its types may be about to change)."""
+
+
 class Installation:
     """The environment of one checkout, and the steps that bring it up to date."""
 
-    def __init__(self, root: Path, *, is_dev: bool) -> None:
+    def __init__(self, root: Path, *, is_dev: bool, builds_page: bool = True) -> None:
         self.root = root
+        self.builds_page = builds_page
         self.is_dev = is_dev
         self.venv = root / ".venv"
         self.python = self.venv / "bin" / "python"
@@ -178,6 +183,7 @@ class Installation:
         sources = digest(frontend_sources(self.frontend))
         is_installed = self.stamp("npm") == locked and (self.frontend / "node_modules").is_dir()
         is_built = self.stamp("build") == sources and (self.frontend / "dist").is_dir()
+        is_built = is_built or not self.builds_page
         if is_installed and is_built:
             return
         npm = self.find_npm()
@@ -189,6 +195,8 @@ class Installation:
                     folder=self.frontend,
                 )
             self.set_stamp("npm", locked)
+        if is_built:
+            return
         with self.step("participant's page"):
             self.need([npm, "run", "build"], "the front end does not build", folder=self.frontend)
         self.set_stamp("build", sources)
@@ -274,12 +282,13 @@ def alone(root: Path) -> Iterator[None]:
 
 
 def main(arguments: Sequence[str], run: Callable[[Installation], None] = Installation.install) -> int:
-    if len(arguments) != 1 or arguments[0] not in {"demo", "dev"}:
-        print("usage: setup/install.py demo|dev", file=sys.stderr)
+    if len(arguments) != 1 or arguments[0] not in MODES:
+        print(f"usage: setup/install.py {'|'.join(MODES)}", file=sys.stderr)
         return 2
     try:
         with alone(ROOT):
-            run(Installation(ROOT, is_dev=arguments[0] == "dev"))
+            is_dev, builds_page = MODES[arguments[0]]
+            run(Installation(ROOT, is_dev=is_dev, builds_page=builds_page))
     except SetupFailed as failure:
         print(f"setup: {failure}", file=sys.stderr)
         return 1

@@ -63,7 +63,7 @@ class FinishView(ParticipantView):
         session = session_of(bodies.bearer_token(request))
         comment = check_comment(bodies.body_of(request, {"comment"}).get("comment"))
         ended = entry.finish(session, comment)
-        return Response({"debrief": ended.debrief, "exit": ended.exit.as_json()})
+        return Response(ended.as_json())
 
 
 class WithdrawView(ParticipantView):
@@ -82,7 +82,7 @@ class WithdrawView(ParticipantView):
         if not isinstance(erase, bool):
             raise InvalidRequest("erase must be true or false.", fields={"erase": "true or false"})
         ended = entry.withdraw(session, reason, erase)
-        return Response({"debrief": ended.debrief, "exit": ended.exit.as_json()})
+        return Response(ended.as_json())
 
 
 @lru_cache(maxsize=1)

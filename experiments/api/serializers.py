@@ -198,6 +198,7 @@ class Withdraw(serializers.Serializer[Any]):
 class Ended(serializers.Serializer[Any]):
     debrief = serializers.CharField(allow_null=True)
     exit = Exit()
+    asks_again = serializers.BooleanField()
 
 
 class ErrorDetail(serializers.Serializer[Any]):

@@ -5,7 +5,7 @@ import type { Ended, Exit, State, Value } from "./model";
 type Handler = (path: string, body: { value?: Value; digest?: string; comment?: string | null }) => Response;
 
 const exit: Exit = { method: "GET", url: "https://platform.example/complete?cc=C1A9X7QP", fields: {} };
-const ended: Ended = { debrief: "<h2>What it was about</h2>", exit };
+const ended: Ended = { debrief: "<h2>What it was about</h2>", exit, asks_again: false };
 
 async function travel(first: State, handle: Handler) {
   const calls: { path: string; body: Parameters<Handler>[1] }[] = [];
@@ -254,4 +254,15 @@ test("it lets the server win when it holds another answer", async () => {
   find(".answer").click();
   await until(() => document.querySelector("textarea"));
   expect(given.outbox.count).toBe(0);
+});
+
+test("it asks again after a debrief, and has the answers removed", async () => {
+  const last = state({ step: "finish", page: page("debrief"), block: null, next: 4 });
+  const { calls } = await travel(last, () => json(200, { ...ended, exit: { ...exit, method: "none" }, asks_again: true }));
+  await until(() => document.querySelector(".remove"));
+  find(".remove .plain + .plain, .remove .button:last-child").click();
+  await until(() => calls.some((call) => call.path === "session/withdraw/"));
+  expect(calls.at(-1)?.body).toEqual({ reason: "debrief", erase: true });
+  await until(() => document.querySelector(".remove .actions") === null);
+  expect(find(".remove p").textContent).toContain("removed");
 });

@@ -149,7 +149,7 @@ export class Journey {
     const html = state.page?.html || farewell.value.debrief;
     const stored = kind === "debrief" ? state.next : null;
     const ending = this.ending(
-      { debrief: html ?? null, exit: farewell.value.exit },
+      { ...farewell.value, debrief: html ?? null },
       titleOf(desk.words, kind),
       stored,
     );
@@ -158,12 +158,14 @@ export class Journey {
 
   private async farewell(): Promise<Outcome<Ended>> {
     const { exit } = this.state;
-    if (exit !== null) return { ok: true, value: { debrief: null, exit } };
+    if (exit !== null) return { ok: true, value: { debrief: null, exit, asks_again: false } };
     return this.desk.api.finish(null);
   }
 
   private ending(farewell: Ended, title: string, stored: number | null): Ending {
-    return { title, html: farewell.debrief, stored, exit: farewell.exit };
+    const remove = async (): Promise<boolean> => (await this.desk.api.withdraw("debrief", true)).ok;
+    const { debrief, exit, asks_again } = farewell;
+    return { title, html: debrief, stored, exit, remove: asks_again ? remove : null };
   }
 
   private async withdraw(): Promise<void> {

@@ -155,6 +155,7 @@ export interface components {
         Ended: {
             debrief: string | null;
             exit: components["schemas"]["Exit"];
+            asks_again: boolean;
         };
         Error: {
             error: components["schemas"]["ErrorDetail"];

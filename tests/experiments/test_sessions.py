@@ -1,8 +1,11 @@
 """The life of a session through the participant's API."""
 
+from pathlib import Path
+
 import pytest
 
 from experiments.models import Gate, Response, Session, Slot, Study
+from tests import world
 from tests.world import Person
 
 pytestmark = pytest.mark.django_db
@@ -147,6 +150,30 @@ def test_it_finishes_twice_with_the_same_answer(small: Study) -> None:
     second = ada.finish("something else")
     assert first.json() == second.json() and "debrief" in first.json()["debrief"]
     assert ada.session().comment == session.comment == "fine <b>study</b>"
+
+
+def test_it_removes_the_answers_of_somebody_who_was_told_more_at_the_end(tmp_path: Path) -> None:
+    contact = 'contact = "lab@example.org"\ndeception = "One group saw areas that say nothing."'
+    world.opened_study(world.write_study(tmp_path / "small", contact=contact))
+    ada = Person("ada")
+    ada.arrive()
+    ada.answer()
+    assert ada.finish("fine").json()["asks_again"] is True
+    assert ada.refresh()["next"] == 19
+    for _ in range(2):
+        reply = ada.call("POST", "/api/session/withdraw/", {"reason": "debrief", "erase": True})
+        assert reply.status_code == 200 and reply.json()["asks_again"] is False
+    session = ada.session()
+    assert (session.state, session.verdict, session.comment) == ("finished", "withdrawn", "")
+    assert session.erased["responses"] == 19 and not Response.objects.exists()
+    assert slot_of(session).holder_id is None and not slot_of(session).kept
+
+
+def test_it_asks_again_only_where_something_was_withheld(small: Study) -> None:
+    ada = Person("ada")
+    ada.arrive()
+    ada.answer()
+    assert ada.finish().json()["asks_again"] is False
 
 
 def test_it_keeps_a_late_answer_and_calls_the_session_surplus(small: Study) -> None:

@@ -9,6 +9,8 @@ export interface Ending {
   /** How many answers the server has confirmed; null where that is not the point. */
   stored: number | null;
   exit: Exit | null;
+  /** Has the answers removed after all; null where that is not asked. Tells whether it is done. */
+  remove: (() => Promise<boolean>) | null;
 }
 
 const RETURN_S = 15;
@@ -31,6 +33,7 @@ export function finishPage(desk: Desk, ending: Ending, go: (exit: Exit) => void 
       code === null ? null : codeBox(desk, code),
       wayBack ? returnBox(desk, wayBack, prose ? RETURN_AFTER_READING_S : RETURN_S, go) : null,
       prose,
+      ending.remove === null ? null : removeBox(desk, ending.remove),
       wayBack ? null : h("p", {}, words.finish.close),
     ),
   );
@@ -64,6 +67,27 @@ function codeBox(desk: Desk, code: string): HTMLElement {
     h("h2", {}, words.finish.code),
     h("div", { class: "code-row" }, shown, copy),
   );
+}
+
+/** A study that disclosed something asks again whether the answers may be used. */
+function removeBox(desk: Desk, remove: () => Promise<boolean>): HTMLElement {
+  const { words } = desk;
+  const said = h("p", { "aria-live": "polite" }, words.finish.use_question);
+  const agree = button(words.finish.use, () => settle(words.finish.used));
+  const refuse = button(words.finish.remove, () => {
+    refuse.disabled = true;
+    void remove().then((done) => {
+      refuse.disabled = false;
+      if (done) settle(words.finish.removed);
+      else said.textContent = words.finish.remove_failed;
+    });
+  });
+  const choices = h("div", { class: "actions" }, agree, refuse);
+  const settle = (text: string): void => {
+    said.textContent = text;
+    choices.remove();
+  };
+  return h("div", { class: "remove" }, h("h2", {}, words.finish.use_title), said, choices);
 }
 
 function returnBox(desk: Desk, exit: Exit, seconds: number, go: (exit: Exit) => void): HTMLElement {

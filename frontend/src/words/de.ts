@@ -164,6 +164,14 @@ export const de: Words = {
       `Sie kehren in ${seconds} ${seconds === 1 ? "Sekunde" : "Sekunden"} von selbst zur Plattform zurück.`,
     stay: "Auf dieser Seite bleiben",
     stayed: "Sie bleiben auf dieser Seite. Bitte benutzen Sie den Knopf, wenn Sie so weit sind.",
+    use_title: "Dürfen wir Ihre Antworten verwenden?",
+    use_question:
+      "Jetzt, da Sie wissen, worum es ging, dürfen Sie noch einmal entscheiden. Ihre Bezahlung hängt nicht davon ab.",
+    use: "Ja, meine Antworten verwenden",
+    remove: "Nein, meine Antworten entfernen",
+    used: "Vielen Dank. Ihre Antworten werden verwendet.",
+    removed: "Ihre Antworten wurden entfernt. Ihre Bezahlung hängt nicht davon ab.",
+    remove_failed: "Das hat gerade nicht geklappt, und es wurde nichts geändert. Bitte versuchen Sie es noch einmal.",
     close: "Sie können diese Seite jetzt schließen.",
   },
 

@@ -158,6 +158,13 @@ export const en = {
       `You return to the platform by yourself in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`,
     stay: "Stay on this page",
     stayed: "You stay on this page. Please use the button when you are ready.",
+    use_title: "May we use your answers?",
+    use_question: "Now that you know what this was about, you may decide again. Your payment does not depend on it.",
+    use: "Yes, use my answers",
+    remove: "No, remove my answers",
+    used: "Thank you. Your answers will be used.",
+    removed: "Your answers have been removed. Your payment does not depend on it.",
+    remove_failed: "That did not work just now, and nothing was changed. Please try again.",
     close: "You may close this page now.",
   },
 
