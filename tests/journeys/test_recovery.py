@@ -75,7 +75,7 @@ class Crowd:
 
     def answer(self, person: Planted) -> None:
         """Replaces the answers of everybody by those of planted people."""
-        Response.objects.filter(session__study=self.study).delete()
+        Response.objects.filter(session__in=self.sessions).delete()
         now = timezone.now()
         Response.objects.bulk_create(
             Response(
