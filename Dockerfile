@@ -10,7 +10,7 @@ FROM python:3.12-slim AS packages
 ARG TORCH=cpu
 WORKDIR /app
 RUN python -m venv /venv
-ENV PATH=/venv/bin:$PATH UV_NO_CACHE=1 VIRTUAL_ENV=/venv
+ENV PATH=/venv/bin:$PATH UV_NO_CACHE=1 UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=/venv
 COPY requirements/constraints.txt ./constraints.txt
 RUN pip install --no-cache-dir -c constraints.txt uv \
  && uv pip install --torch-backend $TORCH -c constraints.txt torch
