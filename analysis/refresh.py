@@ -32,7 +32,9 @@ def make_report(study: Study, origin: str, progress: Progress | None = None) -> 
             f"Study '{study.slug}' has no sessions of origin '{origin}' (there are: {there}); choose with "
             "--origin."
         )
-    return reporter(frames.only(origin), study_facts(study), made_at=f"{timezone.now():%Y-%m-%d %H:%M} UTC")
+    return reporter(
+        frames.only(origin), study_facts(study, origin), made_at=f"{timezone.now():%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def newest_session_at(study: Study, origin: str) -> datetime | None:
@@ -48,14 +50,14 @@ def newest_session_at(study: Study, origin: str) -> datetime | None:
     return newest
 
 
-def facts_digest(study: Study) -> str:
+def facts_digest(study: Study, origin: str) -> str:
     """Changes when the seal, the state or the kept places change."""
-    return content_key(asdict(study_facts(study)))
+    return content_key(asdict(study_facts(study, origin)))
 
 
 def refresh_report(study: Study, origin: str) -> models.Report:
     """The stored report, made anew where it is older than its newest session or the facts have changed."""
-    newest, facts = newest_session_at(study, origin), facts_digest(study)
+    newest, facts = newest_session_at(study, origin), facts_digest(study, origin)
     stored = models.Report.objects.filter(study=study, origin=origin).first()
     if stored and stored.newest_session_at == newest and stored.facts_digest == facts:
         return stored

@@ -211,12 +211,12 @@ def read_frames(study: Study, *, release: str = "", progress: Progress | None = 
     return Reader(study, release, progress).frames()
 
 
-def study_facts(study: Study) -> StudyFacts:
+def study_facts(study: Study, origin: str = "human") -> StudyFacts:
     """What a report must know beside the answers: conditions with wanted and kept places, questions, the
-    seal.
+    seal. Places count as kept by people of that origin alone: origins never mix.
     """
     kept = dict(
-        Slot.objects.filter(study=study, pilot=False, kept=True)
+        Slot.objects.filter(study=study, pilot=False, kept=True, holder__origin=origin)
         .values_list("condition")
         .annotate(n=Count("id"))
     )

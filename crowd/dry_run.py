@@ -25,6 +25,10 @@ from stimuli.render import png
 from stimuli.store import LocalStore, Store
 
 NEAREST_MAX = 0.90
+READING_MINUTES = 2.0
+"""Consent, instructions, quiz, practice and debrief, for the estimate of the time."""
+ANSWER_S = 3.0
+"""Seconds over the minimum viewing time that a person takes per trial, for the estimate."""
 FEATURE_STEP = 8
 """Every eighth pixel each way: enough to find the nearest picture, small enough for thousands of pairs."""
 
@@ -64,6 +68,29 @@ class DryRun:
     def imbalance(self) -> str | None:
         """Why the study is not balanced although it asks for it, or None."""
         return imbalance(self.blind) if self.definition.stimuli.balance == "prediction_x_correct" else None
+
+    def unmatched(self) -> int:
+        """How many plans differ from the first condition's of the same rank in items, order, sides,
+        checks."""
+        ranked: dict[tuple[str, int], list[object]] = {}
+        served: Counter[str] = Counter()
+        for plan in self.plans:
+            ranked[plan.condition or plan.arm, served[plan.condition or plan.arm]] = [
+                (t.position, t.block, t.phase, t.item, t.check, t.expected, t.choices, t.reservoir)
+                for t in plan.trials
+            ]
+            served[plan.condition or plan.arm] += 1
+        first = self.definition.conditions[0].name
+        return sum(
+            1 for (name, rank), trials in ranked.items() if ranked.get((first, rank), trials) != trials
+        )
+
+    def minutes_estimate(self) -> float:
+        """From the plan: reading and practice, then each trial with its minimum viewing time and an
+        answer."""
+        design = self.definition.paradigm_design()
+        per_trial_s = (getattr(design, "min_view_ms", 0) + getattr(design, "gap_ms", 0)) / 1000 + ANSWER_S
+        return READING_MINUTES + len(self.plans[0].trials) * per_trial_s / 60
 
     def trials_rows(self) -> list[tuple[str, int]]:
         kinds = Counter(f"{t.check} check" if t.check else t.phase for t in self.plans[0].trials)
@@ -163,6 +190,13 @@ def warnings_of(run: DryRun) -> list[str]:
         found.append(
             f"the label of the nearest training picture, by pixels, is right in {nearest:.2f} of the test "
             "trials: people may succeed by likeness alone; compare methods with the baseline, not with chance"
+        )
+    estimate, declared = run.minutes_estimate(), run.definition.reward.expected_minutes
+    if not 0.5 <= declared / estimate <= 2:
+        found.append(
+            f"expected_minutes is {declared:g}, the plan comes to about {estimate:.1f}: people are told "
+            f"and paid "
+            "by it, so mend it or say why"
         )
     if run.definition.reward.amount_cents == 0:
         found.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")

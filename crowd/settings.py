@@ -9,7 +9,7 @@ import os
 import secrets
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
+from urllib.parse import ParseResult, unquote, urlparse
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -41,6 +41,16 @@ def env_number(name: str, default: int) -> int:
     return int(value)
 
 
+def _port(parts: ParseResult) -> str:
+    """The port as text; a password with / or # in it spoils the address, and is never printed."""
+    try:
+        return str(parts.port or "")
+    except ValueError:
+        raise ImproperlyConfigured(
+            "DATABASE_URL has no readable port: percent-encode the special characters of its password."
+        ) from None
+
+
 def database_from(url: str) -> dict[str, Any]:
     """Django's setting for sqlite:///path or postgresql://user:password@host:port/name."""
     parts = urlparse(url)
@@ -62,12 +72,13 @@ def database_from(url: str) -> dict[str, Any]:
             "USER": unquote(parts.username or ""),
             "PASSWORD": unquote(parts.password or ""),
             "HOST": unquote(parts.hostname or ""),
-            "PORT": str(parts.port or ""),
+            "PORT": _port(parts),
             "CONN_MAX_AGE": 60,
             "CONN_HEALTH_CHECKS": False,
         }
     raise ImproperlyConfigured(
-        f"DATABASE_URL={url!r}: give sqlite:///path or postgresql://user:password@host:port/name."
+        f"DATABASE_URL begins with {parts.scheme!r}: give sqlite:///path or "
+        "postgresql://user:password@host:port/name."
     )
 
 

@@ -220,7 +220,8 @@ class StudyDefinition(Part):
             return (("target", "Target"), ("other", "Other"))
         assert self.stimuli.classes is not None
         if self.stimuli.label_names == "neutral":
-            return tuple((name, f"Class {i + 1}") for i, name in enumerate(self.stimuli.classes))
+            # The values are neutral too, for a browser can read them.
+            return tuple((f"class_{i + 1}", f"Class {i + 1}") for i in range(len(self.stimuli.classes)))
         return tuple((name, name.replace("_", " ").capitalize()) for name in self.stimuli.classes)
 
     @property

@@ -80,6 +80,9 @@ def _two_classes(
             best = max(pair, key=lambda name: item.logits[labels.index(name)])
             item = replace(item, predicted=best, index=labels.index(best))
         kept.append(item)
+    if stimuli.label_names == "neutral":
+        names = {name: value for name, (value, _) in zip(pair, definition.choices, strict=True)}
+        return [replace(i, truth=names[i.truth], predicted=names[i.predicted]) for i in kept]
     return kept
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
 
 BATCH = 64
+GATES_MINUTES = 15
+"""How long somebody on the way through the gates has a place reserved."""
 
 
 def stored_pool(study: Study, definition: StudyDefinition) -> Pool:
@@ -155,11 +157,20 @@ def _trial_row(
 
 
 def places_left(study: Study, lane: str = "participant") -> int:
-    """Free slots less the people who are on their way to one (in the gates, not yet longer than a lease)."""
-    lease = timedelta(minutes=definition_of(study).lease_minutes)
+    """Free slots less the people who are on their way to one: in the gates, consent given, not for long.
+
+    A look at the first page reserves nothing, so that closed tabs cannot shut a study; the claim is the
+    real guard.
+    """
+    since = timezone.now() - timedelta(minutes=GATES_MINUTES)
     on_the_way = Session.objects.filter(
-        study=study, lane=lane, state=Session.State.GATES, started_at__gte=timezone.now() - lease
-    ).exclude(origin=Session.Origin.PREVIEW)
+        study=study,
+        lane=lane,
+        state=Session.State.GATES,
+        started_at__gte=since,
+        gates__kind="consent",
+        gates__passed=True,
+    ).exclude(origin__in=[Session.Origin.PREVIEW, Session.Origin.PILOT])
     return free_slots(study, lane).count() - on_the_way.count()
 
 
@@ -218,6 +229,12 @@ def _claim(session: Session, now: datetime, lease_ends_at: datetime) -> int | No
 def release_slot(session: Session) -> bool:
     """Frees the session's slot unless it was kept or has gone on to somebody else."""
     return Slot.objects.filter(holder=session, kept=False).update(holder=None, lease_ends_at=None) == 1
+
+
+def free_rehearsed_slots(study: Study) -> int:
+    """Frees every slot that a simulated person holds or has filled: from now on the places are for people."""
+    simulated = Slot.objects.filter(study=study, holder__origin=Session.Origin.SIMULATED)
+    return simulated.update(holder=None, lease_ends_at=None, kept=False)
 
 
 def keep_slot(session: Session) -> bool:

@@ -176,7 +176,8 @@ class Noticed:
 
 
 def record_events(session: Session, events: Sequence[Noticed]) -> None:
-    """Stores events; one that is sent twice is stored once."""
+    """Stores events; one that is sent twice is stored once, and one that comes after a withdrawal is
+    dropped."""
     own: set[str] = set()
     if session.slot_id and any(event.trial for event in events):
         own = {str(pk) for pk in Trial.objects.filter(slot_id=session.slot_id).values_list("id", flat=True)}
@@ -190,20 +191,22 @@ def record_events(session: Session, events: Sequence[Noticed]) -> None:
                 f"Trial {event.trial[:40]!r} is not a trial of this session.",
                 fields={f"events.{index}.trial": "is not one of this session's trials"},
             )
-    Event.objects.bulk_create(
-        [
-            Event(
-                session=session,
-                uuid=event.uuid,
-                kind=event.kind,
-                trial_id=int(event.trial) if event.trial else None,
-                at_ms=event.at_ms,
-                detail=dict(event.detail),
-            )
-            for event in events
-        ],
-        ignore_conflicts=True,
-    )
+    rows = [
+        Event(
+            session=session,
+            uuid=event.uuid,
+            kind=event.kind,
+            trial_id=int(event.trial) if event.trial else None,
+            at_ms=event.at_ms,
+            detail=dict(event.detail),
+        )
+        for event in events
+    ]
+    with transaction.atomic():
+        # The lock keeps events from slipping in behind a withdrawal that erases.
+        now = Session.objects.select_for_update().get(id=session.pk)
+        if now.state != Session.State.WITHDRAWN and not now.erased:
+            Event.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def last_feedback(session: Session) -> dict[str, Any] | None:

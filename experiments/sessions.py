@@ -145,6 +145,8 @@ def pass_gate(session: Session, step_name: str, digest: str, value: Mapping[str,
     judged = judge(session, step.gate, value)
     try:
         with transaction.atomic():
+            # The lock keeps a try from slipping in behind a withdrawal that erases.
+            _refuse_ended(Session.objects.select_for_update().get(id=session.pk))
             Gate.objects.create(
                 session=session,
                 kind=step.gate.kind,
@@ -331,6 +333,7 @@ def withdraw(session: Session, reason: str, erase: bool) -> Session:
     the session stays finished, so that it is paid, but it no longer counts and its slot is free again.
     """
     with transaction.atomic():
+        Session.objects.select_for_update().get(id=session.pk)
         verdict = Verdict("withdrawn", (Reason("withdrawn", "after", 1.0, 0.0, reason[:500]),))
         if _end(session, Session.State.WITHDRAWN, verdict):
             release_slot(session)

@@ -67,7 +67,6 @@ def chosen(frames: Frames, request: Request) -> Frames:
 
 
 def _content(study: Study, request: Request, frames: Frames, files: list[dict[str, Any]]) -> dict[str, Any]:
-    facts = study_facts(study)
     before = Release.objects.filter(study=study).order_by("-id").first()
     return {
         "manifest_version": manifest.VERSION,
@@ -84,7 +83,7 @@ def _content(study: Study, request: Request, frames: Frames, files: list[dict[st
         "origins": frames.origins,
         "release": request.release,
         "pseudonym_key": Pseudonyms.of(study, request.release).fingerprint,
-        "seals": {origin: seal_of(facts, origin).sentence for origin in frames.origins},
+        "seals": {origin: seal_of(study_facts(study, origin), origin).sentence for origin in frames.origins},
         "removed": tombstones(study),
         "previous": before.digest if before else None,
         "files": files,

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
+from crowd.dashboard.seals import seal
 from experiments.drafts import picture_keys
 from experiments.models import Study
 from stimuli.models import Stimulus
@@ -32,13 +33,22 @@ def recorded(study: Study) -> list[LogEntry]:
     return list(entries.select_related("user").order_by("-action_time", "-pk")[:500])
 
 
-def close_study(study: Study, user: User) -> bool:
-    """Ends recruitment for good; who is at it may finish. False where it was not open any more."""
-    closed = Study.objects.filter(id=study.pk, state=Study.State.OPEN).update(
-        state=Study.State.CLOSED, closed_at=timezone.now()
-    )
+def close_study(study: Study, user: User, reason: str) -> bool:
+    """Ends recruitment for good; who is at it may finish. False where it was not open any more.
+
+    Closing opens the results. Before every place is kept that is breaking the seal, so the name and the
+    reason are stored as such and printed in every report.
+    """
+    changes: dict[str, object] = {"state": Study.State.CLOSED, "closed_at": timezone.now()}
+    if seal(study, "human").sealed:
+        changes |= {
+            "unsealed_at": timezone.now(),
+            "unsealed_by": user.get_username(),
+            "unsealed_reason": f"closed early: {reason}",
+        }
+    closed = Study.objects.filter(id=study.pk, state=Study.State.OPEN).update(**changes)
     if closed == 1:
-        record(study, user, "Closed the study.")
+        record(study, user, f"Closed the study{': ' + reason if reason else ''}.")
     return closed == 1
 
 

@@ -99,13 +99,18 @@ def money_of(study: Study, places: int, in_progress: int) -> Money:
 
 
 def _counts(study: Study) -> dict[str, dict[str, int]]:
+    # Whoever had the answers removed after finishing (withdrawn) is owed as if they had stayed.
     finished = Q(state="finished")
     rows = (
         Session.objects.filter(study=study)
         .values("origin")
         .annotate(
-            complete=Count("id", filter=finished & Q(slot__isnull=False, verdict__in=["passed", "screened"])),
-            screened=Count("id", filter=finished & Q(slot__isnull=True, verdict="screened")),
+            complete=Count(
+                "id", filter=finished & Q(slot__isnull=False, verdict__in=["passed", "screened", "withdrawn"])
+            ),
+            screened=Count(
+                "id", filter=finished & Q(slot__isnull=True, verdict__in=["screened", "withdrawn"])
+            ),
             turned_away=Count("id", filter=Q(state="turned_away")),
             left=Count("id", filter=Q(verdict="incomplete")),
             declined=Count("id", filter=Q(state="declined")),

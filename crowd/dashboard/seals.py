@@ -13,6 +13,7 @@ def seals(study: Study, origins: Iterable[str]) -> dict[str, Seal]:
     # Here and not above: it brings pandas along, which a process that serves only participants can spare.
     from analysis.tables import study_facts
 
+    # The places that people keep are what the stopping rule counts, whosever results are looked at.
     facts = study_facts(study)
     return {origin: seal_of(facts, origin) for origin in origins}
 

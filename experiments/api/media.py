@@ -3,6 +3,7 @@ picture."""
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import lru_cache
 
@@ -13,7 +14,10 @@ from django.views.decorators.http import require_safe
 from experiments.api.state import media_files
 from experiments.models import Session
 from experiments.tokens import MEDIA_ID_LENGTH
+from stimuli.errors import NotRendered
 from stimuli.store import Store, open_store
+
+log = logging.getLogger(__name__)
 
 REFERENCE = re.compile(
     rf"[A-Za-z0-9_-]{{{MEDIA_ID_LENGTH + 22}}}"
@@ -44,7 +48,12 @@ def media(request: HttpRequest, reference: str) -> HttpResponse:
         file = None
     if file is None:
         raise Http404("no such picture")
-    response = HttpResponse(_store(settings.STORAGE_URL).get(file), content_type="image/png")
+    try:
+        content = _store(settings.STORAGE_URL).get(file)
+    except NotRendered as error:
+        log.error("a stored picture is missing: %s", file)
+        raise Http404("no such picture") from error
+    response = HttpResponse(content, content_type="image/png")
     response["Cache-Control"] = "private, max-age=86400, immutable"
     response["Referrer-Policy"] = "no-referrer"
     response["Cross-Origin-Resource-Policy"] = "same-origin"

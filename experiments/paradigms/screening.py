@@ -25,7 +25,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleKind:
-    """What a rule is: its default timing, its meaning, the range and form of its limit."""
+    """What a rule is: when it is known and acts, its meaning, the range and form of its limit."""
 
     timing: Timing
     meaning: str
@@ -149,6 +149,8 @@ def _read_rule(name: str, written: object) -> Rule:
         limit = written.get("limit", True if name == "incomplete" else None)
     if timing not in get_args(Timing):
         raise ValueError(f'timing is {timing!r}, it must be "before" or "after"')
+    if timing != kind.timing:
+        raise ValueError(f"this rule can act only {kind.timing} assignment, for that is when it is known")
     return Rule(name, _read_limit(name, kind, limit), timing)
 
 

@@ -160,7 +160,19 @@ def test_it_keeps_those_who_passed_of_one_origin(study: Study, tmp_path: Path) -
 
 def test_it_never_overwrites(study: Study, folder: Path) -> None:
     with pytest.raises(CommandError, match="not empty"):
-        call_command("export", study.slug, "--out", str(folder))
+        call_command("export", study.slug, "--out", str(folder), "--unseal-as", "Grace", "--reason", "a test")
+
+
+def test_it_keeps_a_sealed_study_until_somebody_answers_for_it(study: Study, tmp_path: Path) -> None:
+    cast(study)
+    with pytest.raises(CommandError, match="Sealed until the stopping rule is met.*--unseal-as NAME"):
+        call_command("export", study.slug, "--out", str(tmp_path / "x"))
+    assert not (tmp_path / "x").exists()
+    call_command(
+        "export", study.slug, "--out", str(tmp_path / "x"), "--unseal-as", "Grace", "--reason", "audit"
+    )
+    study.refresh_from_db()
+    assert (study.unsealed_by, study.unsealed_reason) == ("Grace", "audit")
 
 
 def test_it_names_what_is_wrong(study: Study, tmp_path: Path) -> None:

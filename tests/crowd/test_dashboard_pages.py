@@ -158,11 +158,15 @@ def test_it_closes_by_post_once_and_writes_it_down(study: Study, desk: Client) -
     assert "cannot be opened again" in text_of(desk, f"{ROOT}close/")
     study.refresh_from_db()
     assert study.state == "open"
+    desk.post(f"{ROOT}close/")
+    study.refresh_from_db()
+    assert study.state == "open", "closing early opens the results, so it needs a reason"
     for _ in range(2):
-        desk.post(f"{ROOT}close/")
+        desk.post(f"{ROOT}close/", {"reason": "The money is spent"})
     study.refresh_from_db()
     assert study.state == "closed" and study.closed_at is not None
-    assert LogEntry.objects.filter(change_message="Closed the study.").count() == 1
+    assert study.unsealed_by == "grace" and "The money is spent" in study.unsealed_reason
+    assert LogEntry.objects.filter(change_message="Closed the study: The money is spent.").count() == 1
 
 
 def test_it_escapes_what_people_write(study: Study, desk: Client) -> None:

@@ -127,12 +127,19 @@ def test_it_limits_the_tries(kind: str, tries: tuple[bool, ...], status: str) ->
 
 
 def test_it_gives_every_reason_at_once_with_the_timing_of_the_study() -> None:
-    rules = {"fastest_median_ms": {"limit": 2000, "timing": "before"}, "side_share_max": 0.5}
+    rules = {"fastest_median_ms": {"limit": 2000, "timing": "after"}, "side_share_max": 0.5}
     verdict = judged([trial(0), trial(1)], "aa", rules)
     assert [(reason.rule, reason.timing) for reason in verdict.reasons] == [
-        ("fastest_median_ms", "before"),
+        ("fastest_median_ms", "after"),
         ("side_share_max", "after"),
     ]
+
+
+def test_it_refuses_a_timing_at_which_the_rule_is_not_known() -> None:
+    with pytest.raises(BadRules, match="only after assignment"):
+        read_rules({"fastest_median_ms": {"limit": 2000, "timing": "before"}})
+    with pytest.raises(BadRules, match="only before assignment"):
+        read_rules({"quiz_attempts_max": {"limit": 2, "timing": "after"}})
 
 
 def test_it_judges_an_unfinished_session_no_further() -> None:

@@ -454,3 +454,9 @@ def test_it_lets_no_answer_survive_an_erasing_withdrawal(tmp_path: Path) -> None
 
     assert set(at_once(8, send)) <= {200, 409}
     assert rows() == []
+
+
+def test_it_drops_events_that_come_after_a_withdrawal(ada: Person) -> None:
+    assert notice(ada, event()).status_code == 200 and Event.objects.count() == 1
+    ada.call("POST", "/api/session/withdraw/", {"reason": "", "erase": True})
+    assert notice(ada, event()).status_code == 200 and not Event.objects.exists()

@@ -88,3 +88,4 @@ def test_it_agrees_with_statsmodels_on_the_same_people(dataset: str) -> None:
 def test_it_says_that_it_is_a_reconstruction() -> None:
     report = published("husky_wolf")
     assert report.json()["note"] == colin.LABEL
+    assert "Reconstruction from published summaries, not the authors" in report.html()

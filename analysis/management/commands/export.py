@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from analysis.exports import EXPORTERS
 from analysis.exports.base import ExportError
 from analysis.exports.release import Request, export_study
+from analysis.reports.base import seal_of
+from analysis.tables import study_facts
 from experiments.management.base import StudyCommand, study_of
+from experiments.models import Session, Study
 from experiments.terminal import Terminal
 
 
@@ -30,8 +34,14 @@ class Command(StudyCommand):
             "--release", default="", help="name of the pseudonyms' key; another name, other pseudonyms"
         )
 
+        parser.add_argument(
+            "--unseal-as", default="", help="name of who breaks the seal, where it is still closed"
+        )
+        parser.add_argument("--reason", default="", help="why; name and reason are printed in every report")
+
     def handle(self, *args: Any, **options: Any) -> None:
         study = study_of(options["slug"])
+        unseal_for(study, options["origin"] or "human", options["unseal_as"], options["reason"])
         request = Request(options["format"], options["cleaned"], options["origin"], options["release"])
         try:
             with Terminal() as terminal:
@@ -41,3 +51,19 @@ class Command(StudyCommand):
         for entry in manifest["files"]:
             self.stdout.write(f"{entry['name']:<18} {entry['rows']:>9,} rows  {entry['sha256'][:16]}")
         self.stdout.write(f"manifest.json      {manifest['digest'][:16]}  in {options['out']}")
+
+
+def unseal_for(study: Study, origin: str, name: str, reason: str) -> None:
+    """The tables name conditions, so a sealed origin leaves only in somebody's name and for a reason."""
+    seal = seal_of(study_facts(study, origin), origin)
+    if not seal.sealed or not Session.objects.filter(study=study, origin=origin).exists():
+        return
+    if not name.strip() or not reason.strip():
+        raise CommandError(
+            f"{seal.sentence} The tables name conditions: give --unseal-as NAME and --reason TEXT, which "
+            f"every report "
+            "will print, or wait."
+        )
+    Study.objects.filter(id=study.pk, unsealed_at__isnull=True).update(
+        unsealed_at=timezone.now(), unsealed_by=name.strip(), unsealed_reason=reason.strip()
+    )

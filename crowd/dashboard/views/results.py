@@ -48,6 +48,9 @@ def unseal(request: HttpRequest, study: Study) -> HttpResponse:
     if not form.is_valid():
         return _report_response(request, study, form, status=400)
     name, reason = form.cleaned_data["name"], form.cleaned_data["reason"]
+    if study.state != Study.State.OPEN or not (seal(study, "human").sealed or study.unsealed_at):
+        messages.error(request, "Nothing is sealed here, so nothing was changed.")
+        return redirect("dashboard:report", slug=study.slug)
     if unseal_study(study, researcher_of(request), name, reason):
         messages.success(
             request, "The seal is broken. Name and reason stand in every report and export from now on."
@@ -97,7 +100,7 @@ def _report_response(request: HttpRequest, study: Study, form: UnsealForm, statu
         stored = None
     is_behind = stored is not None and (
         stored.newest_session_at != newest_session_at(study, origin)
-        or stored.facts_digest != facts_digest(study)
+        or stored.facts_digest != facts_digest(study, origin)
     )
     content = {
         "origin": origin,

@@ -66,7 +66,11 @@ def build(request: HttpRequest, study: Study) -> HttpResponse:
 def close(request: HttpRequest, study: Study) -> HttpResponse:
     """Says what will happen and asks once."""
     if request.method == "POST":
-        if close_study(study, researcher_of(request)):
+        reason = request.POST.get("reason", "").strip()[:500]
+        if seal(study, "human").sealed and not reason:
+            messages.error(request, "Closing now opens the results early: say why. Nothing was changed.")
+            return redirect("dashboard:close", slug=study.slug)
+        if close_study(study, researcher_of(request), reason):
             messages.success(request, "The study is closed. Nobody new can take part.")
         else:
             messages.error(request, f"Only an open study can be closed; this one is {study.state}.")

@@ -9,6 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from crowd.models import Posting
 from crowd.platforms import PLATFORMS
+from experiments.enrolment import free_rehearsed_slots
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
 
@@ -19,8 +20,11 @@ class Command(StudyCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
         parser.add_argument("--platform", choices=list(PLATFORMS), default="local")
+        parser.add_argument(
+            "--live", action="store_true", help="for people: simulated ones are refused from now on"
+        )
 
-    def handle(self, *args: Any, slug: str, platform: str, **options: Any) -> None:
+    def handle(self, *args: Any, slug: str, platform: str, live: bool, **options: Any) -> None:
         study = study_of(slug)
         if study.state != Study.State.OPEN:
             remedy = (
@@ -29,5 +33,15 @@ class Command(StudyCommand):
                 else "Choose a new slug."
             )
             raise CommandError(f"{slug!r} is {study.state}, and only an open study can be offered. {remedy}")
-        Posting.objects.get_or_create(study=study, platform=platform, state=Posting.State.OPEN)
-        self.stdout.write(f"{slug} is offered on {platform}: {settings.BASE_URL}/join/{slug}/")
+        posting, _ = Posting.objects.get_or_create(study=study, platform=platform, state=Posting.State.OPEN)
+        address = f"{settings.BASE_URL}/join/{slug}/"
+        if live:
+            Posting.objects.filter(id=posting.pk).update(live=True)
+            freed = free_rehearsed_slots(study)
+            self.stdout.write(
+                f"{slug} is live on {platform}: {address} ({freed} places of simulated people are free again)"
+            )
+            return
+        self.stdout.write(
+            f"{slug} is offered on {platform}, for rehearsal until it is published --live: {address}"
+        )

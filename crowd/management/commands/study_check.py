@@ -35,6 +35,10 @@ class Command(StudyCommand):
                 self.stdout.write(_document(run))
             else:
                 _print(run, terminal, pairs)
+        if run.unmatched():
+            raise CommandError(
+                f"{study}: {run.unmatched()} plans are not matched with the first condition's."
+            )
         if run.imbalance:
             raise CommandError(f"{study}: {run.imbalance}")
 
@@ -56,15 +60,19 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
     terminal.table("Exposures", exposures, run.exposure_rows())
     columns = ("strategy", "pooled", "lowest plan", "highest plan")
     terminal.table("Blind strategies: share of test answers right", columns, rows_of_blind(run.blind))
-    terminal.line("Plans are matched: slot j of every condition has the same items, order, sides and checks.")
+    unmatched = run.unmatched()
+    terminal.line(
+        f"{len(run.plans) - unmatched} of {len(run.plans)} plans are matched: slot j of every condition has "
+        "the same items, order, sides and checks."
+    )
     terminal.table("Chance to pass all screening rules", ("who", "probability"), run.pass_rows())
     sizes = ", ".join(sorted({str(c.slots) for c in definition.conditions}))
     title = f"Power of the ANOVA over {len(definition.conditions)} conditions of {sizes}"
     terminal.table(title, ("effect", "power"), run.power_rows())
     cost = run.cost_cents() / 100
     terminal.line(
-        f"{len(run.plans)} participants, {definition.reward.expected_minutes:g} minutes each; rewards at "
-        f"most "
+        f"{len(run.plans)} participants, {definition.reward.expected_minutes:g} minutes each as declared "
+        f"(about {run.minutes_estimate():.1f} by the plan); rewards at most "
         f"{cost:,.2f} {definition.reward.currency}, without platform fees and people screened out."
     )
     if pairs:

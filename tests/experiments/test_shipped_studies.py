@@ -1,0 +1,40 @@
+"""The studies that come with the project: valid as they stand, and what the documentation says they are."""
+
+import re
+
+import pytest
+
+from experiments.definition import STUDIES_DIR, find_study, load_study
+from experiments.gates import placeholders
+from experiments.texts import html_of
+
+pytestmark = pytest.mark.pure
+SLUGS = sorted(path.parent.name for path in STUDIES_DIR.glob("*/study.toml"))
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_it_ships_a_valid_study_whose_texts_name_only_known_words(slug: str) -> None:
+    definition = load_study(find_study(slug))
+    assert definition.slug == slug and definition.quiz and definition.ethics.deception
+    for text in definition.texts.values():
+        assert not re.search(r"\{\w+\}", html_of(text, placeholders(definition)))
+
+
+def test_it_ships_the_eight_conditions_of_the_paper() -> None:
+    definition = load_study(find_study("wolf-or-husky"))
+    roles = [condition.role for condition in definition.conditions]
+    assert roles == ["baseline", "control", *["method"] * 6]
+    assert {condition.slots for condition in definition.conditions} == {31}
+    assert definition.reward.amount_cents == 140
+
+
+def test_it_asks_the_photograph_study_for_a_weak_network() -> None:
+    predictor = load_study(find_study("grass-or-gravel")).stimuli.predictor.component()
+    assert predictor.params["target_accuracy"] == [0.6, 0.8]
+
+
+def test_it_sends_neutral_values_with_neutral_names() -> None:
+    definition = load_study(find_study("wolf-or-husky"))
+    stimuli = definition.stimuli.model_copy(update={"label_names": "neutral"})
+    neutral = definition.model_copy(update={"stimuli": stimuli})
+    assert neutral.choices == (("class_1", "Class 1"), ("class_2", "Class 2"))
