@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,9 @@ from stimuli.spec import Component
 from stimuli.training import Recipe, train
 
 pytestmark = pytest.mark.pure
-WEAK = {"target_accuracy": [0.6, 0.8], "width": 3, "learning_rate": 0.0005, "epochs": 10}
+STUDY = Path(__file__).parents[2] / "experiments" / "studies" / "grass-or-gravel" / "study.toml"
+WEAK = Component.from_json(tomllib.loads(STUDY.read_text())["stimuli"]["predictor"])
+"""The network of the shipped study itself, so that the file and this test cannot drift apart."""
 
 
 def tinted(count: int = 80) -> tuple[NDArray[np.uint8], NDArray[np.int64], list[str]]:
@@ -76,7 +79,7 @@ def test_it_refuses_a_range_that_is_none() -> None:
 def test_it_is_weak_on_real_photographs_as_asked(tmp_path: Path) -> None:
     cut(tmp_path)
     dataset = open_dataset(Component("folder", {"path": "."}), tmp_path)
-    predictor = open_predictor(Component("trained_cnn", WEAK), tmp_path, dataset)
+    predictor = open_predictor(WEAK, tmp_path, dataset)
     assert 0.6 <= predictor.provenance["held_out_accuracy"] <= 0.8
     items = dataset.items("people")
     answers = predictor.logits([predictor.view(dataset.pixels(item.key)) for item in items]).argmax(axis=1)
