@@ -8,8 +8,9 @@ from urllib.parse import parse_qs
 from django.core import signing
 from django.db import IntegrityError, transaction
 
+from crowd.accounts import site_of
 from crowd.models import Identity, Posting, Submission
-from crowd.platforms import PLATFORMS, get_platform
+from crowd.platforms import PLATFORMS, get_door
 from crowd.platforms.base import Arrival, Exit, NotAnArrival, Outcome
 from experiments import sessions
 from experiments.api.state import ending_of
@@ -54,7 +55,7 @@ def join(slug: str, platform_name: str, query: str) -> Joined:
     if posting is None or platform_name not in PLATFORMS:
         raise NoStudy(f"{slug[:64]!r} is not offered on {platform_name[:20]!r}.")
     try:
-        arrival = get_platform(platform_name).arrival(query)
+        arrival = get_door(platform_name).arrival(query, site_of(posting))
     except NotAnArrival as error:
         raise InvalidRequest(str(error), fields={"query": str(error)}) from error
     person = keyed_hash("person", platform_name, arrival.person)
@@ -80,7 +81,7 @@ def _returning(posting: Posting, submission: str, person: str) -> Joined | None:
         .select_related("session", "session__study", "session__slot", "identity")
         .first()
     )
-    if row is None:
+    if row is None or row.session is None or row.identity is None:
         return None
     if row.identity.person_hash != person:
         raise NotAdmitted("This link belongs to somebody else.")
@@ -88,7 +89,7 @@ def _returning(posting: Posting, submission: str, person: str) -> Joined | None:
 
 
 def _admit(study: Study, posting: Posting, arrival: Arrival, person: str) -> None:
-    if arrival.simulated_kind and Posting.objects.filter(study=study, live=True).exists():
+    if arrival.simulated_kind and Posting.objects.filter(study=study, mode=Posting.Mode.LIVE).exists():
         raise NotAdmitted("A study with a live posting takes no simulated people.")
     if study.state == Study.State.CLOSED:
         raise StudyFull("This study is closed.")
@@ -178,8 +179,10 @@ def _ended(session: Session) -> Ended:
     submission = Submission.objects.filter(session=session).select_related("posting").first()
     if submission is None:
         return Ended(debrief, Exit("none"), asks_again)
-    platform = get_platform(submission.posting.platform)
-    return Ended(debrief, platform.exit(_outcome(session), submission.submission_hash), asks_again)
+    posting = submission.posting
+    door = get_door(posting.platform)
+    way_back = door.exit(_outcome(session), posting.codes, None, site_of(posting), posting.options)
+    return Ended(debrief, way_back, asks_again)
 
 
 def _outcome(session: Session) -> Outcome:

@@ -1,68 +1,272 @@
-"""Recruitment: the only tables with outside ids. Before consent an id is stored as a keyed hash alone."""
+"""Recruitment and money: the only tables with outside ids. Before consent an id is stored as a keyed hash
+alone; in the clear it comes from the platform's own list, and only for people who consented."""
 
 from __future__ import annotations
+
+import secrets
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 
+def new_key() -> str:
+    """22 characters that nobody guesses and every platform accepts."""
+    return secrets.token_hex(11)
+
+
 class Posting(models.Model):
-    """A study as offered on a platform."""
+    """A study as offered on a platform. The row is committed before the platform hears of it; `draft` means
+    that it may or may not exist there yet."""
 
     class State(models.TextChoices):
+        DRAFT = "draft"
         OPEN = "open"
         PAUSED = "paused"
         CLOSED = "closed"
 
+    class Mode(models.TextChoices):
+        LIVE = "live"
+        SANDBOX = "sandbox"
+        REHEARSAL = "rehearsal"
+
     study = models.ForeignKey("experiments.Study", on_delete=models.CASCADE, related_name="postings")
     platform = models.CharField(max_length=20)
+    key = models.CharField(max_length=22, default=new_key, unique=True)
+    mode = models.CharField(max_length=10, choices=Mode, default=Mode.REHEARSAL)
+    pilot = models.BooleanField(default=False)
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
-    live = models.BooleanField(default=False)
+    places = models.PositiveIntegerField(default=0)
+    reward_cents = models.PositiveIntegerField(default=0)
+    currency = models.CharField(max_length=3, blank=True)
+    cap_cents = models.PositiveBigIntegerField(default=0)
+    codes = models.JSONField(default=dict)
+    options = models.JSONField(default=dict)
+    site = models.CharField(max_length=200, blank=True)
+    external_id = models.CharField(max_length=100, blank=True)
+    facts = models.JSONField(default=dict)
+    raw_state = models.CharField(max_length=40, blank=True)
+    taken = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now)
+    closed_at = models.DateTimeField(null=True)
+    sync_asked_at = models.DateTimeField(null=True)
+    synced_at = models.DateTimeField(null=True)
+    sync_error = models.TextField(blank=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["study", "platform"], name="posting_open_once", condition=Q(state="open")
-            )
+                fields=["study", "platform", "mode", "pilot"],
+                name="posting_open_once",
+                condition=~Q(state="closed"),
+            ),
+            models.UniqueConstraint(
+                fields=["platform", "mode", "site", "external_id"],
+                name="posting_outside_once",
+                condition=~Q(external_id=""),
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.study_id} on {self.platform}"
 
+    @property
+    def live(self) -> bool:
+        return self.mode == self.Mode.LIVE
+
 
 class Identity(models.Model):
-    """Which participant an outside person is, per study; the person is a keyed hash."""
+    """Which participant an outside person is, per study. The hash is keyed and covers the realm, so it is the
+    same in every study and on every platform of that realm. `external_id` is empty until consent and after
+    `forget`."""
 
     study = models.ForeignKey("experiments.Study", on_delete=models.CASCADE, related_name="identities")
     platform = models.CharField(max_length=20)
     person_hash = models.CharField(max_length=64)
+    external_id = models.CharField(max_length=100, blank=True)
     participant = models.OneToOneField(
         "experiments.Participant", on_delete=models.CASCADE, related_name="identity"
     )
+    forgotten_at = models.DateTimeField(null=True)
 
     class Meta:
         verbose_name_plural = "identities"
-        constraints = [
-            models.UniqueConstraint(fields=["study", "platform", "person_hash"], name="identity_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["study", "person_hash"], name="identity_once")]
+        indexes = [models.Index(fields=["person_hash"], name="identity_person")]
 
     def __str__(self) -> str:
         return self.person_hash[:8]
 
 
 class Submission(models.Model):
-    """The platform's record of one person's work, tied to the session that served it."""
+    """The platform's record of one person's work. Without a session it is known to the platform alone;
+    without `seen_at` it is known to us alone."""
 
     posting = models.ForeignKey(Posting, on_delete=models.CASCADE, related_name="submissions")
-    identity = models.ForeignKey(Identity, on_delete=models.CASCADE, related_name="submissions")
+    identity = models.ForeignKey(Identity, on_delete=models.CASCADE, null=True, related_name="submissions")
     submission_hash = models.CharField(max_length=64)
-    session = models.OneToOneField("experiments.Session", on_delete=models.CASCADE, related_name="submission")
+    person_hash = models.CharField(max_length=64, blank=True)
+    external_id = models.CharField(max_length=140, blank=True)
+    session = models.OneToOneField(
+        "experiments.Session", on_delete=models.CASCADE, null=True, related_name="submission"
+    )
+    entry_digest = models.CharField(max_length=64, blank=True)
+    state = models.CharField(max_length=16, default="unknown")
+    raw_state = models.CharField(max_length=40, blank=True)
+    code = models.CharField(max_length=64, blank=True)
+    started_at = models.DateTimeField(null=True)
+    completed_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
+    return_requested = models.BooleanField(default=False)
+    bonuses = models.JSONField(default=list)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["posting", "submission_hash"], name="submission_once")]
+        indexes = [models.Index(fields=["posting", "state"], name="submission_state")]
 
     def __str__(self) -> str:
         return self.submission_hash[:8]
+
+
+class PayoutBatch(models.Model):
+    """Payouts sent together. The platform's id is committed before its pay call; `paying` after a crash
+    means: nobody knows, look at the platform's list."""
+
+    class State(models.TextChoices):
+        PREPARING = "preparing"
+        PREPARED = "prepared"
+        PAYING = "paying"
+        PAID = "paid"
+        UNKNOWN = "unknown"
+        SETTLED = "settled"
+        DROPPED = "dropped"
+
+    posting = models.ForeignKey(Posting, on_delete=models.PROTECT, related_name="batches")
+    purpose = models.CharField(max_length=10)
+    external_id = models.CharField(max_length=100, blank=True)
+    state = models.CharField(max_length=10, choices=State, default=State.PREPARING)
+    cents = models.PositiveBigIntegerField()
+    fees_cents = models.PositiveBigIntegerField(default=0)
+    currency = models.CharField(max_length=3)
+    by = models.CharField(max_length=150)
+    error = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    called_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "payout batches"
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {self.pk}"
+
+
+class Payout(models.Model):
+    """One amount owed to one person for one sitting: due -> sending -> sent | failed | unknown.
+
+    `unknown` is settled by looking at the platform's own list. `withheld` was denied by a named person.
+    `confirmed_at` is when the platform's list showed it.
+    """
+
+    class Kind(models.TextChoices):
+        BASE = "base"
+        BONUS = "bonus"
+        SCREEN_OUT = "screen_out"
+        COMPENSATION = "compensation"
+
+    class State(models.TextChoices):
+        DUE = "due"
+        SENDING = "sending"
+        SENT = "sent"
+        FAILED = "failed"
+        UNKNOWN = "unknown"
+        WITHHELD = "withheld"
+
+    posting = models.ForeignKey(Posting, on_delete=models.PROTECT, related_name="payouts")
+    session = models.ForeignKey("experiments.Session", on_delete=models.PROTECT, related_name="payouts")
+    kind = models.CharField(max_length=12, choices=Kind)
+    cents = models.PositiveIntegerField()
+    currency = models.CharField(max_length=3)
+    state = models.CharField(max_length=8, choices=State, default=State.DUE)
+    reason = models.TextField()
+    reference = models.CharField(max_length=22, default=new_key, unique=True)
+    batch = models.ForeignKey(PayoutBatch, on_delete=models.PROTECT, null=True, related_name="payouts")
+    attempts = models.PositiveIntegerField(default=0)
+    error = models.TextField(blank=True)
+    decided_by = models.CharField(max_length=150, default="policy")
+    created_at = models.DateTimeField(default=timezone.now)
+    called_at = models.DateTimeField(null=True)
+    sent_at = models.DateTimeField(null=True)
+    confirmed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "kind"], name="payout_once"),
+            models.CheckConstraint(
+                condition=Q(state__in=["due", "sending", "sent", "failed", "unknown", "withheld"]),
+                name="payout_state",
+            ),
+        ]
+        indexes = [models.Index(fields=["posting", "state"], name="payout_posting_state")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.cents}"
+
+
+class Notice(models.Model):
+    """A notification of a platform, once. Nothing of its content is kept: it only wakes a sync."""
+
+    platform = models.CharField(max_length=20)
+    event_id = models.CharField(max_length=140)
+    kind = models.CharField(max_length=60)
+    posting = models.ForeignKey(Posting, on_delete=models.CASCADE, null=True, related_name="notices")
+    received_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["platform", "event_id"], name="notice_once")]
+
+    def __str__(self) -> str:
+        return f"{self.platform} {self.kind}"
+
+
+class Message(models.Model):
+    """A message from or to a participant. One to a person is committed before it is sent, and never sent
+    twice: a call without an answer leaves it `unknown`."""
+
+    class State(models.TextChoices):
+        RECEIVED = "received"
+        ANSWERED = "answered"
+        SENDING = "sending"
+        SENT = "sent"
+        FAILED = "failed"
+        UNKNOWN = "unknown"
+
+    posting = models.ForeignKey(Posting, on_delete=models.CASCADE, related_name="messages")
+    identity = models.ForeignKey(Identity, on_delete=models.CASCADE, null=True, related_name="messages")
+    external_id = models.CharField(max_length=140, default=new_key)
+    state = models.CharField(max_length=8, choices=State)
+    body = models.TextField()
+    by = models.CharField(max_length=150, blank=True)
+    answers = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="replies")
+    error = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["posting", "external_id"], name="message_once")]
+
+    def __str__(self) -> str:
+        return f"{self.state} {self.pk}"
+
+
+class ExcludedPerson(models.Model):
+    """Somebody who may not take part in studies that exclude this list. The hash covers the realm."""
+
+    list_name = models.CharField(max_length=64)
+    person_hash = models.CharField(max_length=64)
+
+    class Meta:
+        verbose_name_plural = "excluded people"
+        constraints = [models.UniqueConstraint(fields=["list_name", "person_hash"], name="excluded_once")]
+
+    def __str__(self) -> str:
+        return self.list_name

@@ -41,6 +41,18 @@ def env_number(name: str, default: int) -> int:
     return int(value)
 
 
+def env_amounts(name: str, default: str) -> dict[str, int]:
+    """Amounts per currency, as GBP=900,USD=1200."""
+    value = env_text(name, default)
+    found = {}
+    for part in value.split(","):
+        currency, _, cents = part.strip().partition("=")
+        if len(currency) != 3 or not currency.isupper() or not cents.isdigit():
+            raise ImproperlyConfigured(f"{name}={value!r}: give amounts in cents, as GBP=900,USD=1200.")
+        found[currency] = int(cents)
+    return found
+
+
 def _port(parts: ParseResult) -> str:
     """The port as text; a password with / or # in it spoils the address, and is never printed."""
     try:
@@ -116,6 +128,17 @@ STORAGE_URL = env_text("STORAGE_URL", str(VAR_DIR / "store"))
 STUDY_DIRS = [Path(p) for p in env_text("STUDY_DIRS").split(os.pathsep) if p]
 STIMULUS_LEASE_S = env_number("STIMULUS_LEASE_S", 900)
 
+PROLIFIC_TOKEN = env_text("PROLIFIC_TOKEN")
+PROLIFIC_WORKSPACE = env_text("PROLIFIC_WORKSPACE")
+PROLIFIC_PROJECT = env_text("PROLIFIC_PROJECT")
+PROLIFIC_WEBHOOK_SECRET = env_text("PROLIFIC_WEBHOOK_SECRET")
+# Amazon's own variables (AWS_ACCESS_KEY_ID …) name the account; production needs this second switch.
+MTURK_PRODUCTION = env_flag("MTURK_PRODUCTION", False)
+MTURK_QUEUE_URL = env_text("MTURK_QUEUE_URL")
+HOURLY_FLOOR_CENTS = env_amounts("HOURLY_FLOOR_CENTS", "GBP=900,USD=1200")
+SETTLE_CONFIRM_CENTS = env_number("SETTLE_CONFIRM_CENTS", 20_000)
+PAYOUT_GRACE_S = env_number("PAYOUT_GRACE_S", 900)
+
 CELERY_BROKER_URL = env_text("CELERY_BROKER_URL")
 CELERY_TASK_ALWAYS_EAGER = not CELERY_BROKER_URL
 CELERY_TASK_EAGER_PROPAGATES = True
@@ -129,6 +152,8 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE = {
     "send missing stimuli again": {"task": "stimuli.tasks.sweep_stimuli", "schedule": 60.0},
     "refresh reports": {"task": "analysis.tasks.refresh_reports", "schedule": 60.0},
+    "ask the platforms": {"task": "crowd.tasks.sync_postings", "schedule": 120.0},
+    "forget whose time has come": {"task": "crowd.tasks.forget_due", "schedule": 3600.0},
 }
 
 INSTALLED_APPS = [

@@ -124,12 +124,37 @@ class Ethics(Part):
     minimum_age: Annotated[int, Field(ge=16, le=99)] = 18
     deception: str = ""
     content_warning: str = ""
+    retention_days: Annotated[int, Field(ge=1, le=36500)] | None = None
 
 
 class Reward(Part):
     amount_cents: Cents = 0
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "USD"
     expected_minutes: Annotated[float, Field(gt=0, le=240)]
+    bonus_per_match_cents: Annotated[int, Field(ge=0, le=10_000)] = 0
+    bonus_max_cents: Cents = 0
+    person_cap_cents: Cents | None = None
+
+    @model_validator(mode="after")
+    def _bonus(self) -> Reward:
+        if (self.bonus_per_match_cents > 0) != (self.bonus_max_cents > 0):
+            raise ValueError("bonus_per_match_cents and bonus_max_cents go together")
+        return self
+
+    @property
+    def most_cents(self) -> int:
+        """The most that one person may get."""
+        most = self.amount_cents + self.bonus_max_cents
+        return most if self.person_cap_cents is None else self.person_cap_cents
+
+
+class Recruitment(Part):
+    """Where people come from. No part of what a participant meets, so no part of the digest."""
+
+    description: Annotated[str, Field(max_length=2000)] = ""
+    keywords: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    maximum_minutes: Annotated[float, Field(gt=0, le=1380)] | None = None
 
 
 class Device(Part):
@@ -195,6 +220,8 @@ class StudyDefinition(Part):
     reward: Reward
     device: Device = Device()
     practice: Practice = Practice()
+    recruitment: Recruitment = Recruitment()
+    platforms: dict[Name, dict[str, Any]] = Field(default_factory=dict)
 
     @field_validator("screening", mode="before")
     @classmethod
@@ -205,8 +232,9 @@ class StudyDefinition(Part):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON of the whole definition, texts included."""
-        return content_key(self.model_dump(mode="json"))
+        """SHA-256 of the canonical JSON of all that a participant meets, texts included; recruiting may
+        change."""
+        return content_key(self.model_dump(mode="json", exclude={"recruitment", "platforms"}))
 
     @property
     def rules(self) -> dict[str, dict[str, Any]]:

@@ -53,6 +53,7 @@ class SessionError(Exception):
         self.message = message
         self.fields = fields or {}
         self.next_position = next_position
+        self.exit: dict[str, object] | None = None
 
 
 class InvalidRequest(SessionError):

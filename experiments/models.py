@@ -181,7 +181,7 @@ class Session(models.Model):
 
     gates -> assigned (a slot is claimed, its instructions are to be read) -> running -> finished; or out of
     any of them: withdrawn, declined (no consent), turned_away (no place left). `erased` is the tombstone of a
-    withdrawal.
+    withdrawal; `excluded` a named person's decision (by, reason, at): results are shown with it and without.
     """
 
     class State(models.TextChoices):
@@ -220,6 +220,7 @@ class Session(models.Model):
     comment = models.TextField(blank=True)
     device = models.JSONField(default=dict)
     erased = models.JSONField(default=dict)
+    excluded = models.JSONField(default=dict)
 
     class Meta:
         constraints = [

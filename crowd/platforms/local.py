@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qs
+from collections.abc import Mapping
+from typing import Any
 
-from crowd.platforms.base import Arrival, Exit, NotAnArrival, Outcome
+from crowd.platforms.base import Arrival, Exit, NotAnArrival, Outcome, Site
+from crowd.platforms.query import fields_of
 
-MAX_LENGTH = 200
 KIND = re.compile(r"[a-z_]{1,20}")
 
 
@@ -16,19 +17,11 @@ class Local:
 
     name = "local"
 
-    def arrival(self, query: str) -> Arrival:
-        try:
-            fields = {
-                name: values[-1] for name, values in parse_qs(query.lstrip("?"), max_num_fields=20).items()
-            }
-        except ValueError as error:
-            raise NotAnArrival("The address has too many fields.") from error
+    def arrival(self, query: str, site: Site) -> Arrival:
+        fields = fields_of(query)
         person = fields.get("person", "")
         if not person:
             raise NotAnArrival("The address does not say who comes: it lacks person=…")
-        for name, value in fields.items():
-            if len(value) > MAX_LENGTH:
-                raise NotAnArrival(f"{name} has more than {MAX_LENGTH} characters.")
         simulated_kind = fields.get("simulated", "")
         if simulated_kind and not KIND.fullmatch(simulated_kind):
             raise NotAnArrival("simulated must name a kind: 1 to 20 small letters or underscores.")
@@ -38,5 +31,18 @@ class Local:
             simulated_kind=simulated_kind,
         )
 
-    def exit(self, outcome: Outcome, submission: str) -> Exit:
-        return Exit("none")
+    def exit(
+        self,
+        outcome: Outcome,
+        codes: Mapping[str, str],
+        arrival: Arrival | None,
+        site: Site,
+        options: Mapping[str, Any],
+    ) -> Exit:
+        return Exit("none")  # fmt: skip
+
+    def ancestors(self, site: Site) -> tuple[str, ...]:
+        return ("'self'",)
+
+    def form_targets(self, site: Site) -> tuple[str, ...]:
+        return ()

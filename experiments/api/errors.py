@@ -29,11 +29,12 @@ def error_body(
     *,
     fields: Mapping[str, str] | None = None,
     next_position: int | None = None,
+    exit: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     return {
         "error": {"code": code, "message": message, "remedy": remedy, "fields": dict(fields or {})},
         "next": next_position,
-        "exit": None,
+        "exit": exit,
     }
 
 
@@ -41,7 +42,12 @@ def exception_response(error: Exception, context: Mapping[str, Any]) -> Response
     """DRF's exception handler: None lets an unexpected error become a 500, which the page sends again."""
     if isinstance(error, SessionError):
         body = error_body(
-            error.code, error.message, error.remedy, fields=error.fields, next_position=error.next_position
+            error.code,
+            error.message,
+            error.remedy,
+            fields=error.fields,
+            next_position=error.next_position,
+            exit=error.exit,
         )
         return Response(body, status=error.status)
     if isinstance(error, Http404):

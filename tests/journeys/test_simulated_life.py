@@ -191,7 +191,7 @@ def test_it_keeps_simulated_people_out_of_a_live_study(
     server: WebServer, study: Study, tmp_path: Path
 ) -> None:
     sentence = "A study with a live posting takes no simulated people."
-    Posting.objects.filter(study=study).update(live=True)
+    Posting.objects.filter(study=study).update(mode="live")
     query = "person=robot&submission=robot-1&simulated=learner"
     body = {"study": study.slug, "platform": "local", "query": query}
     reply = httpx.post(f"{server.url}/api/sessions/", json=body, timeout=60)

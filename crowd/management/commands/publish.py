@@ -33,10 +33,11 @@ class Command(StudyCommand):
                 else "Choose a new slug."
             )
             raise CommandError(f"{slug!r} is {study.state}, and only an open study can be offered. {remedy}")
-        posting, _ = Posting.objects.get_or_create(study=study, platform=platform, state=Posting.State.OPEN)
+        posting = Posting.objects.filter(study=study, platform=platform, state=Posting.State.OPEN).first()
+        posting = posting or Posting.objects.create(study=study, platform=platform)
         address = f"{settings.BASE_URL}/join/{slug}/"
         if live:
-            Posting.objects.filter(id=posting.pk).update(live=True)
+            Posting.objects.filter(id=posting.pk).update(mode=Posting.Mode.LIVE)
             freed = free_rehearsed_slots(study)
             self.stdout.write(
                 f"{slug} is live on {platform}: {address} ({freed} places of simulated people are free again)"

@@ -1,0 +1,1 @@
+"""Amazon Mechanical Turk: its door, its market, its questions and fees."""

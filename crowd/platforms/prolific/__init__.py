@@ -1,0 +1,1 @@
+"""Prolific: its door, its market, its signatures."""

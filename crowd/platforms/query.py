@@ -1,0 +1,28 @@
+"""Reading a query string that anybody may have written."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+from crowd.platforms.base import NotAnArrival
+
+FIELDS_MAX = 20
+MAX_LENGTH = 200
+LONG = {"prolific_token": 4000}
+"""Fields that may be longer: signed tokens."""
+
+
+def fields_of(query: str) -> dict[str, str]:
+    """The last value of each field. Raises NotAnArrival for too many or too long ones."""
+    try:
+        parsed = parse_qs(query.lstrip("?"), max_num_fields=FIELDS_MAX)
+    except ValueError as error:
+        raise NotAnArrival(f"The address has more than {FIELDS_MAX} fields.") from error
+    fields = {name: values[-1] for name, values in parsed.items()}
+    for name, value in fields.items():
+        limit = LONG.get(name, MAX_LENGTH)
+        if len(value) > limit:
+            raise NotAnArrival(f"{name[:40]} has more than {limit} characters.")
+        if any(not character.isprintable() for character in value):
+            raise NotAnArrival(f"{name[:40]} holds characters that no platform sends.")
+    return fields

@@ -1,0 +1,1 @@
+"""A Prolific that lives on this machine."""

@@ -1,0 +1,84 @@
+"""One small threaded HTTP server for all simulators: a simulator is a function from request to reply."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+BODY_MAX = 2_097_152
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request. `path` without the query; header names in lower case."""
+
+    method: str
+    path: str
+    query: Mapping[str, list[str]]
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One reply; None in its place closes the connection without an answer."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+App = Callable[[Asked], Answer | None]
+
+
+def _handler(app: App) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _serve(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            parts = urlsplit(self.path)
+            asked = Asked(
+                method=self.command,
+                path=parts.path,
+                query=parse_qs(parts.query, keep_blank_values=True),
+                headers={name.lower(): value for name, value in self.headers.items()},
+                body=self.rfile.read(min(length, BODY_MAX)),
+            )
+            answer = app(asked)
+            if answer is None:
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(answer.body)
+
+        do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = do_HEAD = _serve
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Silent: whoever starts a simulator prints what matters."""
+
+    return Handler
+
+
+@contextmanager
+def serving(app: App, port: int = 0, host: str = "127.0.0.1") -> Iterator[str]:
+    """Serves until the block ends; yields the address, http://127.0.0.1:PORT. Port 0 takes a free one."""
+    server = ThreadingHTTPServer((host, port), _handler(app))
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, name="simulator", daemon=True)
+    thread.start()
+    try:
+        yield f"http://{host}:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
