@@ -52,6 +52,7 @@ TABLES_OF_STUDY: dict[str, type[BaseModel]] = {
     "[policy]": definition.Policy,
     "[ethics]": definition.Ethics,
     "[reward]": definition.Reward,
+    "[recruitment]": definition.Recruitment,
 }
 FILLED_FROM_TEXTS = {"quiz"}
 
@@ -197,7 +198,7 @@ def test_it_documents_every_setting_and_no_other() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id in {"env_text", "env_flag", "env_number"}
+        and node.func.id in {"env_text", "env_flag", "env_number", "env_amounts"}
         and isinstance(node.args[0], ast.Constant)
         and isinstance(node.args[0].value, str)
     }

@@ -6,14 +6,6 @@ import django.utils.timezone
 from django.db import migrations, models
 
 
-def carry_postings(apps, schema_editor):
-    """Each posting gets its own key; a live one stays live, every other was a rehearsal."""
-    for posting in apps.get_model('crowd', 'Posting').objects.all():
-        posting.key = crowd.models.new_key()
-        posting.mode = 'live' if posting.live else 'rehearsal'
-        posting.save(update_fields=['key', 'mode'])
-
-
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -144,7 +136,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='posting',
             name='key',
-            field=models.CharField(default=crowd.models.new_key, max_length=22, unique=True),
+            field=models.CharField(default='', max_length=22),
         ),
         migrations.AddField(
             model_name='posting',
@@ -270,16 +262,6 @@ class Migration(migrations.Migration):
             model_name='submission',
             name='session',
             field=models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='submission', to='experiments.session'),
-        ),
-        migrations.RunPython(carry_postings, migrations.RunPython.noop),
-        migrations.RemoveField(
-            model_name='posting',
-            name='live',
-        ),
-        migrations.AlterField(
-            model_name='posting',
-            name='key',
-            field=models.CharField(default=crowd.models.new_key, max_length=22, unique=True),
         ),
         migrations.AddIndex(
             model_name='identity',

@@ -25,6 +25,7 @@ from experiments.simulation.timing import CONSULT
 from experiments.simulation.wire import (
     ContextWire,
     EventWire,
+    ExitWire,
     FinishedWire,
     MediaWire,
     ResponseWire,
@@ -51,7 +52,7 @@ class Outcome:
 
     `status`: finished (all trials, then the last page), screened (sent away at a gate), declined, left,
     turned_away. `step` is the last step seen, `page` the kind of the last page, `message` what the server
-    said in refusing.
+    said in refusing, `exit` the way back to the platform.
     """
 
     person: str
@@ -62,6 +63,7 @@ class Outcome:
     answered_count: int
     requests_count: int
     message: str = ""
+    exit: ExitWire | None = None
 
 
 class Sitting:
@@ -79,20 +81,34 @@ class Sitting:
         self.answered_count = 0
         self.events: list[EventWire] = []
         self.state: StateWire | None = None
+        self.platform, self.query = "local", ""
 
-    def take(self, study: str, platform: str = "local") -> Outcome:
-        """Joins and goes on until the end, as the server leads."""
+    def take(self, study: str, platform: str = "local", query: str = "") -> Outcome:
+        """Joins and goes on until the end, as the server leads. `query` is what a platform's link carries;
+        the local platform's is made from the person."""
+        name = self.person.name
+        local = urlencode({"person": name, "submission": f"{name}-1", "simulated": self.person.kind})
+        self.platform, self.query = platform, query or local
         try:
-            return self._walk(study, platform)
+            return self._walk(study)
         except Refused as refusal:
             if refusal.status in SHUT or refusal.code in ("taken_part", "finished"):
-                return self._outcome("turned_away", str(refusal))
+                return self._outcome("turned_away", str(refusal), refusal.exit)
             raise
 
-    def _walk(self, study: str, platform: str) -> Outcome:
+    def withdraw(self, reason: str) -> ExitWire | None:
+        """Leaves by the page's own button, wherever the sitting stands."""
+        body = {"reason": reason, "erase": False, **self._sender()}
+        return cast(FinishedWire, self.line.post("/api/session/withdraw/", body))["exit"]
+
+    def _sender(self) -> dict[str, str]:
+        """A platform's way back is built from its own query, which is sent again; the local one has none."""
+        return {} if self.platform == "local" else {"query": self.query}
+
+    def _walk(self, study: str) -> Outcome:
         name = self.person.name
-        query = urlencode({"person": name, "submission": f"{name}-1", "simulated": self.person.kind})
-        joined = self.line.post("/api/sessions/", {"study": study, "platform": platform, "query": query})
+        arrival = {"study": study, "platform": self.platform, "query": self.query}
+        joined = self.line.post("/api/sessions/", arrival)
         self.line.token = str(joined["token"])
         state = cast(StateWire, joined["session"])
         for _ in range(STEPS_MAX):
@@ -123,20 +139,21 @@ class Sitting:
 
     def _end(self, state: StateWire) -> Outcome:
         comment = self.reader.comment() if state["step"] == "comment" else None
-        cast(FinishedWire, self.line.post("/api/session/finish/", {"comment": comment}))
+        body = {"comment": comment, **self._sender()}
+        finished = cast(FinishedWire, self.line.post("/api/session/finish/", body))
         page = state["page"]["kind"] if state["page"] else ""
         endings: dict[str, Ending] = {
             "declined": "declined",
             "screened": "screened",
             "turned_away": "turned_away",
         }
-        return self._outcome(endings.get(page, "finished"))
+        return self._outcome(endings.get(page, "finished"), exit=finished["exit"])
 
-    def _outcome(self, status: Ending, message: str = "") -> Outcome:
+    def _outcome(self, status: Ending, message: str = "", exit: ExitWire | None = None) -> Outcome:
         step = self.state["step"] if self.state else "join"
         page = self.state["page"]["kind"] if self.state and self.state["page"] else ""
         sent = self.answered_count, self.line.requests_count
-        return Outcome(self.person.name, self.person.kind, status, step, page, *sent, message)
+        return Outcome(self.person.name, self.person.kind, status, step, page, *sent, message, exit)
 
     def _do_block(self, state: StateWire) -> bool:
         """Answers the block from where it stands; False: the person left before its end."""

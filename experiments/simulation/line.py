@@ -9,6 +9,8 @@ from typing import Any
 
 import httpx
 
+from experiments.simulation.wire import ExitWire
+
 TRIES = 6
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
@@ -18,12 +20,13 @@ TIMEOUT_S = 60.0
 
 
 class Refused(Exception):
-    """The server said no: the HTTP status, the wire's code and message."""
+    """The server said no: the HTTP status, the wire's code and message, and the way back if it gave one."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(self, status: int, code: str, message: str, exit: ExitWire | None = None) -> None:
         super().__init__(f"{status} {code}: {message}")
         self.status = status
         self.code = code
+        self.exit = exit
 
 
 def open_pool(base_url: str, concurrency: int) -> httpx.Client:
@@ -90,8 +93,9 @@ def _accepted(reply: httpx.Response) -> httpx.Response:
     if reply.is_success:
         return reply
     try:
-        error = reply.json()["error"]
+        body = reply.json()
+        error, way_back = body["error"], body.get("exit")
         code, message = str(error["code"]), str(error["message"])
-    except (ValueError, KeyError, TypeError):
-        code, message = "unreadable", reply.text[:200]
-    raise Refused(reply.status_code, code, message)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        code, message, way_back = "unreadable", reply.text[:200], None
+    raise Refused(reply.status_code, code, message, way_back)

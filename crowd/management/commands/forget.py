@@ -1,0 +1,77 @@
+"""Removes a person's identity, and on request the answers; says what must remain."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db.models import QuerySet
+
+from crowd.models import Identity
+from crowd.platforms import PLATFORMS
+from crowd.privacy import Forgotten, forget, forget_due
+from experiments.management.base import StudyCommand, study_of
+from experiments.tokens import keyed_hash
+
+
+class Command(StudyCommand):
+    help = "Forget a person: by the participant's key of the dashboard, or by the platform's id."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug", nargs="?", help="only in this study; without it, in all")
+        parser.add_argument("--participant", help="the participant's key, as the dashboard shows it")
+        parser.add_argument("--platform", choices=list(PLATFORMS), help="whose id standard input gives")
+        parser.add_argument("--realm", help="the register of the id where it is not the platform's own")
+        parser.add_argument("--responses", action="store_true", help="remove the answers as well")
+        parser.add_argument("--due", action="store_true", help="everybody whose retention date has passed")
+        parser.add_argument("--reason", default="asked by the participant", help="kept with the tombstone")
+
+    def handle(self, *args: Any, slug: str | None, due: bool, **options: Any) -> None:
+        if due:
+            self._print(forget_due())
+            return
+        found = list(self._people(slug, options))
+        if not found:
+            raise CommandError("Nobody of that name is known here; nothing was changed.")
+        total = Forgotten()
+        for identity in found:
+            total += forget(identity, responses=options["responses"], reason=options["reason"])
+        self._print(total)
+
+    def _people(self, slug: str | None, options: dict[str, Any]) -> QuerySet[Identity]:
+        people = Identity.objects.select_related("study", "participant").order_by("id")
+        if slug:
+            people = people.filter(study=study_of(slug))
+        if options["participant"]:
+            return self._by_key(people, options["participant"])
+        if not options["platform"]:
+            raise CommandError("Say who: --participant KEY, or --platform NAME and the id on standard input.")
+        # Read, not given as an argument: arguments stay in the shell's history and in the process list.
+        person = sys.stdin.readline().strip()
+        if not person:
+            raise CommandError("Standard input is empty: write the platform's id of the person there.")
+        return people.filter(
+            person_hash=keyed_hash("person", options["realm"] or options["platform"], person)
+        )
+
+    def _by_key(self, people: QuerySet[Identity], key: str) -> QuerySet[Identity]:
+        wanted = key.replace("-", "").lower()
+        if len(wanted) < 8 or any(c not in "0123456789abcdef" for c in wanted):
+            raise CommandError(f"--participant {key[:40]!r}: give at least 8 characters of the key.")
+        ids = [
+            pk
+            for pk, pseudonym in people.values_list("pk", "participant__pseudonym")
+            if pseudonym.hex.startswith(wanted)
+        ]
+        if len(ids) > 1:
+            raise CommandError(f"--participant {key!r} fits {len(ids)} people; give more characters.")
+        return people.filter(pk__in=ids)
+
+    def _print(self, total: Forgotten) -> None:
+        self.stdout.write(
+            f"Forgotten: {total.people} identities, {total.ids} ids of platforms, {total.messages} messages, "
+            f"{total.responses} answers."
+        )
+        for sentence in total.remains:
+            self.stdout.write(f"Remains: {sentence}")

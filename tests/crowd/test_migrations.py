@@ -1,0 +1,32 @@
+"""What older databases hold is carried over."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+FIRST = [("crowd", "0002_initial"), ("experiments", "0001_initial")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_postings_keep_whether_they_are_live_and_get_keys_of_their_own() -> None:
+    executor = MigrationExecutor(connection)
+    latest = executor.loader.graph.leaf_nodes()
+    try:
+        executor.migrate(FIRST)
+        old = executor.loader.project_state(FIRST).apps
+        study = old.get_model("experiments", "Study").objects.create(
+            slug="old", title="Old", paradigm="meta_predictor", definition={}, digest="d", seed=1
+        )
+        postings = old.get_model("crowd", "Posting").objects
+        postings.create(study=study, platform="local", state="closed", live=False)
+        postings.create(study=study, platform="local", state="open", live=True)
+    finally:
+        executor = MigrationExecutor(connection)
+        executor.migrate(latest)
+    from crowd.models import Posting
+
+    found = list(Posting.objects.order_by("id"))
+    assert [posting.mode for posting in found] == ["rehearsal", "live"]
+    assert len({posting.key for posting in found}) == 2 and all(len(posting.key) == 22 for posting in found)
