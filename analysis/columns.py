@@ -117,6 +117,12 @@ PARTICIPANTS = (
     ),
     Column("reasons", "text", "Rules that decided against keeping it, separated by semicolons."),
     Column("reasons_detail", "json", "The same with timing, value found, limit and evidence."),
+    Column(
+        "excluded_by_hand",
+        "flag",
+        "A named person left the sitting out of the main result, on a page without condition and score.",
+    ),
+    Column("excluded_reason", "text", "Why, in that person's words; empty where nobody decided so."),
     Column("consented", "flag", "Agreed to the consent text."),
     Column("admitted", "flag", "Passed every gate."),
     Column("started_at", "time", "Arrival.", "UTC"),

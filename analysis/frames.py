@@ -64,6 +64,11 @@ def conform(made: pd.DataFrame, table: str) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def by_hand(people: pd.DataFrame) -> pd.Series:
+    """Which of these sittings a named person has left out; where nobody was asked, none."""
+    return people["excluded_by_hand"].fillna(False).astype(bool)
+
+
 @dataclass(frozen=True, slots=True)
 class Frames:
     """All tables of one study, or of a part of its sittings."""
@@ -95,6 +100,10 @@ class Frames:
     def passed(self) -> Frames:
         """The sittings that screening kept."""
         return self.keeping(self.participants["status"] == "passed")
+
+    def kept(self) -> Frames:
+        """The sittings of the main result: kept by screening, and not left out by hand."""
+        return self.keeping((self.participants["status"] == "passed") & ~by_hand(self.participants))
 
     def keeping(self, mask: pd.Series) -> Frames:
         """The chosen sittings (rows of `participants`) with their trials; stimuli stay as they are."""

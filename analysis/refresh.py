@@ -51,8 +51,10 @@ def newest_session_at(study: Study, origin: str) -> datetime | None:
 
 
 def facts_digest(study: Study, origin: str) -> str:
-    """Changes when the seal, the state or the kept places change."""
-    return content_key(asdict(study_facts(study, origin)))
+    """Changes when the seal, the state, the kept places or a decision by hand change."""
+    by_hand = Session.objects.filter(study=study, origin=origin).exclude(excluded={}).order_by("pk")
+    decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
+    return content_key([asdict(study_facts(study, origin)), decided])
 
 
 def refresh_report(study: Study, origin: str) -> models.Report:

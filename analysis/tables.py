@@ -213,17 +213,21 @@ def read_frames(study: Study, *, release: str = "", progress: Progress | None = 
 
 def study_facts(study: Study, origin: str = "human") -> StudyFacts:
     """What a report must know beside the answers: conditions with wanted and kept places, questions, the
-    seal. Places count as kept by people of that origin alone: origins never mix.
+    seal. Places count as kept by people of that origin alone: origins never mix, and the pilot has slots of
+    its own.
     """
-    kept = dict(
-        Slot.objects.filter(study=study, pilot=False, kept=True, holder__origin=origin)
-        .values_list("condition")
-        .annotate(n=Count("id"))
-    )
+    pilot = origin == Session.Origin.PILOT
+    by_condition = Slot.objects.filter(study=study, pilot=pilot).values_list("condition").order_by()
+    kept = dict(by_condition.filter(kept=True, holder__origin=origin).annotate(n=Count("id")))
+    wanted = dict(by_condition.annotate(n=Count("id"))) if pilot else {}
     labels = {c["name"]: c.get("label") or "" for c in study.definition.get("conditions", [])}
     conditions = tuple(
         ConditionFacts(
-            c.name, labels.get(c.name) or condition_label(c.name), c.role, c.slots, kept.get(c.pk, 0)
+            c.name,
+            labels.get(c.name) or condition_label(c.name),
+            c.role,
+            wanted.get(c.pk, 0) if pilot else c.slots,
+            kept.get(c.pk, 0),
         )
         for c in study.conditions.order_by("ordinal")
     )
@@ -352,6 +356,8 @@ def _sitting_row(
         "status": session.verdict or ("running" if session.state == "assigned" else session.state),
         "reasons": ";".join(rules),
         "reasons_detail": canonical_json(session.reasons),
+        "excluded_by_hand": bool(session.excluded),
+        "excluded_reason": session.excluded.get("reason", ""),
         "consented": any(kind == "consent" and passed is not False for kind, passed, _ in gates),
         "admitted": session.claimed_at is not None or (session.state == "turned_away" and practised),
         "started_at": session.started_at,

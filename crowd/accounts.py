@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import cast
 
 from django.conf import settings
@@ -26,9 +27,9 @@ def market_of(posting: Posting) -> Market:
     return open_market(posting.platform, site_of(posting))
 
 
-def open_market(platform: str, site: Site) -> Market:
+def open_market(platform: str, site: Site, wait: Callable[[float], object] = time.sleep) -> Market:
     account = _account(platform, site)
-    return cast(Market, market_class(platform)(account, time.sleep))
+    return cast(Market, market_class(platform)(account, wait))
 
 
 def _account(platform: str, site: Site) -> Account:

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import parse_qs
 
 from django.core import signing
 from django.db import IntegrityError, transaction
 
-from crowd.accounts import site_of
+from crowd.admission import (
+    Visitor,
+    admit,
+    check_sittings,
+    exit_of,
+    fields_of,
+    origin_of,
+    posting_of,
+    read_arrival,
+    say,
+    visitor_of,
+)
+from crowd.identities import person_hash, submission_hash
 from crowd.models import Identity, Posting, Submission
-from crowd.platforms import PLATFORMS, get_door
-from crowd.platforms.base import Arrival, Exit, NotAnArrival, Outcome
+from crowd.payouts import decide_for
+from crowd.platforms.base import Arrival, Exit, Outcome
+from crowd.signed_entry import check_replay, is_signed, resume_query, resumed, ticket_of
 from experiments import sessions
 from experiments.api.state import ending_of
-from experiments.enrolment import peek_slot, places_left
+from experiments.enrolment import peek_slot
 from experiments.errors import InvalidRequest, NoStudy, NotAdmitted, StudyError, StudyFull, TakenPart
 from experiments.gates import placeholders
 from experiments.models import Participant, Session, Study
@@ -23,15 +35,27 @@ from experiments.texts import html_of
 from experiments.tokens import keyed_hash
 
 PREVIEW_MAX_AGE_S = 8 * 3600
+TRIES = 3
+FAILURE = "technical failure"
+"""The reason of a page that gave up: not the person's doing."""
+FAIR_CHECKS = "instructed_share_min"
+"""The one rule whose checks may bear on how a platform hears of somebody's end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A session with its token; `created` is False where the same submission came again."""
+    """A session with its token; `created` is False where the same submission came again. `query` is to stand
+    in the address bar from now on (empty: what stands there)."""
 
     session: Session
     token: str
     created: bool
+    query: str = ""
+
+    @property
+    def sitting(self) -> str:
+        """A name for what the page keeps of this session; the same after every reload."""
+        return keyed_hash("sitting", str(self.session.pk))[:22]
 
 
 def preview_query(study: Study, ordinal: int, position: int | None = None) -> str:
@@ -43,90 +67,131 @@ def preview_query(study: Study, ordinal: int, position: int | None = None) -> st
     return "preview=" + signing.dumps(asked, salt="legible.preview")
 
 
-def join(slug: str, platform_name: str, query: str) -> Joined:
-    """Makes or finds the session of an arrival. Raises a SessionError that the wire knows."""
+def join(slug: str, platform: str, query: str, attempt: str = "") -> Joined:
+    """Makes or finds the session of an arrival. Raises a SessionError that the wire knows.
+
+    `attempt` names the page load: what was signed for one browser opens in no other.
+    """
     study = Study.objects.filter(slug=slug).exclude(state=Study.State.DRAFT).first()
     if study is None:
         raise NoStudy(f"There is no open study called {slug[:64]!r}.")
-    preview = _preview_of(query)
-    if preview is not None:
-        return _join_preview(study, preview)
-    posting = Posting.objects.filter(study=study, platform=platform_name, state=Posting.State.OPEN).first()
-    if posting is None or platform_name not in PLATFORMS:
-        raise NoStudy(f"{slug[:64]!r} is not offered on {platform_name[:20]!r}.")
+    fields = fields_of(query)
+    if "preview" in fields:
+        return _join_preview(study, fields["preview"])
+    posting = posting_of(study, fields, platform)
+    if "resume" in fields:
+        row = resumed(posting, fields["resume"])
+        assert row.session is not None
+        return _joined(posting, row.session, created=False)
+    visitor = visitor_of(posting, query)
+    ticket = ticket_of(visitor, fields, attempt) if is_signed(posting) else ""
     try:
-        arrival = get_door(platform_name).arrival(query, site_of(posting))
-    except NotAnArrival as error:
-        raise InvalidRequest(str(error), fields={"query": str(error)}) from error
-    person = keyed_hash("person", platform_name, arrival.person)
-    submission = keyed_hash("submission", platform_name, arrival.submission)
-    found = _returning(posting, submission, person)
-    if found is not None:
-        return found
-    _admit(study, posting, arrival, person)
-    try:
-        with transaction.atomic():
-            return _new(study, posting, arrival, person, submission)
-    except IntegrityError:
-        # The same submission joined twice at the same moment; the other request made the rows.
-        found = _returning(posting, submission, person)
-        if found is None:
-            raise TakenPart("You have already taken part in this study.") from None
-        return found
+        return _enter(visitor, *origin_of(visitor, fields), ticket)
+    except (NoStudy, StudyFull, TakenPart) as refusal:
+        refusal.exit = _way_back(posting, visitor.arrival).as_json()
+        raise
 
 
-def _returning(posting: Posting, submission: str, person: str) -> Joined | None:
+def _way_back(posting: Posting, arrival: Arrival) -> Exit:
+    """How somebody who was not let in goes back. Where leaving means to hand in work, for there it is paid,
+    nothing was done that could be handed in: the person gives the place back on the platform itself."""
+    found = exit_of(posting, "turned_away", arrival)
+    return found if found.method != "POST" else Exit("none")
+
+
+def _enter(visitor: Visitor, origin: Session.Origin, kind: str, ticket: str) -> Joined:
+    for _ in range(TRIES):
+        found = _returning(visitor, ticket)
+        if found is not None:
+            return found
+        admit(visitor, origin)
+        try:
+            return _begin(visitor, origin, kind, ticket)
+        except IntegrityError:
+            # Somebody made the same rows at the same moment: look again at what they have become.
+            continue
+    raise TakenPart(say(visitor.posting.study, "taken_part"))
+
+
+@transaction.atomic
+def _returning(visitor: Visitor, ticket: str) -> Joined | None:
+    """The session of a submission that came before. Raises NotAdmitted for somebody else's."""
     row = (
-        Submission.objects.filter(posting=posting, submission_hash=submission)
-        .select_related("session", "session__study", "session__slot", "identity")
+        Submission.objects.select_for_update(of=("self",))
+        .filter(posting=visitor.posting, submission_hash=visitor.submission)
+        .select_related("posting__study", "session__study", "session__slot__condition", "identity")
         .first()
     )
-    if row is None or row.session is None or row.identity is None:
+    if row is None:
         return None
-    if row.identity.person_hash != person:
-        raise NotAdmitted("This link belongs to somebody else.")
-    return Joined(row.session, sessions.renew_token(row.session), created=False)
+    known = row.identity.person_hash if row.identity is not None else row.person_hash
+    if known and known != visitor.person:
+        raise NotAdmitted(say(visitor.posting.study, "somebody_else"))
+    if row.session is None:
+        return None
+    if ticket:
+        check_replay(row, ticket)
+        Submission.objects.filter(pk=row.pk).update(entry_digest=ticket)
+    return _joined(visitor.posting, row.session, created=False)
 
 
-def _admit(study: Study, posting: Posting, arrival: Arrival, person: str) -> None:
-    if arrival.simulated_kind and Posting.objects.filter(study=study, mode=Posting.Mode.LIVE).exists():
-        raise NotAdmitted("A study with a live posting takes no simulated people.")
-    if study.state == Study.State.CLOSED:
-        raise StudyFull("This study is closed.")
-    definition = definition_of(study)
-    earlier = Submission.objects.filter(identity__study=study, identity__person_hash=person).count()
-    if earlier >= definition.sittings_max:
-        raise TakenPart("You have already taken part in this study.")
-    if places_left(study) <= 0:
-        raise StudyFull("All places of this study are taken.")
+@transaction.atomic
+def _begin(visitor: Visitor, origin: Session.Origin, kind: str, ticket: str) -> Joined:
+    """A new sitting. Whoever comes twice at the same moment waits for the row of the person."""
+    study = visitor.posting.study
+    identity = _locked_identity(visitor)
+    found = _returning(visitor, ticket)
+    if found is not None:
+        return found
+    check_sittings(study, identity)
+    session, token = sessions.start_session(study, identity.participant, origin=origin, simulated_kind=kind)
+    mine = {"posting": visitor.posting, "submission_hash": visitor.submission}
+    values = {"identity": identity, "person_hash": visitor.person, "session": session, "entry_digest": ticket}
+    # The platform's own list may have brought the row before the person came; a row that somebody else took
+    # in this moment makes `create` fail.
+    if not Submission.objects.filter(**mine, session__isnull=True).update(**values):
+        Submission.objects.create(**mine, **values)
+    return _with_query(visitor.posting, Joined(session, token, created=True))
 
 
-def _new(study: Study, posting: Posting, arrival: Arrival, person: str, submission: str) -> Joined:
-    identity = Identity.objects.filter(study=study, platform=posting.platform, person_hash=person).first()
+def _locked_identity(visitor: Visitor) -> Identity:
+    study = visitor.posting.study
+    mine = Identity.objects.select_for_update(of=("self",)).filter(study=study, person_hash=visitor.person)
+    identity = mine.select_related("participant").first()
     if identity is None:
-        identity = Identity.objects.create(
-            study=study,
-            platform=posting.platform,
-            person_hash=person,
-            participant=Participant.objects.create(study=study),
-        )
-    origin = Session.Origin.SIMULATED if arrival.simulated_kind else Session.Origin.HUMAN
-    session, token = sessions.start_session(
-        study, identity.participant, origin=origin, simulated_kind=arrival.simulated_kind
-    )
-    Submission.objects.create(posting=posting, identity=identity, submission_hash=submission, session=session)
-    return Joined(session, token, created=True)
+        try:
+            with transaction.atomic():
+                Identity.objects.create(
+                    study=study,
+                    platform=visitor.posting.platform,
+                    person_hash=visitor.person,
+                    participant=Participant.objects.create(study=study),
+                )
+        except IntegrityError:
+            pass  # made at the same moment by the other arrival
+        identity = mine.select_related("participant").get()
+    return identity
 
 
-def _preview_of(query: str) -> str | None:
-    """The signed preview of a query string; None where it is somebody's arrival."""
+def _joined(posting: Posting, session: Session, *, created: bool) -> Joined:
+    return _with_query(posting, Joined(session, sessions.renew_token(session), created))
+
+
+def _with_query(posting: Posting, joined: Joined) -> Joined:
+    if not is_signed(posting):
+        return joined
+    return Joined(joined.session, joined.token, joined.created, resume_query(posting, joined.session))
+
+
+def claim_or_exit(joined: Joined) -> Session:
+    """Goes on to a slot where every gate is passed. A refusal carries the way back."""
     try:
-        found = parse_qs(query.lstrip("?"), max_num_fields=20).get("preview")
-    except ValueError as error:
-        raise InvalidRequest(
-            "The address has too many fields.", fields={"query": "at most 20 fields"}
-        ) from error
-    return found[-1] if found else None
+        return sessions.claim_if_due(joined.session)
+    except StudyFull as refusal:
+        submission = _submission_of(joined.session)
+        if submission is not None:
+            refusal.exit = exit_of(submission.posting, "turned_away").as_json()
+        raise
 
 
 def _join_preview(study: Study, signed: str) -> Joined:
@@ -159,15 +224,53 @@ class Ended:
         return {"debrief": self.debrief, "exit": self.exit.as_json(), "asks_again": self.asks_again}
 
 
-def finish(session: Session, comment: str) -> Ended:
-    return _ended(sessions.finish(session, comment))
+def finish(session: Session, comment: str, query: str = "") -> Ended:
+    """Ends a session that has answered everything. `query` is what the page came with: some exits need it,
+    and nothing of it is kept here before consent."""
+    submission = _submission_of(session)
+    arrival = _arrival_of(submission, query)
+    return _ended(sessions.finish(session, comment), submission, arrival)
 
 
-def withdraw(session: Session, reason: str, erase: bool) -> Ended:
-    return _ended(sessions.withdraw(session, reason, erase))
+def withdraw(session: Session, reason: str, erase: bool, query: str = "") -> Ended:
+    submission = _submission_of(session)
+    arrival = _arrival_of(submission, query)
+    if erase:
+        # While the answers are there the bonus can be counted: removing them must not change anybody's pay.
+        decide_for(session)
+    return _ended(sessions.withdraw(session, reason, erase), submission, arrival)
 
 
-def _ended(session: Session) -> Ended:
+def _submission_of(session: Session) -> Submission | None:
+    return Submission.objects.filter(session=session).select_related("posting__study", "identity").first()
+
+
+def _arrival_of(submission: Submission | None, query: str) -> Arrival | None:
+    """The arrival that a page names again, if it is this session's. Raises InvalidRequest."""
+    if submission is None or not query:
+        return None
+    posting, fields = submission.posting, fields_of(query)
+    if "resume" in fields:
+        if resumed(posting, fields["resume"]).pk != submission.pk:
+            raise _foreign_query()
+        return None
+    arrival = read_arrival(posting, query)
+    if arrival.preview or submission_hash(posting, arrival.submission) != submission.submission_hash:
+        raise _foreign_query()
+    person = person_hash(posting, arrival.person, arrival.realm)
+    if submission.identity is not None and submission.identity.person_hash != person:
+        raise _foreign_query()
+    return arrival
+
+
+def _foreign_query() -> InvalidRequest:
+    return InvalidRequest(
+        "query is not the one that this session began with.",
+        fields={"query": "must be the page's own query string"},
+    )
+
+
+def _ended(session: Session, submission: Submission | None, arrival: Arrival | None) -> Ended:
     definition = definition_of(session.study)
     debrief = None
     if ending_of(session) == "debrief":
@@ -176,20 +279,30 @@ def _ended(session: Session) -> Ended:
         session.state == Session.State.FINISHED and session.slot_id is not None and not session.erased
     )
     asks_again = bool(definition.ethics.deception) and has_answers
-    submission = Submission.objects.filter(session=session).select_related("posting").first()
     if submission is None:
         return Ended(debrief, Exit("none"), asks_again)
-    posting = submission.posting
-    door = get_door(posting.platform)
-    way_back = door.exit(_outcome(session), posting.codes, None, site_of(posting), posting.options)
-    return Ended(debrief, way_back, asks_again)
+    return Ended(debrief, exit_of(submission.posting, outcome_of(session), arrival), asks_again)
 
 
-def _outcome(session: Session) -> Outcome:
+def outcome_of(session: Session) -> Outcome:
+    """How a closed session ended, as the platform is told. Only a session with every answer stored is
+    complete."""
     if session.state == Session.State.DECLINED:
         return "declined"
     if session.state == Session.State.TURNED_AWAY:
         return "turned_away"
     if session.state == Session.State.WITHDRAWN:
+        return _withdrawal_of(session)
+    if session.state != Session.State.FINISHED or session.verdict == "incomplete":
         return "withdrawn"
-    return "complete" if session.slot_id is not None else "screened"
+    if session.slot_id is None:
+        return "screened"
+    rules = {reason["rule"] for reason in session.reasons} if session.verdict == "screened" else set()
+    return "failed_checks" if FAIR_CHECKS in rules else "complete"
+
+
+def _withdrawal_of(session: Session) -> Outcome:
+    if any(reason.get("evidence") == FAILURE for reason in session.reasons):
+        return "failure"
+    fits = list(session.gates.filter(kind="device").values_list("passed", flat=True))
+    return "device" if fits and True not in fits else "withdrawn"

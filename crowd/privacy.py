@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from crowd.models import Identity, Message, Payout, Posting, Submission, new_key
+from crowd.payouts import decide_for
 from experiments import sessions
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
@@ -43,6 +44,9 @@ def forget(identity: Identity, *, responses: bool, reason: str) -> Forgotten:
     An id that a payment still needs, or that keeps the person from taking part twice in a study that is still
     offered, is removed as soon as it is needed no more (`forget_due`).
     """
+    for session in _sittings(identity):
+        # What is owed is counted before anything that tells it goes.
+        decide_for(session)
     erased = sum(_erase(session, reason) for session in _sittings(identity)) if responses else 0
     with transaction.atomic():
         Identity.objects.select_for_update().get(id=identity.pk)

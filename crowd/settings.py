@@ -153,6 +153,7 @@ CELERY_BEAT_SCHEDULE = {
     "send missing stimuli again": {"task": "stimuli.tasks.sweep_stimuli", "schedule": 60.0},
     "refresh reports": {"task": "analysis.tasks.refresh_reports", "schedule": 60.0},
     "ask the platforms": {"task": "crowd.tasks.sync_postings", "schedule": 120.0},
+    "fetch notifications": {"task": "crowd.tasks.pull_notices", "schedule": 60.0},
     "forget whose time has come": {"task": "crowd.tasks.forget_due", "schedule": 3600.0},
 }
 

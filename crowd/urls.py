@@ -4,6 +4,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
 
 from crowd.api import views
+from crowd.webhooks import prolific_hook
 from experiments.api.media import media
 
 
@@ -16,6 +17,7 @@ urlpatterns = [
     path("healthz", healthy),
     path("join/<slug:slug>/", views.join_page, name="join"),
     path("m/<str:reference>", media, name="media"),
+    path("hooks/prolific/", prolific_hook),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/sessions/", views.JoinView.as_view()),
     path("api/session/finish/", views.FinishView.as_view()),

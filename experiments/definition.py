@@ -139,6 +139,8 @@ class Reward(Part):
     def _bonus(self) -> Reward:
         if (self.bonus_per_match_cents > 0) != (self.bonus_max_cents > 0):
             raise ValueError("bonus_per_match_cents and bonus_max_cents go together")
+        if self.person_cap_cents is not None and self.person_cap_cents < self.amount_cents:
+            raise ValueError("person_cap_cents is less than amount_cents, which everybody who finishes gets")
         return self
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -65,17 +66,50 @@ def open_study(study: Study, progress: Progress) -> Study:
         )
         if claimed != 1:
             raise StudyError(f"{study.slug!r} was opened or replaced at the same moment. Look again.")
-        study.plan_digest = _store_plans(study, plans, progress)
+        wanted = sum(condition.slots for condition in definition.conditions)
+        study.plan_digest = _store_plans(study, plans, wanted, progress)
         Study.objects.filter(id=study.pk).update(plan_digest=study.plan_digest)
     study.refresh_from_db()
     return study
 
 
-def _store_plans(study: Study, plans: Iterable[Plan], progress: Progress) -> str:
+def plan_pilot(study: Study, count: int, progress: Progress) -> int:
+    """Plans pilot slots until there are `count`; returns how many are new. Repeating it changes nothing.
+
+    They are planned as the main slots are, matched and in permuted blocks, but from a random stream of their
+    own: each round of consecutive ordinals holds every condition once, so that any number of places is spread
+    as evenly as possible. Asking for more later leaves the earlier ones as they were.
+    """
+    definition = definition_of(study)
+    with transaction.atomic():
+        locked = Study.objects.select_for_update().get(id=study.pk)
+        if locked.state != Study.State.OPEN:
+            raise StudyError(
+                f"{study.slug!r} is {locked.state}; only an open study has a pilot. Open it first."
+            )
+        known = Slot.objects.filter(study=study, pilot=True).count()
+        if known >= count:
+            return 0
+        plans = itertools.islice(_pilot_plans(study, definition, count), known, count)
+        _store_plans(study, plans, count - known, progress, pilot=True)
+    return count - known
+
+
+def _pilot_plans(study: Study, definition: StudyDefinition, count: int) -> Iterator[Plan]:
+    pool = stored_pool(study, definition)
+    rounds = -(-count // len(pool.conditions))
+    pool = replace(pool, conditions=tuple(replace(c, slots=rounds) for c in pool.conditions))
+    # Streams are keyed by names alone, so another seed makes every one of them another stream.
+    seed = int(content_key([definition.seed, "pilot"])[:12], 16)
+    return iter(get_paradigm(definition.paradigm).plans(definition.paradigm_design(), pool, Streams(seed)))
+
+
+def _store_plans(
+    study: Study, plans: Iterable[Plan], wanted: int, progress: Progress, *, pilot: bool = False
+) -> str:
     """Inserts slots and trials in batches; returns the digest of all plans."""
     conditions = {c.name: c for c in Condition.objects.filter(study=study)}
     items = {i.key: i for i in Item.objects.filter(study=study)}
-    wanted = sum(c.slots for c in conditions.values())
     digests: list[str] = []
     stored = 0
     for batch in _batches(plans, BATCH):
@@ -83,6 +117,7 @@ def _store_plans(study: Study, plans: Iterable[Plan], progress: Progress) -> str
             Slot(
                 study=study,
                 ordinal=plan.ordinal,
+                pilot=pilot,
                 lane=plan.lane,
                 arm=plan.arm,
                 condition=conditions[plan.condition] if plan.condition else None,
@@ -156,8 +191,9 @@ def _trial_row(
     )
 
 
-def places_left(study: Study, lane: str = "participant") -> int:
+def places_left(study: Study, lane: str = "participant", pilot: bool = False) -> int:
     """Free slots less the people who are on their way to one: in the gates, consent given, not for long.
+    The pilot has slots and people of its own.
 
     A look at the first page reserves nothing, so that closed tabs cannot shut a study; the claim is the
     real guard.
@@ -170,8 +206,12 @@ def places_left(study: Study, lane: str = "participant") -> int:
         started_at__gte=since,
         gates__kind="consent",
         gates__passed=True,
-    ).exclude(origin__in=[Session.Origin.PREVIEW, Session.Origin.PILOT])
-    return free_slots(study, lane).count() - on_the_way.count()
+    )
+    if pilot:
+        on_the_way = on_the_way.filter(origin=Session.Origin.PILOT)
+    else:
+        on_the_way = on_the_way.exclude(origin__in=[Session.Origin.PREVIEW, Session.Origin.PILOT])
+    return free_slots(study, lane, pilot).count() - on_the_way.count()
 
 
 def claim_slot(session: Session) -> Slot:

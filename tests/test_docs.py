@@ -178,7 +178,9 @@ def test_it_gives_every_command_and_option_a_help(name: str) -> None:
     parser = command.create_parser("manage.py", name)
     section = sections(PAGES["docs/running.md"])["Commands"]
     own = [action for action in parser._actions if action.dest not in COMMON]
-    line = next((line for line in section.splitlines() if line.startswith(f"| `{name}")), "")
+    line = next(
+        (line for line in section.splitlines() if line.startswith((f"| `{name}`", f"| `{name} "))), ""
+    )
     assert line, f"docs/running.md does not name {name}"
     options = [next((o for o in action.option_strings if o[:2] == "--"), "") for action in own]
     missing = [option for option in options if f"`{option}" not in line]

@@ -63,7 +63,7 @@ def chosen(frames: Frames, request: Request) -> Frames:
         there = ", ".join(frames.origins) or "none yet"
         raise ExportError(f"No sitting has the origin '{origin}' (there are: {there}); choose with --origin.")
     kept = frames.only(origin) if origin else frames
-    return kept.passed() if request.cleaned else kept
+    return kept.kept() if request.cleaned else kept
 
 
 def _content(study: Study, request: Request, frames: Frames, files: list[dict[str, Any]]) -> dict[str, Any]:

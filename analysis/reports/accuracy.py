@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.frames import Frames
+from analysis.frames import Frames, by_hand
 from analysis.reports.base import StudyFacts
 from analysis.stats.anova import OneWayAnova, eta_squared_condition_by_session, one_way
 from analysis.stats.posthoc import TukeyKramer, tukey_kramer
@@ -48,12 +48,13 @@ class Analysis:
 
 
 def person_scores(frames: Frames) -> tuple[pd.DataFrame, tuple[int, ...]]:
-    """One row per sitting that answered a scored trial: condition, plan, status, accuracy, accuracy per
-    block.
+    """One row per sitting that answered a scored trial: condition, plan, status, whether it was left out by
+    hand, accuracy, accuracy per block.
     """
     scored = frames.trials[frames.trials["scored_index"].notna()]
     columns = ["session", "condition", "plan", "status"]
-    people = frames.participants.loc[frames.participants["condition"] != "", columns].set_index("session")
+    people = frames.participants.assign(by_hand=by_hand(frames.participants))
+    people = people.loc[people["condition"] != "", [*columns, "by_hand"]].set_index("session")
     if scored.empty:
         return people.iloc[:0].assign(accuracy=np.empty(0)), ()
     by_block = scored.pivot_table(index="session", columns="block", values="matches_model", aggfunc="mean")

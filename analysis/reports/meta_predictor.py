@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.frames import Frames
+from analysis.frames import Frames, by_hand
 from analysis.reports import figures, quality
 from analysis.reports.accuracy import (
     DRAWS,
@@ -38,29 +38,40 @@ INTERVAL_NOTE = (
 
 
 def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Report:
-    """Flow, accuracy, Utility, ANOVA and Tukey per protocol and as assigned; sealed where the study still
-    collects.
+    """Flow, accuracy, Utility, ANOVA and Tukey per protocol, with those left out by hand, and as assigned;
+    sealed where the study still collects.
     """
     origin = frames.one_origin()
     seal = seal_of(definition, origin)
-    flow = flow_section(frames.participants, definition)
+    flow = flow_section(frames.participants, definition, sealed=seal.sealed)
     people, blocks = person_scores(frames)
-    kept = people[people["status"] == "passed"]
-    sections = [_pooled(kept, blocks, seal.sealed)]
+    passed = people[people["status"] == "passed"]
     if seal.sealed:
-        sections += _sealed_sections(kept, definition, seal.sentence)
+        # With the people left out by hand: else the mean before and after would tell a person's score to
+        # whoever decides, and that is to be decided without it.
+        sections = [_pooled(passed, blocks, shown=True)]
+        sections += _sealed_sections(passed, definition, seal.sentence)
     else:
+        kept = passed[~passed["by_hand"]]
         main, assigned = (analyse(p, blocks, definition) for p in (kept, people))
-        sections += [
+        sections = [
+            _pooled(kept, blocks, shown=False),
             _conditions(main, definition, origin),
             _anova(main),
             _tukey(main, definition),
+            _by_hand(main, passed, _left_out(frames), definition),
             _as_assigned(main, assigned, definition),
             _blocked(kept),
             *quality.sections(frames, definition),
         ]
     sections += quality.open_sections(frames, definition)
     return Report(definition, origin, seal, flow, tuple(sections), made_at)
+
+
+def _left_out(frames: Frames) -> pd.DataFrame:
+    """The sittings that screening kept and a person did not."""
+    people = frames.passed().participants
+    return people[by_hand(people)]
 
 
 def _pooled(kept: pd.DataFrame, blocks: tuple[int, ...], shown: bool) -> Section:
@@ -96,7 +107,7 @@ def _sealed_sections(kept: pd.DataFrame, facts: StudyFacts, sentence: str) -> li
         ("Condition", "n", "Wanted"),
         tuple((r["label"], str(r["n"]), str(r["wanted"])) for r in rows),
     )
-    closed = [Section(key, "", None) for key in ("anova", "tukey", "as_assigned", "blocked")]
+    closed = [Section(key, "", None) for key in ("anova", "tukey", "by_hand", "as_assigned", "blocked")]
     return [Section("conditions", "Results by condition", rows, (sentence,), (table,)), *closed]
 
 
@@ -287,12 +298,65 @@ def _tukey(found: Analysis, facts: StudyFacts) -> Section:
 
 
 def _as_assigned(main: Analysis, found: Analysis, facts: StudyFacts) -> Section:
-    """Everybody who got a place and answered a scored trial, whatever screening said afterwards."""
+    """Everybody who got a place and answered a scored trial, whatever was decided afterwards."""
+    content, sentence, table = _beside(
+        "as_assigned",
+        "As assigned, beside per protocol",
+        "Without the rules that act after assignment, and with those left out by hand: everybody who got a "
+        "place and answered, with the answers they gave.",
+        main,
+        found,
+        facts,
+    )
+    return Section("as_assigned", "Results as assigned", content, sentence, (table,))
+
+
+def _by_hand(main: Analysis, passed: pd.DataFrame, left_out: pd.DataFrame, facts: StudyFacts) -> Section:
+    """The main result once more, with the people whom somebody left out by hand."""
+    n = len(left_out)
+    if n == 0:
+        return Section("by_hand", "", {"n": 0, "conditions": None, "anova": None, "tukey": None})
+    content, sentence, table = _beside(
+        "by_hand",
+        "With those left out by hand, beside the main result",
+        "Kept: the main result, without them.",
+        main,
+        analyse(passed, main.blocks, facts),
+        facts,
+    )
+    labels = {c.name: c.label for c in facts.conditions}
+    reasons = Table(
+        "by_hand_reasons",
+        "Who was left out by hand, and why",
+        ("Participant", "Condition", "Reason"),
+        tuple(
+            (row["participant"], labels.get(row["condition"], row["condition"]), row["excluded_reason"])
+            for _, row in left_out.iterrows()
+        ),
+        left=3,
+    )
+    people = "1 person was" if n == 1 else f"{n} people were"
+    first = f"{people} left out by hand, on a page that shows neither condition nor score."
+    without = (f"Without: {anova_sentence(main.anova)}.",) if main.anova else ()
+    title = "With the people excluded by hand"
+    return Section(
+        "by_hand",
+        title,
+        {"n": n, **content},
+        (first, *(f"With: {line}" for line in sentence), *without),
+        (table, reasons),
+    )
+
+
+def _beside(
+    key: str, title: str, note: str, main: Analysis, found: Analysis, facts: StudyFacts
+) -> tuple[dict[str, Any], tuple[str, ...], Table]:
+    """Other people's results beside the main ones: as values, as a sentence, as a table."""
     rows = condition_rows(found, facts)
     kept = {r["name"]: r for r in condition_rows(main, facts)} if len(main.people) else {}
     table = Table(
-        "as_assigned",
-        "As assigned, beside per protocol",
+        key,
+        title,
         ("Condition", "n", "Mean %", "Utility", "95 % interval", "n kept", "Utility kept"),
         tuple(
             (
@@ -306,12 +370,11 @@ def _as_assigned(main: Analysis, found: Analysis, facts: StudyFacts) -> Section:
             )
             for r in rows
         ),
-        "Without the rules that act after assignment: everybody who got a place and answered, with the "
-        "answers they gave.",
+        note,
     )
     content = {"conditions": rows, "anova": anova_content(found), "tukey": tukey_content(found)}
     sentences = (anova_sentence(found.anova) + ".",) if found.anova else found.problems
-    return Section("as_assigned", "Results as assigned", content, sentences, (table,))
+    return content, sentences, table
 
 
 def _blocked(kept: pd.DataFrame) -> Section:

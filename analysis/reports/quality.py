@@ -23,7 +23,7 @@ def open_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
 
 
 def _behaviour(frames: Frames, facts: StudyFacts) -> Section:
-    kept = frames.passed()
+    kept = frames.kept()
     trials = kept.trials
     rows: list[dict[str, Any]] = []
     for c in facts.conditions:
@@ -74,7 +74,7 @@ def _behaviour(frames: Frames, facts: StudyFacts) -> Section:
 def _questions(frames: Frames, facts: StudyFacts) -> list[Section]:
     if not facts.questions:
         return []
-    people = frames.passed().participants
+    people = frames.kept().participants
     answers = people["answers"].map(lambda text: json.loads(text) if text else {})
     tables, content = [], {}
     for question in facts.questions:

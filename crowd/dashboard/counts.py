@@ -50,6 +50,7 @@ class Flow:
     finished: int
     passed: int
     screened: int
+    left_out: int
 
     @property
     def word(self) -> str:
@@ -70,7 +71,7 @@ STEPS = (
     ("Passed every gate", "admitted"),
     ("Got a place", "claimed"),
     ("Finished", "finished"),
-    ("Kept for the analysis", "passed"),
+    ("Kept by screening", "passed"),
 )
 
 
@@ -157,6 +158,7 @@ def flows_of(study: Study) -> list[Flow]:
             finished=Count("id", filter=claimed & ended_well),
             passed=Count("id", filter=Q(verdict="passed")),
             screened=Count("id", filter=Q(verdict="screened")),
+            left_out=Count("id", filter=Q(verdict="passed") & ~Q(excluded={})),
         )
         .order_by()
     )
@@ -165,7 +167,16 @@ def flows_of(study: Study) -> list[Flow]:
 
 
 def steps_of(flows: list[Flow]) -> list[Step]:
-    return [Step(word, tuple(getattr(flow, name) for flow in flows)) for word, name in STEPS]
+    steps = [Step(word, tuple(getattr(flow, name) for flow in flows)) for word, name in STEPS]
+    if any(flow.left_out for flow in flows):
+        steps.append(Step("Not left out by hand", tuple(flow.passed - flow.left_out for flow in flows)))
+    return steps
+
+
+def by_hand_of(flows: list[Flow]) -> list[Exclusion]:
+    """Those left out by hand as one more line; none where nobody is. Never by condition."""
+    counts = tuple(flow.left_out for flow in flows)
+    return [Exclusion("excluded_by_hand", "after", counts)] if any(counts) else []
 
 
 def exclusions_of(study: Study, origins: list[str]) -> list[Exclusion]:

@@ -1,36 +1,40 @@
-"""What a researcher decides here: build, close, unseal. Each is recorded with the person's name."""
+"""What a researcher decides here: build, close, unseal, approve, ask to return, reject. Each is recorded with
+the person's name; nothing of it happens by itself."""
 
 from __future__ import annotations
 
-from django.contrib.admin.models import CHANGE, LogEntry
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
 from django.contrib.auth.models import User
-from django.contrib.contenttypes.models import ContentType
+from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
+from crowd import audit
+from crowd.accounts import market_of, posted_of
+from crowd.audit import recorded as recorded
 from crowd.dashboard.seals import seal
+from crowd.locks import exclusive
+from crowd.models import Payout, Posting, Submission
+from crowd.payouts import SPENT_STATES, release, withhold
+from crowd.platforms import has_market
+from crowd.platforms.base import BadOptions, Market, PlatformError, Unsupported
+from crowd.settlement import only, plan_of, settle
 from experiments.drafts import picture_keys
-from experiments.models import Study
+from experiments.errors import StudyError
+from experiments.models import Response, Study
+from experiments.selectors import definition_of
 from stimuli.models import Stimulus
 from stimuli.requests import missing, send
+
+Action = Literal["approve", "request_return", "reject"]
 
 
 def record(study: Study, user: User, what: str) -> None:
     """One line of the study's log."""
-    LogEntry.objects.create(
-        user_id=user.pk,
-        content_type=ContentType.objects.get_for_model(Study),
-        object_id=str(study.pk),
-        object_repr=study.slug,
-        action_flag=CHANGE,
-        change_message=what,
-    )
-
-
-def recorded(study: Study) -> list[LogEntry]:
-    """The study's log, newest first."""
-    content_type = ContentType.objects.get_for_model(Study)
-    entries = LogEntry.objects.filter(content_type=content_type, object_id=str(study.pk))
-    return list(entries.select_related("user").order_by("-action_time", "-pk")[:500])
+    audit.record(study, user.get_username(), what)
 
 
 def close_study(study: Study, user: User, reason: str) -> bool:
@@ -71,3 +75,159 @@ def send_missing(study: Study, user: User) -> int:
     send(keys)
     record(study, user, f"Asked the workers for {len(keys)} stimuli.")
     return len(keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Somebody whom the platform's rules permit to reject. `grounds` is the rule; a person decides."""
+
+    submission: int
+    name: str
+    platform: str
+    failed_checks: int
+    checks: int
+    grounds: str
+
+
+def propose_rejections(study: Study) -> list[Proposal]:
+    """People who await a decision, were screened, and failed as many instructed checks as their platform's
+    rules ask for. Raises StudyError where an account is missing."""
+    found: list[Proposal] = []
+    for posting in Posting.objects.filter(study=study).exclude(external_id="").order_by("pk"):
+        if has_market(posting.platform):
+            found += _proposals(posting, market_of(posting), None)
+    return found
+
+
+def _proposals(posting: Posting, market: Market, among: Sequence[int] | None) -> list[Proposal]:
+    rows = Submission.objects.filter(
+        posting=posting,
+        state="awaiting",
+        person_hash=F("identity__person_hash"),
+        session__verdict="screened",
+        session__slot__isnull=False,
+    ).exclude(external_id="")
+    # Who was approved here a moment ago awaits nothing, though the platform's list was not read since.
+    paid = Payout.objects.filter(session=OuterRef("session"), kind="base", state__in=SPENT_STATES)
+    rows = rows.filter(~Exists(paid))
+    rows = rows if among is None else rows.filter(pk__in=among)
+    expected_minutes = definition_of(posting.study).reward.expected_minutes
+    found = []
+    people = list(rows.select_related("session__participant").order_by("pk"))
+    answers = _check_answers(people)
+    for row in people:
+        checks = len(answers[row.session_id])
+        failed = checks - sum(answers[row.session_id])
+        grounds = market.rejection_grounds(expected_minutes, failed)
+        if row.session is not None and failed and grounds:
+            name = str(row.session.participant.pseudonym)[:8]
+            found.append(Proposal(row.pk, name, posting.platform, failed, checks, grounds))
+    return found
+
+
+def _check_answers(people: Sequence[Submission]) -> defaultdict[Any, list[bool]]:
+    """Session -> whether each instructed check that was answered was passed; one query for all."""
+    found: defaultdict[Any, list[bool]] = defaultdict(list)
+    rows = Response.objects.filter(
+        session_id__in=[row.session_id for row in people], trial__check_kind="instructed"
+    )
+    for session, value, expected in rows.values_list("session_id", "value", "trial__expected"):
+        found[session].append(value.get("choice") == expected)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """How many decisions took effect, and a sentence for each that did not."""
+
+    done: int
+    problems: tuple[str, ...] = ()
+
+
+def decide_batch(
+    user: User, submissions: Iterable[int], action: Action, message: str = "", category: str = ""
+) -> Decided:
+    """A named person's decision on work that awaits one: approve (pays the reward by the ledger), ask to
+    return, or reject (only on grounds that the platform permits; what was due is withheld)."""
+    if not user.is_active or not user.get_username():
+        raise StudyError("Only a named person decides about somebody's work. Log in.")
+    if action != "approve" and not message.strip():
+        raise StudyError("Write a message: the person reads why.")
+    rows = Submission.objects.filter(pk__in=list(submissions)).select_related("posting__study")
+    by_posting: dict[Posting, list[Submission]] = {}
+    for row in rows.order_by("pk"):
+        by_posting.setdefault(row.posting, []).append(row)
+    done, problems = 0, list[str]()
+    for posting, found in by_posting.items():
+        if action == "approve":
+            decided = _approve(posting, found, user)
+        else:
+            decided = _one_by_one(posting, found, user, action, message.strip(), category)
+        done += decided.done
+        problems += decided.problems
+    return Decided(done, tuple(problems))
+
+
+def _approve(posting: Posting, found: Sequence[Submission], user: User) -> Decided:
+    with exclusive(
+        f"settle-{posting.study.slug}", "Money of this study is being settled. Try again soon."
+    ) as held:
+        plan = only(plan_of(posting), "approve", {row.external_id for row in found})
+        outcome = settle(posting, plan, user.get_username(), held=held)
+    left = len(found) - len(plan.payables)
+    problems = [f"{count} not approved: {why}" for why, count in outcome.problems.items()]
+    if left:
+        problems.append(f"{left} cannot be approved now: look at what waits, and why, on the money page.")
+    return Decided(outcome.sent, tuple(problems))
+
+
+def _one_by_one(
+    posting: Posting, found: Sequence[Submission], user: User, action: Action, message: str, category: str
+) -> Decided:
+    market = market_of(posting)
+    done, problems = 0, []
+    for row in found:
+        try:
+            if action == "reject":
+                _reject(posting, market, row, user, message, category)
+            else:
+                _request_return(posting, market, row, user, message)
+            done += 1
+        except (PlatformError, Unsupported, BadOptions, StudyError) as error:
+            problems.append(f"{_name(row)}: {error}")
+    return Decided(done, tuple(problems))
+
+
+def _name(row: Submission) -> str:
+    return str(row.session.participant.pseudonym)[:8] if row.session else "somebody without a sitting"
+
+
+def _request_return(posting: Posting, market: Market, row: Submission, user: User, message: str) -> None:
+    if not row.external_id:
+        raise StudyError("The platform's id is not known, for they did not consent or were forgotten.")
+    market.request_return(posted_of(posting), row.external_id, message)
+    Submission.objects.filter(pk=row.pk).update(return_requested=True)
+    record(posting.study, user, f"Asked {_name(row)} to return their work: {message}")
+
+
+def _reject(
+    posting: Posting, market: Market, row: Submission, user: User, message: str, category: str
+) -> None:
+    """The ledger first: whoever is being rejected is not paid at the same moment."""
+    if not _proposals(posting, market, [row.pk]):
+        raise StudyError("The platform's rules give no grounds to reject this work. Approve it.")
+    own = Payout.objects.filter(session=row.session, kind__in=["base", "bonus"])
+    who = user.get_username()
+    payouts = list(own.filter(state=Payout.State.DUE).values_list("pk", flat=True))
+    taken = withhold(payouts, who, f"rejected ({category}): {message}", log=False)
+    if own.exclude(state=Payout.State.WITHHELD).exists():
+        release(payouts, who, "not rejected, for it is paid or being paid", log=False)
+        raise StudyError("Their reward is paid or being paid, so they cannot be rejected any more.")
+    try:
+        market.reject(posted_of(posting), row.external_id, message, category)
+    except (PlatformError, Unsupported, BadOptions) as error:
+        if not (isinstance(error, PlatformError) and error.uncertain):
+            release(payouts, who, "the rejection did not take place", log=False)
+        raise
+    Submission.objects.filter(pk=row.pk).update(state="rejected")
+    record(posting.study, user, f"Rejected {_name(row)} ({category}), {taken} payouts withheld: {message}")

@@ -22,7 +22,9 @@ TABS = (
     ("exclusions", "Exclusions"),
     ("stimuli", "Stimuli"),
     ("preview", "Preview"),
+    ("recruitment", "Recruitment"),
     ("money", "Money"),
+    ("letters", "Messages"),
     ("report", "Report"),
     ("downloads", "Downloads"),
     ("log", "Log"),
@@ -60,16 +62,24 @@ def studies_listed() -> list[Study]:
 
 
 def study_response(
-    request: HttpRequest, study: Study, tab: str, content: dict[str, Any], status: int = 200
+    request: HttpRequest,
+    study: Study,
+    tab: str,
+    content: dict[str, Any],
+    status: int = 200,
+    *,
+    current: str = "",
 ) -> HttpResponse:
-    """A tab of a study, by the template of its name. `content` may bring what it has counted already."""
+    """A tab of a study, or a page behind the tab `current`, by the template of its name. `content` may bring
+    what it has counted already.
+    """
     places = content.get("places")
     places = places_of(study) if places is None else places
     drawing = content.get("drawing") or drawing_of(study)
     around = {
         "study": study,
         "studies": studies_listed(),
-        "tabs": tabs_of(study, tab),
+        "tabs": tabs_of(study, current or tab),
         "step": next_step(study, places, drawing),
         "places": places,
         "drawing": drawing,

@@ -1,17 +1,23 @@
-"""What the policy owes, from the sittings as they ended. Nothing is sent from here."""
+"""What the policy owes, from the sittings as they ended; what was sent of it stands in `ledger`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Case, CharField, Count, Exists, OuterRef, Sum, Value, When
 
-from experiments.definition import StudyDefinition
-from experiments.models import Response, Session, Study, Trial
+from crowd.endings import CONSENTED, ENDINGS, ended
+from crowd.models import Payout, Posting
+from crowd.payouts import amount_of as money_text
+from crowd.payouts import promised
+from crowd.policy import Ending, Sitting, Terms, bonus_cents, owed, percent, share_of
+from experiments.models import Session, Study
 from experiments.selectors import definition_of
 
 PAID = ("human", "pilot")
-ENDINGS = ("complete", "screened", "turned_away", "left", "declined")
+
+__all__ = ["Line", "Money", "money_of", "money_text", "share_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +37,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """A study's money by the policy. `cap_cents` is the reward of every place; fees are not in it."""
+    """A study's money by the policy. `cap_cents` is what the postings may spend, else the reward of every
+    place. Platform fees are in no sum but a posting's cap."""
 
     currency: str
     reward_cents: int
+    cap_cents: int
     places: int
     in_progress: int
     lines: tuple[Line, ...]
@@ -43,10 +51,6 @@ class Money:
     @property
     def owed_cents(self) -> int:
         return sum(line.cents for line in self.lines)
-
-    @property
-    def cap_cents(self) -> int:
-        return self.reward_cents * self.places
 
     @property
     def owed(self) -> str:
@@ -78,104 +82,77 @@ class Money:
         return sum(line.people for line in self.lines)
 
 
-def money_text(cents: int, currency: str) -> str:
-    return f"{cents // 100:,}.{cents % 100:02d} {currency}"
-
-
-def money_of(study: Study, places: int, in_progress: int) -> Money:
-    """What is owed so far; `places` and `in_progress` are counted where they are shown."""
+def money_of(study: Study, places: int, in_progress: int, *, counts_matches: bool = True) -> Money:
+    """What is owed so far; `places` and `in_progress` are counted where they are shown. Without
+    `counts_matches` a bonus that the ledger has not decided counts with the most it can be: reading every
+    answer takes seconds where many people were."""
     definition = definition_of(study)
+    reward, terms = definition.reward, promised(definition)
+    caps = Posting.objects.filter(study=study, mode=Posting.Mode.LIVE).aggregate(n=Sum("cap_cents"))["n"]
     counts = _counts(study)
-    withdrawn = _withdrawn(study, definition)
-    reward = definition.reward
     return Money(
         currency=reward.currency,
         reward_cents=reward.amount_cents,
+        cap_cents=caps or reward.amount_cents * places,
         places=places,
         in_progress=in_progress,
-        lines=_lines(definition, counts, withdrawn, PAID),
-        simulated=_lines(definition, counts, withdrawn, ("simulated",)),
+        lines=_lines(study, terms, reward.currency, counts, PAID, counts_matches),
+        simulated=_lines(study, terms, reward.currency, counts, ("simulated",), counts_matches),
     )
 
 
-def _counts(study: Study) -> dict[str, dict[str, int]]:
-    # Whoever had the answers removed after finishing (withdrawn) is owed as if they had stayed.
-    finished = Q(state="finished")
-    rows = (
-        Session.objects.filter(study=study)
-        .values("origin")
-        .annotate(
-            complete=Count(
-                "id", filter=finished & Q(slot__isnull=False, verdict__in=["passed", "screened", "withdrawn"])
-            ),
-            screened=Count(
-                "id", filter=finished & Q(slot__isnull=True, verdict__in=["screened", "withdrawn"])
-            ),
-            turned_away=Count("id", filter=Q(state="turned_away")),
-            left=Count("id", filter=Q(verdict="incomplete")),
-            declined=Count("id", filter=Q(state="declined")),
-        )
-        .order_by()
+Counts = dict[tuple[str, Ending, bool], int]
+
+
+def _counts(study: Study) -> Counts:
+    """(origin, ending, whether they had consented) -> people."""
+    ending = Case(
+        *(When(found, then=Value(name)) for name, found in ENDINGS.items()),
+        default=Value(""),
+        output_field=CharField(),
     )
-    return {
-        origin: dict(zip(ENDINGS, counts, strict=True))
-        for origin, *counts in rows.values_list("origin", *ENDINGS)
-    }
-
-
-def _withdrawn(study: Study, definition: StudyDefinition) -> dict[str, list[int]]:
-    """Per origin, the cents of each person who withdrew: pro rata of the trials that were answered."""
-    last_answer = Response.objects.filter(session=OuterRef("pk")).order_by("-position").values("position")[:1]
-    last_trial = Trial.objects.filter(slot=OuterRef("slot")).order_by("-position").values("position")[:1]
-    rows = Session.objects.filter(study=study, state="withdrawn").annotate(
-        answered=Subquery(last_answer), planned=Subquery(last_trial)
-    )
-    found: dict[str, list[int]] = {}
-    for origin, erased, answered, planned in rows.values_list("origin", "erased", "answered", "planned"):
-        done = int(erased.get("responses", 0)) if erased else (0 if answered is None else answered + 1)
-        share = done / (planned + 1) if planned is not None else 0.0
-        found.setdefault(origin, []).append(_withdrawn_cents(definition, share))
-    return found
-
-
-def _withdrawn_cents(definition: StudyDefinition, share: float) -> int:
-    shares = {"pro_rata": share, "full": 1.0, "none": 0.0}
-    return share_of(definition.reward.amount_cents, shares[definition.policy.withdrawn])
-
-
-def share_of(cents: int, share: float) -> int:
-    """A share of a reward in whole cents, halves up."""
-    return int(cents * share + 0.5)
+    rows = Session.objects.filter(study=study).annotate(ending=ending, consented=CONSENTED)
+    counted = rows.exclude(ending="").values_list("origin", "ending", "consented").annotate(n=Count("pk"))
+    return {(origin, name, bool(consented)): n for origin, name, consented, n in counted.order_by()}
 
 
 def _lines(
-    definition: StudyDefinition,
-    counts: dict[str, dict[str, int]],
-    withdrawn: dict[str, list[int]],
-    origins: tuple[str, ...],
+    study: Study, terms: Terms, currency: str, counts: Counts, origins: tuple[str, ...], counts_matches: bool
 ) -> tuple[Line, ...]:
-    reward, policy = definition.reward, definition.policy
+    def line(words: str, rule: str, ending: Ending) -> Line:
+        people = {agreed: sum(counts.get((origin, ending, agreed), 0) for origin in origins)
+                  for agreed in (True, False)}  # fmt: skip
+        each = sum(due.cents for due in owed(terms, Sitting(ending)))
+        return Line(words, rule, sum(people.values()), people[True] * each, currency)
 
-    def people(ending: str) -> int:
-        return sum(counts[origin][ending] for origin in origins if origin in counts)
-
-    def line(ending: str, rule: str, key: str, share: float) -> Line:
-        n = people(key)
-        return Line(ending, rule, n, n * share_of(reward.amount_cents, share), reward.currency)
-
-    left = [cents for origin in origins for cents in withdrawn.get(origin, [])]
+    withdrawn = Session.objects.filter(ENDINGS["withdrawn"], study=study, origin__in=origins)
+    amounts = [_cents(terms, one.sitting) for one in ended(study, withdrawn, matches=False)]
     how = {"pro_rata": "for the trials they answered", "full": "the full reward", "none": "nothing"}
+    bonus = _bonus(study, terms, origins, counts_matches) if terms.bonus_per_match_cents else None
     return (
-        line("Finished, kept or excluded", "the full reward", "complete", 1.0),
-        line("Screened out before a place", _percent(policy.screened_share), "screened",
-             policy.screened_share),
-        line("Turned away, all places taken", _percent(policy.turned_away_share), "turned_away",
-             policy.turned_away_share),
-        Line("Withdrew", how[policy.withdrawn], len(left), sum(left), reward.currency),
-        line("Left without finishing", "nothing", "left", 0.0),
-        line("Did not consent", "nothing", "declined", 0.0),
+        line("Finished, kept or excluded", "the full reward", "complete"),
+        *([Line("Bonus for matches", f"{terms.bonus_per_match_cents} cents each, at most "
+                f"{terms.bonus_max_cents}", 0, bonus, currency)] if bonus is not None else []),
+        line("Screened out before a place", percent(terms.screened_share), "screened"),
+        line("Turned away, all places taken", percent(terms.turned_away_share), "turned_away"),
+        Line("Withdrew", how[terms.withdrawn], len(amounts), sum(amounts), currency),
+        line("Left without finishing", "nothing", "left"),
+        line("Did not consent", "nothing", "declined"),
     )  # fmt: skip
 
 
-def _percent(share: float) -> str:
-    return "the full reward" if share == 1 else "nothing" if share == 0 else f"{share:.0%} of the reward"
+def _cents(terms: Terms, sitting: Sitting) -> int:
+    return sum(due.cents for due in owed(terms, sitting))
+
+
+def _bonus(study: Study, terms: Terms, origins: Iterable[str], counts_matches: bool) -> int:
+    """Bonuses of everybody who finished: from the ledger where they are decided, else counted now."""
+    complete = Session.objects.filter(ENDINGS["complete"], study=study, origin__in=list(origins))
+    base = Payout.objects.filter(session=OuterRef("pk"), kind=Payout.Kind.BASE)
+    decided = complete.filter(Exists(base))
+    rows = Payout.objects.filter(session__in=decided, kind__in=[Payout.Kind.BASE, Payout.Kind.BONUS])
+    in_ledger = (rows.aggregate(n=Sum("cents"))["n"] or 0) - decided.count() * terms.reward_cents
+    if not counts_matches:
+        return in_ledger + complete.filter(~Exists(base)).count() * bonus_cents(terms, None)
+    open_ones = ended(study, complete.filter(~Exists(base)), matches=True)
+    return in_ledger + sum(_cents(terms, one.sitting) - terms.reward_cents for one in open_ones)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from analysis.reports.base import Seal, seal_of
 from experiments.models import Study
+from experiments.selectors import definition_of
 
 
 def seals(study: Study, origins: Iterable[str]) -> dict[str, Seal]:
@@ -20,3 +21,10 @@ def seals(study: Study, origins: Iterable[str]) -> dict[str, Seal]:
 
 def seal(study: Study, origin: str) -> Seal:
     return seals(study, [origin])[origin]
+
+
+def concealing(study: Study, kept: dict[str, Seal]) -> frozenset[str]:
+    """Origins whose single bonuses are not shown: where they are paid by the match, an amount is a score."""
+    if definition_of(study).reward.bonus_per_match_cents == 0:
+        return frozenset()
+    return frozenset(origin for origin, one in kept.items() if one.sealed)

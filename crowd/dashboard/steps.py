@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.core.management import get_commands
+from django.db.models import Count
 from django.urls import reverse
 
 from crowd.dashboard.counts import Drawing, Places
-from crowd.models import Posting
+from crowd.dashboard.postings import NAMES
+from crowd.models import Message, Payout, Posting
+from crowd.platforms import has_market
 from experiments.models import Study
 
 
@@ -53,8 +56,9 @@ def _draft_step(study: Study, drawing: Drawing) -> NextStep:
 
 def _open_step(study: Study, places: list[Places]) -> NextStep:
     offered = set(
-        Posting.objects.filter(study=study, state=Posting.State.OPEN).values_list("platform", flat=True)
+        Posting.objects.filter(study=study, state=Posting.State.OPEN).values_list("platform", "mode")
     )
+    platforms = {platform for platform, _ in offered}
     free = sum(p.free for p in places)
     if not offered:
         note = "No platform offers this study, so nobody can arrive."
@@ -65,12 +69,37 @@ def _open_step(study: Study, places: list[Places]) -> NextStep:
         if not command:
             note += f" The demo offers it here: python manage.py demo --study {study.slug}"
         return NextStep("Offer the study", note, command=command)
-    where = ", ".join(sorted(offered))
-    if "local" in offered:
+    if any(has_market(platform) for platform in platforms):
+        return _asked_for(study) or _collecting(study, platforms, free)
+    if platforms == {"local"}:
         return NextStep(
             "Open the participant's page",
             f"{free:,} places are free, and this takes one. To look only, use Preview.",
             href=reverse("join", args=[study.slug]),
             opens_new=True,
         )
+    return _collecting(study, platforms, free)
+
+
+def _asked_for(study: Study) -> NextStep | None:
+    """What people on a platform wait for, the most urgent first; None where nobody waits."""
+    money = reverse("dashboard:money", args=[study.slug])
+    payouts = Payout.objects.filter(posting__study=study).values_list("state").annotate(n=Count("id"))
+    states = dict(payouts.filter(state__in=["unknown", "due"]).order_by())
+    if states.get("unknown"):
+        n = states["unknown"]
+        note = f"{n:,} payout{'s' if n > 1 else ''} may or may not have been sent."
+        return NextStep("Settle what is unknown", note, href=money)
+    letters = Message.objects.filter(posting__study=study, state=Message.State.RECEIVED).count()
+    if letters:
+        word = "messages" if letters > 1 else "message"
+        return NextStep(f"Answer {letters:,} {word}", href=reverse("dashboard:letters", args=[study.slug]))
+    if states.get("due"):
+        n = states["due"]
+        return NextStep(f"Pay {n:,} payout{'s' if n > 1 else ''}", "They are due and wait.", href=money)
+    return None
+
+
+def _collecting(study: Study, platforms: set[str], free: int) -> NextStep:
+    where = ", ".join(NAMES.get(name, name) for name in sorted(platforms))
     return NextStep("Collecting", f"{free:,} places are free; offered on {where}. Nothing needs to be done.")

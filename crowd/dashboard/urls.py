@@ -1,6 +1,21 @@
 from django.urls import path
 
-from crowd.dashboard.views import downloads, login, overview, people, previews, results, stimuli, studies
+from crowd.dashboard.views import (
+    agreement,
+    by_hand,
+    downloads,
+    letters,
+    login,
+    money,
+    overview,
+    people,
+    previews,
+    proposals,
+    recruitment,
+    results,
+    stimuli,
+    studies,
+)
 
 app_name = "dashboard"
 urlpatterns = [
@@ -14,10 +29,30 @@ urlpatterns = [
     path("studies/<slug:slug>/participants/", people.participants, name="participants"),
     path("studies/<slug:slug>/participants/<uuid:session>/", people.participant, name="participant"),
     path("studies/<slug:slug>/exclusions/", people.exclusions, name="exclusions"),
+    path("studies/<slug:slug>/exclusions/<uuid:session>/", by_hand.exclude, name="exclude"),
     path("studies/<slug:slug>/stimuli/", stimuli.stimuli, name="stimuli"),
     path("studies/<slug:slug>/pictures/<int:stimulus>/<slug:kind>/", stimuli.picture, name="picture"),
     path("studies/<slug:slug>/preview/", previews.preview, name="preview"),
-    path("studies/<slug:slug>/money/", results.money, name="money"),
+    path("studies/<slug:slug>/recruitment/", recruitment.recruitment, name="recruitment"),
+    path("studies/<slug:slug>/recruitment/agreement/", agreement.agreement, name="agreement"),
+    path("studies/<slug:slug>/recruitment/<int:posting>/add/", recruitment.posting_add, name="posting_add"),
+    path(
+        "studies/<slug:slug>/recruitment/<int:posting>/close/",
+        recruitment.posting_close,
+        name="posting_close",
+    ),
+    path(
+        "studies/<slug:slug>/recruitment/<int:posting>/<slug:act>/",
+        recruitment.posting_act,
+        name="posting_act",
+    ),
+    path("studies/<slug:slug>/money/", money.money, name="money"),
+    path("studies/<slug:slug>/money/settle/<int:posting>/", money.settle, name="settle"),
+    path("studies/<slug:slug>/money/withhold/<int:payout>/", money.withhold, name="withhold"),
+    path("studies/<slug:slug>/money/proposals/", proposals.proposals, name="proposals"),
+    path("studies/<slug:slug>/messages/", letters.letters, name="letters"),
+    path("studies/<slug:slug>/messages/<int:letter>/answer/", letters.answer, name="answer"),
+    path("studies/<slug:slug>/messages/<int:letter>/answered/", letters.answered, name="answered"),
     path("studies/<slug:slug>/report/", results.report, name="report"),
     path("studies/<slug:slug>/report/unseal/", results.unseal, name="unseal"),
     path("studies/<slug:slug>/report/refresh/", results.refresh, name="refresh"),

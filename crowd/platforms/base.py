@@ -285,8 +285,8 @@ class Market(Protocol):
     time between two tries. Every verb raises PlatformError or Unsupported.
 
     Reading may be repeated by the adapter itself. `publish`, `revise`, `pause`, `resume`, `close`, `approve`,
-    `reject`, `request_return` are safe to repeat by the caller. `pay` and `message` are sent once, without any
-    retry at any layer.
+    `reject`, `request_return` are safe to repeat by the caller. `pay` and `message` are sent once, without
+    any retry at any layer.
     """
 
     name: str

@@ -10,27 +10,31 @@ from datetime import datetime, timedelta
 
 
 class Clock:
-    """`now()` is UTC. `advance` moves time and runs, in order, what was put off until then."""
+    """`now()` is UTC. `advance` moves time and runs, in order, what was put off until then.
+
+    `lock` may be shared: a simulator that guards its own state with it can never deadlock with what it put
+    off, which runs while the lock is held.
+    """
 
     def __init__(self, start: datetime) -> None:
         self._now = start
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._due: list[tuple[datetime, int, Callable[[], None]]] = []
         self._order = itertools.count()
 
     def now(self) -> datetime:
-        with self._lock:
+        with self.lock:
             return self._now
 
     def after(self, delay_s: float, act: Callable[[], None]) -> None:
         """Runs `act` once time has come this far; at once for a delay of 0."""
-        with self._lock:
+        with self.lock:
             heapq.heappush(self._due, (self._now + timedelta(seconds=delay_s), next(self._order), act))
         if delay_s <= 0:
             self.advance(0)
 
     def advance(self, seconds: float) -> None:
-        with self._lock:
+        with self.lock:
             end = self._now + timedelta(seconds=seconds)
             while self._due and self._due[0][0] <= end:
                 at, _, act = heapq.heappop(self._due)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 BODY_MAX = 2_097_152
+STOPS_WITHIN_S = 0.02
+POLL_S = 0.02
+"""How soon a server notices that its block has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,24 @@ class Answer:
 App = Callable[[Asked], Answer | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call as the simulator met it: what was asked, what it met, and whether it changed anything."""
+
+    operation: str
+    method: str
+    path: str
+    status: int
+    fault: str = ""
+    effect: bool = False
+
+
 def _handler(app: App) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body leave together: else each answer waits for the other side's delayed acknowledgement.
+        disable_nagle_algorithm = True
+        wbufsize = -1
 
         def _serve(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
@@ -69,12 +89,23 @@ def _handler(app: App) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class _Server(ThreadingHTTPServer):
+    """Takes a burst of arrivals without turning any away."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has died in the middle of a call is nothing to print; anything else is."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def serving(app: App, port: int = 0, host: str = "127.0.0.1") -> Iterator[str]:
     """Serves until the block ends; yields the address, http://127.0.0.1:PORT. Port 0 takes a free one."""
-    server = ThreadingHTTPServer((host, port), _handler(app))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, name="simulator", daemon=True)
+    server = _Server((host, port), _handler(app))
+    thread = threading.Thread(target=server.serve_forever, args=(POLL_S,), name="simulator", daemon=True)
     thread.start()
     try:
         yield f"http://{host}:{server.server_address[1]}"

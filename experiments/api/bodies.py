@@ -13,6 +13,9 @@ from experiments.errors import InvalidRequest, NoSession
 from experiments.responses import Noticed, Submitted
 
 BATCH_MAX = 50
+QUERY_MAX = 4000
+"""A query string with a signed token in it has some 1,500 characters."""
+ATTEMPT_MAX = 64
 CONTEXT_FIELDS: Mapping[str, tuple[type, ...]] = {
     "onset_ms": (int, float),
     "input": (str,),
@@ -45,6 +48,19 @@ def body_of(request: Request, allowed: set[str]) -> dict[str, Any]:
             "The body has unknown fields.", fields={name[:80]: "is not a field" for name in unknown}
         )
     return body
+
+
+def text_of(body: Mapping[str, Any], name: str, limit: int, default: str | None = None) -> str:
+    """A text of the body; a member that may be missing has a default, which null means too."""
+    value = body.get(name)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str) or len(value) > limit:
+        raise InvalidRequest(
+            f"{name} must be text of at most {limit} characters.",
+            fields={name: f"text of at most {limit} characters"},
+        )
+    return value
 
 
 def responses_of(body: Mapping[str, Any]) -> list[Submitted]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, Throttled
 from rest_framework.response import Response
 
 from experiments.errors import SessionError
@@ -54,8 +55,21 @@ def exception_response(error: Exception, context: Mapping[str, Any]) -> Response
         return Response(error_body("no_study", "There is nothing at this address."), status=404)
     if isinstance(error, PermissionDenied):
         return Response(error_body("not_admitted", "This is not allowed."), status=403)
+    if isinstance(error, Throttled):
+        return _throttled(error)
     if isinstance(error, APIException):
         status = 400 if error.status_code == 415 else error.status_code
         remedy = "Send application/json." if error.status_code == 415 else ""
         return Response(error_body(CODES.get(status, "invalid"), str(error.detail), remedy), status=status)
     return None
+
+
+def _throttled(error: Throttled) -> Response:
+    """Too many requests: how long to wait stands in the header, as the page expects it."""
+    wait_s = max(1, ceil(getattr(error, "wait", None) or 1))
+    body = error_body(
+        "too_many",
+        f"Too many requests came from here within a minute. It goes on in {wait_s} s.",
+        f"Wait {wait_s} s and send the request again; nothing is lost.",
+    )
+    return Response(body, status=429, headers={"Retry-After": str(wait_s)})

@@ -56,5 +56,6 @@ def media(request: HttpRequest, reference: str) -> HttpResponse:
     response = HttpResponse(content, content_type="image/png")
     response["Cache-Control"] = "private, max-age=86400, immutable"
     response["Referrer-Policy"] = "no-referrer"
-    response["Cross-Origin-Resource-Policy"] = "same-origin"
+    # A platform's sandboxed frame has no origin, so its page is a stranger; the address itself is the secret.
+    response["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response

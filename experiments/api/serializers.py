@@ -128,14 +128,20 @@ class SessionState(serializers.Serializer[Any]):
 
 
 class Joined(serializers.Serializer[Any]):
+    """`query` is to stand in the address bar from now on (null: what stands there); `sitting` names what the
+    page keeps of this session."""
+
     token = serializers.CharField()
     session = SessionState()
+    query = serializers.CharField(allow_null=True)
+    sitting = serializers.CharField()
 
 
 class Join(serializers.Serializer[Any]):
     study = serializers.CharField(max_length=64)
     platform = serializers.CharField(max_length=20)
-    query = serializers.CharField(max_length=2000, allow_blank=True)
+    query = serializers.CharField(max_length=4000, allow_blank=True)
+    attempt = serializers.CharField(max_length=64, required=False)
 
 
 class GateTry(serializers.Serializer[Any]):
@@ -188,11 +194,13 @@ class Events(serializers.Serializer[Any]):
 
 class Finish(serializers.Serializer[Any]):
     comment = serializers.CharField(max_length=5000, allow_null=True, allow_blank=True, required=False)
+    query = serializers.CharField(max_length=4000, allow_blank=True, required=False)
 
 
 class Withdraw(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=500, allow_blank=True)
     erase = serializers.BooleanField()
+    query = serializers.CharField(max_length=4000, allow_blank=True, required=False)
 
 
 class Ended(serializers.Serializer[Any]):

@@ -83,14 +83,21 @@ def _plain_page(kind: str, text: str, words: Mapping[str, str] | None = None) ->
 
 
 def ending_of(session: Session) -> str:
-    """Which last page a closed session gets. Everybody who answered all trials gets the debrief."""
+    """Which last page a closed session gets. Everybody who agreed to take part and was not sent away before
+    the trials gets the debrief."""
     if session.state == Session.State.DECLINED:
         return "declined"
     if session.state == Session.State.TURNED_AWAY:
         return "turned_away"
     if session.state == Session.State.FINISHED and session.slot_id is None:
         return "screened"
+    if session.state == Session.State.WITHDRAWN and not _has_consented(session):
+        return "withdrawn"
     return "debrief"
+
+
+def _has_consented(session: Session) -> bool:
+    return session.gates.filter(kind="consent", passed=True).exists()
 
 
 def _media(session: Session, picture: Picture, trial: str, role: str, language: str) -> dict[str, Any]:

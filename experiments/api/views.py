@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from experiments.api import bodies, serializers
 from experiments.api.state import session_state
+from experiments.api.throttling import CallsPerToken
 from experiments.errors import InvalidRequest
 from experiments.models import Session
 from experiments.responses import Recorded, record_events, record_responses
@@ -23,12 +24,33 @@ ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 410, 413, 429), serializers.Err
 
 
 class ParticipantView(APIView):
-    """No cookies, no caches, no referrer: the token in the header is all there is."""
+    """No cookies, no caches, no referrer: the token in the header is all there is.
+
+    A platform's sandboxed frame has no origin, so the page inside it asks from abroad. Nothing is given to
+    another site that it could not ask for itself: no request carries anything but its token.
+    """
+
+    throttle_classes = [CallsPerToken]
+
+    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        """What a browser asks before a request from abroad."""
+        allowed = {
+            "Access-Control-Allow-Methods": ", ".join(self.allowed_methods),
+            "Access-Control-Allow-Headers": "Authorization, Content-Type",
+            "Access-Control-Max-Age": "600",
+        }
+        return Response(status=204, headers=allowed)
+
+    def check_throttles(self, request: Request) -> None:
+        if request.method != "OPTIONS":
+            super().check_throttles(request)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         response = super().finalize_response(request, response, *args, **kwargs)
         patch_cache_control(response, no_store=True)
         response["Referrer-Policy"] = "no-referrer"
+        response["Access-Control-Allow-Origin"] = "*"
+        response["Access-Control-Expose-Headers"] = "Retry-After"
         return response
 
 

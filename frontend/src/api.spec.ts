@@ -13,16 +13,25 @@ function api(replies: (Response | Error)[], options: Partial<ApiOptions> = {}) {
   return { api: new Api({ base: "/api/", fetch: fetching, wait: noWait, ...options }), calls };
 }
 
-test("it joins without a token and speaks with the token afterwards", async () => {
-  const { api: line, calls } = api([json(201, { token: "abc", session: state() }), json(200, state())]);
-  await line.join("wolf", "local", "person=ada");
+test("it joins without a token and speaks with the token and its own query afterwards", async () => {
+  const joined = { token: "abc", session: state(), query: null, sitting: "s" };
+  const { api: line, calls } = api([json(201, joined), json(200, state()), json(200, {}), json(200, {})]);
+  await line.join("wolf", "local", "person=ada", "load-1");
   await line.state();
+  await line.finish("fine");
+  await line.withdraw("time", false);
   expect(calls[0]?.url).toBe("/api/sessions/");
   expect(JSON.parse(String(calls[0]?.init.body))).toEqual({
     study: "wolf",
     platform: "local",
     query: "person=ada",
+    attempt: "load-1",
   });
+  const sent = calls.slice(2).map((call): unknown => JSON.parse(String(call.init.body)));
+  expect(sent).toEqual([
+    { comment: "fine", query: "person=ada" },
+    { reason: "time", erase: false, query: "person=ada" },
+  ]);
   expect(calls[0]?.init.headers).not.toHaveProperty("Authorization");
   expect(calls[1]?.init.headers).toHaveProperty("Authorization", "Bearer abc");
   expect(calls[1]?.init.credentials).toBe("omit");

@@ -56,6 +56,8 @@ export function isPassing(problem: Problem): boolean {
 
 export class Api {
   private token: string | null = null;
+  /** What the page came with; the server keeps none of it, and some ways back need it. */
+  private query: string | null = null;
   private readonly fetch: typeof fetch;
   private readonly wait: (delay_ms: number) => Promise<void>;
 
@@ -68,9 +70,12 @@ export class Api {
     this.token = token;
   }
 
-  async join(study: string, platform: string, query: string): Promise<Outcome<Joined>> {
-    const outcome = await this.patiently<Joined>("POST", "sessions/", { study, platform, query });
-    if (outcome.ok) this.token = outcome.value.token;
+  /** `attempt` names this load of the page: the same one may ask again, another one may not use its signature. */
+  async join(study: string, platform: string, query: string, attempt: string): Promise<Outcome<Joined>> {
+    const outcome = await this.patiently<Joined>("POST", "sessions/", { study, platform, query, attempt });
+    if (!outcome.ok) return outcome;
+    this.token = outcome.value.token;
+    this.query = query;
     return outcome;
   }
 
@@ -93,11 +98,15 @@ export class Api {
   }
 
   finish(comment: string | null): Promise<Outcome<Ended>> {
-    return this.patiently("POST", "session/finish/", { comment });
+    return this.patiently("POST", "session/finish/", { comment, ...this.origin() });
   }
 
   withdraw(reason: string, erase: boolean): Promise<Outcome<Ended>> {
-    return this.patiently("POST", "session/withdraw/", { reason, erase });
+    return this.patiently("POST", "session/withdraw/", { reason, erase, ...this.origin() });
+  }
+
+  private origin(): { query?: string } {
+    return this.query === null ? {} : { query: this.query };
   }
 
   private async patiently<T>(method: string, path: string, body?: unknown): Promise<Outcome<T>> {

@@ -266,3 +266,58 @@ test("it asks again after a debrief, and has the answers removed", async () => {
   await until(() => document.querySelector(".remove .actions") === null);
   expect(find(".remove p").textContent).toContain("removed");
 });
+
+test("it lets somebody without a computer go, by the way back for that", async () => {
+  const asked = state({ step: "device", page: page("device", [], "<h2>Your screen</h2>") });
+  const { calls, gone } = await travel(asked, (path) =>
+    path === "session/withdraw/" ? json(200, { ...ended, debrief: null }) : json(200, asked),
+  );
+  await until(() => document.querySelector(".actions .plain"));
+  find(".actions .plain").click();
+  await until(() => document.querySelector('[data-page="finish"]'));
+  expect(calls.at(-1)).toEqual({
+    path: "session/withdraw/",
+    body: { reason: "no suitable device", erase: false },
+  });
+  expect(find("h1").textContent).toBe("You have left the study");
+  find(".return .primary").click();
+  expect(gone).toEqual([exit]);
+});
+
+test("it shows the last page with the way back when the study fills up on the way", async () => {
+  const last = state({ step: "finish", page: page("turned_away"), block: null, next: 0, total: null });
+  await travel(state({ step: "instructions", page: page("instructions") }), (path) => {
+    if (path === "session/instructions/") return refusal(410, "full");
+    return json(200, path === "session/" ? last : { ...ended, debrief: null });
+  });
+  await until(() => document.querySelector(".button.primary"));
+  find(".button.primary").click();
+  await until(() => document.querySelector(".return"));
+  expect(find("h1").textContent).toBe("All places are taken");
+  expect(find(".code").textContent).toBe("C1A9X7QP");
+});
+
+test("it lets somebody stop where the fault is ours and stays", async () => {
+  const { calls, gone } = await travel(state({ step: "consent", page: page("consent") }), (path) =>
+    path === "session/withdraw/" ? json(200, { ...ended, debrief: null }) : refusal(422, "strange"),
+  );
+  await until(() => document.querySelector(".button.primary"));
+  find(".button.primary").click();
+  await until(() => document.querySelector('[data-page="trouble"]'));
+  find(".actions .plain").click();
+  await until(() => document.querySelector('[data-page="finish"]'));
+  expect(calls.at(-1)?.body).toEqual({ reason: "technical failure", erase: false });
+  find(".return .primary").click();
+  expect(gone).toEqual([exit]);
+});
+
+test("it hands work in where the platform takes it by a form", async () => {
+  const form: Exit = { method: "POST", url: "https://platform.example/submit", fields: { completion: "C" } };
+  const last = state({ step: "finish", page: page("debrief"), block: null, next: 4 });
+  const { gone } = await travel(last, () => json(200, { ...ended, exit: form }));
+  await until(() => document.querySelector(".return"));
+  expect(find(".return .primary").textContent).toBe("Hand in on the platform");
+  expect(find(".return .quiet").textContent).toContain("handed in by itself");
+  find(".return .primary").click();
+  expect(gone).toEqual([form]);
+});

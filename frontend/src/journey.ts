@@ -23,7 +23,7 @@ type Turn =
   | { kind: "ending"; ending: Ending }
   | { kind: "problem"; problem: Problem };
 
-const GATES: Record<string, (view: GateView) => Promise<Value>> = {
+const GATES: Record<string, (view: GateView) => Promise<Value | null>> = {
   device: devicePage,
   consent: consentPage,
   instructions: instructionsPage,
@@ -35,6 +35,9 @@ const GATES: Record<string, (view: GateView) => Promise<Value>> = {
 /** Gates that are judged: the same page again means that the try failed. */
 const JUDGED = ["device", "quiz", "practice"];
 const BEFORE_CONSENT: Step[] = ["device", "consent", "finish"];
+/** Reasons that the page itself gives for an end; the server tells the platform by the second. */
+const NO_DEVICE = "no suitable device";
+const FAILURE = "technical failure";
 
 export class Journey {
   private interrupt: (turn: Turn) => void = () => undefined;
@@ -57,12 +60,12 @@ export class Journey {
     for (;;) {
       const turn: Turn = await this.turn(notice);
       if (turn.kind === "ending") return finishPage(this.desk, turn.ending, this.leave);
-      if (turn.kind === "problem") return troublePage(this.desk, turn.problem, this.contact);
+      if (turn.kind === "problem") return this.trouble(turn.problem);
       notice = turn.notice;
       if (turn.kind === "state") this.state = turn.state;
       else {
         const problem = await this.refresh();
-        if (problem) return troublePage(this.desk, problem, this.contact);
+        if (problem) return this.trouble(problem);
       }
     }
   }
@@ -113,6 +116,7 @@ export class Journey {
     const show = GATES[page.kind];
     if (show === undefined) return this.stuck();
     const value = await show({ desk: this.desk, state: this.state, page, notice });
+    if (value === null) return this.close(NO_DEVICE, false);
     const outcome = await this.desk.api.gate(page.kind, page.digest, value);
     if (!outcome.ok) return this.refused(outcome.problem);
     const again = outcome.value.page;
@@ -175,12 +179,29 @@ export class Journey {
     this.desk.shell.tools(null);
     desk.outbox.stop();
     const interrupt = this.interrupt;
-    const outcome = await desk.api.withdraw(leaving.reason, leaving.erase);
-    if (!outcome.ok) return interrupt(this.refused(outcome.problem));
+    interrupt(await this.close(leaving.reason, leaving.erase));
+  }
+
+  /** Leaves the study: the last page, or what stands against it. */
+  private async close(reason: string, erase: boolean): Promise<Turn> {
+    const { desk } = this;
+    const outcome = await desk.api.withdraw(reason, erase);
+    if (!outcome.ok) return this.refused(outcome.problem);
     await desk.outbox.clear();
     const { left, left_title } = desk.words.finish;
     const html = outcome.value.debrief ?? h("p", {}, left).outerHTML;
-    interrupt({ kind: "ending", ending: this.ending({ ...outcome.value, debrief: html }, left_title, null) });
+    return { kind: "ending", ending: this.ending({ ...outcome.value, debrief: html }, left_title, null) };
+  }
+
+  /** Stops here. Where the fault is ours and stays, the person may end the study with the way back. */
+  private trouble(problem: Problem): void {
+    const giveUp = async (): Promise<void> => {
+      this.desk.outbox.stop();
+      const turn = await this.close(FAILURE, false);
+      if (turn.kind === "ending") finishPage(this.desk, turn.ending, this.leave);
+      else troublePage(this.desk, problem, this.contact);
+    };
+    troublePage(this.desk, problem, this.contact, () => void giveUp());
   }
 
   /** A refused page: fix the answers, or follow the server, or stop. */
@@ -189,7 +210,8 @@ export class Journey {
     if (problem.status === 400 || problem.status === 413) {
       return { kind: "state", state: this.state, notice: { text, fields: answerFields(problem.fields) } };
     }
-    if (problem.status === 409) return { kind: "resync", notice: { text, fields: {} } };
+    // Full: the server has closed the session and knows its last page, with the way back.
+    if (problem.status === 409 || problem.code === "full") return { kind: "resync", notice: { text, fields: {} } };
     return { kind: "problem", problem };
   }
 

@@ -2,7 +2,7 @@
 import "./style/questions.css";
 import "./style/trials.css";
 import "./style/pages.css";
-import { Api, type Link } from "./api";
+import { Api, type Link, type Problem } from "./api";
 import type { Desk } from "./desk";
 import { h } from "./dom";
 import { EventLog } from "./events";
@@ -12,33 +12,57 @@ import type { Joined } from "./model";
 import { Outbox } from "./outbox";
 import { troublePage } from "./pages/trouble";
 import { Shell } from "./shell";
-import { openStorage, sittingKey, type Storage } from "./storage";
+import { openStorage, type Storage } from "./storage";
 import { wordsFor } from "./words";
 
 export interface Config {
   study: string;
   platform: string;
   api: string;
+  /** The study's language; empty where the server does not say. */
+  language: string;
 }
 
 /** What the server wrote into the page's meta tag. */
 export function readConfig(page: Document): Config {
   const text = page.querySelector<HTMLMetaElement>('meta[name="legible"]')?.content ?? "";
   const config = JSON.parse(text) as Partial<Config>;
-  return { study: config.study ?? "", platform: config.platform ?? "", api: config.api ?? "/api/" };
+  const { study = "", platform = "", api = "/api/", language = "" } = config;
+  return { study, platform, api, language };
 }
 
 export async function start(root: HTMLElement): Promise<void> {
   const config = readConfig(document);
-  const words = wordsFor(navigator.language);
+  const words = wordsFor(config.language || navigator.language);
   const shell = new Shell(root, words);
   shell.show(h("section", { class: "wait" }, h("p", {}, words.connecting)));
   const api = new Api({ base: config.api, onLink: (link) => shell.linked(link) });
-  const storage = await openStorage(sittingKey(`${config.study}|${config.platform}|${location.search}`));
   // Joining again is how a reload resumes: the same address finds the same session and gets a new token.
-  const joined = await api.join(config.study, config.platform, location.search.replace(/^\?/, ""));
-  if (!joined.ok) return troublePage({ shell, words }, joined.problem, "");
-  await travel(api, shell, storage, joined.value);
+  const query = location.search.replace(/^\?/, "");
+  const joined = await api.join(config.study, config.platform, query, newAttempt());
+  if (!joined.ok) return troublePage({ shell, words }, entryProblem(joined.problem), "");
+  if (joined.value.query !== null) showQuery(joined.value.query);
+  await travel(api, shell, await openStorage(joined.value.sitting), joined.value);
+}
+
+/** Nobody has entered anything yet: what does not fit is the address. */
+function entryProblem(problem: Problem): Problem {
+  return problem.code === "invalid" ? { ...problem, code: "bad_address" } : problem;
+}
+
+/** 128 random bits; works where the page is not a secure context, too. */
+export function newAttempt(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Puts an address that lasts in the place of a signed one. A frame without an origin refuses; then nothing changes. */
+function showQuery(query: string): void {
+  try {
+    history.replaceState(null, "", `?${query}`);
+  } catch {
+    // A reload then asks the platform for a new address.
+  }
 }
 
 async function travel(api: Api, shell: Shell, storage: Storage, joined: Joined): Promise<void> {

@@ -19,20 +19,7 @@ const OPEN_TIMEOUT_MS = 2_000;
 const RESPONSES = "responses";
 const NOTES = "notes";
 
-/** A key for this person's sitting that does not spell out the platform's identifiers (53-bit hash). */
-export function sittingKey(text: string): string {
-  let high = 0xdeadbeef;
-  let low = 0x41c6ce57;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    high = Math.imul(high ^ code, 2654435761);
-    low = Math.imul(low ^ code, 1597334677);
-  }
-  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909);
-  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909);
-  return (4294967296 * (2097151 & low) + (high >>> 0)).toString(36);
-}
-
+/** `key` is the server's name for the sitting: the same after a reload, and it spells out nobody. */
 export async function openStorage(key: string): Promise<Storage> {
   try {
     return new Database(await openDatabase(), key);

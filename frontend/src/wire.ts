@@ -203,6 +203,7 @@ export interface components {
         };
         FinishRequest: {
             comment?: string | null;
+            query?: string;
         };
         GateTryRequest: {
             digest: string;
@@ -221,10 +222,17 @@ export interface components {
             study: string;
             platform: string;
             query: string;
+            attempt?: string;
         };
+        /**
+         * @description `query` is to stand in the address bar from now on (null: what stands there); `sitting` names what the
+         *     page keeps of this session.
+         */
         Joined: {
             token: string;
             session: components["schemas"]["SessionState"];
+            query: string | null;
+            sitting: string;
         };
         Media: {
             url: string;
@@ -384,6 +392,7 @@ export interface components {
         WithdrawRequest: {
             reason: string;
             erase: boolean;
+            query?: string;
         };
     };
     responses: never;

@@ -16,8 +16,19 @@ from crowd.dashboard.urls import urlpatterns
 from experiments.models import Study
 
 OPEN_TO_ALL = {"login", "logout", "enter"}
-POSTED = {"unseal", "refresh", "export", "build"}
+POSTED = {"unseal", "refresh", "export", "build", "posting_act", "settle", "answer", "answered"}
 VALUES = {"stimulus": "1", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}
+VALUES |= {"posting": "1", "act": "pause", "payout": "1", "letter": "1"}
+OF_ONE = {
+    "picture",
+    "posting_add",
+    "participant",
+    "report_page",
+    "report_json",
+    "exclude",
+    "posting_close",
+    "withhold",
+}
 
 
 def address(pattern: URLPattern, slug: str = "wolf-or-husky") -> str:
@@ -47,7 +58,7 @@ def test_it_lets_no_inactive_person_in(study: Study, researcher: User, desk: Cli
 def test_it_shows_every_page_to_a_researcher(study: Study, desk: Client) -> None:
     for pattern in PAGES:
         wanted = 405 if pattern.name in POSTED else 200
-        wanted = 404 if pattern.name in {"picture", "participant", "report_page", "report_json"} else wanted
+        wanted = 404 if pattern.name in OF_ONE else wanted
         reply = desk.get(address(pattern))
         assert reply.status_code == wanted, pattern.name
 
@@ -68,7 +79,14 @@ def test_it_keeps_pages_out_of_caches_frames_and_scripts(study: Study, desk: Cli
         assert b"<script>" not in reply.content and b" style=" not in reply.content
 
 
-@pytest.mark.parametrize("name", ["close", "unseal", "refresh", "export", "build", "logout"])
+FORMS = [
+    *("close", "unseal", "refresh", "export", "build", "logout"),
+    *("posting_act", "posting_add", "posting_close", "settle", "withhold", "proposals"),
+    *("answer", "answered", "exclude"),
+]
+
+
+@pytest.mark.parametrize("name", FORMS)
 def test_it_refuses_a_form_from_elsewhere(study: Study, researcher: User, name: str) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(researcher)

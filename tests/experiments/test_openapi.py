@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 
 from experiments.models import Study
 from tests.world import Person

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django import template
 
+from crowd.dashboard.money import money_text
+
 register = template.Library()
 RULE_WORDS = {
     "practice_attempts_max": "Failed the practice",
@@ -16,6 +18,7 @@ RULE_WORDS = {
     "incomplete": "Did not finish",
     "withdrawn": "Withdrew",
     "surplus": "Surplus: the place had gone on",
+    "excluded_by_hand": "Left out by hand",
 }
 
 
@@ -23,3 +26,9 @@ RULE_WORDS = {
 def rule_word(rule: str) -> str:
     """A rule in words; one that is not listed keeps its name."""
     return RULE_WORDS.get(rule) or rule.replace("_", " ").capitalize()
+
+
+@register.filter
+def money(cents: int, currency: str) -> str:
+    """An amount in whole cents as text."""
+    return money_text(cents, currency)

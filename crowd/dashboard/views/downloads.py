@@ -20,10 +20,12 @@ from analysis.models import Release, Report
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import COUNTED, ORIGIN_WORDS, origins_of
 from crowd.dashboard.decisions import record, recorded
-from crowd.dashboard.layout import study_response
+from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.seals import seals
 from experiments.models import Response, Study
 
+LOG_PER_PAGE = 100
+RECRUITING = ("recruitment", "platforms")
 RESPONSES_MAX = 300_000
 """A larger export takes longer than a request may; the command writes it."""
 
@@ -85,8 +87,11 @@ def export(request: HttpRequest, study: Study) -> HttpResponseBase:
 @study_page
 @require_safe
 def definition(request: HttpRequest, study: Study) -> HttpResponse:
-    """The frozen definition: its digest is the SHA-256 of its canonical JSON."""
-    text = json.dumps(study.definition, indent=1, ensure_ascii=False, sort_keys=True)
+    """The frozen definition: its digest is the SHA-256 of its canonical JSON. How people are recruited may
+    change, and is no part of it.
+    """
+    frozen = {key: value for key, value in study.definition.items() if key not in RECRUITING}
+    text = json.dumps(frozen, indent=1, ensure_ascii=False, sort_keys=True)
     return _attached(text + "\n", "application/json", f"{study.slug}-definition.json")
 
 
@@ -112,7 +117,7 @@ def log(request: HttpRequest, study: Study) -> HttpResponse:
     releases = Release.objects.filter(study=study).order_by("-pk").values_list("created_at", "digest")[:500]
     entries += [Entry(at, "", f"Export {digest[:12]} was made.") for at, digest in releases]
     entries.sort(key=lambda entry: entry.at, reverse=True)
-    return study_response(request, study, "log", {"entries": entries})
+    return study_response(request, study, "log", {"page": page_of(request, entries, LOG_PER_PAGE)})
 
 
 def _milestones(study: Study) -> Iterable[Entry]:

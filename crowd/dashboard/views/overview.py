@@ -14,6 +14,7 @@ from crowd.dashboard.access import study_page
 from crowd.dashboard.counts import (
     Flow,
     Places,
+    by_hand_of,
     drawing_of,
     exclusions_of,
     flows_of,
@@ -21,6 +22,7 @@ from crowd.dashboard.counts import (
     steps_of,
 )
 from crowd.dashboard.layout import study_response
+from crowd.dashboard.ledger import modes_of, spending_of
 from crowd.dashboard.money import money_of
 from experiments.models import Study
 
@@ -65,8 +67,9 @@ def snapshot(study: Study) -> dict[str, Any]:
         "flows": flows,
         "steps": steps_of(flows),
         "lost_a_place": _lost_a_place(places),
-        "exclusions": exclusions_of(study, origins),
-        "money": money_of(study, wanted, in_progress),
+        "exclusions": exclusions_of(study, origins) + by_hand_of(flows),
+        "money": money_of(study, wanted, in_progress, counts_matches=False),
+        "spending": spending_of(study, "live") if "live" in modes_of(study) else None,
         "pooled": _pooled(study, origins),
         "now": timezone.now(),
     }

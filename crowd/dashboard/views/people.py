@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, DurationField, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from crowd.dashboard.access import study_page
+from crowd.dashboard.by_hand import can_be_left_out, events_of, medians_of
 from crowd.dashboard.counts import ORIGIN_WORDS
 from crowd.dashboard.layout import choices, headings, page_of, study_response
-from crowd.dashboard.seals import seals
-from experiments.models import Response, Session, Study, Trial
+from crowd.dashboard.sittings import STATUSES, Sitting, named, sittings
+from experiments.models import Session, Study
 
 PER_PAGE = 50
-RUNNING = Q(state__in=["gates", "assigned", "running"])
-STATUSES: dict[str, tuple[str, Q]] = {
-    "running": ("In progress", RUNNING),
-    "passed": ("Passed", Q(verdict="passed")),
-    "screened": ("Screened", Q(verdict="screened")),
-    "incomplete": ("Left", Q(verdict="incomplete")),
-    "withdrawn": ("Withdrew", Q(verdict="withdrawn")),
-    "declined": ("Declined", Q(state="declined")),
-    "turned_away": ("Turned away", Q(state="turned_away")),
-}
-ONE_OF = {"human": "person", "simulated": "simulated", "pilot": "pilot", "preview": "preview"}
-STATE_WORDS = {"gates": "At the gates", "assigned": "Reading instructions", "running": "In progress"}
 SORTS = {
     "started": "started_at",
     "minutes": "took",
@@ -45,25 +34,10 @@ COLUMNS = (
     ("Answers", "answers", True),
     ("Started (UTC)", "started", False),
     ("Minutes", "minutes", True),
-    ("Reasons", "", False),
-    ("Comment", "", False),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Sitting:
-    """One row: a session as it may be shown. `condition` is empty while its origin is sealed."""
-
-    session: Session
-    name: str
-    origin: str
-    status: str
-    tone: str
-    answered: int
-    planned: int | None
-    minutes: float | None
-    rules: tuple[str, ...]
-    condition: str
+OUTSIDE_COLUMNS = (("Platform", "", False), ("Pay", "", True))
+TO_REVIEW = "kept"
+"""The list of those whom screening kept, for deciding by hand."""
 
 
 @study_page
@@ -72,18 +46,22 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
     origin = request.GET.get("origin", "")
     status = request.GET.get("status", "")
     sort = request.GET.get("sort", "-started")
-    rows = _sittings(study)
+    rows = sittings(study)
     rows = rows.filter(origin=origin) if origin in ORIGIN_WORDS else rows.exclude(origin="preview")
     rows = rows.filter(STATUSES[status][1]) if status in STATUSES else rows
     page = page_of(request, rows.order_by(*_order(sort)), PER_PAGE)
-    page.object_list = named(study, list(page.object_list))
-    shows_condition = any(sitting.condition for sitting in page.object_list)
+    shown = named(study, list(page.object_list))
+    page.object_list = shown
+    shows_condition = any(sitting.condition for sitting in shown)
+    shows_outside = any(sitting.outside or sitting.pay for sitting in shown)
     present = _present(study)
-    columns = [*COLUMNS[:2], ("Condition", "", False), *COLUMNS[2:]] if shows_condition else COLUMNS
+    columns = [*COLUMNS[:2], ("Condition", "", False), *COLUMNS[2:]] if shows_condition else [*COLUMNS]
+    columns += OUTSIDE_COLUMNS if shows_outside else ()
     content = {
         "page": page,
         "headings": headings(request, columns, sort),
         "shows_condition": shows_condition,
+        "shows_outside": shows_outside,
         "origins": choices(request, "origin", {"": "All", **{o: ORIGIN_WORDS[o] for o in present}}, origin),
         "statuses": choices(
             request, "status", {"": "Any", **{k: w for k, (w, _) in STATUSES.items()}}, status
@@ -96,34 +74,66 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
 @study_page
 @require_safe
 def exclusions(request: HttpRequest, study: Study) -> HttpResponse:
-    """Every decision against a sitting, with its evidence; without condition or score."""
-    verdict = request.GET.get("status", "")
-    words = {key: STATUSES[key][0] for key in ("screened", "incomplete", "withdrawn")}
-    rows = _sittings(study).exclude(origin="preview")
-    rows = rows.filter(verdict=verdict) if verdict in words else rows.filter(verdict__in=words)
+    """Every decision against a sitting, with its evidence; without condition or score. And those whom
+    screening kept, with signs of quality, to be looked at one by one.
+    """
+    chosen = request.GET.get("status", "")
+    words = {key: STATUSES[key][0] for key in ("screened", "by_hand", "incomplete", "withdrawn")}
+    reviews = chosen == TO_REVIEW
+    rows = sittings(study).exclude(origin="preview")
+    if reviews:
+        rows = rows.filter(verdict="passed")
+    elif chosen in words:
+        rows = rows.filter(STATUSES[chosen][1])
+    else:
+        rows = rows.filter(STATUSES["by_hand"][1] | _any_of("screened", "incomplete", "withdrawn"))
     origin = request.GET.get("origin", "")
     rows = rows.filter(origin=origin) if origin in ORIGIN_WORDS else rows
     page = page_of(request, rows.order_by("-verdict_at", "-pk"), PER_PAGE)
-    page.object_list = named(study, list(page.object_list), blind=True)
+    sessions = list(page.object_list)
+    page.object_list = named(study, sessions, blind=True)
     present = [o for o in _present(study) if o != "preview"]
     content = {
         "page": page,
+        "reviews": reviews,
+        "lines": _reviewed(page.object_list, sessions) if reviews else [],
         "origins": choices(request, "origin", {"": "All", **{o: ORIGIN_WORDS[o] for o in present}}, origin),
-        "statuses": choices(request, "status", {"": "Any", **words}, verdict),
-        "is_filtered": bool(origin or verdict),
+        "statuses": choices(
+            request, "status", {"": "Not kept", **words, TO_REVIEW: "Kept, to review"}, chosen
+        ),
+        "is_filtered": bool(origin or chosen),
     }
     return study_response(request, study, "exclusions", content)
+
+
+def _reviewed(rows: list[Sitting], sessions: list[Session]) -> list[dict[str, Any]]:
+    """One page of kept sittings with signs of quality; two questions, however many there are."""
+    events, medians, nothing = events_of(sessions), medians_of(sessions), Counter[str]()
+    return [
+        {
+            "row": row,
+            "focus_losses": events.get(row.session.pk, nothing)["focus_lost"],
+            "median_s": medians.get(row.session.pk),
+            "is_driven": bool(row.session.device.get("webdriver")),
+        }
+        for row in rows
+    ]
+
+
+def _any_of(*verdicts: str) -> Q:
+    return Q(verdict__in=verdicts)
 
 
 @study_page
 @require_safe
 def participant(request: HttpRequest, study: Study, session: UUID) -> HttpResponse:
     """One sitting: what was asked before, what happened, why it was judged as it was. No score."""
-    row = get_object_or_404(_sittings(study), pk=session)
+    row = get_object_or_404(sittings(study), pk=session)
     answers = list(row.responses.order_by("position").values_list("rt_ms", "late"))
     times = sorted(rt_ms for rt_ms, _ in answers)
     content = {
         "sitting": named(study, [row])[0],
+        "can_be_left_out": can_be_left_out(row),
         "gates": [
             {"gate": gate, "values": _plain(gate.value)} for gate in row.gates.order_by("created_at", "id")
         ],
@@ -132,63 +142,6 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
         "late": sum(late for _, late in answers),
     }
     return study_response(request, study, "participant", content)
-
-
-def named(study: Study, sessions: list[Session], blind: bool = False) -> list[Sitting]:
-    """Sessions as rows, under the names that an export gives them."""
-    # Here and not above: it brings pandas along, which a process that serves only participants can spare.
-    from analysis.tables import Pseudonyms
-
-    names = Pseudonyms.of(study, "")
-    sealed = {origin: kept.sealed for origin, kept in seals(study, set(ORIGIN_WORDS)).items()}
-    return [
-        _sitting(session, names("p", session.participant.pseudonym), blind or sealed[session.origin])
-        for session in sessions
-    ]
-
-
-def _sitting(session: Any, name: str, is_blind: bool) -> Sitting:
-    took = session.took
-    condition = session.slot.condition if session.slot and not is_blind else None
-    return Sitting(
-        session=session,
-        name=name,
-        origin=session.simulated_kind or ONE_OF[session.origin],
-        status=status_word(session),
-        tone=session.verdict or session.state,
-        answered=_answered(session),
-        planned=None if session.last_trial is None else session.last_trial + 1,
-        minutes=None if took is None else took.total_seconds() / 60,
-        rules=tuple(reason["rule"] for reason in session.reasons),
-        condition=condition.name if condition else "",
-    )
-
-
-def _answered(session: Any) -> int:
-    if session.erased:
-        return int(session.erased.get("responses", 0))
-    return 0 if session.last_position is None else int(session.last_position) + 1
-
-
-def status_word(session: Session) -> str:
-    for key in ("passed", "screened", "incomplete", "withdrawn"):
-        if session.verdict == key:
-            return STATUSES[key][0]
-    return STATE_WORDS.get(session.state) or STATUSES.get(session.state, (session.state.capitalize(),))[0]
-
-
-def _sittings(study: Study) -> QuerySet[Session, Session]:
-    last_answer = Response.objects.filter(session=OuterRef("pk")).order_by("-position").values("position")[:1]
-    last_trial = Trial.objects.filter(slot=OuterRef("slot")).order_by("-position").values("position")[:1]
-    return (
-        Session.objects.filter(study=study)
-        .select_related("participant", "slot__condition")
-        .annotate(
-            last_position=Subquery(last_answer),
-            last_trial=Subquery(last_trial),
-            took=ExpressionWrapper(F("finished_at") - F("started_at"), output_field=DurationField()),
-        )
-    )
 
 
 def _order(sort: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The report with its seal, and the money."""
+"""The report with its seal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from analysis.models import Report
 from crowd.dashboard.access import researcher_of, study_page
-from crowd.dashboard.counts import ORIGIN_WORDS, origins_of, places_of
+from crowd.dashboard.counts import ORIGIN_WORDS, origins_of
 from crowd.dashboard.decisions import record, unseal_study
 from crowd.dashboard.layout import choices, study_response
-from crowd.dashboard.money import money_of
 from crowd.dashboard.seals import seal
 from experiments.models import Study
 
@@ -124,11 +123,3 @@ def _remedy(study: Study, origin: str) -> str:
 def _full_name(request: HttpRequest) -> str:
     user = researcher_of(request)
     return user.get_full_name() or user.get_username()
-
-
-@study_page
-@require_safe
-def money(request: HttpRequest, study: Study) -> HttpResponse:
-    places = places_of(study)
-    counted = money_of(study, sum(p.wanted for p in places), sum(p.in_progress for p in places))
-    return study_response(request, study, "money", {"places": places, "money": counted})

@@ -26,9 +26,9 @@ class Command(StudyCommand):
         with Terminal() as terminal:
             slug = build_study(path, terminal)
             opened = open_study(Study.objects.get(slug=slug), terminal.progress)
-            slots = Slot.objects.filter(study=opened)
+            slots = Slot.objects.filter(study=opened, pilot=False)
             terminal.line(
                 f"{slug} is open: {slots.count()} slots, "
-                f"{Trial.objects.filter(slot__study=opened).count():,} trials, "
+                f"{Trial.objects.filter(slot__in=slots).count():,} trials, "
                 f"plans {opened.plan_digest[:12]}."
             )

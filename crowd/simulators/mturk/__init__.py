@@ -1,1 +1,80 @@
 """A Mechanical Turk that lives on this machine, made from the service model of botocore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from crowd.simulators.clock import Clock
+from crowd.simulators.faults import Faults
+from crowd.simulators.mturk.api import Api
+from crowd.simulators.mturk.control import PREFIX, Control, control_answer
+from crowd.simulators.mturk.pages import Pages
+from crowd.simulators.mturk.signing import Signatures
+from crowd.simulators.mturk.world import Options, World
+from crowd.simulators.serving import Answer, Asked, Call, serving
+
+__all__ = ["START", "Options", "Simulator", "simulator"]
+
+START = datetime(2026, 1, 5, 9, tzinfo=UTC)
+ACCOUNTS = {"rehearsal": "rehearsal"}
+
+
+@dataclass(slots=True)
+class Simulator:
+    """One running platform. `control` has the verbs; `log` every API call in order of effect."""
+
+    world: World
+    faults: Faults
+    api: Api
+    control: Control
+    pages: Pages
+    url: str = ""
+
+    @property
+    def clock(self) -> Clock:
+        return self.world.clock
+
+    @property
+    def log(self) -> list[Call]:
+        return self.api.log
+
+    @property
+    def calls_count(self) -> int:
+        return len(self.api.log)
+
+    @property
+    def before_reply(self) -> list[Callable[[Call], None]]:
+        return self.api.before_reply
+
+    def answer(self, asked: Asked) -> Answer | None:
+        """Every request to this platform, of whatever kind."""
+        if asked.path.startswith(PREFIX):
+            return control_answer(self.control, asked)
+        if asked.path == "/" and asked.method == "POST":
+            return self.api.answer(asked)
+        return self.pages.answer(asked)
+
+
+@contextmanager
+def simulator(
+    seed: int = 0,
+    start: datetime = START,
+    faults: Faults | None = None,
+    public: str = "",
+    *,
+    port: int = 0,
+    options: Options = Options(),  # noqa: B008 - a frozen value
+    accounts: Mapping[str, str] = ACCOUNTS,
+) -> Iterator[Simulator]:
+    """Serves a simulated Mechanical Turk until the block ends. `public` is the address that others know it
+    by, if it is not where it listens."""
+    world = World(Clock(start), seed, options)
+    faulty = faults or Faults(seed)
+    control = Control(world, faulty)
+    running = Simulator(world, faulty, Api(world, faulty, Signatures(accounts)), control, Pages(control))
+    with serving(running.answer, port) as url:
+        running.url = control.url = public or url
+        yield running

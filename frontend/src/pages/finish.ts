@@ -19,7 +19,7 @@ const RETURN_AFTER_READING_S = 60;
 export function finishPage(desk: Desk, ending: Ending, go: (exit: Exit) => void = leaveBy): void {
   const { words, shell } = desk;
   const prose = ending.html ? untitledHtml(ending.html) : null;
-  const wayBack = ending.exit && ending.exit.method !== "none" && ending.exit.url ? ending.exit : null;
+  const wayBack = leadsBack(ending.exit) ? ending.exit : null;
   const code = completionCode(ending.exit);
   shell.line("");
   shell.progress(ending.stored === null ? null : 1, 1);
@@ -34,9 +34,18 @@ export function finishPage(desk: Desk, ending: Ending, go: (exit: Exit) => void 
       wayBack ? returnBox(desk, wayBack, prose ? RETURN_AFTER_READING_S : RETURN_S, go) : null,
       prose,
       ending.remove === null ? null : removeBox(desk, ending.remove),
-      wayBack ? null : h("p", {}, words.finish.close),
+      wayBack ? null : h("p", {}, isFramed() ? words.finish.give_back : words.finish.close),
     ),
   );
+}
+
+export function leadsBack(exit: Exit | null): boolean {
+  return exit !== null && exit.method !== "none" && exit.url !== "";
+}
+
+/** Inside a platform's frame there is no tab to close: the person leaves by the platform's own buttons. */
+export function isFramed(view: Window = window): boolean {
+  return view.parent !== view;
 }
 
 /** The code that a person may have to type on the platform, if the exit carries one. */
@@ -92,11 +101,14 @@ function removeBox(desk: Desk, remove: () => Promise<boolean>): HTMLElement {
 
 function returnBox(desk: Desk, exit: Exit, seconds: number, go: (exit: Exit) => void): HTMLElement {
   const { words } = desk;
-  const clock = h("p", { class: "quiet" }, words.finish.automatic(seconds));
+  // Where work is handed in by a form, "return" would sound like giving it back.
+  const isForm = exit.method === "POST";
+  const automatic = isForm ? words.finish.hand_in_automatic : words.finish.automatic;
+  const clock = h("p", { class: "quiet" }, automatic(seconds));
   let left_s = seconds;
   const timer = setInterval(() => {
     left_s -= 1;
-    clock.textContent = words.finish.automatic(Math.max(0, left_s));
+    clock.textContent = automatic(Math.max(0, left_s));
     if (left_s > 0) return;
     clearInterval(timer);
     go(exit);
@@ -108,7 +120,7 @@ function returnBox(desk: Desk, exit: Exit, seconds: number, go: (exit: Exit) => 
   };
   const stay = button(words.finish.stay, () => stop(words.finish.stayed));
   const back = button(
-    words.finish.back,
+    isForm ? words.finish.hand_in : words.finish.back,
     () => {
       clearInterval(timer);
       go(exit);

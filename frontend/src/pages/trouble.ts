@@ -4,19 +4,33 @@ import type { Desk } from "../desk";
 import { button, h } from "../dom";
 import type { Exit } from "../model";
 import type { Words } from "../words";
-import { leaveBy } from "./finish";
+import { isFramed, leadsBack, leaveBy } from "./finish";
 
 type Known = keyof Words["errors"];
 
+const SAID_BY_SERVER = ["not_admitted", "taken_part"];
+const NOT_LET_IN = ["not_admitted", "taken_part", "full", "no_study", "bad_address"];
+
 /** Our words for a server's code; its own where we have none. */
 export function explain(words: Words, problem: Problem): { title: string; text: string } {
-  if (problem.code in words.errors) return words.errors[problem.code as Known];
+  if (problem.code in words.errors) {
+    const known = words.errors[problem.code as Known];
+    // Why somebody is not let in has many reasons; the server names the one, in the study's language.
+    return SAID_BY_SERVER.includes(problem.code) && problem.message
+      ? { title: known.title, text: problem.message }
+      : known;
+  }
   const text = [problem.message, problem.remedy].filter(Boolean).join(" ");
   return { title: words.errors.unknown.title, text: text || words.errors.unknown.text };
 }
 
-/** A refusal that ends this page. */
-export function troublePage(desk: Pick<Desk, "shell" | "words">, problem: Problem, contact: string): void {
+/** A refusal that ends this page. `giveUp` ends the study where the fault is ours and stays. */
+export function troublePage(
+  desk: Pick<Desk, "shell" | "words">,
+  problem: Problem,
+  contact: string,
+  giveUp?: () => void,
+): void {
   const { words, shell } = desk;
   const { title, text } = explain(words, problem);
   const isElsewhere = problem.code === "no_session";
@@ -43,12 +57,16 @@ export function troublePage(desk: Pick<Desk, "shell" | "words">, problem: Proble
             )
           : null,
         wayOut(words, problem.exit),
+        isOurs && giveUp ? button(words.trouble.give_up, giveUp) : null,
       ),
+      isFramed() && !leadsBack(problem.exit) && NOT_LET_IN.includes(problem.code)
+        ? h("p", {}, words.finish.give_back)
+        : null,
     ),
   );
 }
 
 function wayOut(words: Words, exit: Exit | null): HTMLElement | null {
-  if (exit === null || exit.method === "none" || !exit.url) return null;
+  if (exit === null || !leadsBack(exit)) return null;
   return button(words.finish.back, () => leaveBy(exit), "primary");
 }

@@ -44,12 +44,14 @@ export const de: Words = {
     declined: "Sie nehmen nicht teil",
     screened: "Die Studie endet hier für Sie",
     turned_away: "Alle Plätze sind vergeben",
+    withdrawn: "Sie haben die Studie verlassen",
     debrief: "Vielen Dank",
   },
 
   device: {
     checking: "Ihr Bildschirm wird geprüft …",
     again: "Noch einmal prüfen",
+    cannot: "Ich kann jetzt keinen Computer benutzen",
     size: (width, height) => `Ihr Fenster ist jetzt ${width} mal ${height} Pixel groß.`,
   },
   consent: {
@@ -162,6 +164,9 @@ export const de: Words = {
     back: "Zurück zur Plattform",
     automatic: (seconds) =>
       `Sie kehren in ${seconds} ${seconds === 1 ? "Sekunde" : "Sekunden"} von selbst zur Plattform zurück.`,
+    hand_in: "Auf der Plattform abgeben",
+    hand_in_automatic: (seconds) =>
+      `Ihre Arbeit wird in ${seconds} ${seconds === 1 ? "Sekunde" : "Sekunden"} von selbst abgegeben.`,
     stay: "Auf dieser Seite bleiben",
     stayed: "Sie bleiben auf dieser Seite. Bitte benutzen Sie den Knopf, wenn Sie so weit sind.",
     use_title: "Dürfen wir Ihre Antworten verwenden?",
@@ -173,6 +178,9 @@ export const de: Words = {
     removed: "Ihre Antworten wurden entfernt. Ihre Bezahlung hängt nicht davon ab.",
     remove_failed: "Das hat gerade nicht geklappt, und es wurde nichts geändert. Bitte versuchen Sie es noch einmal.",
     close: "Sie können diese Seite jetzt schließen.",
+    give_back:
+      "Bitte geben Sie die Aufgabe auf der Plattform mit deren eigenem Knopf zurück, damit jemand anderes sie nehmen " +
+      "kann.",
   },
 
   trouble: {
@@ -183,6 +191,7 @@ export const de: Words = {
       "Wenn es noch einmal vorkommt, schreiben Sie den Forschenden bitte über die Plattform.",
     reload: "Seite neu laden",
     here: "Hier weitermachen",
+    give_up: "Es klappt nicht: hier aufhören",
   },
   errors: {
     no_session: {
@@ -210,6 +219,10 @@ export const de: Words = {
     full: {
       title: "Die Studie ist voll",
       text: "Alle Plätze sind vergeben. Sie haben nichts verloren; bitte kehren Sie zur Plattform zurück.",
+    },
+    bad_address: {
+      title: "Diese Adresse funktioniert nicht",
+      text: "Ein Teil fehlt oder wurde verändert. Bitte öffnen Sie die Studie noch einmal über die Plattform.",
     },
     text_changed: {
       title: "Der Text wurde geändert",

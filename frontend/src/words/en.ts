@@ -41,12 +41,14 @@ export const en = {
     declined: "You do not take part",
     screened: "The study ends here for you",
     turned_away: "All places are taken",
+    withdrawn: "You have left the study",
     debrief: "Thank you",
   },
 
   device: {
     checking: "Checking your screen…",
     again: "Check again",
+    cannot: "I cannot use a computer now",
     size: (width: number, height: number) => `Your window is now ${width} by ${height} pixels.`,
   },
   consent: {
@@ -156,6 +158,9 @@ export const en = {
     back: "Return to the platform",
     automatic: (seconds: number) =>
       `You return to the platform by yourself in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`,
+    hand_in: "Hand in on the platform",
+    hand_in_automatic: (seconds: number) =>
+      `Your work is handed in by itself in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`,
     stay: "Stay on this page",
     stayed: "You stay on this page. Please use the button when you are ready.",
     use_title: "May we use your answers?",
@@ -166,6 +171,7 @@ export const en = {
     removed: "Your answers have been removed. Your payment does not depend on it.",
     remove_failed: "That did not work just now, and nothing was changed. Please try again.",
     close: "You may close this page now.",
+    give_back: "Please give the task back on the platform, with its own button, so that somebody else can take it.",
   },
 
   trouble: {
@@ -175,6 +181,7 @@ export const en = {
     write_to_somebody: "If it happens again, please write to the researchers through the platform.",
     reload: "Load the page again",
     here: "Go on here",
+    give_up: "It keeps failing: stop here",
   },
   errors: {
     no_session: {
@@ -200,6 +207,10 @@ export const en = {
     full: {
       title: "The study is full",
       text: "All places are taken. You have not lost anything; please return to the platform.",
+    },
+    bad_address: {
+      title: "This address does not work",
+      text: "A part of it is missing or was changed. Please open the study from the platform again.",
     },
     text_changed: { title: "The text was changed", text: "Please read the new text and answer again." },
     incomplete: {

@@ -73,6 +73,23 @@ function fitFrame(frame) {
   fit();
 }
 
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 document.querySelectorAll("[data-live]").forEach(keepFresh);
 document.querySelectorAll("[data-copy]").forEach(offerCopy);
 document.querySelectorAll("iframe.report").forEach(fitFrame);
+
+function tickAll(label) {
+  const all = label.querySelector("input");
+  const boxes = [...label.closest("table").querySelectorAll("tbody input[type=checkbox]")];
+  label.hidden = false;
+  const show = () => {
+    const ticked = boxes.filter((box) => box.checked).length;
+    all.checked = ticked > 0 && ticked === boxes.length;
+    all.indeterminate = ticked > 0 && ticked < boxes.length;
+  };
+  all.addEventListener("change", () => boxes.forEach((box) => { box.checked = all.checked; }));
+  boxes.forEach((box) => box.addEventListener("change", show));
+  show();
+}
+
+document.querySelectorAll("[data-tick-all]").forEach(tickAll);

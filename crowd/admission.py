@@ -1,0 +1,174 @@
+"""Who may come in: which posting an address means, who arrives by it, and who is refused and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qs
+
+from crowd.accounts import site_of
+from crowd.identities import person_hash, submission_hash
+from crowd.models import ExcludedPerson, Identity, Posting, Submission
+from crowd.platforms import PLATFORMS, get_door, has_market
+from crowd.platforms.base import Arrival, Door, Exit, NotAnArrival, Outcome
+from crowd.platforms.link import Link
+from crowd.quoting import recruiting_of
+from crowd.words import words_of
+from experiments.enrolment import places_left
+from experiments.errors import InvalidRequest, NoStudy, NotAdmitted, StudyFull, TakenPart
+from experiments.models import Session, Study
+from experiments.selectors import definition_of
+
+KIND = re.compile(r"[a-z_]{1,20}")
+FIELDS_MAX = 20
+LIST = "list:"
+"""Before the name of a list of people, where `excludes` does not name a study."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """An arrival at a posting. Of person and submission only the keyed hashes are ever stored here."""
+
+    posting: Posting
+    arrival: Arrival
+    person: str
+    submission: str
+
+
+def fields_of(query: str) -> dict[str, str]:
+    """The last value of each field of a query string, whatever its length. Raises InvalidRequest."""
+    try:
+        parsed = parse_qs(query.lstrip("?"), max_num_fields=FIELDS_MAX)
+    except ValueError as error:
+        raise InvalidRequest(
+            "The address has too many fields.", fields={"query": f"at most {FIELDS_MAX} fields"}
+        ) from error
+    return {name: values[-1] for name, values in parsed.items()}
+
+
+def find_posting(study: Study, fields: Mapping[str, str], platform: str = "") -> Posting | None:
+    """The posting that an address means: by its key, else the open one on the platform (any: "").
+
+    A key finds closed postings too, for people who are at it may finish; and drafts, for the platform may
+    send people before we have heard that it opened the offer.
+    """
+    postings = Posting.objects.filter(study=study).select_related("study")
+    if platform:
+        postings = postings.filter(platform=platform)
+    if "via" in fields:
+        return postings.filter(key=fields["via"][:40]).first()
+    return postings.filter(state=Posting.State.OPEN).order_by("pilot", "mode", "platform", "id").first()
+
+
+def posting_of(study: Study, fields: Mapping[str, str], platform: str) -> Posting:
+    """The same, for somebody who wants to come in. Raises NoStudy."""
+    found = find_posting(study, fields, platform) if platform in PLATFORMS else None
+    if found is None:
+        raise NoStudy(f"{study.slug!r} is not offered on {platform[:20]!r}.")
+    return found
+
+
+def door_of(posting: Posting) -> Door:
+    """The door of a posting. A plain link's is made of the study's own options."""
+    if posting.platform == Link.name:
+        return Link.of(posting.options)
+    return get_door(posting.platform)
+
+
+def read_arrival(posting: Posting, query: str) -> Arrival:
+    """Who a query string names. Raises InvalidRequest."""
+    try:
+        return door_of(posting).arrival(query, site_of(posting))
+    except NotAnArrival as error:
+        raise InvalidRequest(str(error), fields={"query": str(error)}) from error
+
+
+def visitor_of(posting: Posting, query: str) -> Visitor:
+    """Who comes, checked against what was posted. Raises InvalidRequest, or NotAdmitted for a preview."""
+    arrival = read_arrival(posting, query)
+    if arrival.preview:
+        raise NotAdmitted(say(posting.study, "preview_refused"))
+    known = {posting.external_id, *posting.facts.get("hits", ())} - {""}
+    if arrival.posting and known and arrival.posting not in known:
+        raise InvalidRequest(
+            "The address names another offer than the one it leads to.",
+            fields={"query": "names another offer on the platform"},
+        )
+    person = person_hash(posting, arrival.person, arrival.realm)
+    return Visitor(posting, arrival, person, submission_hash(posting, arrival.submission))
+
+
+def say(study: Study, word: str) -> str:
+    """A sentence in the study's language."""
+    return words_of(definition_of(study).language)[word]
+
+
+def exit_of(posting: Posting, outcome: Outcome, arrival: Arrival | None = None) -> Exit:
+    """The way back to the platform for an outcome."""
+    return door_of(posting).exit(outcome, posting.codes, arrival, site_of(posting), posting.options)
+
+
+def origin_of(visitor: Visitor, fields: Mapping[str, str]) -> tuple[Session.Origin, str]:
+    """Where a session comes from, and the kind of simulated person. Raises InvalidRequest.
+
+    On a rehearsal of a platform that has people everybody is simulated, whatever the address says; so is
+    whoever tries the study in a platform's sandbox.
+    """
+    posting, kind = visitor.posting, visitor.arrival.simulated_kind
+    if posting.mode != Posting.Mode.LIVE and has_market(posting.platform):
+        usual = "visitor" if posting.mode == Posting.Mode.REHEARSAL else "sandbox"
+        kind = kind or fields.get("simulated", "") or usual
+        if not KIND.fullmatch(kind):
+            raise InvalidRequest(
+                "simulated must name a kind: 1 to 20 small letters or underscores.",
+                fields={"query": "simulated: 1 to 20 small letters or underscores"},
+            )
+    if kind:
+        return Session.Origin.SIMULATED, kind
+    return (Session.Origin.PILOT if posting.pilot else Session.Origin.HUMAN), ""
+
+
+def admit(visitor: Visitor, origin: Session.Origin) -> None:
+    """Whether somebody new may begin. Raises NoStudy, NotAdmitted, StudyFull or TakenPart.
+
+    Sittings are counted again under a lock when the session is made.
+    """
+    posting = visitor.posting
+    study = posting.study
+    if posting.state == Posting.State.CLOSED:
+        raise NoStudy(say(study, "not_offered"))
+    if study.state == Study.State.CLOSED:
+        raise StudyFull(say(study, "closed"))
+    if origin == Session.Origin.SIMULATED and _is_live(study):
+        raise NotAdmitted("A study with a live posting takes no simulated people.")
+    known = Identity.objects.filter(study=study, person_hash=visitor.person).first()
+    if known is not None:
+        check_sittings(study, known)
+    if _is_excluded(study, visitor.person):
+        raise TakenPart(say(study, "excluded"))
+    if places_left(study, pilot=origin == Session.Origin.PILOT) <= 0:
+        raise StudyFull(say(study, "full"))
+
+
+def check_sittings(study: Study, identity: Identity) -> None:
+    """Raises TakenPart where somebody has had every sitting that the study grants."""
+    had = Submission.objects.filter(identity=identity, session__isnull=False).count()
+    if had >= definition_of(study).sittings_max:
+        raise TakenPart(say(study, "taken_part"))
+
+
+def _is_live(study: Study) -> bool:
+    return Posting.objects.filter(study=study, mode=Posting.Mode.LIVE).exists()
+
+
+def _is_excluded(study: Study, person: str) -> bool:
+    """Whether somebody was in a study, or stands on a list, that this study excludes."""
+    recruitment, _ = recruiting_of(study)
+    excludes = recruitment.excludes
+    lists = [name.removeprefix(LIST) for name in excludes if name.startswith(LIST)]
+    slugs = [name for name in excludes if not name.startswith(LIST)]
+    if lists and ExcludedPerson.objects.filter(list_name__in=lists, person_hash=person).exists():
+        return True
+    earlier = Session.objects.filter(study__slug__in=slugs, participant__identity__person_hash=person)
+    return bool(slugs) and earlier.exclude(study=study).exists()

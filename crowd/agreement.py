@@ -1,0 +1,143 @@
+"""Platform, server and browser side by side for a whole study; the number of queries grows with nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from django.db.models import Max, OuterRef, QuerySet, Subquery
+from django.utils import timezone
+
+from crowd.disagreements import Browser, Disagreement, Ours, Seen, Theirs, compare, together
+from crowd.models import Payout, Posting, Submission
+from crowd.places import MARKETS
+from experiments.models import Event, Gate, Response, Study, Trial
+
+PAGE = 50
+LISTS_ACTIVE = frozenset({"prolific"})
+"""Platforms whose list shows people who are at work; the others list what was handed in."""
+MAYBE_SENT = (Payout.State.SENDING, Payout.State.SENT, Payout.State.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One piece of work as all three see it, with what does not fit."""
+
+    seen: Seen
+    disagreements: tuple[Disagreement, ...]
+    submission: Submission
+    posting: Posting
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One page of rows, those that disagree first, and every disagreement of the study."""
+
+    rows: tuple[Row, ...]
+    disagreements: tuple[Disagreement, ...]
+    page: int
+    pages: int
+    total: int
+    disagreeing: int
+
+
+def agreement_of(
+    study: Study, page: int = 1, size: int = PAGE, *, posting: Posting | None = None, kind: str = ""
+) -> Agreement:
+    """The comparison over all postings with a list of their own, or one of them; `kind` keeps the rows with
+    that disagreement."""
+    now = timezone.now()
+    postings = Posting.objects.filter(study=study, platform__in=MARKETS)
+    chosen = {found.pk: found for found in (postings if posting is None else postings.filter(id=posting.pk))}
+    ledger = _ledger(list(chosen))
+    rows = []
+    for submission in _submissions(list(chosen)):
+        where = chosen[submission.posting_id]
+        seen = _seen(submission, where, ledger)
+        rows.append(Row(seen, compare(seen, now), submission, where))
+    every = together([one for row in rows for one in row.disagreements])
+    disagreeing = sum(bool(row.disagreements) for row in rows)
+    if kind:
+        rows = [row for row in rows if any(one.kind == kind for one in row.disagreements)]
+    rows.sort(key=lambda row: (not row.disagreements, -row.submission.pk))
+    pages = max(1, -(-len(rows) // size))
+    page = min(max(1, page), pages)
+    shown = tuple(rows[(page - 1) * size : page * size])
+    return Agreement(shown, every, page, pages, len(rows), disagreeing)
+
+
+def _submissions(postings: list[int]) -> QuerySet[Submission]:
+    of_session = {"session": OuterRef("session")}
+    responses = Response.objects.filter(**of_session).order_by("-position")
+    events = Event.objects.filter(**of_session).order_by().values("session")
+    links = Event.objects.filter(**of_session, kind__in=["offline", "online"]).order_by("-at_ms", "-id")
+    gates = Gate.objects.filter(**of_session).order_by("-id")
+    planned = Trial.objects.filter(slot=OuterRef("session__slot")).order_by("-position")
+    rows = Submission.objects.filter(posting__in=postings).select_related("session__participant", "identity")
+    return rows.defer("session__device", "session__comment", "session__reasons").annotate(
+        response_at=Subquery(responses.values("received_at")[:1]),
+        answered=Subquery(responses.values("position")[:1]),
+        event_at=Subquery(events.annotate(last=Max("received_at")).values("last")),
+        link=Subquery(links.values("kind")[:1]),
+        gate=Subquery(gates.values("kind")[:1]),
+        gate_at=Subquery(gates.values("created_at")[:1]),
+        last_trial=Subquery(planned.values("position")[:1]),
+    )
+
+
+def _ledger(postings: list[int]) -> Mapping[Any, tuple[int, ...]]:
+    """Session -> what reached or may have reached the person as a bonus."""
+    found: dict[Any, list[int]] = defaultdict(list)
+    rows = Payout.objects.filter(posting__in=postings, state__in=MAYBE_SENT).exclude(batch__purpose="base")
+    rows = rows.exclude(batch=None)
+    for session, cents in rows.values_list("session_id", "cents"):
+        found[session].append(cents)
+    return {session: tuple(sorted(cents)) for session, cents in found.items()}
+
+
+def _seen(row: Submission, posting: Posting, ledger: Mapping[Any, tuple[int, ...]]) -> Seen:
+    session = row.session
+    theirs = Theirs(
+        state=row.state,
+        raw=row.raw_state,
+        code=row.code,
+        listed=row.seen_at is not None,
+        started_at=row.started_at,
+        completed_at=row.completed_at,
+        return_requested=row.return_requested,
+        bonuses=tuple(sorted(row.bonuses)),
+    )
+    common = {
+        "theirs": theirs,
+        "platform": posting.platform,
+        "outcome_of": {code: outcome for outcome, code in posting.codes.items()},
+        "read_at": posting.synced_at,
+        "lists_active": posting.platform in LISTS_ACTIVE,
+    }
+    if session is None:
+        return Seen(f"work {row.submission_hash[:8]}", ours=Ours(), browser=Browser(), **common)  # type: ignore[arg-type]
+    identity = row.identity
+    forgotten = identity is not None and identity.forgotten_at is not None
+    ours = Ours(
+        state=session.state,
+        verdict=session.verdict,
+        has_slot=session.slot_id is not None,
+        started_at=session.started_at,
+        finished_at=session.finished_at,
+        same_person=forgotten or (identity is not None and identity.person_hash == row.person_hash),
+        bonuses=ledger.get(session.pk, ()),
+    )
+    name = str(session.participant.pseudonym)[:8]
+    return Seen(name, ours=ours, browser=_browser(row), **common)  # type: ignore[arg-type]
+
+
+def _browser(row: Any) -> Browser:
+    signs = [row.session.started_at, row.response_at, row.event_at, row.gate_at]
+    answered = 0 if row.answered is None else int(row.answered) + 1
+    planned = "" if row.last_trial is None else f" of {int(row.last_trial) + 1}"
+    step = f"trial {answered}{planned}" if answered else str(row.gate or "arrived")
+    last = cast(datetime, max(sign for sign in signs if sign is not None))
+    return Browser(last, step, row.link == "offline")

@@ -1,0 +1,156 @@
+"""Leaving a sitting out by hand: what may be looked at for it, and the decision itself.
+
+Nothing here reads a condition, a score, or an answer to a scored trial: whoever decides must not know what
+the decision does to the result. It changes neither what a person is paid nor their place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, QuerySet
+from django.utils import timezone
+
+from crowd.dashboard.decisions import record
+from crowd.dashboard.seals import seal
+from experiments.models import Event, Response, Session, Study
+
+REASON_MIN = 10
+FAST_MS = 300
+"""Nobody sees two pictures and decides in less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One sign of quality, as a word and its value."""
+
+    word: str
+    value: str
+    note: str = ""
+
+
+def signals_of(session: Session) -> list[tuple[str, list[Signal]]]:
+    """Signs of quality in groups: times, checks, attention, device. No condition, no score."""
+    rows = list(
+        session.responses.order_by("position").values_list(
+            "rt_ms", "late", "trial__check_kind", "trial__expected", "value", "trial__kind"
+        )
+    )
+    events = dict(session.events.values_list("kind").annotate(n=Count("id")).order_by())
+    tries = Counter(session.gates.values_list("kind", flat=True))
+    return [
+        ("Times", _times(session, rows)),
+        ("Checks", _checks(rows, tries)),
+        ("Attention", _attention(events)),
+        ("Device", _device(session.device)),
+    ]
+
+
+def _times(session: Session, rows: Sequence[tuple[Any, ...]]) -> list[Signal]:
+    asked = [rt_ms for rt_ms, _, _, _, _, kind in rows if kind != "learn"]
+    fast = sum(rt_ms < FAST_MS for rt_ms in asked)
+    return [
+        Signal("From arrival to end", _minutes(session.started_at, session.finished_at)),
+        Signal("With a place", _minutes(session.claimed_at, session.finished_at)),
+        Signal("Answers", str(len(rows)), "training pages included"),
+        Signal("Median response time", f"{median(asked) / 1000:.1f} s" if asked else "–"),
+        Signal("Fastest response", f"{min(asked) / 1000:.2f} s" if asked else "–"),
+        Signal(f"Under {FAST_MS} ms", str(fast)),
+        Signal("After the lease", str(sum(late for _, late, *_ in rows))),
+    ]
+
+
+def _checks(rows: Sequence[tuple[Any, ...]], tries: Counter[str]) -> list[Signal]:
+    found = []
+    for kind, word in (("instructed", "Instructed checks passed"), ("repeat", "Repeat checks passed")):
+        own = [value.get("choice") == expected for _, _, check, expected, value, _ in rows if check == kind]
+        found.append(Signal(word, f"{sum(own)} of {len(own)}" if own else "none were shown"))
+    return [
+        *found,
+        Signal("Tries at the quiz", str(tries["quiz"])),
+        Signal("Tries at the practice", str(tries["practice"])),
+    ]
+
+
+def _attention(events: dict[str, int]) -> list[Signal]:
+    kinds = (("focus_lost", "Focus losses"), ("reload", "Reloads"), ("paste", "Pastes"))
+    return [Signal(word, str(events.get(kind, 0))) for kind, word in kinds]
+
+
+def _device(device: dict[str, Any]) -> list[Signal]:
+    if not device:
+        return [Signal("Device", "not known")]
+    size = f"{device.get('width_px', '?')} × {device.get('height_px', '?')} px"
+    words = {True: "yes", False: "no"}
+    return [
+        Signal("Window", size),
+        Signal("Pixel ratio", str(device.get("pixel_ratio", "–"))),
+        Signal("Touch screen", words.get(bool(device.get("touch")), "–")),
+        Signal("Driven by a program", words[bool(device.get("webdriver"))], "as the browser itself says"),
+        Signal("Language", str(device.get("language") or "–")),
+    ]
+
+
+def _minutes(start: Any, end: Any) -> str:
+    return f"{(end - start).total_seconds() / 60:.1f} min" if start and end else "–"
+
+
+def events_of(sessions: Sequence[Session]) -> dict[UUID, Counter[str]]:
+    """How often what happened, for one page of sittings in one query."""
+    rows = (
+        Event.objects.filter(session__in=[session.pk for session in sessions])
+        .values_list("session", "kind")
+        .annotate(n=Count("id"))
+        .order_by()
+    )
+    found: dict[UUID, Counter[str]] = {}
+    for session, kind, n in rows:
+        found.setdefault(session, Counter())[kind] = n
+    return found
+
+
+def medians_of(sessions: Sequence[Session]) -> dict[UUID, float]:
+    """The median response time in seconds, for one page of sittings in one query."""
+    rows = Response.objects.filter(session__in=[session.pk for session in sessions])
+    times: dict[UUID, list[int]] = {}
+    for session, rt_ms in rows.exclude(trial__kind="learn").values_list("session", "rt_ms"):
+        times.setdefault(session, []).append(rt_ms)
+    return {session: median(own) / 1000 for session, own in times.items()}
+
+
+def can_be_left_out(session: Session) -> bool:
+    """Only whom screening kept can be left out: everybody else is out of the main result anyway."""
+    return session.verdict == "passed" and session.origin != Session.Origin.PREVIEW
+
+
+def leave_out(study: Study, session: Session, user: User, name: str, reason: str) -> bool:
+    """Leaves the sitting out of the main result. False where it is out already, or cannot be."""
+    decision = {"by": user.get_username(), "reason": reason, "at": timezone.now().isoformat()}
+    rows = Session.objects.filter(pk=session.pk, study=study, verdict="passed", excluded={})
+    with transaction.atomic():
+        if rows.exclude(origin="preview").update(excluded=decision) != 1:
+            return False
+        record(study, user, f"Left {name} out of the main result by hand{_seal(study, session)}: {reason}")
+    return True
+
+
+def take_back(study: Study, session: Session, user: User, name: str, reason: str) -> bool:
+    """Counts the sitting again. False where nobody had left it out."""
+    rows: QuerySet[Session] = Session.objects.filter(pk=session.pk, study=study).exclude(excluded={})
+    with transaction.atomic():
+        if rows.update(excluded={}) != 1:
+            return False
+        record(study, user, f"Took {name} back into the main result{_seal(study, session)}: {reason}")
+    return True
+
+
+def _seal(study: Study, session: Session) -> str:
+    """A decision after results were open is another thing than one before; the log tells which."""
+    return "" if seal(study, session.origin).sealed else " (results were open)"

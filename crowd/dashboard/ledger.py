@@ -1,0 +1,150 @@
+"""The ledger as the money tab shows it: sums for one bar, pay per hour, and payouts row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+
+from django.conf import settings
+from django.db.models import Count, Max, Q, QuerySet, Sum
+
+from crowd.models import Payout, PayoutBatch, Posting
+from crowd.payouts import SPENT_STATES
+from crowd.platforms import has_market
+from experiments.models import Session, Study
+from experiments.selectors import definition_of
+
+MODES = {"live": "Live", "sandbox": "Sandbox", "rehearsal": "Rehearsal"}
+"""Most real first: money of different modes is never added up."""
+OWED = Q(state__in=[Payout.State.DUE, *SPENT_STATES])
+AT_IT = ("gates", "assigned", "running")
+RECRUITS = ("draft", "open", "paused")
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The money of one mode, without fees. `spent` was sent or may have been; `due` is decided and waits;
+    `in_progress` is set aside for people at it, and `ahead` for places that nobody has taken: both at the
+    most that one person may get. `fees` is what the platform told for bonuses.
+    """
+
+    mode: str
+    currency: str
+    spent_cents: int
+    due_cents: int
+    in_progress_cents: int
+    ahead_cents: int
+    fees_cents: int
+    cap_cents: int
+    unknown: int
+    unknown_until: datetime | None
+
+    @property
+    def committed_cents(self) -> int:
+        return self.due_cents + self.in_progress_cents
+
+    @property
+    def ahead_at(self) -> int:
+        return self.spent_cents + self.committed_cents
+
+    @property
+    def projected_cents(self) -> int:
+        return self.ahead_at + self.ahead_cents
+
+    @property
+    def scale(self) -> int:
+        """The width of the bar."""
+        return max(self.cap_cents, self.projected_cents, 1)
+
+    @property
+    def is_over(self) -> bool:
+        return 0 < self.cap_cents < self.projected_cents
+
+
+@dataclass(frozen=True, slots=True)
+class Hourly:
+    """What people who finished get per hour, bonuses included, beside the floor."""
+
+    people: int
+    median_cents: int | None
+    median_minutes: float | None
+    floor_cents: int | None
+    promised_cents: int
+    currency: str
+
+    @property
+    def is_below(self) -> bool:
+        if self.floor_cents is None or self.median_cents is None:
+            return False
+        return self.median_cents < self.floor_cents
+
+
+def modes_of(study: Study) -> list[str]:
+    """The modes in which money moves, most real first."""
+    rows = Posting.objects.filter(study=study).values_list("mode", "platform").distinct().order_by()
+    found = {mode for mode, platform in rows if has_market(platform)}
+    return [mode for mode in MODES if mode in found]
+
+
+def spending_of(study: Study, mode: str) -> Spending:
+    """Sums over the postings of one mode, in four queries."""
+    rows = Posting.objects.filter(study=study, mode=mode).defer("options", "facts", "codes")
+    postings = [posting for posting in rows if has_market(posting.platform)]
+    ids = [posting.pk for posting in postings]
+    sums = Payout.objects.filter(posting__in=ids).aggregate(
+        spent=Sum("cents", filter=Q(state__in=SPENT_STATES)),
+        due=Sum("cents", filter=Q(state="due")),
+        unknown=Count("id", filter=Q(state="unknown")),
+        called_at=Max("called_at", filter=Q(state="unknown")),
+    )
+    paid = PayoutBatch.objects.filter(posting__in=ids, called_at__isnull=False).exclude(state="dropped")
+    at_it = Session.objects.filter(submission__posting__in=ids, state__in=AT_IT).count()
+    open_places = sum(max(0, p.places - p.taken) for p in postings if p.state in RECRUITS)
+    reward, called_at = definition_of(study).reward, sums["called_at"]
+    return Spending(
+        mode=mode,
+        currency=reward.currency,
+        spent_cents=sums["spent"] or 0,
+        due_cents=sums["due"] or 0,
+        in_progress_cents=reward.most_cents * at_it,
+        ahead_cents=reward.most_cents * open_places,
+        fees_cents=paid.aggregate(n=Sum("fees_cents"))["n"] or 0,
+        cap_cents=sum(posting.cap_cents for posting in postings),
+        unknown=sums["unknown"],
+        unknown_until=called_at + timedelta(seconds=settings.PAYOUT_GRACE_S) if called_at else None,
+    )
+
+
+def hourly_of(study: Study, mode: str) -> Hourly:
+    """One query, however many people; the time is the whole sitting, from arrival to end."""
+    reward = definition_of(study).reward
+    rows = (
+        Payout.objects.filter(OWED, posting__study=study, posting__mode=mode)
+        .filter(session__state="finished", session__slot__isnull=False, session__finished_at__isnull=False)
+        .values_list("session", "session__started_at", "session__finished_at")
+        .annotate(cents=Sum("cents"))
+        .order_by()
+    )
+    minutes, per_hour = [], []
+    for _, started, finished, cents in rows:
+        took = (finished - started).total_seconds() / 60
+        if took > 0:
+            minutes.append(took)
+            per_hour.append(cents * 60 / took)
+    return Hourly(
+        people=len(minutes),
+        median_cents=round(median(per_hour)) if per_hour else None,
+        median_minutes=median(minutes) if minutes else None,
+        floor_cents=settings.HOURLY_FLOOR_CENTS.get(reward.currency),
+        promised_cents=int(reward.amount_cents * 60 / reward.expected_minutes),
+        currency=reward.currency,
+    )
+
+
+def payouts_of(study: Study, mode: str, state: str = "", kind: str = "") -> QuerySet[Payout, Payout]:
+    """The ledger, latest first."""
+    rows = Payout.objects.filter(posting__study=study, posting__mode=mode)
+    rows = rows.filter(state=state) if state in Payout.State.values else rows
+    rows = rows.filter(kind=kind) if kind in Payout.Kind.values else rows
+    return rows.select_related("posting", "session__participant", "batch").order_by("-created_at", "-pk")

@@ -1,0 +1,49 @@
+"""Words and names around decisions about people's work, and the line for the terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from crowd.dashboard.sittings import namer
+from crowd.models import Submission
+from experiments.models import Study
+
+ACTIONS = {"approve": "Approve", "request_return": "Ask to return", "reject": "Reject"}
+DONE_WORDS = {"approve": "approve", "request_return": "ask for the return of", "reject": "reject"}
+CATEGORIES = {
+    "FAILED_CHECK": "Failed a fair attention check",
+    "FAILED_INSTRUCTIONS": "Did not follow the instructions",
+    "TOO_QUICKLY": "Far too fast",
+    "TOO_SLOWLY": "Far too slow",
+    "LOW_EFFORT": "Low effort",
+    "MALINGERING": "Malingering",
+    "NO_CODE": "No completion code",
+    "BAD_CODE": "Wrong completion code",
+    "NO_DATA": "No data",
+    "UNSUPP_DEVICE": "Unsupported device",
+    "INCOMP_LONGITUDINAL": "Incomplete longitudinal study",
+    "OTHER": "Something else",
+}
+"""Grounds of a rejection, in the terms of the platforms that ask for one."""
+
+
+def named_people(study: Study, submissions: Sequence[int]) -> dict[int, tuple[Any, str, bool]]:
+    """Submission -> its session, the name that the dashboard gives, and whether they were asked to return, in
+    one query.
+    """
+    name = namer(study)
+    rows = Submission.objects.filter(pk__in=submissions, posting__study=study, session__isnull=False)
+    found = rows.values_list("pk", "session_id", "session__participant__pseudonym", "return_requested")
+    return {pk: (session, name(pseudonym), asked) for pk, session, pseudonym, asked in found}
+
+
+def command_of(study: Study, act: str, names: Sequence[str], message: str, category: str, by: str) -> str:
+    """The same decision at the terminal."""
+    words = ["python", "manage.py", "decide", study.slug, act.replace("_", "-"), *names, "--by", by]
+    if act == "reject":
+        words += ["--category", category]
+    if act != "approve":
+        words += ["--message", message]
+    return shlex.join(words)

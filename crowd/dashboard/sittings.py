@@ -1,0 +1,219 @@
+"""Sittings as the pages show them: by pseudonym, without condition while results are sealed, and never with
+an outside identity."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import DurationField, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
+
+from crowd.dashboard.counts import ORIGIN_WORDS
+from crowd.dashboard.money import money_text
+from crowd.dashboard.postings import NAMES, mode_word
+from crowd.dashboard.seals import concealing, seals
+from crowd.models import Payout, Submission
+from experiments.models import Response, Session, Study, Trial
+
+RUNNING = Q(state__in=["gates", "assigned", "running"])
+LEFT_OUT = ~Q(excluded={})
+STATUSES: dict[str, tuple[str, Q]] = {
+    "running": ("In progress", RUNNING),
+    "passed": ("Passed", Q(verdict="passed")),
+    "screened": ("Screened", Q(verdict="screened")),
+    "by_hand": ("Left out by hand", LEFT_OUT),
+    "incomplete": ("Left", Q(verdict="incomplete")),
+    "withdrawn": ("Withdrew", Q(verdict="withdrawn")),
+    "declined": ("Declined", Q(state="declined")),
+    "turned_away": ("Turned away", Q(state="turned_away")),
+}
+ONE_OF = {"human": "person", "simulated": "simulated", "pilot": "pilot", "preview": "preview"}
+STATE_WORDS = {"gates": "At the gates", "assigned": "Reading instructions", "running": "In progress"}
+WORK_WORDS = {
+    "reserved": "place reserved",
+    "active": "at it",
+    "awaiting": "submitted",
+    "approved": "approved",
+    "partly_approved": "partly approved",
+    "rejected": "rejected",
+    "returned": "returned",
+    "timed_out": "timed out",
+    "screened_out": "screened out",
+    "unknown": "not seen yet",
+}
+"""What a platform says of somebody's work."""
+KIND_WORDS = {
+    "base": "Reward",
+    "bonus": "Bonus",
+    "screen_out": "Screened out",
+    "compensation": "Compensation",
+}
+CONCEALED = "Sealed: the amount would tell the score."
+WORST_FIRST = ("unknown", "failed", "sending", "due", "withheld", "sent")
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What the platform says of a sitting; no identity."""
+
+    where: str
+    mode: str
+    word: str
+    raw: str
+    submission: Submission
+
+
+@dataclass(frozen=True, slots=True)
+class PaidRow:
+    """One payout as it may be shown. `amount` is empty, and `why` general, where an amount would tell a score
+    that is sealed."""
+
+    payout: Payout
+    kind: str
+    amount: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """The payouts of a sitting together; `state` is the one that needs looking at most."""
+
+    text: str
+    state: str
+    rows: tuple[PaidRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """One row: a session as it may be shown. `condition` is empty while its origin is sealed."""
+
+    session: Session
+    name: str
+    origin: str
+    status: str
+    tone: str
+    answered: int
+    planned: int | None
+    minutes: float | None
+    rules: tuple[str, ...]
+    condition: str
+    outside: Outside | None
+    pay: Pay | None
+
+
+def sittings(study: Study) -> QuerySet[Session, Session]:
+    """The sittings of a study with everything that a row needs."""
+    last_answer = Response.objects.filter(session=OuterRef("pk")).order_by("-position").values("position")[:1]
+    last_trial = Trial.objects.filter(slot=OuterRef("slot")).order_by("-position").values("position")[:1]
+    return (
+        Session.objects.filter(study=study)
+        .select_related("participant", "slot__condition", "submission__posting")
+        .prefetch_related("payouts")
+        .annotate(
+            last_position=Subquery(last_answer),
+            last_trial=Subquery(last_trial),
+            took=ExpressionWrapper(F("finished_at") - F("started_at"), output_field=DurationField()),
+        )
+    )
+
+
+def namer(study: Study) -> Callable[[object], str]:
+    """Pseudonym of a participant -> the name that an export gives."""
+    # Here and not above: it brings pandas along, which a process that serves only participants can spare.
+    from analysis.tables import Pseudonyms
+
+    names = Pseudonyms.of(study, "")
+    return lambda pseudonym: names("p", pseudonym)
+
+
+def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> list[Sitting]:
+    """Sessions as rows, under the names that an export gives them."""
+    name = namer(study)
+    kept = seals(study, set(ORIGIN_WORDS))
+    concealed = concealing(study, kept)
+    return [
+        _sitting(
+            session,
+            name(session.participant.pseudonym),
+            blind or kept[session.origin].sealed,
+            session.origin in concealed,
+        )
+        for session in sessions
+    ]
+
+
+def _sitting(session: Any, name: str, is_blind: bool, is_concealed: bool) -> Sitting:
+    took = session.took
+    condition = session.slot.condition if session.slot and not is_blind else None
+    return Sitting(
+        session=session,
+        name=name,
+        origin=session.simulated_kind or ONE_OF[session.origin],
+        status=status_word(session),
+        tone="screened" if session.excluded else session.verdict or session.state,
+        answered=_answered(session),
+        planned=None if session.last_trial is None else session.last_trial + 1,
+        minutes=None if took is None else took.total_seconds() / 60,
+        rules=tuple(reason["rule"] for reason in session.reasons),
+        condition=condition.name if condition else "",
+        outside=_outside(session),
+        pay=pay_of(list(session.payouts.all()), is_concealed),
+    )
+
+
+def _outside(session: Session) -> Outside | None:
+    submission: Submission | None = getattr(session, "submission", None)
+    if submission is None:
+        return None
+    posting = submission.posting
+    word = WORK_WORDS.get(submission.state, submission.state)
+    where = NAMES.get(posting.platform, posting.platform)
+    return Outside(where, mode_word(posting).lower(), word, submission.raw_state, submission)
+
+
+def paid_row(payout: Payout, is_concealed: bool) -> PaidRow:
+    """A payout; with `is_concealed` a bonus is shown without what it comes to."""
+    kind = KIND_WORDS[payout.kind]
+    if is_concealed and payout.kind == Payout.Kind.BONUS:
+        return PaidRow(payout, kind, "", CONCEALED)
+    return PaidRow(payout, kind, money_text(payout.cents, payout.currency), payout.reason)
+
+
+def pay_of(payouts: Sequence[Payout], is_concealed: bool) -> Pay | None:
+    """How much of what is owed was sent, and the state that needs looking at most."""
+    if not payouts:
+        return None
+    rows = tuple(paid_row(payout, is_concealed) for payout in payouts)
+    if is_concealed:
+        payouts = [row.payout for row in rows if row.amount] or payouts
+    cents: Counter[str] = Counter()
+    for payout in payouts:
+        cents[payout.state] += payout.cents
+    total, currency = cents.total(), payouts[0].currency
+    present = {row.payout.state for row in rows}
+    state = next(state for state in WORST_FIRST if state in present)
+    if not any(row.amount for row in rows):
+        return Pay("", state, rows)
+    sent = cents["sent"]
+    text = money_text(total, currency)
+    if sent and sent < total:
+        text = f"{sent // 100:,}.{sent % 100:02d} of {text}"
+    hidden = any(not row.amount for row in rows)
+    return Pay(f"{text} + bonus" if hidden else text, state, rows)
+
+
+def _answered(session: Any) -> int:
+    if session.erased:
+        return int(session.erased.get("responses", 0))
+    return 0 if session.last_position is None else int(session.last_position) + 1
+
+
+def status_word(session: Session) -> str:
+    if session.excluded and session.verdict == "passed":
+        return STATUSES["by_hand"][0]
+    for key in ("passed", "screened", "incomplete", "withdrawn"):
+        if session.verdict == key:
+            return STATUSES[key][0]
+    return STATE_WORDS.get(session.state) or STATUSES.get(session.state, (session.state.capitalize(),))[0]

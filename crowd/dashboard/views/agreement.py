@@ -1,0 +1,61 @@
+"""Platform, server and browser side by side, one line per piece of work; what disagrees comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from crowd.dashboard.access import study_page
+from crowd.dashboard.layout import Choice, address, study_response
+from crowd.dashboard.postings import NAMES, mode_word
+from crowd.dashboard.sittings import WORK_WORDS, namer
+from experiments.models import Study
+
+PER_PAGE = 50
+
+
+@study_page
+@require_safe
+def agreement(request: HttpRequest, study: Study) -> HttpResponse:
+    from crowd.agreement import agreement_of
+
+    kind = request.GET.get("kind", "")
+    found = agreement_of(study, _number(request.GET.get("page", "1")), PER_PAGE, kind=kind)
+    name = namer(study)
+    groups: dict[str, dict[str, Any]] = {}
+    for one in found.disagreements:
+        group = groups.setdefault(one.kind, {"kind": one.kind, "sentence": one.sentence, "n": 0})
+        group["n"] += len(one.people)
+    content = {
+        "found": found,
+        "lines": [
+            {
+                "row": row,
+                "session": row.submission.session,
+                "name": name(row.submission.session.participant.pseudonym) if row.submission.session else "",
+                "where": NAMES.get(row.posting.platform, row.posting.platform),
+                "mode": mode_word(row.posting),
+                "word": WORK_WORDS.get(row.seen.theirs.state, row.seen.theirs.state),
+            }
+            for row in found.rows
+        ],
+        "kinds": [
+            Choice("All", address(request, kind=""), not kind),
+            *(
+                Choice(f"{group['sentence']} ({group['n']})", address(request, kind=key), key == kind)
+                for key, group in groups.items()
+            ),
+        ],
+        "kind": kind,
+        "first": (found.page - 1) * PER_PAGE + 1 if found.total else 0,
+        "last": min(found.page * PER_PAGE, found.total),
+        "before": address(request, kind=kind) + f"&page={found.page - 1}" if found.page > 1 else "",
+        "after": address(request, kind=kind) + f"&page={found.page + 1}" if found.page < found.pages else "",
+    }
+    return study_response(request, study, "agreement", content, current="recruitment")
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1

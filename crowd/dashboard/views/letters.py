@@ -1,0 +1,117 @@
+"""Messages of participants: unanswered first, with a reply."""
+
+from __future__ import annotations
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.db.models import Case, IntegerField, Prefetch, QuerySet, Value, When
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from crowd.dashboard.access import researcher_of, study_page
+from crowd.dashboard.layout import choices, page_of, study_response
+from crowd.dashboard.letters import BODY_MAX, mark_answered, refusal, reply, waiting
+from crowd.dashboard.postings import NAMES
+from crowd.dashboard.sittings import namer
+from crowd.models import Message
+from experiments.errors import StudyError
+from experiments.models import Study
+
+PER_PAGE = 25
+RECEIVED = (Message.State.RECEIVED, Message.State.ANSWERED)
+STATES = {"": "All", "received": "To be answered", "answered": "Answered"}
+
+
+class ReplyForm(forms.Form):
+    body = forms.CharField(
+        max_length=BODY_MAX,
+        error_messages={
+            "required": "Write the answer first.",
+            "max_length": f"An answer has at most {BODY_MAX:,} characters.",
+        },
+    )
+
+
+@study_page
+@require_safe
+def letters(request: HttpRequest, study: Study) -> HttpResponse:
+    return _page(request, study)
+
+
+@study_page
+@require_http_methods(["POST"])
+def answer(request: HttpRequest, study: Study, letter: int) -> HttpResponse:
+    """Stores the reply; a worker sends it, or the command that is named."""
+    row = get_object_or_404(_letters(study), pk=letter)
+    form = ReplyForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, str(form.errors["body"][0]))
+        return _page(request, study, 400, row.pk, request.POST.get("body", ""))
+    try:
+        stored = reply(study, row, form.cleaned_data["body"], researcher_of(request))
+    except StudyError as error:
+        messages.error(request, str(error))
+        return redirect("dashboard:letters", slug=study.slug)
+    if settings.CELERY_BROKER_URL:
+        from crowd.dashboard.tasks import send_letter
+
+        send_letter.delay(stored.pk)
+        messages.success(request, "The answer is stored, and a worker sends it.")
+    else:
+        messages.success(request, f"The answer is stored. To send it, run: {_command(study)}")
+    return redirect("dashboard:letters", slug=study.slug)
+
+
+@study_page
+@require_POST
+def answered(request: HttpRequest, study: Study, letter: int) -> HttpResponse:
+    row = get_object_or_404(_letters(study), pk=letter)
+    if mark_answered(study, row, researcher_of(request)):
+        messages.success(request, "Marked as answered.")
+    return redirect("dashboard:letters", slug=study.slug)
+
+
+def _letters(study: Study) -> QuerySet[Message, Message]:
+    return Message.objects.filter(posting__study=study, state__in=RECEIVED).select_related(
+        "posting", "identity__participant"
+    )
+
+
+def _command(study: Study) -> str:
+    return f"python manage.py send_messages {study.slug}"
+
+
+def _page(
+    request: HttpRequest, study: Study, status: int = 200, open_letter: int = 0, body: str = ""
+) -> HttpResponse:
+    state = request.GET.get("state", "")
+    first = Case(When(state="received", then=Value(0)), default=Value(1), output_field=IntegerField())
+    replies = Prefetch("replies", Message.objects.order_by("created_at", "pk"))
+    rows = _letters(study).prefetch_related(replies)
+    rows = rows.filter(state=state) if state in RECEIVED else rows
+    page = page_of(request, rows.order_by(first, "-created_at", "-pk"), PER_PAGE)
+    name = namer(study)
+    page.object_list = [
+        {
+            "letter": letter,
+            "from": name(letter.identity.participant.pseudonym) if letter.identity else "",
+            "where": NAMES.get(letter.posting.platform, letter.posting.platform),
+            "replies": list(letter.replies.all()),
+            "refusal": refusal(letter),
+            "is_open": letter.pk == open_letter,
+        }
+        for letter in page.object_list
+    ]
+    content = {
+        "page": page,
+        "states": choices(request, "state", STATES, state),
+        "is_filtered": bool(state),
+        "body": body,
+        "body_max": BODY_MAX,
+        "waiting": len(waiting(study)),
+        "has_broker": bool(settings.CELERY_BROKER_URL),
+        "command": _command(study),
+    }
+    return study_response(request, study, "letters", content, status=status)

@@ -1,0 +1,161 @@
+"""The money: one bar, the next batch, what waits and why, and the ledger row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from crowd.dashboard.access import researcher_of, study_page
+from crowd.dashboard.counts import ORIGIN_WORDS, places_of
+from crowd.dashboard.decisions import record
+from crowd.dashboard.layout import choices, page_of, study_response
+from crowd.dashboard.ledger import MODES, hourly_of, modes_of, payouts_of, spending_of
+from crowd.dashboard.money import money_of
+from crowd.dashboard.paying import batch_of, batches_of
+from crowd.dashboard.postings import NAMES, cents_of
+from crowd.dashboard.seals import concealing, seals
+from crowd.dashboard.sittings import KIND_WORDS, namer, paid_row
+from crowd.models import Payout, Posting
+from crowd.platforms import has_market
+from experiments.errors import StudyError
+from experiments.models import Study
+from experiments.selectors import definition_of
+
+PER_PAGE = 50
+
+
+@study_page
+@require_safe
+def money(request: HttpRequest, study: Study) -> HttpResponse:
+    places = places_of(study)
+    wanted, at_it = sum(p.wanted for p in places), sum(p.in_progress for p in places)
+    counted = money_of(study, wanted, at_it, counts_matches=False)
+    present = modes_of(study)
+    mode = request.GET.get("mode", "")
+    mode = mode if mode in present else (present[0] if present else "")
+    content: dict[str, Any] = {"places": places, "money": counted, "mode": mode}
+    content["pays_matches"] = definition_of(study).reward.bonus_per_match_cents > 0
+    if mode:
+        content |= _ledger(request, study, mode, present)
+    return study_response(request, study, "money", content)
+
+
+def _ledger(request: HttpRequest, study: Study, mode: str, present: list[str]) -> dict[str, Any]:
+    state, kind = request.GET.get("state", ""), request.GET.get("kind", "")
+    page = page_of(request, payouts_of(study, mode, state, kind), PER_PAGE)
+    name = namer(study)
+    rows = list(page.object_list)
+    concealed = concealing(study, seals(study, ORIGIN_WORDS))
+    page.object_list = [
+        {
+            "row": row,
+            "shown": paid_row(row, row.session.origin in concealed),
+            "name": name(row.session.participant.pseudonym),
+        }
+        for row in rows
+    ]
+    states = dict(Payout.State.choices)
+    return {
+        "spending": spending_of(study, mode),
+        "hourly": hourly_of(study, mode),
+        "batches": batches_of(study, mode),
+        "page": page,
+        "modes": choices(request, "mode", {m: MODES[m] for m in present}, mode) if len(present) > 1 else [],
+        "mode_word": MODES[mode],
+        "states": choices(request, "state", {"": "Any", **states}, state),
+        "kinds": choices(request, "kind", {"": "Any", **KIND_WORDS}, kind),
+        "is_filtered": bool(state or kind),
+        "has_broker": bool(settings.CELERY_BROKER_URL),
+        "command": f"python manage.py settle {study.slug} --mode {mode}",
+        "now": timezone.now(),
+    }
+
+
+class SettleForm(forms.Form):
+    total = forms.CharField(max_length=40, error_messages={"required": "Type the total to pay it."})
+
+
+@study_page
+@require_POST
+def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
+    """Asks a worker to pay the batch that was shown: only if its total is typed, and still the same then."""
+    row = get_object_or_404(Posting.objects.select_related("study"), pk=posting, study=study)
+    if not has_market(row.platform):
+        raise Http404("No machine of this platform pays.")
+    form, batch = SettleForm(request.POST), batch_of(row)
+    typed = cents_of(form.cleaned_data["total"]) if form.is_valid() else None
+    if batch.total_cents == 0:
+        messages.error(request, "Nothing can be sent now.")
+    elif typed != batch.total_cents:
+        messages.error(request, f"Nothing was sent. Type the total as it is shown: {batch.total}.")
+    elif not settings.CELERY_BROKER_URL:
+        messages.error(
+            request, f"No message broker is configured, so a page cannot pay. Run: {batch.command}"
+        )
+    else:
+        from crowd.dashboard.tasks import pay_batch
+
+        user = researcher_of(request)
+        record(study, user, f"Asked a worker to pay {batch.total} on {row.platform} ({batch.mode.lower()}).")
+        pay_batch.delay(row.pk, user.get_username(), batch.total_cents)
+        messages.success(
+            request,
+            f"A worker looks at the platform and pays {batch.total}, if that is still due. Look again in "
+            "a minute.",
+        )
+    return redirect(f"{reverse('dashboard:money', args=[study.slug])}?mode={row.mode}")
+
+
+class WithholdForm(forms.Form):
+    act = forms.ChoiceField(choices=[("withhold", "withhold"), ("release", "release")])
+    reason = forms.CharField(
+        min_length=20,
+        max_length=1000,
+        error_messages={
+            "required": "Give the reason: the person may ask for it.",
+            "min_length": "Give the reason in at least 20 characters: the person may ask for it.",
+        },
+    )
+
+
+@study_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
+    """Denies one payout that is due, in the name of who is logged in, or takes that back."""
+    from crowd import payouts
+
+    row = get_object_or_404(
+        Payout.objects.select_related("posting__study", "session__participant"),
+        pk=payout,
+        posting__study=study,
+    )
+    form = WithholdForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        turn = {"withhold": payouts.withhold, "release": payouts.release}[form.cleaned_data["act"]]
+        try:
+            turned = turn([row.pk], researcher_of(request).get_username(), form.cleaned_data["reason"])
+        except StudyError as error:
+            messages.error(request, str(error))
+        else:
+            if turned:
+                messages.success(request, "Done; the log keeps your name and the reason.")
+            else:
+                messages.error(request, "Nothing was changed: the payout is in another state by now.")
+        return redirect("dashboard:withhold", slug=study.slug, payout=row.pk)
+    content = {
+        "row": row,
+        "shown": paid_row(row, row.session.origin in concealing(study, seals(study, ORIGIN_WORDS))),
+        "name": namer(study)(row.session.participant.pseudonym),
+        "form": form,
+        "where": NAMES.get(row.posting.platform, row.posting.platform),
+    }
+    status = 400 if request.method == "POST" else 200
+    return study_response(request, study, "withhold", content, status=status, current="money")

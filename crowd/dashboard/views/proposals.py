@@ -1,0 +1,135 @@
+"""People whom their platform's rules permit to reject: shown with the grounds, decided by a named person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from crowd.dashboard.access import researcher_of, study_page
+from crowd.dashboard.decisions import Proposal, propose_rejections, record
+from crowd.dashboard.layout import page_of, study_response
+from crowd.dashboard.postings import NAMES
+from crowd.dashboard.proposing import ACTIONS, CATEGORIES, DONE_WORDS, command_of, named_people
+from crowd.platforms.base import Unsupported
+from experiments.errors import StudyError
+from experiments.models import Study
+
+PER_PAGE = 50
+MESSAGE_MIN = 100
+RETURN_MIN = 20
+
+
+class DecisionForm(forms.Form):
+    """One decision for everybody who is ticked."""
+
+    people = forms.TypedMultipleChoiceField(
+        coerce=int, error_messages={"required": "Tick the people that you decide about."}
+    )
+    act = forms.ChoiceField(
+        choices=list(ACTIONS.items()), error_messages={"required": "Choose what is to happen."}
+    )
+    category = forms.ChoiceField(choices=list(CATEGORIES.items()), required=False)
+    message = forms.CharField(required=False, max_length=1000)
+
+    def __init__(self, data: QueryDict | None, proposals: list[Proposal]) -> None:
+        super().__init__(data)
+        self.fields["people"].choices = [(one.submission, one.name) for one in proposals]  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        wanted = {"reject": MESSAGE_MIN, "request_return": RETURN_MIN}.get(given.get("act", ""), 0)
+        length = len(given.get("message", ""))
+        if length < wanted:
+            self.add_error(
+                "message",
+                f"The message has {length} characters; {wanted} or more are needed. They read it: say which "
+                "checks were failed.",
+            )
+        if given.get("act") == "reject" and not given.get("category"):
+            self.add_error("category", "Choose the ground.")
+        return given
+
+
+@study_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def proposals(request: HttpRequest, study: Study) -> HttpResponse:
+    """The table; a POST decides about those who are ticked, a rejection after being asked once more."""
+    try:
+        found, problem = propose_rejections(study), ""
+    except (StudyError, Unsupported) as error:
+        found, problem = [], str(error)
+    form = DecisionForm(request.POST if request.method == "POST" else None, found)
+    if request.method != "POST" or not form.is_valid():
+        status = 400 if request.method == "POST" else 200
+        return _page(request, study, found, form, problem, status)
+    given = form.cleaned_data
+    if given["act"] == "reject" and "confirmed" not in request.POST:
+        chosen = [one for one in found if one.submission in given["people"]]
+        content = {"given": given, "chosen": _rows(study, chosen), "category": CATEGORIES[given["category"]]}
+        return study_response(request, study, "reject", content, current="money")
+    _decide(request, study, found, given)
+    return redirect("dashboard:proposals", slug=study.slug)
+
+
+def _decide(request: HttpRequest, study: Study, found: list[Proposal], given: dict[str, Any]) -> None:
+    user, act, people = researcher_of(request), given["act"], given["people"]
+    if not settings.CELERY_BROKER_URL:
+        names = [one.name for one in found if one.submission in people]
+        line = command_of(study, act, names, given["message"], given["category"], user.get_username())
+        messages.error(
+            request, f"No message broker is configured, so a page cannot speak with the platform. Run: {line}"
+        )
+        return
+    from crowd.dashboard.tasks import decide_people
+
+    count = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
+    record(study, user, f"Asked a worker to {DONE_WORDS[act]} the work of {count}.")
+    decide_people.delay(user.pk, people, act, given["message"], given["category"])
+    messages.success(
+        request, f"A worker was asked to {DONE_WORDS[act]} the work of {count}. The log says how."
+    )
+
+
+def _rows(study: Study, found: list[Proposal]) -> list[dict[str, Any]]:
+    known, nobody = named_people(study, [one.submission for one in found]), ("", "", False)
+    return [
+        {
+            "one": one,
+            "session": known.get(one.submission, nobody)[0],
+            "name": known.get(one.submission, nobody)[1] or one.name,
+            "asked": known.get(one.submission, nobody)[2],
+            "where": NAMES.get(one.platform, one.platform),
+        }
+        for one in found
+    ]
+
+
+def _page(
+    request: HttpRequest,
+    study: Study,
+    found: list[Proposal],
+    form: DecisionForm,
+    problem: str,
+    status: int,
+) -> HttpResponse:
+    page = page_of(request, found, PER_PAGE)
+    page.object_list = _rows(study, list(page.object_list))
+    ticked = set(request.POST.getlist("people")) if request.method == "POST" else set()
+    content = {
+        "page": page,
+        "form": form,
+        "problem": problem,
+        "ticked": ticked,
+        "act": request.POST.get("act", ""),
+        "chosen_category": request.POST.get("category", "FAILED_CHECK"),
+        "message": request.POST.get("message", ""),
+        "categories": CATEGORIES.items(),
+        "message_min": MESSAGE_MIN,
+    }
+    return study_response(request, study, "proposals", content, status=status, current="money")

@@ -1,0 +1,158 @@
+"""Where people come from: postings with their places, and what can be done to each."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db.models import Case, IntegerField, Value, When
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from crowd.dashboard.access import researcher_of, study_page
+from crowd.dashboard.decisions import record
+from crowd.dashboard.layout import page_of, study_response
+from crowd.dashboard.postings import (
+    BY_HAND,
+    NAMES,
+    PLACES_MAX,
+    Act,
+    acts_of,
+    cents_of,
+    command_of,
+    mode_word,
+    most_of,
+    offered,
+    works_here,
+)
+from crowd.models import Posting
+from crowd.platforms.base import PlatformError, Unsupported
+from experiments.errors import StudyError
+from experiments.models import Study
+
+PER_PAGE = 8
+
+
+class PlacesForm(forms.Form):
+    count = forms.IntegerField(
+        min_value=1,
+        max_value=PLACES_MAX,
+        error_messages={
+            "required": "Say how many places to add.",
+            "invalid": "Say how many places to add, as a whole number.",
+            "min_value": "Add at least 1 place.",
+            "max_value": f"Add at most {PLACES_MAX:,} places at once.",
+        },
+    )
+
+
+@study_page
+@require_safe
+def recruitment(request: HttpRequest, study: Study) -> HttpResponse:
+    # What is open before what is over, real money before what is tried, without a machine last.
+    order = Case(
+        When(state=Posting.State.CLOSED, then=Value(9)),
+        When(platform__in=BY_HAND, then=Value(4)),
+        When(mode=Posting.Mode.LIVE, then=Value(1)),
+        When(mode=Posting.Mode.SANDBOX, then=Value(2)),
+        default=Value(3),
+        output_field=IntegerField(),
+    )
+    rows = Posting.objects.filter(study=study).order_by(order, "-created_at", "-pk")
+    page = page_of(request, rows, PER_PAGE)
+    page.object_list = offered(study, list(page.object_list))
+    content = {"page": page, "has_broker": bool(settings.CELERY_BROKER_URL), "places_max": PLACES_MAX}
+    return study_response(request, study, "recruitment", content)
+
+
+@study_page
+@require_POST
+def posting_act(request: HttpRequest, study: Study, posting: int, act: str) -> HttpResponse:
+    """Pause, resume, sync."""
+    row = get_object_or_404(Posting, pk=posting, study=study)
+    if act not in ("pause", "resume", "sync"):
+        raise Http404("There is no such act.")
+    return _asked(request, study, row, cast(Act, act), 0)
+
+
+@study_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def posting_add(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
+    """Says what so many places cost at most; where the money is real, the sum has to be typed."""
+    row = get_object_or_404(Posting, pk=posting, study=study)
+    form = PlacesForm(request.POST if request.method == "POST" else request.GET)
+    if not form.is_valid():
+        messages.error(request, str(form.errors["count"][0]))
+        return redirect("dashboard:recruitment", slug=study.slug)
+    count = form.cleaned_data["count"]
+    cents = most_of(study, row, count)
+    typed = cents_of(request.POST.get("total", ""))
+    if request.method == "POST" and (typed == cents or not row.live):
+        return _asked(request, study, row, "add", count)
+    content = {
+        "card": offered(study, [row])[0],
+        "count": count,
+        "cents": cents,
+        "problem": request.method == "POST",
+        "has_broker": bool(settings.CELERY_BROKER_URL),
+        "command": command_of(study, row, "add", count),
+    }
+    status = 400 if request.method == "POST" else 200
+    return study_response(request, study, "posting_add", content, status=status, current="recruitment")
+
+
+@study_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def posting_close(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
+    """Says what will happen and asks once."""
+    row = get_object_or_404(Posting, pk=posting, study=study)
+    if request.method == "POST":
+        return _asked(request, study, row, "close", 0)
+    content = {"card": offered(study, [row])[0], "has_broker": bool(settings.CELERY_BROKER_URL)}
+    return study_response(request, study, "posting_close", content, current="recruitment")
+
+
+def _asked(request: HttpRequest, study: Study, posting: Posting, act: Act, count: int) -> HttpResponse:
+    if act not in acts_of(posting):
+        messages.error(
+            request, f"The posting is {posting.state}, so nothing was done. This page shows it as it is now."
+        )
+    elif not works_here(posting) and not settings.CELERY_BROKER_URL:
+        messages.error(
+            request,
+            "No message broker is configured, so a page cannot speak with the platform. Run: "
+            f"{command_of(study, posting, act, count)}",
+        )
+    else:
+        try:
+            messages.success(request, _ask(study, posting, act, researcher_of(request), count))
+        except (StudyError, Unsupported, PlatformError) as error:
+            messages.error(request, str(error))
+    return redirect("dashboard:recruitment", slug=study.slug)
+
+
+def _ask(study: Study, posting: Posting, act: Act, user: User, count: int) -> str:
+    """Does what was asked, or sends it to a worker; returns the sentence for the page. The command where
+    neither is possible is `command_of`, and then this is not called.
+    """
+    if works_here(posting):
+        from crowd import recruitment
+
+        verbs = {"pause": recruitment.pause, "resume": recruitment.resume, "close": recruitment.close}
+        verbs[act](posting, user.get_username())
+        return f"Done: {NAMES.get(posting.platform, posting.platform)} is {posting.state}."
+    from crowd.dashboard.tasks import change_posting
+
+    what = f"{_in_words(act, count)} on {posting.platform} ({mode_word(posting).lower()})"
+    record(study, user, f"Asked a worker to {what}.")
+    change_posting.delay(posting.pk, act, user.get_username(), count)
+    return f"A worker was asked to {what}. Look again in a minute."
+
+
+def _in_words(act: Act, count: int) -> str:
+    words = {"pause": "pause", "resume": "resume", "close": "close", "sync": "sync"}
+    return f"add {count} places" if act == "add" else f"{words[act]} the posting"

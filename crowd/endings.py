@@ -1,0 +1,101 @@
+"""How sittings ended, as the policy asks: read from the rows, for the ledger and for the money page alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+
+from crowd.policy import Ending, Sitting
+from experiments.models import Gate, Response, Session, Study, Trial
+from experiments.paradigms import get_paradigm
+from experiments.paradigms.base import TrialView
+
+CHUNK = 200
+ENDINGS: dict[Ending, Q] = {
+    # Whoever had the answers removed after finishing (withdrawn) is owed as if they had stayed.
+    "complete": Q(
+        state="finished", slot__isnull=False, verdict__in=["passed", "screened", "withdrawn"]
+    ),
+    "screened": Q(state="finished", slot__isnull=True, verdict__in=["screened", "withdrawn"]),
+    "turned_away": Q(state="turned_away"),
+    "withdrawn": Q(state="withdrawn"),
+    "left": Q(verdict="incomplete"),
+    "declined": Q(state="declined"),
+}  # fmt: skip
+CONSENTED = Q(Exists(Gate.objects.filter(session=OuterRef("pk"), kind="consent", passed=True)))
+MAIN_KIND: dict[Ending, str] = {
+    "complete": "base",
+    "screened": "screen_out",
+    "turned_away": "compensation",
+    "withdrawn": "compensation",
+}
+"""The row that shows that an ending has been decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One sitting that is over. `matches` of its sitting is right only where the sweep was asked to count."""
+
+    session: Any
+    participant: int
+    origin: str
+    sitting: Sitting
+
+
+def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterator[Ended]:
+    """Every sitting of these that has ended, oldest first; `matches` counts the answers of who finished."""
+    last_answer = Response.objects.filter(session=OuterRef("pk")).order_by("-position").values("position")[:1]
+    last_trial = Trial.objects.filter(slot=OuterRef("slot")).order_by("-position").values("position")[:1]
+    ending = Case(
+        *(When(found, then=Value(name)) for name, found in ENDINGS.items()),
+        default=Value(""),
+        output_field=CharField(),
+    )
+    rows = sessions.annotate(
+        ending=ending,
+        consented=CONSENTED,
+        last_answer=Subquery(last_answer),
+        last_trial=Subquery(last_trial),
+    ).exclude(ending="")
+    fields = ("pk", "participant_id", "origin", "erased", "ending", "consented", "last_answer", "last_trial")
+    found = list(rows.order_by(F("finished_at").asc(nulls_last=True), "pk").values_list(*fields))
+    for start in range(0, len(found), CHUNK):
+        part = found[start : start + CHUNK]
+        complete = [row[0] for row in part if row[4] == "complete" and not row[3]]
+        counts = matches_of(study, complete) if matches else Counter[Any]()
+        for row in part:
+            yield _ended(row, counts)
+
+
+def _ended(row: Sequence[Any], counts: Counter[Any]) -> Ended:
+    session, participant, origin, erased, ending, consented, last_answer, last_trial = row
+    answered = int(erased.get("responses", 0)) if erased else 0 if last_answer is None else last_answer + 1
+    sitting = Sitting(
+        ending=cast(Ending, ending),
+        consented=bool(consented),
+        answered=answered,
+        planned=0 if last_trial is None else last_trial + 1,
+        matches=None if erased else counts[session],
+    )
+    return Ended(session, participant, origin, sitting)
+
+
+def matches_of(study: Study, sessions: Sequence[Any]) -> Counter[Any]:
+    """How many answers of each session match the model, by the paradigm's own score: checks and training
+    count nothing, as in every report."""
+    paradigm = get_paradigm(study.paradigm)
+    counts: Counter[Any] = Counter()
+    fields = ("session_id", "value", "trial__position", "trial__block", "trial__phase", "trial__kind",
+              "trial__check_kind", "trial__expected", "trial__extra", "trial__item__truth",
+              "trial__item__predicted")  # fmt: skip
+    rows = Response.objects.filter(session_id__in=sessions).order_by().values_list(*fields)
+    for session, value, position, block, phase, kind, check, expected, extra, truth, predicted in rows:
+        view = TrialView(
+            position, block, phase, kind, check, "", (), expected, truth, predicted, extra
+        )  # fmt: skip
+        counts[session] += paradigm.score(view, value) == 1.0
+    return counts

@@ -1,0 +1,33 @@
+"""Outside people and their work as keyed hashes: the same at the door and in the platform's own list."""
+
+from __future__ import annotations
+
+from crowd.models import Posting
+from crowd.platforms import has_market
+from experiments.models import Gate, Session
+from experiments.tokens import keyed_hash
+
+
+def realm_of(posting: Posting, realm: str = "") -> str:
+    """The register that a person's id belongs to; `realm` is what the arrival says of it.
+
+    Rehearsals and sandboxes have people of their own. A platform without an interface for machines has the
+    same people whether its posting is live or not.
+    """
+    name = realm or posting.platform
+    if posting.live or not has_market(posting.platform):
+        return name
+    return f"{name}-{posting.mode}"
+
+
+def person_hash(posting: Posting, person: str, realm: str = "") -> str:
+    return keyed_hash("person", realm_of(posting, realm), person)
+
+
+def submission_hash(posting: Posting, submission: str) -> str:
+    return keyed_hash("submission", posting.platform, submission)
+
+
+def has_consented(session: Session) -> bool:
+    """Only then may an outside id be stored in the clear."""
+    return Gate.objects.filter(session=session, kind="consent", passed=True).exists()

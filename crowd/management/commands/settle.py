@@ -1,0 +1,240 @@
+"""Pays what a study owes: shows the batch, and sends it with --yes."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from crowd.accounts import market_of
+from crowd.locks import Held, exclusive
+from crowd.models import Posting
+from crowd.payouts import amount_of
+from crowd.platforms import PLATFORMS, has_market
+from crowd.platforms.base import PlatformError, Unsupported
+from crowd.reconciling import NotRead, Reconciled, catch_up, unknown_until
+from crowd.settlement import Outcome, Plan, plan_of, settle, sums_of
+from experiments.management.base import StudyCommand, study_of
+from experiments.models import Study
+from experiments.terminal import Terminal
+
+STATES = (
+    ("due", "due"),
+    ("sending", "being sent"),
+    ("unknown", "unknown"),
+    ("sent", "sent"),
+    ("confirmed", "  seen on the platform's list"),
+    ("failed", "failed"),
+    ("withheld", "withheld"),
+)
+Sums = dict[str, tuple[int, int]]
+UNREACHABLE = (NotRead, PlatformError, Unsupported)
+
+
+class Command(StudyCommand):
+    help = (
+        "Pay what a study owes on its platforms. Without --yes nothing is sent: the batch is shown. Whatever "
+        "is interrupted is settled by the next run, by looking at the platform's list."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("--platform", choices=[name for name in PLATFORMS if has_market(name)])
+        parser.add_argument("--mode", choices=list(Posting.Mode.values))
+        parser.add_argument("--yes", action="store_true", help="send the payments")
+        parser.add_argument("--total", default="", help="the total, to confirm a large batch: 420.00")
+        parser.add_argument("--by", default="", help="who pays, for the log; by default who is logged in")
+
+    def handle(
+        self,
+        *args: Any,
+        slug: str,
+        platform: str | None,
+        mode: str | None,
+        yes: bool,
+        total: str,
+        by: str,
+        **options: Any,
+    ) -> None:
+        study = study_of(slug)
+        postings = _chosen(study, platform, mode)
+        if total and len(postings) > 1:
+            raise CommandError(
+                f"--total confirms one posting, and {slug} has {len(postings)}. Choose one with --platform "
+                "and --mode."
+            )
+        busy = f"Another settle of this study is running ({slug}). Wait until it has ended."
+        troubles: list[str] = []
+        with Terminal() as terminal, exclusive(f"settle-{slug}", busy) as held:
+            for posting in postings:
+                try:
+                    one = _Settling(posting, terminal, held, by or _who())
+                    troubles += one.run(yes, total)
+                except UNREACHABLE as error:
+                    troubles.append(_later(posting, error))
+        if troubles:
+            raise CommandError(" ".join(dict.fromkeys(troubles)))
+
+
+def _who() -> str:
+    """The name under which somebody is logged in; a container may have none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "somebody at the terminal"
+
+
+def _later(posting: Posting, error: object) -> str:
+    return f"{posting.platform}: {error} Nothing is lost; run settle again later."
+
+
+def _chosen(study: Study, platform: str | None, mode: str | None) -> list[Posting]:
+    rows = Posting.objects.filter(study=study).exclude(external_id="").select_related("study").order_by("pk")
+    rows = rows.filter(platform=platform) if platform else rows
+    rows = rows.filter(mode=mode) if mode else rows
+    found = [posting for posting in rows if has_market(posting.platform)]
+    if not found:
+        which = " ".join(word for word in (platform, mode) if word)
+        raise CommandError(
+            f"{study.slug} has no {which + ' ' if which else ''}posting on a platform that pays. "
+            f"Offer it first: publish {study.slug} --platform prolific"
+        )
+    return found
+
+
+class _Settling:
+    """One posting, from looking to the table at the end."""
+
+    def __init__(self, posting: Posting, terminal: Terminal, held: Held, by: str) -> None:
+        self.posting, self.terminal, self.held, self.by = posting, terminal, held, by
+        self.market = market_of(posting)
+
+    def run(self, yes: bool, total: str) -> list[str]:
+        """Returns what is left to be said on the last line: why the run was not a success."""
+        posting, terminal = self.posting, self.terminal
+        found = catch_up(posting, self.market)
+        _tell_found(terminal, found)
+        before, plan = sums_of(posting), plan_of(posting)
+        _show_plan(terminal, posting, plan)
+        if not yes:
+            _show_sums(terminal, posting, [("payouts", before)])
+            if plan.payables:
+                terminal.line(f"Nothing was sent. To pay {plan.total}: settle {posting.study.slug} --yes")
+            return self._unknown()
+        outcome, unread = Outcome(), []
+        if plan.payables:
+            _confirm(plan, total)
+            outcome = settle(posting, plan, self.by, held=self.held, market=self.market)
+            try:
+                unread += self._look_again()
+            except UNREACHABLE as error:
+                unread.append(_later(posting, error))
+        _show_sums(terminal, posting, [("before", before), ("after", sums_of(posting))])
+        if outcome.fees_cents:
+            terminal.line(f"Fees of the platform for bonuses: {amount_of(outcome.fees_cents, plan.currency)}")
+        return [*self._troubles(outcome), *unread]
+
+    def _look_again(self) -> list[str]:
+        """What the platform's list says of what was just sent."""
+        found = catch_up(self.posting, self.market)
+        _tell_found(self.terminal, found)
+        if not found.due_again:
+            return []
+        return [
+            f"{found.due_again} did not reach {self.posting.platform} and are due again. Run settle again."
+        ]
+
+    def _troubles(self, outcome: Outcome) -> list[str]:
+        if outcome.stopped:
+            return [_later(self.posting, outcome.stopped), *self._unknown()]
+        problems = [f"{count} not paid: {why}" for why, count in outcome.problems.items()]
+        return [*problems, *self._unknown()]
+
+    def _unknown(self) -> list[str]:
+        until = unknown_until(self.posting)
+        if until is None:
+            return []
+        count, cents = sums_of(self.posting)["unknown"]
+        return [
+            f"{count} payout{'s' if count != 1 else ''} ({amount_of(cents, self.posting.currency)}) on "
+            f"{self.posting.platform} may or may not have been paid. Run settle again after "
+            f"{until:%Y-%m-%d %H:%M:%S} UTC: then the platform's list decides."
+        ]
+
+
+def _confirm(plan: Plan, total: str) -> None:
+    """A large batch is paid only to somebody who has typed what it costs."""
+    if plan.total_cents <= settings.SETTLE_CONFIRM_CENTS and not total:
+        return
+    wanted = f"{plan.total_cents // 100}.{plan.total_cents % 100:02d}"
+    given = total or _typed(f"This pays {plan.total}. Type {wanted} to confirm: ")
+    if given.strip().removesuffix(plan.currency).strip() != wanted:
+        raise CommandError(
+            f"The total is {wanted} {plan.currency}, not {given.strip()[:40] or 'nothing'!r}: nothing was "
+            f"sent. Look at the batch, then give --total {wanted}"
+        )
+
+
+def _typed(question: str) -> str:
+    try:
+        return input(question)
+    except EOFError:
+        return ""
+
+
+def _tell_found(terminal: Terminal, found: Reconciled) -> None:
+    lines = (
+        ("Cut off in an earlier run, to be found on the platform's list", found.recovered),
+        ("Newly due", found.decided),
+        ("Of unknown outcome, and found paid", found.paid),
+        ("Not on the platform's list, so due again", found.due_again),
+        ("Paid by the platform itself, or on its page", found.adopted),
+        ("No longer to be approved, so compensated instead", found.moved),
+        ("Seen on the platform's list", found.confirmed),
+    )
+    for what, count in lines:
+        if count:
+            terminal.line(f"{what}: {count} payout{'s' if count != 1 else ''}.")
+    for note in found.notes:
+        terminal.line(note)
+
+
+def _show_plan(terminal: Terminal, posting: Posting, plan: Plan) -> None:
+    names = {"base": "reward", "screen_out": "screened out", "compensation": "compensation", "bonus": "bonus"}
+    ways = {"approve": "approve", "bonus": "bonus payment"}
+    title = f"{posting.study.slug} on {posting.platform} ({posting.mode}{', pilot' if posting.pilot else ''})"
+    rows: list[tuple[object, ...]] = [
+        (names[kind], ways[way], count, _plain(cents)) for kind, way, count, cents in plan.lines()
+    ]
+    if rows:
+        rows.append(("together", f"{plan.people} people", len(plan.payables), _plain(plan.total_cents)))
+        terminal.table(title, ("To pay", "How", "Payouts", f"{plan.currency}, without fees"), rows)
+    else:
+        terminal.line(f"{title}: nothing can be paid now.")
+    terminal.line(
+        f"Paid so far {amount_of(plan.spent_cents, plan.currency)} of at most "
+        f"{amount_of(plan.cap_cents, plan.currency)}."
+    )
+    for waiting in plan.waiting:
+        some = ", ".join(waiting.names[:5]) + (", …" if len(waiting.names) > 5 else "")
+        terminal.line(
+            f"Waiting: {waiting.payouts} ({amount_of(waiting.cents, plan.currency)}; {some}). {waiting.why}"
+        )
+
+
+def _show_sums(terminal: Terminal, posting: Posting, columns: list[tuple[str, Sums]]) -> None:
+    rows: list[tuple[object, ...]] = []
+    for state, word in STATES:
+        cells: list[object] = [word]
+        for _, sums in columns:
+            count, cents = sums.get(state, (0, 0))
+            cells += [count, _plain(cents)]
+        rows.append(tuple(cells))
+    headings = ["Payouts", *(head for name, _ in columns for head in (name, posting.currency))]
+    terminal.table("The ledger", headings, rows)
+
+
+def _plain(cents: int) -> str:
+    return f"{cents // 100:,}.{cents % 100:02d}".rjust(9)

@@ -1,0 +1,263 @@
+"""What the ledger holds: rows for what people are due, and what a named person decides about them. Nothing
+is sent from here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+
+from crowd import audit
+from crowd.endings import CONSENTED, ENDINGS, MAIN_KIND, Ended, ended
+from crowd.models import Payout, Posting, Submission
+from crowd.platforms import has_market
+from crowd.policy import Terms, owed, split
+from experiments.definition import StudyDefinition
+from experiments.errors import StudyError
+from experiments.models import Session
+from experiments.selectors import definition_of
+
+BASE_FOR_ALL = frozenset({"mturk"})
+"""Platforms where approving pays the same base however the sitting ended."""
+CHUNK = 200
+SPENT_STATES = (Payout.State.SENDING, Payout.State.UNKNOWN, Payout.State.SENT)
+"""What counts against a cap: it was sent, or may have been."""
+
+
+class PayoutRefused(StudyError):
+    """A decision about money cannot be taken; the message says why and what can be done."""
+
+
+def terms_of(posting: Posting) -> Terms:
+    """What the study promises, split as this posting's platform pays it."""
+    return promised(
+        definition_of(posting.study),
+        base_share=float(posting.options.get("base_share", 1.0)),
+        base_for_all=posting.platform in BASE_FOR_ALL,
+    )
+
+
+def promised(definition: StudyDefinition, *, base_share: float = 1.0, base_for_all: bool = False) -> Terms:
+    """What a study promises, whatever its platform."""
+    reward, policy = definition.reward, definition.policy
+    return Terms(
+        reward_cents=reward.amount_cents,
+        base_cents=split(reward.amount_cents, base_share)[0],
+        screened_share=policy.screened_share,
+        turned_away_share=policy.turned_away_share,
+        withdrawn=policy.withdrawn,
+        bonus_per_match_cents=reward.bonus_per_match_cents,
+        bonus_max_cents=reward.bonus_max_cents,
+        person_cap_cents=reward.person_cap_cents,
+        base_for_all=base_for_all,
+    )
+
+
+def origin_of(posting: Posting) -> str:
+    """Whose sittings a posting pays for: money is never mixed with rehearsals and sandboxes."""
+    if posting.mode != Posting.Mode.LIVE:
+        return Session.Origin.SIMULATED
+    return Session.Origin.PILOT if posting.pilot else Session.Origin.HUMAN
+
+
+def sessions_of(posting: Posting) -> QuerySet[Session]:
+    """Everybody who came by this posting and belongs to its mode."""
+    return Session.objects.filter(submission__posting=posting, origin=origin_of(posting))
+
+
+def decide_due(posting: Posting) -> int:
+    """Writes a row for whatever ended sittings of this posting are due and have no row for. Repeatable, and
+    by several at once; returns how many rows are new."""
+    if not has_market(posting.platform):
+        return 0
+    ids = list(_undecided(sessions_of(posting)).values_list("pk", flat=True))
+    return sum(_decide(posting, ids[start : start + CHUNK]) for start in range(0, len(ids), CHUNK))
+
+
+def decide_for(session: Session) -> int:
+    """The same for one sitting, to be called before its answers or ids are removed: then the bonus can still
+    be counted."""
+    submission = Submission.objects.filter(session=session).select_related("posting__study").first()
+    if submission is None or not has_market(submission.posting.platform):
+        return 0
+    own = sessions_of(submission.posting).filter(pk=session.pk)
+    return _decide(submission.posting, list(_undecided(own).values_list("pk", flat=True)))
+
+
+def _undecided(sessions: QuerySet[Session]) -> QuerySet[Session]:
+    undecided = Q(pk__in=[])
+    for ending, kind in MAIN_KIND.items():
+        own = Payout.objects.filter(session=OuterRef("pk"), kind=kind)
+        undecided |= ENDINGS[ending] & Q(~Exists(own))
+    return sessions.filter(undecided, CONSENTED)
+
+
+def _decide(posting: Posting, ids: Sequence[Any]) -> int:
+    terms = terms_of(posting)
+    with transaction.atomic():
+        # The sessions' rows first: an erasing withdrawal takes them too, so the answers are all there or
+        # known to be removed.
+        list(Session.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
+        found = list(ended(posting.study, Session.objects.filter(pk__in=ids),
+                           matches=terms.bonus_per_match_cents > 0))  # fmt: skip
+        rows = _rows(posting, terms, found)
+        Payout.objects.bulk_create(rows, ignore_conflicts=True)
+        return Payout.objects.filter(reference__in=[row.reference for row in rows]).count()
+
+
+def _rows(posting: Posting, terms: Terms, found: Sequence[Ended]) -> list[Payout]:
+    currency = definition_of(posting.study).reward.currency
+    capped = terms.person_cap_cents is not None
+    earlier = _earlier(found) if capped else defaultdict(int)
+    rows = []
+    for one in found:
+        sitting = replace(one.sitting, earlier_cents=earlier[one.participant])
+        for due in owed(terms, sitting):
+            earlier[one.participant] += due.cents
+            rows.append(
+                Payout(
+                    posting=posting,
+                    session_id=one.session,
+                    kind=due.kind,
+                    cents=due.cents,
+                    currency=currency,
+                    reason=due.reason,
+                )
+            )
+    return rows
+
+
+def _earlier(found: Sequence[Ended]) -> defaultdict[int, int]:
+    """What these people are due for their other sittings."""
+    sums = defaultdict[int, int](int)
+    rows = Payout.objects.filter(session__participant__in={one.participant for one in found})
+    rows = rows.exclude(state__in=[Payout.State.FAILED, Payout.State.WITHHELD])
+    for person, cents in rows.values_list("session__participant").annotate(n=Sum("cents")).order_by():
+        sums[person] += cents
+    return sums
+
+
+def spent_cents(posting: Posting) -> int:
+    """What was sent or may have been: never more than the posting's cap."""
+    rows = Payout.objects.filter(posting=posting, state__in=SPENT_STATES)
+    return int(rows.aggregate(n=Sum("cents"))["n"] or 0)
+
+
+def withhold(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) -> int:
+    """Denies payouts that are due, in a person's name; sent and unknown ones stay as they are. Whoever calls
+    without `log` writes the decision down."""
+    return _turn(payouts, (Payout.State.DUE, Payout.State.WITHHELD), who, reason, log)
+
+
+def release(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) -> int:
+    """Takes a denial back: the payouts are due again."""
+    return _turn(payouts, (Payout.State.WITHHELD, Payout.State.DUE), who, reason, log)
+
+
+def _turn(payouts: Iterable[int], states: tuple[str, str], who: str, reason: str, logged: bool) -> int:
+    _name_and_reason(who, reason)
+    old, new = states
+    word = "Withheld" if new == Payout.State.WITHHELD else "Released"
+    turned: dict[Any, list[Payout]] = {}
+    with transaction.atomic():
+        rows = Payout.objects.select_for_update(of=("self",)).filter(pk__in=list(payouts), state=old)
+        for row in rows.select_related("posting__study").order_by("pk"):
+            text = f"{row.reason} {word} by {who}: {reason}"
+            Payout.objects.filter(pk=row.pk).update(state=new, decided_by=who, reason=text, error="")
+            turned.setdefault(row.posting.study, []).append(row)
+        for study, found in turned.items() if logged else ():
+            total = amount_of(sum(row.cents for row in found), found[0].currency)
+            people = len({row.session_id for row in found})
+            audit.record(study, who, f"{word} {total} of {people} {_people(people)}: {reason}")
+    return sum(len(found) for found in turned.values())
+
+
+def grant(
+    session: Session, kind: Literal["compensation", "bonus"], cents: int, who: str, reason: str
+) -> Payout:
+    """An amount that no policy foresees, in a person's name. Raises PayoutRefused."""
+    _name_and_reason(who, reason)
+    if cents <= 0:
+        raise PayoutRefused(f"{cents} cents is no amount. Give at least 1.")
+    submission = Submission.objects.filter(session=session).select_related("posting__study").first()
+    if submission is None or not has_market(submission.posting.platform):
+        raise PayoutRefused("This person came by no platform that can be asked to pay. Pay by hand.")
+    posting = submission.posting
+    decide_for(session)
+    reward = definition_of(posting.study).reward
+    _within_person_cap(session, reward.person_cap_cents, cents, reward.currency)
+    try:
+        with transaction.atomic():
+            row = Payout.objects.create(
+                posting=posting,
+                session=session,
+                kind=kind,
+                cents=cents,
+                currency=reward.currency,
+                reason=f"Granted by {who}: {reason}",
+                decided_by=who,
+            )
+            audit.record(
+                posting.study,
+                who,
+                f"Granted {amount_of(cents, reward.currency)} as {kind} to "
+                f"{str(session.participant.pseudonym)[:8]}: {reason}",
+            )
+    except IntegrityError:
+        other = "compensation" if kind == "bonus" else "bonus"
+        raise PayoutRefused(
+            f"This sitting has a {kind} already, and each kind is paid once. Grant a {other} instead."
+        ) from None
+    return row
+
+
+def _within_person_cap(session: Session, cap: int | None, cents: int, currency: str) -> None:
+    if cap is None:
+        return
+    rows = Payout.objects.filter(session__participant=session.participant_id)
+    rows = rows.exclude(state__in=[Payout.State.FAILED, Payout.State.WITHHELD])
+    already = int(rows.aggregate(n=Sum("cents"))["n"] or 0)
+    if already + cents > cap:
+        raise PayoutRefused(
+            f"{amount_of(cents, currency)} more would make {amount_of(already + cents, currency)} for this "
+            f"person, above person_cap_cents ({amount_of(cap, currency)}). Grant at most "
+            f"{amount_of(max(0, cap - already), currency)}."
+        )
+
+
+def raise_cap(posting: Posting, cents: int, who: str, reason: str) -> None:
+    """Lets a posting pay more in all, in a person's name. Raises PayoutRefused."""
+    _name_and_reason(who, reason)
+    with transaction.atomic():
+        if Posting.objects.filter(pk=posting.pk, cap_cents__lt=cents).update(cap_cents=cents) != 1:
+            current = Posting.objects.values_list("cap_cents", flat=True).get(pk=posting.pk)
+            raise PayoutRefused(
+                f"The cap is {amount_of(current, posting.currency)} already. Give a larger amount."
+            )
+        audit.record(
+            posting.study,
+            who,
+            f"Raised the cap on {posting.platform} from {amount_of(posting.cap_cents, posting.currency)} to "
+            f"{amount_of(cents, posting.currency)}: {reason}",
+        )
+    posting.cap_cents = cents
+
+
+def _name_and_reason(who: str, reason: str) -> None:
+    if not who.strip():
+        raise PayoutRefused("A decision about money needs a name.")
+    if not reason.strip():
+        raise PayoutRefused("A decision about money needs a reason: the person may ask for it.")
+
+
+def _people(count: int) -> str:
+    return "person" if count == 1 else "people"
+
+
+def amount_of(cents: int, currency: str) -> str:
+    """Cents as people read them: 1,234.50 GBP."""
+    return f"{cents // 100:,}.{cents % 100:02d} {currency}".rstrip()

@@ -1,0 +1,234 @@
+"""How many places a posting offers: never more than slots are free, and replacements within its cap.
+
+The row says what is wanted; the platform is brought to it and read back, so every call may be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from crowd.accounts import market_of, posted_of
+from crowd.audit import record
+from crowd.models import Posting, Submission
+from crowd.platforms import PLATFORMS, has_market
+from crowd.platforms.base import PlatformError, Posted
+from crowd.quoting import offer_of, quote_of
+from experiments.enrolment import plan_pilot
+from experiments.errors import StudyError
+from experiments.models import Session, Slot, Study
+from experiments.selectors import definition_of, free_slots
+
+Progress = Callable[[str, int, int], None]
+AT_WORK = ("reserved", "active", "unknown")
+MARKETS = [name for name in PLATFORMS if has_market(name)]
+OFFERED = (Posting.State.OPEN, Posting.State.PAUSED)
+WANTED = "legible_wanted"
+"""In Posting.facts, beside what the adapter remembers: how many slots this posting is to fill."""
+ADDRESS = "legible_address"
+"""There too: the researcher's page on the platform."""
+
+
+def wanted_of(posting: Posting) -> int:
+    """How many slots the posting is to fill. Its places may be more: those that replace somebody who used one
+    up without filling a slot."""
+    return int(posting.facts.get(WANTED, posting.places))
+
+
+def named(posting: Posting) -> str:
+    what = "pilot places" if posting.pilot else "places"
+    return f"{what} on {posting.platform} ({posting.mode})"
+
+
+def no_room(wanted: int, free: int, pilot: bool) -> str:
+    """Why so many places cannot be offered."""
+    which = "pilot places" if pilot else "places"
+    if free < 1:
+        return (
+            f"{wanted} {which} cannot be offered: none is free. Close another posting, or extend the study."
+        )
+    if wanted < 1:
+        return f"{wanted} {which} cannot be offered. Offer 1 to {free}."
+    return (
+        f"{wanted} {which} are more than the {free} that are free. Offer at most {free}; what somebody holds "
+        "or another posting offers is not free."
+    )
+
+
+def tried_by(mode: str) -> Q:
+    """Slots that are free again once a posting of this mode is committed: going live ends what simulated
+    people hold and what was tried in a sandbox, a rehearsal ends the one before it."""
+    if mode == Posting.Mode.LIVE:
+        sandbox = Q(holder__submission__posting__mode=Posting.Mode.SANDBOX)
+        return Q(holder__origin=Session.Origin.SIMULATED) | sandbox
+    if mode == Posting.Mode.REHEARSAL:
+        return Q(
+            holder__submission__posting__mode=Posting.Mode.REHEARSAL,
+            holder__submission__posting__platform__in=MARKETS,
+        )
+    return Q(pk__in=[])
+
+
+def room(study: Study, pilot: bool = False, *, before: str = "", but: Posting | None = None) -> int:
+    """Slots that nobody holds and no posting (`but` this one) has promised. `before` a posting of that mode
+    is committed, what it will end counts as free already."""
+    free = free_slots(study, pilot=pilot).count()
+    postings = Posting.objects.filter(study=study, pilot=pilot, platform__in=MARKETS)
+    postings = postings.exclude(state=Posting.State.CLOSED)
+    if before:
+        held = Slot.objects.filter(tried_by(before), study=study, pilot=pilot, lane="participant")
+        free += held.filter(Q(kept=True) | Q(lease_ends_at__gte=timezone.now())).count()
+    if before in {Posting.Mode.LIVE, Posting.Mode.REHEARSAL}:
+        postings = postings.exclude(mode=Posting.Mode.REHEARSAL)
+    if but is not None:
+        postings = postings.exclude(key=but.key)
+    return free - sum(outstanding(posting) for posting in postings.select_related("study"))
+
+
+def outstanding(posting: Posting) -> int:
+    """Places that may still need a slot: not taken yet, or taken by somebody who has no slot yet."""
+    since = timezone.now() - timedelta(minutes=definition_of(posting.study).lease_minutes)
+    not_here = Q(session=None, seen_at__isnull=False)
+    at_gates = Q(session__state=Session.State.GATES, session__started_at__gte=since)
+    coming = Submission.objects.filter(not_here | at_gates, posting=posting, state__in=AT_WORK)
+    return max(0, posting.places - posting.taken) + coming.count()
+
+
+def ensure_pilot(study: Study, places: int, progress: Progress, *, before: str = "") -> int:
+    """Plans so many pilot slots that `places` of them are free; returns how many are new."""
+    short = places - room(study, True, before=before)
+    if short <= 0:
+        return 0
+    return plan_pilot(study, Slot.objects.filter(study=study, pilot=True).count() + short, progress)
+
+
+def remember(posting: Posting, posted: Posted) -> Posting:
+    """Stores what the platform says of a posting. The row's places are what is wanted: they never shrink, and
+    a closed row stays closed."""
+    closed = posting.state == Posting.State.CLOSED
+    if posted.state == "unknown":
+        # Somebody may come already; a state that we cannot read shuts nobody out.
+        state = Posting.State.OPEN if posting.state == Posting.State.DRAFT else posting.state
+    else:
+        state = Posting.State.CLOSED if closed else Posting.State(posted.state)
+    ended = state == Posting.State.CLOSED
+    again = closed and posted.state in {"open", "paused"}
+    Posting.objects.filter(id=posting.pk).update(
+        external_id=posted.external_id or posting.external_id,
+        state=state,
+        closed_at=(posting.closed_at or timezone.now()) if ended else None,
+        raw_state=posted.raw[:40],
+        taken=posted.taken,
+        places=max(posting.places, posted.places),
+        facts={**posted.facts, WANTED: wanted_of(posting), ADDRESS: posted.address},
+        sync_error=_OPEN_AGAIN.format(platform=posting.platform, raw=posted.raw[:40]) if again else "",
+    )
+    posting.refresh_from_db()
+    return posting
+
+
+_OPEN_AGAIN = (
+    "It was closed here, and {platform} says {raw!r} again: somebody opened it there. Close it there."
+)
+
+
+def note_error(posting: Posting, error: PlatformError, remedy: str) -> None:
+    """Keeps for the researcher what went wrong with a posting, and what to do."""
+    became = "may have taken effect" if error.uncertain else "did not take effect"
+    sentence = f"{posting.platform} failed, and the request {became}: {error} To go on, {remedy}."
+    posting.sync_error = sentence
+    Posting.objects.filter(id=posting.pk).update(sync_error=sentence)
+
+
+def finish_places(posting: Posting, offered: int) -> bool:
+    """Brings the platform to the places of the row where an earlier call was cut off; whether it was."""
+    if posting.state not in OFFERED or offered >= posting.places or not has_market(posting.platform):
+        return False
+    remember(posting, market_of(posting).revise(posted_of(posting), offer_of(posting)))
+    return True
+
+
+def add_places(posting: Posting, count: int, by: str = "") -> Posting:
+    """Offers so many places more; the cap grows with them. The row is committed first, and a call that is cut
+    off is finished by the next sync. Raises StudyError where the slots do not reach."""
+    if count < 1:
+        raise StudyError(f"{count} places cannot be added. Add at least 1.")
+    if posting.state not in OFFERED:
+        raise StudyError(f"The posting on {posting.platform} is {posting.state}. Publish a new one.")
+    cost = quote_of(posting, posting.places + count).total_cents if has_market(posting.platform) else 0
+    with transaction.atomic():
+        Study.objects.select_for_update().get(id=posting.study_id)
+        free = room(posting.study, posting.pilot)
+        if count > free:
+            raise StudyError(no_room(count, free, posting.pilot))
+        posting.refresh_from_db()
+        posting.facts = {**posting.facts, WANTED: wanted_of(posting) + count}
+        posting.places += count
+        posting.cap_cents = max(posting.cap_cents, cost)
+        posting.save(update_fields=["facts", "places", "cap_cents"])
+    record(posting.study, by, f"Adds {count} {named(posting)}.")
+    return _raise_places(posting, count, count)
+
+
+def _raise_places(posting: Posting, count: int, wanted: int) -> Posting:
+    """Tells the platform; where it surely refused, the row goes back."""
+    if not has_market(posting.platform):
+        return posting
+    try:
+        posted = market_of(posting).revise(posted_of(posting), offer_of(posting))
+    except PlatformError as error:
+        if error.permanent and not error.uncertain:
+            facts = {**posting.facts, WANTED: wanted_of(posting) - wanted}
+            Posting.objects.filter(id=posting.pk).update(places=posting.places - count, facts=facts)
+            posting.refresh_from_db()
+        else:
+            note_error(posting, error, "wait: the next sync brings the platform to the places of the row")
+        raise
+    return remember(posting, posted)
+
+
+def top_up(posting: Posting, budget_cents: int | None = None) -> int:
+    """Opens replacements for people who used a place up without filling a slot; returns how many.
+
+    Never more than slots are free, and never beyond the posting's cap (or `budget_cents`), with every place
+    of the posting counted at its highest cost. Returned work needs no replacement: the platform opens that
+    place again by itself. Call it after a sync: it trusts the submissions that are stored.
+    """
+    if posting.state != Posting.State.OPEN or not has_market(posting.platform) or _missing(posting) < 1:
+        return 0
+    # Somebody may have returned the work since the posting was looked at, before the list was read. The
+    # lower number of the two is never too low, so no place is opened twice.
+    posting.taken = min(posting.taken, market_of(posting).look(posted_of(posting)).taken)
+    count = min(_missing(posting), room(posting.study, posting.pilot))
+    count = _affordable(posting, count, posting.cap_cents if budget_cents is None else budget_cents)
+    if count < 1:
+        return 0
+    Posting.objects.filter(id=posting.pk).update(places=posting.places + count)
+    posting.refresh_from_db()
+    record(posting.study, "", f"Opens {count} replacements: {named(posting)}.")
+    _raise_places(posting, count, 0)
+    return count
+
+
+def _missing(posting: Posting) -> int:
+    held = Slot.objects.filter(study=posting.study, pilot=posting.pilot, holder__submission__posting=posting)
+    filled = held.filter(Q(kept=True) | Q(lease_ends_at__gte=timezone.now())).count()
+    return wanted_of(posting) - filled - outstanding(posting)
+
+
+def _affordable(posting: Posting, count: int, budget_cents: int) -> int:
+    if count < 1:
+        return 0
+    more = quote_of(posting, posting.places + count).total_cents
+    if more <= budget_cents:
+        return count
+    now = quote_of(posting).total_cents
+    # Fees are rounded, so what a single place costs is found by asking.
+    fits = min(count - 1, (budget_cents - now) * count // max(1, more - now) + 1)
+    while fits > 0 and quote_of(posting, posting.places + fits).total_cents > budget_cents:
+        fits -= 1
+    return max(0, fits)

@@ -1,0 +1,117 @@
+"""Bonuses: each is one call, sent once, found again by our own reference in its reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from crowd.platforms.base import Bonus, Payment, PlatformError, Posted, Prepared, Settled
+from crowd.platforms.mturk.decisions import CONTROL, ids_of
+from crowd.platforms.mturk.fees import Rates, cents_of, dollars, fee_cents
+from crowd.platforms.mturk.hits import GONE, is_replay, token
+from crowd.platforms.mturk.terms import REFERENCE
+from crowd.platforms.mturk.wire import TurkError, Wire
+
+OURS = re.compile(r"\[ref ([A-Za-z0-9-]{1,60})\]\s*\Z")
+REASON_MAX = 1000
+UNLISTED = frozenset((GONE, "assignmentdoesnotexist"))
+
+
+class Bonuses:
+    """Pays bonuses and reads which were paid, for one account."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+
+    def prepare(self, payments: Sequence[Payment], rates: Rates) -> Prepared:
+        """Nothing is announced to Mechanical Turk, which has no batches; what it would refuse is refused."""
+        for payment in payments:
+            _check(payment)
+        return Prepared(
+            external_id="",
+            cents=sum(payment.cents for payment in payments),
+            fees_cents=sum(fee_cents(payment.cents, rates) for payment in payments),
+        )
+
+    def pay(self, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]:
+        """A call without an answer leaves its payment unknown; the others go on."""
+        for payment in payments:
+            _check(payment)
+        if sum(payment.cents for payment in payments) != prepared.cents:
+            raise PlatformError(
+                f"The payments come to another sum than the {prepared.cents} cents that were prepared; "
+                "nothing was paid.",
+                permanent=True,
+            )
+        return [self._paid(payment) for payment in payments]
+
+    def listed(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Bonus]:
+        """By HIT where that takes fewer calls than by piece of work."""
+        hits, wanted = posted.facts["hits"], set(submissions)
+        asked = [("AssignmentId", ids_of(submission)[0]) for submission in dict.fromkeys(submissions)]
+        if len(hits) < len(asked):
+            asked = [("HITId", hit_id) for hit_id in hits]
+        for name, value in asked:
+            yield from (bonus for bonus in self._of(**{name: value}) if bonus.submission in wanted)
+
+    def _paid(self, payment: Payment) -> Settled:
+        assignment_id, person = ids_of(payment.submission)
+        try:
+            self.wire.call(
+                "SendBonus",
+                WorkerId=person,
+                AssignmentId=assignment_id,
+                BonusAmount=dollars(payment.cents),
+                Reason=_reason(payment),
+                UniqueRequestToken=token("bonus", payment.reference),
+            )
+        except TurkError as error:
+            if is_replay(error):
+                return self._paid_before(payment, assignment_id)
+            return Settled(payment.reference, "unknown" if error.uncertain else "failed", str(error))
+        return Settled(payment.reference, "sent")
+
+    def _paid_before(self, payment: Payment, assignment_id: str) -> Settled:
+        """An earlier call with this token was taken: the list of bonuses says what became of it."""
+        try:
+            references = {bonus.reference for bonus in self._of(AssignmentId=assignment_id)}
+        except TurkError as error:
+            return Settled(payment.reference, "unknown", str(error))
+        if payment.reference in references:
+            return Settled(payment.reference, "sent", "It was paid by an earlier call.")
+        return Settled(payment.reference, "unknown", "It was called before, but is not on the list yet.")
+
+    def _of(self, **which: str) -> Iterator[Bonus]:
+        try:
+            for raw in self.wire.pages("ListBonusPayments", "BonusPayments", **which):
+                yield _bonus(raw)
+        except TurkError as error:
+            if error.code not in UNLISTED:
+                raise
+
+
+def _bonus(raw: Mapping[str, Any]) -> Bonus:
+    ours = OURS.search(raw.get("Reason") or "")
+    return Bonus(
+        submission=f"{raw['AssignmentId']}:{raw['WorkerId']}",
+        cents=cents_of(raw["BonusAmount"]),
+        reference=ours[1] if ours else "",
+    )
+
+
+def _check(payment: Payment) -> None:
+    if not REFERENCE.fullmatch(payment.reference):
+        raise PlatformError("The reference of a payment must be letters, digits or hyphens.", permanent=True)
+    if ids_of(payment.submission)[1] != payment.person:
+        raise PlatformError(
+            "A payment names another person than its submission; nothing was sent.", permanent=True
+        )
+    if payment.cents < 1:
+        raise PlatformError(f"A payment of {payment.cents} cents cannot be sent; at least 1.", permanent=True)
+
+
+def _reason(payment: Payment) -> str:
+    """What the person reads, with our reference, by which the list tells payments apart."""
+    said = CONTROL.sub(" ", payment.reason).strip()[:REASON_MAX] or "Thank you for taking part."
+    return f"{said} [ref {payment.reference}]"

@@ -1,0 +1,166 @@
+"""An offer in Mechanical Turk's terms. What cannot be said there is refused here, before anything is sent."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crowd.platforms.base import Offer, Quote, Site, Unsupported
+from crowd.platforms.mturk.fees import NINE, base_cents, dollars, fee_cents, rates_of
+from crowd.platforms.mturk.options import REQUIREMENTS_MAX, check_options, requirements
+from crowd.platforms.mturk.question import external_question
+
+CURRENCY = "USD"
+REFERENCE = re.compile(r"[A-Za-z0-9-]{1,60}")
+TITLE_MAX, DESCRIPTION_MAX = 128, 2000
+MINUTES_S, DAYS_S = 60, 86_400
+DURATION_MIN_S, DURATION_MAX_S = 30, 31_536_000
+OLDEST_MINIMUM_AGE = 18
+"""Everybody on Mechanical Turk is at least this old; an older minimum it cannot ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is created on Mechanical Turk for an offer. `base_cents` is the reward of a HIT."""
+
+    offer: Offer
+    options: Mapping[str, Any]
+    base_cents: int
+    question: str
+    requirements: tuple[Mapping[str, Any], ...]
+
+    @property
+    def lifetime_s(self) -> int:
+        return int(self.options["lifetime_days"]) * DAYS_S
+
+    def hit_type(self, qualification: str) -> dict[str, Any]:
+        """The members of CreateHITType. Nobody who took part before may come, here or in excluded studies."""
+        own = [
+            {"QualificationTypeId": one, "Comparator": "DoesNotExist", "ActionsGuarded": "PreviewAndAccept"}
+            for one in (qualification, *self.offer.excluded)
+        ]
+        return {
+            "Title": self.offer.title,
+            "Description": _description(self.offer),
+            "Keywords": ", ".join(self.options["keywords"]),
+            "Reward": dollars(self.base_cents),
+            "AssignmentDurationInSeconds": math.ceil(self.offer.maximum_minutes * MINUTES_S),
+            "AutoApprovalDelayInSeconds": self.options["auto_approval_days"] * DAYS_S,
+            "QualificationRequirements": [*self.requirements, *own],
+        }
+
+
+def terms_of(offer: Offer, site: Site) -> Terms:
+    """Raises Unsupported for what Mechanical Turk cannot express, BadOptions for wrong options."""
+    options = check_options(offer.options)
+    base = base_cents(offer.reward_cents, options["base_share"])
+    wanted = tuple(requirements(options, site.mode))
+    _check_text(offer)
+    _check_numbers(offer)
+    _check_shares(offer, base)
+    count = len(wanted) + 1 + len(offer.excluded)
+    if count > REQUIREMENTS_MAX:
+        raise Unsupported(
+            f"{count} qualification requirements; a HIT takes {REQUIREMENTS_MAX}, and every excluded earlier "
+            "posting is one. Leave some qualifications out, or exclude fewer studies on the platform itself."
+        )
+    question = external_question(offer.url, options["frame_height"], rehearsed=bool(site.url))
+    return Terms(offer, options, base, question, wanted)
+
+
+def sizes(places: int, batch: str) -> list[int]:
+    """How many people each HIT is for."""
+    if batch == "one":
+        return [places]
+    return [NINE] * (places // NINE) + ([places % NINE] if places % NINE else [])
+
+
+def quoted(terms: Terms, balance_cents: int | None) -> Quote:
+    """What an offer costs at most: each place leads to one piece of work, paid all that it may earn."""
+    offer, options, base = terms.offer, terms.options, terms.base_cents
+    rates = rates_of(options)
+    masters = bool(options["masters"])
+    batches = sizes(offer.places, options["batch"])
+    rest, bonus = offer.reward_cents - base, offer.bonus_max_cents
+    on_rewards = sum(n * fee_cents(base, rates, places=n, masters=masters) for n in batches)
+    # One bonus of both or two of each: rounding may favour either.
+    together = fee_cents(rest + bonus, rates) if rest + bonus else 0
+    apart = sum(fee_cents(cents, rates) for cents in (rest, bonus) if cents)
+    lines = (
+        (f"reward of {offer.places} people, {dollars(base)} each", offer.places * base),
+        ("rest of the reward, paid as a bonus", offer.places * rest),
+        ("bonuses at most", offer.places * bonus),
+        ("fees of Mechanical Turk on rewards", on_rewards),
+        ("fees of Mechanical Turk on bonuses", offer.places * max(together, apart)),
+    )
+    notes = [
+        "Somebody who is screened out takes up a place here; a replacement costs as much as any other place."
+    ]
+    if max(batches) > NINE:
+        notes.append('HITs of ten people or more cost a higher fee. batch = "nine" avoids it.')
+    return Quote(CURRENCY, tuple(line for line in lines if line[1]), balance_cents, tuple(notes))
+
+
+def _description(offer: Offer) -> str:
+    warning = offer.content_warning.strip()
+    return f"Content warning: {warning} {offer.description}" if warning else offer.description
+
+
+def _check_text(offer: Offer) -> None:
+    if not REFERENCE.fullmatch(offer.reference):
+        raise Unsupported("The reference of an offer must be 1 to 60 letters, digits or hyphens.")
+    if not 1 <= len(offer.title) <= TITLE_MAX:
+        raise Unsupported(
+            f"The title has {len(offer.title)} characters; Mechanical Turk takes 1 to {TITLE_MAX}."
+        )
+    length = len(_description(offer))
+    if not offer.description.strip() or length > DESCRIPTION_MAX:
+        raise Unsupported(
+            f"recruitment.description, with the content warning, has {length} characters; Mechanical Turk "
+            f"takes 1 to {DESCRIPTION_MAX}."
+        )
+    if offer.minimum_age > OLDEST_MINIMUM_AGE:
+        raise Unsupported(
+            f"ethics.minimum_age = {offer.minimum_age}: Mechanical Turk knows no age above "
+            f"{OLDEST_MINIMUM_AGE}. Lower it, and ask for the age in the study."
+        )
+
+
+def _check_numbers(offer: Offer) -> None:
+    if offer.currency != CURRENCY:
+        raise Unsupported(
+            f"The reward is in {offer.currency}; Mechanical Turk pays in {CURRENCY} alone. Set "
+            "reward.currency."
+        )
+    if offer.places < 1:
+        raise Unsupported("An offer has at least one place.")
+    if offer.reward_cents < 1:
+        raise Unsupported("The reward is 0; Mechanical Turk needs one. Set reward.amount_cents.")
+    duration_s = math.ceil(offer.maximum_minutes * MINUTES_S)
+    if not DURATION_MIN_S <= duration_s <= DURATION_MAX_S:
+        raise Unsupported(
+            f"recruitment.maximum_minutes = {offer.maximum_minutes:g}: Mechanical Turk takes half a minute "
+            "to a year."
+        )
+
+
+def _check_shares(offer: Offer, base: int) -> None:
+    """Whoever submits is paid the HIT's whole reward, so nobody who submits can be due less."""
+    lower = "Lower platforms.mturk.base_share, so that more of the reward is paid as a bonus"
+    for name, cents in (
+        ("policy.screened_share", offer.screened_cents),
+        ("policy.turned_away_share", offer.turned_away_cents),
+    ):
+        if 0 < cents < base:
+            raise Unsupported(
+                f"{name} comes to {cents} cents, but Mechanical Turk pays {base} cents for every submitted "
+                f"piece of work. {lower} (to {cents / offer.reward_cents:.2f} or less), or make it 0 or 1."
+            )
+    if offer.withdrawn == "pro_rata" and base > 1:
+        raise Unsupported(
+            f'policy.withdrawn = "pro_rata" may come to less than the {base} cents that Mechanical Turk pays '
+            f'for every submitted piece of work. {lower} (to 0), or give "full" or "none".'
+        )

@@ -1,0 +1,219 @@
+"""Calls to Mechanical Turk through boto3: one try is one request, and a failure says what may be done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import boto3
+from botocore import xform_name
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+    ProxyConnectionError,
+)
+from botocore.parsers import ResponseParserError
+
+from crowd.platforms.base import Account, PlatformError
+
+REGION = "us-east-1"
+ENDPOINTS = {
+    "live": "https://mturk-requester.us-east-1.amazonaws.com",
+    "sandbox": "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
+}
+PAGE = 100
+BACKOFF_S = (1.0, 2.0, 4.0, 8.0)
+IDEMPOTENT = frozenset(
+    (
+        "CreateHITType",
+        "UpdateExpirationForHIT",
+        "AssociateQualificationWithWorker",
+        "UpdateNotificationSettings",
+    )
+)
+"""Operations that change something, to the same end however often they are called."""
+ONCE = frozenset(("SendBonus", "NotifyWorkers"))
+"""Operations that are sent once, whatever the answer."""
+BUSY = frozenset(
+    ("Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
+     "TooManyRequestsException", "RequestLimitExceeded")
+)  # fmt: skip
+UNSENT = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
+"""Failures before a single byte of the request went out."""
+NO_KEYS = (NoCredentialsError, PartialCredentialsError)
+PEOPLE = frozenset(("WorkerId", "WorkerIds", "AssignmentId"))
+WORKER_ID = re.compile(r"\bA[A-Z0-9]{5,63}\b")
+LONG_MAX = 300
+
+
+class TurkError(PlatformError):
+    """A PlatformError with Mechanical Turk's own code, without its prefix and in small letters (empty: none),
+    and its message in full. The message may name people: show `str(error)`, which does not."""
+
+    def __init__(
+        self, message: str, *, permanent: bool, uncertain: bool, code: str = "", full: str = ""
+    ) -> None:
+        super().__init__(message, permanent=permanent, uncertain=uncertain)
+        self.code, self.full = code, full
+
+
+class Wire:
+    """The operations of one account. `wait(seconds)` passes the time between two tries."""
+
+    def __init__(self, account: Account, wait: Callable[[float], None]) -> None:
+        self.wait = wait
+        self.client = _client(account)
+
+    def call(self, operation: str, **members: Any) -> dict[str, Any]:
+        """One operation, named as Amazon names it. Raises TurkError.
+
+        A failure that may pass is tried again, even where the first try may have had its effect: what is
+        created carries a token or a name that exists once, and a decision is made once, so a repetition is
+        refused at worst, and the caller looks. A payment or a message is never repeated.
+        """
+        self._check(operation, members)
+        for pause_s in BACKOFF_S:
+            try:
+                return self._send(operation, members)
+            except TurkError as error:
+                if error.permanent or operation in ONCE:
+                    raise
+            self.wait(pause_s)
+        return self._send(operation, members)
+
+    def pages(self, operation: str, key: str, **members: Any) -> Iterator[dict[str, Any]]:
+        """Every item of a list over all its pages. The last page may still carry a token, so an empty page
+        ends the list as well."""
+        token: dict[str, str] = {}
+        while True:
+            page = self.call(operation, MaxResults=PAGE, **members, **token)
+            items = page.get(key) or []
+            yield from items
+            if not items or not page.get("NextToken"):
+                return
+            token = {"NextToken": page["NextToken"]}
+
+    def _send(self, operation: str, members: Mapping[str, Any]) -> dict[str, Any]:
+        changes = not is_harmless(operation)
+        try:
+            found: dict[str, Any] = getattr(self.client, xform_name(operation))(**members)
+        except ClientError as error:
+            raise _refused(operation, members, error, changes) from error
+        except ParamValidationError as error:
+            raise TurkError(
+                f"{operation} was not sent: {_hidden(str(error), members)}", permanent=True, uncertain=False
+            ) from error
+        except NO_KEYS as error:
+            raise TurkError(
+                "There are no keys for Mechanical Turk. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+                permanent=True,
+                uncertain=False,
+            ) from error
+        except (BotoCoreError, ResponseParserError) as error:
+            unsent = isinstance(error, UNSENT)
+            what = "cannot be reached" if unsent else "did not answer"
+            raise TurkError(
+                f"Mechanical Turk {what} ({operation}: {type(error).__name__}).",
+                permanent=False,
+                uncertain=changes and not unsent,
+            ) from error
+        return found
+
+    def _check(self, operation: str, members: Mapping[str, Any]) -> None:
+        """Lengths, limits, patterns and choices, which boto3 does not look at."""
+        shape = self.client.meta.service_model.operation_model(operation).input_shape
+        wrong = list(faults_of(shape, members, "")) if shape is not None else []
+        if wrong:
+            raise TurkError(f"{operation} was not sent: {wrong[0]}", permanent=True, uncertain=False)
+
+
+def is_harmless(operation: str) -> bool:
+    """Whether sending it once more changes nothing that the first time did not."""
+    return operation.startswith(("Get", "List")) or operation in IDEMPOTENT
+
+
+def faults_of(shape: Any, value: Any, path: str) -> Iterator[str]:
+    """What the service model forbids in a value, one sentence each. Values that name people are not shown."""
+    kind = shape.type_name
+    if kind == "structure" and isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name in shape.members:
+                yield from faults_of(shape.members[name], inner, f"{path}.{name}".lstrip("."))
+        return
+    most = shape.metadata.get("max")
+    if kind == "list" and isinstance(value, list | tuple):
+        if most is not None and len(value) > most:
+            yield f"{path} has {len(value)} entries; at most {most}."
+        for index, inner in enumerate(value):
+            yield from faults_of(shape.member, inner, f"{path}[{index}]")
+    elif kind == "string" and isinstance(value, str):
+        yield from _faults_of_text(shape, value, path, most)
+    elif kind in ("integer", "long") and isinstance(value, int) and most is not None and value > most:
+        yield f"{path} is {value}; at most {most}."
+
+
+def _faults_of_text(shape: Any, value: str, path: str, most: int | None) -> Iterator[str]:
+    if most is not None and len(value) > most:
+        yield f"{path} has {len(value)} characters; at most {most}."
+    pattern = shape.metadata.get("pattern")
+    # A dollar sign of Python's would let a line break through.
+    if pattern and not re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value):
+        yield f"{path} is written in another way than Mechanical Turk's ({pattern})."
+    if shape.enum and value not in shape.enum:
+        yield f"{path} is {value[:40]!r}; choose one of {', '.join(shape.enum)}."
+
+
+def _client(account: Account) -> Any:
+    """A client that sends every request once: whether to repeat is decided in `Wire.call`."""
+    url = account.site.url
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": 1},
+        connect_timeout=10,
+        read_timeout=60,
+        # A simulator stands on this machine, where no proxy leads.
+        proxies={} if url else None,
+    )
+    keys = {"aws_access_key_id": account.key_id, "aws_secret_access_key": account.secret}
+    return boto3.session.Session().client(
+        "mturk",
+        region_name=REGION,
+        endpoint_url=url.rstrip("/") or ENDPOINTS[account.site.mode],
+        config=config,
+        **(keys if account.key_id else {}),
+    )
+
+
+def _refused(operation: str, members: Mapping[str, Any], error: ClientError, changes: bool) -> TurkError:
+    found = error.response
+    status = found.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    kind = str(found.get("Error", {}).get("Code", ""))
+    # boto3 gives the text of a modelled error under either name.
+    text = str(found.get("Error", {}).get("Message") or found.get("Message") or "")
+    turk = str(found.get("TurkErrorCode") or "")
+    busy = kind in BUSY or status == 429
+    broken = status >= 500 or kind == "ServiceFault" or turk == "AWS.ServiceUnavailable"
+    said = _hidden(text, members).strip()
+    sentence = "is busy" if busy else ("failed" if broken else "refused")
+    return TurkError(
+        f"Mechanical Turk {sentence} ({operation}: {turk or kind}). {said}".strip(),
+        permanent=not (busy or broken),
+        uncertain=changes and broken and not busy,
+        code=turk.removeprefix("AWS.MechanicalTurk.").lower(),
+        full=text,
+    )
+
+
+def _hidden(text: str, members: Mapping[str, Any]) -> str:
+    """A text of Amazon's without the ids of people."""
+    for name in PEOPLE & members.keys():
+        values = members[name] if isinstance(members[name], list | tuple) else [members[name]]
+        for value in values:
+            text = text.replace(str(value), "…") if value else text
+    return WORKER_ID.sub("…", text)[:LONG_MAX]

@@ -1,0 +1,148 @@
+"""Approving, rejecting, asking to return. Each looks first, acts, and reads back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from crowd.platforms.base import BadOptions, PlatformError, Posted, Settled, Work
+from crowd.platforms.prolific.offers import estimated_minutes
+from crowd.platforms.prolific.submissions import detail, state_of, submissions
+from crowd.platforms.prolific.wire import PAUSES_S, Wire, segment
+
+CHUNK = 500
+MESSAGE_MIN = 100
+CATEGORIES = (
+    "TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK", "LOW_EFFORT",
+    "MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER",
+)  # fmt: skip
+SHORT_MINUTES = 5
+CHECKS_SHORT, CHECKS_LONG = 1, 2
+
+
+def approve(wire: Wire, posted: Posted, asked: Sequence[str]) -> list[Settled]:
+    """Only what awaits review is approved. Prolific does it in the background, so it is read again a few
+    times; what is still undecided then is `unknown` and can be asked again."""
+    listed = _listed(wire, posted)
+    open_ones = [one for one in dict.fromkeys(asked) if _state(listed, one) == "awaiting"]
+    refusals = _send_approvals(wire, open_ones) if open_ones else {}
+    if open_ones:
+        try:
+            listed = _decided(wire, posted, [one for one in open_ones if one not in refusals])
+        except PlatformError as error:
+            # They were sent: what became of them is seen next time.
+            refusals = {one: PlatformError(str(error), uncertain=True) for one in open_ones} | refusals
+    return [_settled(one, listed.get(one), refusals.get(one)) for one in asked]
+
+
+def _listed(wire: Wire, posted: Posted) -> dict[str, Work]:
+    return {work.submission: work for work in submissions(wire, posted)}
+
+
+def _decided(wire: Wire, posted: Posted, sent: Sequence[str]) -> dict[str, Work]:
+    """The list once none of these awaits review any more, or after the last pause."""
+    for pause in PAUSES_S:
+        listed = _listed(wire, posted)
+        if not any(_state(listed, one) in ("awaiting", "unknown") for one in sent):
+            return listed
+        wire.wait(pause)
+    return _listed(wire, posted)
+
+
+def _state(listed: Mapping[str, Work], submission: str) -> str:
+    return listed[submission].state if submission in listed else ""
+
+
+def _send_approvals(wire: Wire, open_ones: Sequence[str]) -> dict[str, PlatformError]:
+    """Sends them in chunks; which were not taken, and why. Where nothing at all went out, it raises."""
+    refusals: dict[str, PlatformError] = {}
+    for start in range(0, len(open_ones), CHUNK):
+        chunk = open_ones[start : start + CHUNK]
+        try:
+            wire.send("POST", "submissions/bulk-approve/", {"submission_ids": chunk}, safe=True)
+        except PlatformError as error:
+            if not start and not error.uncertain and not error.permanent:
+                raise
+            if not error.permanent:
+                return refusals | dict.fromkeys(open_ones[start:], error)
+            refusals |= dict.fromkeys(chunk, error)
+    return refusals
+
+
+def _settled(submission: str, work: Work | None, refusal: PlatformError | None) -> Settled:
+    if work is None:
+        return Settled(submission, "failed", "Prolific does not list this submission in the study.")
+    if work.state == "approved":
+        return Settled(submission, "sent")
+    if work.state == "unknown":
+        return Settled(submission, "unknown", f"Prolific says {work.raw}. Look again later.")
+    if work.state != "awaiting":
+        return Settled(submission, "failed", f"It cannot be approved: Prolific says {work.raw}.")
+    if refusal is not None and refusal.permanent and not refusal.uncertain:
+        return Settled(submission, "failed", str(refusal))
+    return Settled(submission, "unknown", str(refusal or "Prolific has not decided yet. Look again later."))
+
+
+def check_rejection(message: str, category: str) -> None:
+    """Raises BadOptions for what Prolific would refuse, before any call."""
+    length = len(message.strip())
+    if length < MESSAGE_MIN:
+        raise BadOptions(
+            f"The message has {length} characters; Prolific asks for {MESSAGE_MIN} or more. Name what was "
+            "failed."
+        )
+    if category not in CATEGORIES:
+        raise BadOptions(
+            f"{category!r} is no ground that Prolific knows. Choose one of {', '.join(CATEGORIES)}."
+        )
+
+
+def reject(wire: Wire, posted: Posted, submission: str, message: str, category: str) -> None:
+    check_rejection(message, category)
+    raw = str(detail(wire, posted, submission).get("status"))
+    if state_of(raw) == "rejected":
+        return
+    if state_of(raw) != "awaiting":
+        raise PlatformError(f"It cannot be rejected: Prolific says {raw}.", permanent=True)
+    wire.send(
+        "POST",
+        f"submissions/{segment(submission)}/transition/",
+        {"action": "REJECT", "message": message.strip(), "rejection_category": category},
+        safe=True,
+    )
+    for pause in (0.0, *PAUSES_S):
+        if pause:
+            wire.wait(pause)
+        raw = str(detail(wire, posted, submission).get("status"))
+        if state_of(raw) == "rejected":
+            return
+    raise PlatformError(f"Prolific still says {raw} after the rejection. Look again later.", uncertain=True)
+
+
+def request_return(wire: Wire, posted: Posted, submission: str, reason: str) -> None:
+    """Asks once; who was asked before, or has returned, is left alone."""
+    known = detail(wire, posted, submission)
+    state = state_of(known.get("status"))
+    if known.get("return_requested") or state == "returned":
+        return
+    if state not in ("active", "awaiting"):
+        raise PlatformError(f"Nothing can be returned: Prolific says {known.get('status')}.", permanent=True)
+    wire.send(
+        "POST",
+        f"submissions/{segment(submission)}/request-return/",
+        {"request_return_reasons": [reason.strip() or "Other."]},
+    )
+
+
+def rejection_grounds(expected_minutes: float, failed_checks: int) -> str:
+    """Prolific's rule on fair attention checks, judged by the time that participants were told."""
+    minutes = estimated_minutes(expected_minutes)
+    needed = CHECKS_SHORT if minutes < SHORT_MINUTES else CHECKS_LONG
+    if failed_checks < needed or not math.isfinite(expected_minutes):
+        return ""
+    length = "under" if needed == CHECKS_SHORT else "of"
+    return (
+        f"Prolific permits a rejection after {needed} failed fair attention "
+        f"check{'s' if needed > 1 else ''} in a study {length} {SHORT_MINUTES} minutes"
+        f"{' or more' if needed > 1 else ''}; {failed_checks} failed here."
+    )

@@ -1,0 +1,131 @@
+"""Amounts at Prolific's border: minor units everywhere, save in the list of bonuses that it takes."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from crowd.platforms.base import Account, Offer, PlatformError, Quote, Unsupported
+from crowd.platforms.prolific.offers import check_offer, estimated_minutes, pays_screened, screen_out_slots
+from crowd.platforms.prolific.wire import Refused, Wire, segment
+
+
+def major(cents: int) -> str:
+    """150 minor units as the `1.50` that Prolific's list of bonuses takes."""
+    return str(Decimal(cents).scaleb(-2))
+
+
+def whole(value: Any, name: str) -> int:
+    """A number of an answer as an int. Prolific's schema says float; a fraction is refused, not rounded."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal) or value != int(value):
+        raise PlatformError(
+            f"Prolific says {name} = {str(value)[:40]}, which is no whole number.", permanent=True
+        )
+    return int(value)
+
+
+def balance(wire: Wire, account: Account) -> tuple[str, int | None]:
+    """Currency of the workspace, and what it holds."""
+    if not account.workspace:
+        raise Unsupported("Prolific asks for a workspace. Set PROLIFIC_WORKSPACE.")
+    data = wire.get(f"workspaces/{segment(account.workspace)}/balance/")
+    currency = data.get("currency_code") if isinstance(data, dict) else None
+    if not isinstance(currency, str):
+        raise PlatformError("Prolific does not say in which currency the workspace is held.", permanent=True)
+    held = data.get("available_balance")
+    return currency.upper(), None if held is None else whole(held, "available_balance")
+
+
+def currency_of(wire: Wire, account: Account, wanted: str) -> int | None:
+    """What the workspace holds; Unsupported where its currency is another one."""
+    currency, held = balance(wire, account)
+    if currency != wanted:
+        raise Unsupported(
+            f"The workspace on Prolific pays in {currency}, the study in {wanted}. Set reward.currency to "
+            f"{currency}, or use a workspace in {wanted}."
+        )
+    return held
+
+
+def quote(wire: Wire, account: Account, offer: Offer) -> Quote:
+    """What the offer costs at most."""
+    check_offer(offer, account)
+    held = currency_of(wire, account, offer.currency)
+    rewards = offer.reward_cents * offer.places
+    total = _calculated(wire, offer)
+    if total < rewards:
+        raise PlatformError(
+            f"Prolific's calculator says {total} for rewards of {rewards}: its unit is not the expected one.",
+            permanent=True,
+        )
+    share = Fraction(total - rewards, rewards)
+    lines = [
+        (f"rewards: {offer.places} places", rewards),
+        ("Prolific's fee and VAT on rewards", total - rewards),
+    ]
+    if offer.bonus_max_cents:
+        bonuses = offer.bonus_max_cents * offer.places
+        lines += [
+            (f"bonuses at most: {offer.places} people", bonuses),
+            ("fee and VAT on bonuses", _fee(offer.bonus_max_cents, share) * offer.places),
+        ]
+    screened = screen_out_slots(offer) if offer.screened_cents else 0
+    if screened or pays_screened(offer):
+        screened = max(1, screened)
+        lines += [
+            (f"reserve for people screened out: {screened} people", offer.screened_cents * screened),
+            ("fee and VAT on the reserve", _fee(offer.screened_cents, share) * screened),
+        ]
+    return Quote(offer.currency, tuple(lines), held, tuple(_notes(wire, account, offer)))
+
+
+def _calculated(wire: Wire, offer: Offer) -> int:
+    """Rewards with fee and VAT of this account, as Prolific itself calculates them."""
+    body = {"reward": offer.reward_cents, "total_available_places": offer.places}
+    data = wire.send("POST", "study-cost-calculator/", body, reads=True).data
+    total = data.get("total_cost") if isinstance(data, dict) else None
+    if isinstance(total, bool) or not isinstance(total, int | Decimal):
+        raise PlatformError("Prolific's cost calculator gives no total_cost.", permanent=True)
+    return math.ceil(total)
+
+
+def _fee(cents: int, share: Fraction) -> int:
+    """Fee and VAT on one payment at most: the share that the calculator showed, and a cent for rounding."""
+    return math.ceil(cents * share) + 1 if share else 0
+
+
+def _notes(wire: Wire, account: Account, offer: Offer) -> list[str]:
+    """What Prolific says about the hourly pay. Below its minimum it refuses the study, so we do."""
+    params = {"workspace_id": account.workspace, "currency": offer.currency}
+    try:
+        data = wire.get("reward-recommendations/", params)
+    except Refused as refused:
+        if refused.permanent:
+            return ["Prolific does not state its minimum pay for this workspace."]
+        raise
+    rates = data.get("results", data) if isinstance(data, dict) else data
+    rates = rates if isinstance(rates, list) else [rates]
+    minutes = estimated_minutes(offer.expected_minutes)
+    hourly = Fraction(offer.reward_cents * 60, minutes)
+    for rate in rates:
+        if not isinstance(rate, dict) or rate.get("currency") != offer.currency:
+            continue
+        least, better = rate.get("min_reward_per_hour"), rate.get("recommended_reward_per_hour")
+        if isinstance(least, int | Decimal) and hourly < Fraction(least):
+            raise Unsupported(
+                f"The reward comes to {_money(hourly, offer)} per hour for {minutes} minutes; Prolific "
+                f"demands {_money(Fraction(least), offer)}. Raise reward.amount_cents to "
+                f"{math.ceil(Fraction(least) * minutes / 60)} or more."
+            )
+        if isinstance(better, int | Decimal) and hourly < Fraction(better):
+            return [
+                f"The reward comes to {_money(hourly, offer)} per hour; Prolific recommends "
+                f"{_money(Fraction(better), offer)}."
+            ]
+    return []
+
+
+def _money(cents: Fraction, offer: Offer) -> str:
+    return f"{major(math.floor(cents))} {offer.currency}"

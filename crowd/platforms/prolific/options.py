@@ -1,0 +1,92 @@
+"""The table [platforms.prolific] of study.toml."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from crowd.platforms.base import BadOptions
+
+Device = Literal["desktop", "tablet", "mobile"]
+Peripheral = Literal["audio", "camera", "download", "microphone"]
+Label = Annotated[
+    str,
+    Field(pattern=r"^(survey|writing_task|annotation|decision_making_task|interview|other|ai_[a-z_]+)$"),
+]
+DAY_MINUTES = 24 * 60
+
+
+class Options(BaseModel):
+    """What a study may choose on Prolific; values are checked, not converted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    project: str = ""
+    filters: list[dict[str, Any]] = Field(default_factory=list)
+    device_compatibility: Annotated[list[Device], Field(min_length=1)] = ["desktop"]
+    peripheral_requirements: list[Peripheral] = Field(default_factory=list)
+    study_labels: list[Label] = Field(default_factory=list)
+    fixed_screen_out: bool = False
+    signed_entry: bool = False
+    naivety_distribution_rate: Annotated[float, Field(ge=0, le=1, strict=False)] | None = None
+    maximum_allowed_minutes: Annotated[int, Field(ge=1, lt=DAY_MINUTES)] | None = None
+    screened_reserve_share: Annotated[float, Field(ge=0, le=50, strict=False)] = 0.2
+
+    @field_validator("filters")
+    @classmethod
+    def _filters(cls, filters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for one in filters:
+            _check_filter(one)
+        return filters
+
+
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with defaults filled, as plain values; raises BadOptions with the first mistake."""
+    try:
+        return Options.model_validate(dict(options)).model_dump(mode="json")
+    except ValidationError as error:
+        raise BadOptions(_sentence(error.errors()[0])) from error
+
+
+def _check_filter(one: Mapping[str, Any]) -> None:
+    """One of the three documented shapes; which ids exist is Prolific's to say."""
+    name = one.get("filter_id")
+    if not isinstance(name, str) or not name:
+        raise ValueError("each filter needs a filter_id")
+    parts = [key for key in ("selected_values", "selected_range", "selected_filters") if key in one]
+    if len(parts) != 1:
+        raise ValueError(
+            f"the filter {name!r} needs one of selected_values, selected_range and selected_filters"
+        )
+    unknown = one.keys() - {"filter_id", "weightings", parts[0]}
+    if unknown:
+        raise ValueError(f"the filter {name!r} has no key {sorted(unknown)[0]!r}")
+    value = one[parts[0]]
+    if parts[0] == "selected_values":
+        if not isinstance(value, list) or not value or not all(isinstance(v, str) for v in value):
+            raise ValueError(f"selected_values of the filter {name!r} must be a list of texts")
+    elif parts[0] == "selected_range":
+        if not isinstance(value, Mapping) or not value or value.keys() - {"lower", "upper"}:
+            raise ValueError(f"selected_range of the filter {name!r} needs lower, upper or both")
+    elif name not in ("and", "or") or not isinstance(value, list) or not value:
+        raise ValueError('selected_filters must be a list, and its filter_id "and" or "or"')
+    else:
+        for inner in value:
+            if not isinstance(inner, Mapping):
+                raise ValueError("each of selected_filters must be a filter")
+            _check_filter(inner)
+
+
+def _sentence(detail: Any) -> str:
+    """pydantic's error in our words: key, value, limit, remedy."""
+    key = ".".join(str(part) for part in detail["loc"])
+    if detail["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(key, Options.model_fields, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"It has: {', '.join(Options.model_fields)}."
+        return f"[platforms.prolific] has no key {key!r}. {hint}"
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    value = repr(detail["input"])[:60]
+    return f"platforms.prolific.{key} = {value}: {message[:1].lower()}{message[1:]}. Change the value."

@@ -1,0 +1,135 @@
+"""Signed entry: a token from Prolific that vouches for the ids in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import jwt
+
+from crowd.platforms.prolific.door import PLACEHOLDERS, SUBMISSION, TOKEN
+
+ISSUER = "https://www.prolific.com"
+REQUIRED = ["exp", "iat", "iss", "sub", "aud"]
+LEEWAY = timedelta(seconds=10)
+LIFETIME_MAX = timedelta(minutes=5)
+OWN_FIELDS = frozenset({TOKEN, "via", "simulated"})
+"""Fields of the address that are not Prolific's to vouch for."""
+OF_THE_ACCOUNT = frozenset({"workspace_id", "organisation_id"})
+
+
+class ForgedEntry(ValueError):
+    """A token is missing, foreign, old or does not fit the address. The message may be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What the token says. One (session, issued_at) opens one session; a second browser's is a replay."""
+
+    session: str
+    issued_at: datetime
+
+
+def check_signed_entry(
+    token: str, jwks: Mapping[str, Any], host: str, fields: Mapping[str, str], now: datetime
+) -> Claims:
+    """Checks a token against the platform's keys, our host, the fields of the address, and the time.
+
+    `fields` are those of the query string, `host` is ours without scheme. Raises ForgedEntry; before that,
+    `is_unknown_key` tells whether fresh keys may help.
+    """
+    claims = _verified(token, _key(token, jwks))
+    issued, expires = _moment(claims, "iat"), _moment(claims, "exp")
+    if expires + LEEWAY < now:
+        raise ForgedEntry("The link is too old. Open the study again from its page on Prolific.")
+    if issued - LEEWAY > now or not issued < expires <= issued + LIFETIME_MAX:
+        raise ForgedEntry("The link's times do not fit. Open the study again from its page on Prolific.")
+    if not _is_host(claims["aud"], host):
+        raise ForgedEntry("The link was made for another address.")
+    _check_fields(claims, fields)
+    return Claims(session=claims["sub"], issued_at=issued)
+
+
+def is_unknown_key(token: str, jwks: Mapping[str, Any]) -> bool:
+    """Whether the token names a key that is not among these."""
+    try:
+        kid = jwt.get_unverified_header(token).get("kid")
+    except jwt.PyJWTError:
+        return False
+    return isinstance(kid, str) and kid not in _kids(jwks)
+
+
+def _kids(jwks: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    keys = jwks.get("keys", [])
+    return {str(key["kid"]): key for key in keys if isinstance(key, Mapping) and "kid" in key}
+
+
+def _key(token: str, jwks: Mapping[str, Any]) -> jwt.PyJWK:
+    try:
+        header = jwt.get_unverified_header(token)
+    except jwt.PyJWTError as error:
+        raise ForgedEntry("The link carries no readable signature.") from error
+    if header.get("alg") != "RS256":
+        raise ForgedEntry("The link is signed in a way that Prolific does not use.")
+    found = _kids(jwks).get(str(header.get("kid")))
+    if found is None or found.get("kty") != "RSA":
+        raise ForgedEntry("The link is signed with a key that Prolific does not publish.")
+    try:
+        return jwt.PyJWK(dict(found), algorithm="RS256")
+    except jwt.PyJWTError as error:
+        raise ForgedEntry("The key that Prolific publishes cannot be read.") from error
+
+
+def _verified(token: str, key: jwt.PyJWK) -> dict[str, Any]:
+    try:
+        claims = jwt.decode(
+            token,
+            key=key,
+            algorithms=["RS256"],
+            issuer=ISSUER,
+            # The times are compared with the given one, and the audience by host.
+            options={
+                "require": REQUIRED,
+                "verify_exp": False,
+                "verify_iat": False,
+                "verify_nbf": False,
+                "verify_aud": False,
+            },
+        )
+    except jwt.PyJWTError as error:
+        raise ForgedEntry("The link's signature does not fit.") from error
+    if not isinstance(claims.get("sub"), str) or not isinstance(claims.get("aud"), str):
+        raise ForgedEntry("The link's signature does not name its session and address.")
+    return claims
+
+
+def _moment(claims: Mapping[str, Any], name: str) -> datetime:
+    value = claims[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e11:
+        raise ForgedEntry("The link's times cannot be read.")
+    return datetime.fromtimestamp(value, UTC)
+
+
+def _is_host(audience: str, host: str) -> bool:
+    try:
+        parts = urlsplit(audience)
+        own = urlsplit(f"//{host}").hostname
+        return parts.scheme in ("http", "https") and bool(own) and parts.hostname == own
+    except ValueError:
+        return False
+
+
+def _check_fields(claims: Mapping[str, Any], fields: Mapping[str, str]) -> None:
+    """Every field of the address equals its claim, and every claim stands in the address."""
+    vouched = claims.get("prolific")
+    if not isinstance(vouched, Mapping) or not PLACEHOLDERS.keys() <= vouched.keys():
+        raise ForgedEntry("The link's signature does not vouch for person, study and session.")
+    if claims["sub"] != vouched[SUBMISSION]:
+        raise ForgedEntry("The link's signature is for another session.")
+    given = {name: value for name, value in fields.items() if name not in OWN_FIELDS}
+    wanted = {name: value for name, value in vouched.items() if name not in OF_THE_ACCOUNT}
+    if given != wanted:
+        raise ForgedEntry("The address was changed after Prolific signed it.")

@@ -1,0 +1,242 @@
+"""A study's life on Prolific: found or drafted, opened, looked at, enlarged, stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from crowd.platforms.base import (
+    Account,
+    Offer,
+    PlatformError,
+    Posted,
+    PostingState,
+    Unsupported,
+)
+from crowd.platforms.prolific.door import app_of
+from crowd.platforms.prolific.money import currency_of, whole
+from crowd.platforms.prolific.offers import (
+    FROZEN,
+    check_offer,
+    completion_codes,
+    differences,
+    pays_screened,
+    project_of,
+    study_body,
+)
+from crowd.platforms.prolific.wire import PAUSES_S, Refused, Wire, segment
+
+DRAFTS = frozenset({"UNPUBLISHED", "SCHEDULED"})
+VAGUE = frozenset({"PROCESSING", "UNKNOWN"})
+PASSING = VAGUE | {"PUBLISHING"}
+"""States to be read again."""
+OVER = frozenset({"AWAITING REVIEW", "COMPLETED"})
+"""Nobody new comes in. STOP may lead to either."""
+STATES: dict[str, PostingState] = {
+    "UNPUBLISHED": "draft",
+    "SCHEDULED": "draft",
+    "PUBLISHING": "open",
+    "ACTIVE": "open",
+    "PAUSED": "paused",
+    "COMPLETED": "closed",
+}
+STOPPED = "stopped"
+REOPENED = "Raise the number of places to reopen it."
+
+
+class Studies:
+    """The studies of one account."""
+
+    def __init__(self, wire: Wire, account: Account) -> None:
+        self.wire, self.account = wire, account
+
+    def publish(self, offer: Offer) -> Posted:
+        """The study of this reference, open: the one that is there, or a new one."""
+        check_offer(offer, self.account)
+        currency_of(self.wire, self.account, offer.currency)
+        body = study_body(offer, self.account)
+        study_id = self._find(offer) or self._create(offer, body)
+        study = self._known(study_id)
+        if status_of(study) in DRAFTS:
+            self._mend(study_id, study, body)
+        if status_of(study) in DRAFTS | PASSING:
+            study = self._move(study_id, "PUBLISH", OVER | {"ACTIVE", "PAUSED"})
+        _demand(body, study, FROZEN)
+        facts = {
+            "reference": offer.reference,
+            "currency": offer.currency,
+            "pays_screened": pays_screened(offer),
+            STOPPED: False,
+        }
+        return self._posted(study, facts)
+
+    def look(self, posted: Posted) -> Posted:
+        return self._posted(self.read(posted.external_id), posted.facts)
+
+    def revise(self, posted: Posted, offer: Offer) -> Posted:
+        study = self.read(posted.external_id)
+        places = whole(study.get("total_available_places"), "total_available_places")
+        if offer.places < places:
+            raise Unsupported(
+                f"Prolific cannot take places back: {places} are offered, {offer.places} were asked for. "
+                "Pause or close the posting instead."
+            )
+        if offer.places > places:
+            change: dict[str, Any] = {"total_available_places": offer.places}
+            if pays_screened(offer):
+                change["completion_codes"] = completion_codes(offer)
+            self._patch(posted.external_id, change)
+            study = self.read(posted.external_id)
+            _demand(change, study, ("total_available_places",))
+            posted = replace(posted, facts={**posted.facts, STOPPED: False})
+        return self._posted(study, posted.facts)
+
+    def pause(self, posted: Posted) -> Posted:
+        return self._posted(self._move(posted.external_id, "PAUSE", OVER | {"PAUSED"}), posted.facts)
+
+    def resume(self, posted: Posted) -> Posted:
+        study = self._known(posted.external_id)
+        if status_of(study) == "COMPLETED":
+            raise Unsupported(f"The study is completed on Prolific and cannot be resumed. {REOPENED}")
+        facts = {**posted.facts, STOPPED: False}
+        return self._posted(self._move(posted.external_id, "START", frozenset({"ACTIVE"})), facts)
+
+    def close(self, posted: Posted) -> Posted:
+        """A draft is deleted, for nobody ever saw it; anything else is stopped."""
+        facts = {**posted.facts, STOPPED: True}
+        try:
+            study = self._known(posted.external_id)
+            if status_of(study) == "SCHEDULED":
+                study = self._move(posted.external_id, "CANCEL_PUBLISH", frozenset({"UNPUBLISHED"}))
+            if status_of(study) == "UNPUBLISHED":
+                self.wire.send("DELETE", f"studies/{segment(posted.external_id)}/")
+                return replace(posted, state="closed", raw="DELETED", facts=facts)
+        except Refused as refused:
+            if refused.status != 404 or posted.state != "draft":
+                raise
+            return replace(posted, state="closed", raw="DELETED", facts=facts)
+        return self._posted(self._move(posted.external_id, "STOP", OVER), facts)
+
+    def read(self, study_id: str) -> dict[str, Any]:
+        data = self.wire.get(f"studies/{segment(study_id)}/")
+        if not isinstance(data, dict) or not data.get("id"):
+            raise PlatformError("Prolific's answer holds no study.", permanent=True)
+        return data
+
+    def _known(self, study_id: str) -> dict[str, Any]:
+        """The study in a state that says something; read again while it does not."""
+        for pause in PAUSES_S:
+            study = self.read(study_id)
+            if status_of(study) not in VAGUE:
+                return study
+            self.wire.wait(pause)
+        raise PlatformError(f"Prolific says {status_of(study)} of the study. Look again later.")
+
+    def _find(self, offer: Offer) -> str:
+        """The study that carries this reference, whatever became of the call that made it; else empty.
+
+        A call that was thought lost may have made a second draft: the published one counts, else the first.
+        """
+        project = segment(project_of(offer, self.account))
+        rows = [
+            row
+            for row in self.wire.rows(f"projects/{project}/studies/")
+            if row.get("internal_name") == offer.reference and row.get("id")
+        ]
+        published = [row for row in rows if status_of(row) not in DRAFTS]
+        if len(published) > 1:
+            raise PlatformError(
+                f"{len(published)} published studies on Prolific carry the name {offer.reference}. Stop all "
+                "but one and rename them, then publish again.",
+                permanent=True,
+            )
+        found = published or sorted(rows, key=lambda row: (str(row.get("date_created")), str(row["id"])))
+        return str(found[0]["id"]) if found else ""
+
+    def _create(self, offer: Offer, body: Mapping[str, Any]) -> str:
+        try:
+            data = self.wire.send("POST", "studies/", body).data
+        except PlatformError as error:
+            if not error.uncertain:
+                raise
+            # Never sent again blindly: the lost call may have made it.
+            self.wire.wait(PAUSES_S[1])
+            found = self._find(offer)
+            if not found:
+                raise
+            return found
+        if not isinstance(data, dict) or not data.get("id"):
+            raise PlatformError("Prolific made a study but did not name it.", uncertain=True)
+        return str(data["id"])
+
+    def _mend(self, study_id: str, study: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Brings a draft into the shape that was asked for, and reads it back before anybody can come."""
+        if any(differences(body, study)):
+            self._patch(study_id, body)
+            study = self.read(study_id)
+        _demand(body, study)
+
+    def _patch(self, study_id: str, change: Mapping[str, Any]) -> None:
+        self.wire.send("PATCH", f"studies/{segment(study_id)}/", change, safe=True)
+
+    def _move(self, study_id: str, action: str, goals: frozenset[str]) -> dict[str, Any]:
+        """Asks for a transition and reads back. Before it asks again it looks whether it is there already."""
+        failure: PlatformError | None = None
+        study = self.read(study_id)
+        for pause in PAUSES_S:
+            if status_of(study) in goals:
+                return study
+            if status_of(study) not in PASSING:
+                failure = self._ask(study_id, action)
+                study = self.read(study_id)
+                if status_of(study) in goals:
+                    return study
+                if failure is not None and failure.permanent and status_of(study) not in PASSING:
+                    raise failure
+            self.wire.wait(pause)
+            study = self.read(study_id)
+        if status_of(study) in goals:
+            return study
+        raise failure or PlatformError(
+            f"The study is still {status_of(study)} on Prolific after {action}. Look again later.",
+            uncertain=True,
+        )
+
+    def _ask(self, study_id: str, action: str) -> PlatformError | None:
+        try:
+            self.wire.send("POST", f"studies/{segment(study_id)}/transition/", {"action": action})
+        except PlatformError as error:
+            return error
+        return None
+
+    def _posted(self, study: Mapping[str, Any], facts: Mapping[str, Any]) -> Posted:
+        raw = str(study.get("status", ""))
+        state = STATES.get(status_of(study), "unknown")
+        if status_of(study) == "AWAITING REVIEW":
+            # All places are filled: more can be added, unless somebody stopped it.
+            state = "closed" if facts.get(STOPPED) else "open"
+        taken = study.get("places_taken", study.get("number_of_submissions"))
+        return Posted(
+            external_id=str(study["id"]),
+            state=state,
+            raw=raw[:40],
+            places=whole(study.get("total_available_places"), "total_available_places"),
+            taken=whole(taken or 0, "places_taken"),
+            facts=dict(facts),
+            address=f"{app_of(self.account.site)}/researcher/workspaces/studies/{study['id']}",
+        )
+
+
+def status_of(study: Mapping[str, Any]) -> str:
+    return str(study.get("status", "")).upper().replace("_", " ")
+
+
+def _demand(body: Mapping[str, Any], study: Mapping[str, Any], names: tuple[str, ...] = ()) -> None:
+    found = list(differences(body, study, names))
+    if found:
+        raise PlatformError(
+            f"The study on Prolific is not the one that was sent: {'; '.join(found)[:300]}. Correct it "
+            "there, or close it and publish anew.",
+            permanent=True,
+        )

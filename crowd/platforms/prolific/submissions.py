@@ -1,0 +1,98 @@
+"""What Prolific's lists say about people's work and letters."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from crowd.platforms.base import Letter, PlatformError, Posted, Work, WorkState
+from crowd.platforms.prolific.wire import Wire, segment
+
+STATES: dict[str, WorkState] = {
+    "RESERVED": "reserved",
+    "ACTIVE": "active",
+    "AWAITING REVIEW": "awaiting",
+    "APPROVED": "approved",
+    "PARTIALLY APPROVED": "partly_approved",
+    "REJECTED": "rejected",
+    "RETURNED": "returned",
+    "TIMED OUT": "timed_out",
+    "SCREENED OUT": "screened_out",
+}
+
+
+def state_of(raw: object) -> WorkState:
+    """A status in our words; one that is passing or new is `unknown`."""
+    return STATES.get(re.sub(r"[\s_-]+", " ", str(raw).upper()).strip(), "unknown")
+
+
+def submissions(wire: Wire, posted: Posted) -> Iterator[Work]:
+    """Every submission once. The oldest come first, so that newcomers do not move the pages."""
+    seen: set[str] = set()
+    params = {"study": posted.external_id, "ordering": "started_at"}
+    for row in wire.rows("submissions/", params):
+        work = _work(row)
+        if work.submission not in seen:
+            seen.add(work.submission)
+            yield work
+
+
+def detail(wire: Wire, posted: Posted, submission: str) -> dict[str, Any]:
+    """One submission in full; refused where it belongs to another study."""
+    data = wire.get(f"submissions/{segment(submission)}/")
+    if not isinstance(data, dict) or data.get("id") != submission:
+        raise PlatformError("Prolific's answer holds another submission than asked for.", permanent=True)
+    if data.get("study_id") != posted.external_id:
+        raise PlatformError("The submission belongs to another study on Prolific.", permanent=True)
+    return data
+
+
+def letters(wire: Wire, posted: Posted) -> Iterator[Letter]:
+    """Unread messages about this study, or about none. Reading them here does not mark them as read."""
+    for row in wire.rows("messages/unread/", sized=False):
+        data = row.get("data")
+        about = str(data.get("study_id") or "") if isinstance(data, Mapping) else ""
+        person, body = str(row.get("sender_id") or row.get("sender") or ""), str(row.get("body") or "")
+        if not person or about not in ("", posted.external_id):
+            continue
+        sent = row.get("sent_at") or row.get("datetime_created")
+        yield Letter(
+            external_id=str(row.get("id") or "") or _made_id(person, sent, body),
+            person=person,
+            body=body,
+            posting=about,
+            sent_at=_moment(sent),
+        )
+
+
+def _work(row: Mapping[str, Any]) -> Work:
+    submission, person = row.get("id"), row.get("participant_id")
+    if not submission or not person:
+        raise PlatformError("Prolific lists a submission without id or participant.", permanent=True)
+    raw = str(row.get("status", ""))
+    return Work(
+        submission=str(submission),
+        person=str(person),
+        state=state_of(raw),
+        raw=raw[:40],
+        code=str(row.get("study_code") or "")[:64],
+        started_at=_moment(row.get("started_at")),
+        completed_at=_moment(row.get("completed_at")),
+        return_requested=bool(row.get("return_requested")),
+    )
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _made_id(person: str, sent: object, body: str) -> str:
+    """A name for a letter that came without one, the same each time it is read."""
+    return hashlib.sha256("\0".join((person, str(sent), body)).encode()).hexdigest()

@@ -1,0 +1,59 @@
+"""Asking Prolific to notify us: one signing secret per workspace, one confirmed subscription per event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crowd.platforms.base import PlatformError
+from crowd.platforms.prolific.wire import Wire
+
+WANTED = ("submission.status.change", "study.status.change")
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """What stands now. `secret` is what signs the notifications; it is told only where it was made now, since
+    making another one would end the first."""
+
+    secret: str
+    made: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def subscribe(wire: Wire, workspace: str, address: str) -> Subscribed:
+    """Subscribes `address` to what a sync wants to know. Repeatable: what stands already is kept. Raises
+    PlatformError."""
+    secret = "" if _has_secret(wire, workspace) else _new_secret(wire, workspace)
+    standing = {
+        str(row.get("event_type"))
+        for row in wire.rows("hooks/subscriptions/", {"workspace_id": workspace}, sized=False)
+        if row.get("target_url") == address and row.get("is_enabled")
+    }
+    made = []
+    for event in WANTED:
+        if event not in standing:
+            _subscribe(wire, workspace, address, event)
+            made.append(event)
+    return Subscribed(secret, tuple(made), tuple(event for event in WANTED if event in standing))
+
+
+def _has_secret(wire: Wire, workspace: str) -> bool:
+    return any(True for _ in wire.rows("hooks/secrets/", {"workspace_id": workspace}, sized=False))
+
+
+def _new_secret(wire: Wire, workspace: str) -> str:
+    # Never repeated by itself: a second one ends the first.
+    data = wire.send("POST", "hooks/secrets/", {"workspace_id": workspace}).data
+    return str(data["value"])
+
+
+def _subscribe(wire: Wire, workspace: str, address: str, event: str) -> None:
+    body = {"workspace_id": workspace, "event_type": event, "target_url": address}
+    reply = wire.send("POST", "hooks/subscriptions/", body)
+    row = reply.data.get("results", [reply.data])[0]
+    confirmation = reply.headers.get("X-Hook-Secret", "")
+    if not confirmation or "id" not in row:
+        raise PlatformError(
+            f"Prolific did not say how to confirm the subscription to {event}.", permanent=True
+        )
+    wire.send("POST", f"hooks/subscriptions/{row['id']}/", {"secret": confirmation}, safe=True)

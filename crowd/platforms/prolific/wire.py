@@ -1,0 +1,268 @@
+"""Requests to Prolific and its answers: what may be repeated is repeated, everything else is sent once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
+
+import httpx
+
+from crowd.platforms.base import PlatformError
+
+ORIGIN = "https://api.prolific.com"
+PAUSES_S = (1.0, 2.0, 4.0, 8.0)
+PATIENCE_S = 60.0
+"""A longer Retry-After is not waited for; the call fails and may be made again later."""
+PAGE_SIZE = 100
+PAGES_MAX = 1000
+WORDS_MAX = 400
+TIMEOUT = httpx.Timeout(30.0, connect=10.0, pool=10.0)
+IDS = re.compile(r"\b[0-9a-f]{20,}\b")
+
+Wait = Callable[[float], object]
+
+
+class Refused(PlatformError):
+    """A call that failed. `status` is 0 where there was no answer."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        retry_after_s: float | None = None,
+        permanent: bool = False,
+        uncertain: bool = False,
+    ) -> None:
+        super().__init__(message, permanent=permanent, uncertain=uncertain)
+        self.status, self.retry_after_s = status, retry_after_s
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer in the 200s. `data` is its JSON, numbers exact; None where it is not JSON."""
+
+    status: int
+    data: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def hidden(text: str) -> str:
+    """The text without outside ids: it may be printed, stored and logged."""
+    return IDS.sub("[id]", text)
+
+
+class _HideIds(logging.Filter):
+    """httpx logs the address of every request, and addresses hold ids."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(hidden(str(a)) if isinstance(a, httpx.URL) else a for a in record.args)
+        return True
+
+
+logging.getLogger("httpx").addFilter(_HideIds())
+
+
+def segment(outside_id: str) -> str:
+    """An outside id as one part of a path, whatever it holds."""
+    return quote(outside_id, safe="")
+
+
+class Wire:
+    """One account's connection. `wait(seconds)` passes the time between two tries."""
+
+    def __init__(
+        self,
+        origin: str,
+        token: str,
+        wait: Wait,
+        *,
+        timeout: httpx.Timeout = TIMEOUT,
+        trust_env: bool = True,
+    ) -> None:
+        self.origin = (origin or ORIGIN).rstrip("/")
+        self.wait = wait
+        self._client = httpx.Client(
+            headers={
+                "Authorization": f"Token {token}",
+                "Referer": "Legible",
+                "User-Agent": "Legible",
+                "Accept": "application/json",
+            },
+            timeout=timeout,
+            follow_redirects=False,
+            trust_env=trust_env,
+        )
+        weakref.finalize(self, self._client.close)
+
+    def disconnect(self) -> None:
+        self._client.close()
+
+    def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
+        """The JSON of an answer; repeated where it may help."""
+        return self.send("GET", path, params=params, reads=True).data
+
+    def rows(
+        self, path: str, params: Mapping[str, str | int] | None = None, *, sized: bool = True
+    ) -> Iterator[dict[str, Any]]:
+        """Every row of a list, over all pages. `sized` lists take a page number and size."""
+        query: dict[str, str | int] | None = dict(params or {})
+        if sized:
+            query = {**(params or {}), "page": 1, "page_size": PAGE_SIZE}
+        for page in range(1, PAGES_MAX + 1):
+            try:
+                data = self.get(path, query)
+            except Refused as refused:
+                if refused.status == 404 and page > 1:
+                    return
+                raise
+            found = _results(data)
+            yield from found
+            links = data.get("_links") if isinstance(data, Mapping) else None
+            if isinstance(links, Mapping):
+                href = (links.get("next") or {}).get("href")
+                if not href:
+                    return
+                path, query = self._followed(path, str(href)), None
+            elif sized and len(found) == PAGE_SIZE:
+                query = {**(params or {}), "page": page + 1, "page_size": PAGE_SIZE}
+            else:
+                return
+        raise Refused(f"A list of Prolific has more than {PAGES_MAX} pages.", permanent=True)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        params: Mapping[str, str | int] | None = None,
+        safe: bool = False,
+        reads: bool = False,
+    ) -> Reply:
+        """One call; after a failure that may pass it is repeated only where `safe`, or where it only `reads`
+        and so can have no effect. Raises Refused."""
+        uncertain = False
+        pauses = [*PAUSES_S] if safe or reads else []
+        while True:
+            try:
+                return self._once(method, path, body, params)
+            except Refused as refused:
+                # An earlier try may have taken effect, whatever the last one says.
+                uncertain = uncertain or (refused.uncertain and not reads)
+                pause = pauses.pop(0) if pauses else None
+                asked = refused.retry_after_s or 0.0
+                if pause is None or refused.permanent or asked > PATIENCE_S:
+                    refused.uncertain = uncertain
+                    raise
+                self.wait(max(pause, asked))
+
+    def _once(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        params: Mapping[str, str | int] | None,
+    ) -> Reply:
+        what = hidden(f"{method} {urlsplit(path).path}")
+        try:
+            response = self._client.request(method, self._address(path), params=params, json=body)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
+            raise Refused(
+                f"Prolific could not be reached ({type(error).__name__}); nothing was sent. Try again later."
+            ) from error
+        except httpx.RequestError as error:
+            effect = "Try again later." if method == "GET" else "It may have taken effect."
+            raise Refused(
+                f"Prolific gave no answer to {what} ({type(error).__name__}). {effect}", uncertain=True
+            ) from error
+        if not response.is_success:
+            raise _refusal(what, response)
+        data = _json(response)
+        if data is None and method == "GET":
+            raise Refused(
+                f"Prolific's answer to {what} is not JSON: {_excerpt(response)}", status=response.status_code
+            )
+        return Reply(response.status_code, data, response.headers)
+
+    def _address(self, path: str) -> str:
+        return f"{self.origin}{path}" if path.startswith("/") else f"{self.origin}/api/v1/{path}"
+
+    def _followed(self, path: str, href: str) -> str:
+        """The path of the next page; the token never goes to another host."""
+        target = urlsplit(urljoin(self._address(path), href))
+        if target.hostname != urlsplit(self.origin).hostname:
+            raise Refused("Prolific's list goes on at a foreign address; it is not followed.", permanent=True)
+        return f"{target.path}?{target.query}"
+
+
+def _results(data: Any) -> list[dict[str, Any]]:
+    found = data.get("results") if isinstance(data, Mapping) else data
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        raise Refused("Prolific's answer holds no list of results.", permanent=True)
+    return found
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return json.loads(response.content, parse_float=Decimal)
+    except ValueError:
+        return None
+
+
+def _excerpt(response: httpx.Response) -> str:
+    """The first characters of an answer that is not JSON: a proxy's page, mostly."""
+    return hidden(" ".join(response.text.split()))[:100] or "empty"
+
+
+def _refusal(what: str, response: httpx.Response) -> Refused:
+    """What an answer outside the 200s means."""
+    status = response.status_code
+    words = _words(_json(response)) or _excerpt(response)
+    remedy = {
+        401: " Check PROLIFIC_TOKEN.",
+        403: " The account has no right to it.",
+        429: " Prolific asks for patience.",
+    }.get(status, "")
+    return Refused(
+        f"Prolific answered {status} to {what}: {words}.{remedy}".replace("..", "."),
+        status=status,
+        retry_after_s=_seconds(response.headers.get("Retry-After", "")),
+        permanent=status < 500 and status not in (408, 429),
+        # A redirect or a late time-out says nothing about the effect.
+        uncertain=status < 400 or status == 408 or status >= 500,
+    )
+
+
+def _seconds(header: str) -> float | None:
+    return float(header) if re.fullmatch(r"\d{1,6}", header.strip()) else None
+
+
+def _words(data: Any) -> str:
+    """The sentence of an error, whichever of the documented shapes it has."""
+    if isinstance(data, str):
+        return hidden(data)[:WORDS_MAX]
+    if not isinstance(data, Mapping):
+        return ""
+    error = data.get("error", data)
+    if not isinstance(error, Mapping):
+        return hidden(str(error))[:WORDS_MAX]
+    known = [error.get(key) for key in ("title", "message", "detail", "additional_information")]
+    parts = [_flat(part) for part in known if part] or [_flat(error)]
+    return hidden("; ".join(part.rstrip(".") for part in dict.fromkeys(parts) if part))[:WORDS_MAX]
+
+
+def _flat(detail: Any) -> str:
+    if isinstance(detail, Mapping):
+        return "; ".join(f"{key}: {_flat(value)}" for key, value in detail.items())
+    if isinstance(detail, list):
+        return ", ".join(_flat(part) for part in detail)
+    return str(detail)

@@ -1,0 +1,165 @@
+"""Who is due what. Pure: numbers in, amounts with their sentences out; everybody who asks, asks here.
+
+Amounts are whole cents, halves up. What a person is due never depends on the quality of the data: whoever
+consented and finished gets the reward, excluded or not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from crowd.platforms.base import Kind
+
+Ending = Literal["complete", "screened", "turned_away", "withdrawn", "left", "declined"]
+Withdrawn = Literal["pro_rata", "full", "none"]
+WHOLE = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a study promises, and how its platform splits it.
+
+    `base_cents` is what the platform itself pays for a submission that is approved; the rest of the reward
+    follows as a bonus. `base_for_all`: the platform pays its base for every submission that it approves,
+    however the sitting ended (Mechanical Turk), so a smaller amount cannot be paid there. `person_cap_cents`
+    limits one person over all sittings.
+    """
+
+    reward_cents: int
+    base_cents: int
+    screened_share: float = 1.0
+    turned_away_share: float = 0.25
+    withdrawn: Withdrawn = "pro_rata"
+    bonus_per_match_cents: int = 0
+    bonus_max_cents: int = 0
+    person_cap_cents: int | None = None
+    base_for_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """How one sitting ended. `matches` is None where the answers are gone: nobody loses pay by removing
+    them, so the whole bonus is due. `earlier_cents` is what the person is due for other sittings."""
+
+    ending: Ending
+    consented: bool = True
+    answered: int = 0
+    planned: int = 0
+    matches: int | None = 0
+    earlier_cents: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """One amount with the sentence that explains it."""
+
+    kind: Kind
+    cents: int
+    reason: str
+
+
+def share_of(cents: int, share: float | Fraction) -> int:
+    """A share of an amount in whole cents, halves up. A share is what it says in decimals: 0.285 of 100 is
+    28.5, though no float is."""
+    exact = share if isinstance(share, Fraction) else Fraction(str(share))
+    return math.floor(cents * exact + Fraction(1, 2))
+
+
+def split(reward_cents: int, base_share: float) -> tuple[int, int]:
+    """The reward as (what approving pays, what follows as a bonus); together they are the reward. No platform
+    approves for nothing, so the base is at least one cent."""
+    base = min(reward_cents, max(1, share_of(reward_cents, base_share)))
+    return base, reward_cents - base
+
+
+def bonus_cents(terms: Terms, matches: int | None) -> int:
+    """The bonus for answers that match the model, up to its limit."""
+    if matches is None:
+        return terms.bonus_max_cents
+    return min(matches * terms.bonus_per_match_cents, terms.bonus_max_cents)
+
+
+def share_due(terms: Terms, sitting: Sitting) -> Fraction:
+    """Which share of the reward a sitting is due (0-1)."""
+    if not sitting.consented:
+        return Fraction(0)
+    if sitting.ending == "complete":
+        return WHOLE
+    if sitting.ending == "screened":
+        return Fraction(str(terms.screened_share))
+    if sitting.ending == "turned_away":
+        return Fraction(str(terms.turned_away_share))
+    if sitting.ending == "withdrawn":
+        return _withdrawn_share(terms, sitting)
+    return Fraction(0)
+
+
+def _withdrawn_share(terms: Terms, sitting: Sitting) -> Fraction:
+    if terms.withdrawn == "full":
+        return WHOLE
+    if terms.withdrawn == "none" or sitting.planned <= 0:
+        return Fraction(0)
+    return min(WHOLE, Fraction(sitting.answered, sitting.planned))
+
+
+def owed(terms: Terms, sitting: Sitting) -> tuple[Due, ...]:
+    """What one sitting is due, kind by kind; nothing of no cents."""
+    share = share_due(terms, sitting)
+    cents = share_of(terms.reward_cents, share)
+    if sitting.ending == "complete" and share:
+        return _complete(terms, sitting)
+    if cents <= 0:
+        return ()
+    kind: Kind = "screen_out" if sitting.ending == "screened" else "compensation"
+    why = _why(terms, sitting, share)
+    if not terms.base_for_all:
+        return (Due(kind, cents, f"{why}."),)
+    found = [Due("base", terms.base_cents, f"{why}; the platform pays its base for all submitted work.")]
+    if cents > terms.base_cents:
+        found.append(Due(kind, cents - terms.base_cents, f"{why}, less the base."))
+    return tuple(due for due in found if due.cents > 0)
+
+
+def _complete(terms: Terms, sitting: Sitting) -> tuple[Due, ...]:
+    bonus = bonus_cents(terms, sitting.matches)
+    cut = ""
+    if terms.person_cap_cents is not None:
+        # The reward itself is never cut: the platform pays it whole or not at all.
+        room = max(0, terms.person_cap_cents - sitting.earlier_cents - terms.reward_cents)
+        cut = ", up to the most that one person may get" if bonus > room else ""
+        bonus = min(bonus, room)
+    rest = terms.reward_cents - terms.base_cents
+    parts = []
+    if rest > 0:
+        parts.append(f"The rest of the reward ({rest})")
+    if bonus > 0:
+        counted = "the whole bonus, for the answers were removed" if sitting.matches is None else (
+            f"{sitting.matches} answers that match the model, {terms.bonus_per_match_cents} each, "
+            f"at most {terms.bonus_max_cents}"
+        )  # fmt: skip
+        parts.append(f"{counted[:1].upper()}{counted[1:]}{cut}")
+    found = (
+        Due("base", terms.base_cents, "Consented and finished."),
+        Due("bonus", rest + bonus, "; ".join(parts) + "."),
+    )
+    return tuple(due for due in found if due.cents > 0)
+
+
+def _why(terms: Terms, sitting: Sitting, share: Fraction) -> str:
+    if sitting.ending == "screened":
+        return f"Screened out before a place: {percent(share)}"
+    if sitting.ending == "turned_away":
+        return f"Consented, then turned away, for every place was taken: {percent(share)}"
+    if terms.withdrawn == "pro_rata":
+        return f"Withdrew after {sitting.answered} of {sitting.planned} trials: that share of the reward"
+    return f"Withdrew: {percent(share)}"
+
+
+def percent(share: float | Fraction) -> str:
+    """A share of the reward in words."""
+    if share == 1:
+        return "the full reward"
+    return "nothing" if share == 0 else f"{float(share):.0%} of the reward"

@@ -1,0 +1,283 @@
+"""Settling by looking: what the platform's own list says of payouts that nobody is sure of.
+
+A payout whose outcome is unknown is never sent again before the list was read at least PAYOUT_GRACE_S after
+the call, and does not show it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, F, OuterRef, Q
+from django.utils import timezone
+
+from crowd.accounts import posted_of
+from crowd.models import Payout, PayoutBatch, Posting, Submission
+from crowd.payouts import amount_of, decide_due
+from crowd.platforms.base import Bonus, Market
+from crowd.standings import Standing, standings
+from crowd.ways import APPROVED
+from experiments.errors import StudyError
+
+State, Batch = Payout.State, PayoutBatch.State
+UNSURE = (State.SENDING, State.UNKNOWN)
+BY_APPROVAL = Q(batch__isnull=True) | Q(batch__purpose="base")
+DIED = "The process that sent it ended before it knew the outcome."
+
+
+@dataclass(slots=True)
+class Reconciled:
+    """What looking has changed, and `notes`: what a person should know. Counts are payouts."""
+
+    recovered: int = 0
+    decided: int = 0
+    paid: int = 0
+    due_again: int = 0
+    unknown: int = 0
+    adopted: int = 0
+    moved: int = 0
+    failed: int = 0
+    confirmed: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def grace() -> timedelta:
+    return timedelta(seconds=settings.PAYOUT_GRACE_S)
+
+
+class NotRead(StudyError):
+    """The platform's list could not be read, so nothing was paid and nothing is lost."""
+
+
+def catch_up(posting: Posting, market: Market) -> Reconciled:
+    """Everything that looking can settle, and new rows for whoever has ended since. To be called under the
+    study's lock. Raises NotRead, PlatformError; repeatable after either."""
+    from crowd.sync import sync_posting
+
+    recovered = recover(posting)
+    read_at = timezone.now()
+    synced = sync_posting(posting)
+    if synced.error:
+        raise NotRead(synced.error)
+    posting.refresh_from_db()
+    decided = decide_due(posting)
+    found = reconcile(posting, market, read_at)
+    found.recovered, found.decided = recovered, decided
+    return found
+
+
+def recover(posting: Posting) -> int:
+    """To be called under the lock: what is being sent belongs to a process that has died."""
+    with transaction.atomic():
+        rows = Payout.objects.filter(posting=posting, state=State.SENDING)
+        count = rows.update(state=State.UNKNOWN, error=DIED)
+        batches = PayoutBatch.objects.filter(posting=posting)
+        batches.filter(state=Batch.PAYING).update(state=Batch.UNKNOWN, error=DIED)
+        # Announced and never paid: harmless, and never paid later.
+        batches.filter(state__in=[Batch.PREPARING, Batch.PREPARED]).update(state=Batch.DROPPED, error=DIED)
+    return count
+
+
+def reconcile(posting: Posting, market: Market, read_at: datetime) -> Reconciled:
+    """Brings the ledger in step with the platform. `read_at`: when the submissions' rows were read."""
+    found = Reconciled()
+    _approvals(posting, read_at, found)
+    _bonuses(posting, market, found)
+    for standing in standings(posting):
+        _apply(posting, standing, found)
+    _close_batches(posting)
+    _strange_approvals(posting, found)
+    found.unknown = Payout.objects.filter(posting=posting, state=State.UNKNOWN).count()
+    return found
+
+
+def unknown_until(posting: Posting) -> datetime | None:
+    """From when every unknown payout can be settled by looking; None where there is none."""
+    rows = Payout.objects.filter(posting=posting, state=State.UNKNOWN)
+    last = rows.order_by(F("called_at").desc(nulls_last=True)).values_list("called_at", flat=True).first()
+    return None if last is None else last + grace()
+
+
+def _is_over(row: Payout, read_at: datetime) -> bool:
+    return row.called_at is None or row.called_at + grace() <= read_at
+
+
+def _approvals(posting: Posting, read_at: datetime, found: Reconciled) -> None:
+    """Payouts by approval: the submission's state is the proof."""
+    rows = Payout.objects.filter(BY_APPROVAL, posting=posting, attempts__gt=0).filter(
+        Q(state=State.UNKNOWN) | Q(state=State.SENT, confirmed_at=None)
+    )
+    for row in rows.select_related("session__submission"):
+        if row.session.submission.state == APPROVED:
+            _sent(row, found)
+        elif _is_over(row, read_at):
+            _due_again(row, "The platform does not show it approved", found)
+
+
+def _sent(row: Payout, found: Reconciled) -> None:
+    """The platform's list shows it."""
+    now = timezone.now()
+    changed = Payout.objects.filter(pk=row.pk, state=row.state).update(
+        state=State.SENT, sent_at=row.sent_at or now, confirmed_at=now, error=""
+    )
+    if row.state == State.SENT:
+        found.confirmed += changed
+    else:
+        found.paid += changed
+
+
+def _due_again(row: Payout, what: str, found: Reconciled) -> None:
+    minutes = max(1, settings.PAYOUT_GRACE_S // 60)
+    found.due_again += Payout.objects.filter(pk=row.pk, state=row.state).update(
+        state=State.DUE,
+        sent_at=None,
+        error=f"{what} {minutes} minutes after it was sent, so it was not paid; it is due again.",
+    )
+
+
+def _bonuses(posting: Posting, market: Market, found: Reconciled) -> None:
+    """Payouts by bonus: found on the platform's list by reference, else by amount."""
+    open_rows = Payout.objects.filter(posting=posting).exclude(BY_APPROVAL).filter(
+        Q(state=State.UNKNOWN) | Q(state=State.SENT, confirmed_at=None)
+    )  # fmt: skip
+    # One that was given up as not paid may still appear: it is looked for until it is sent again.
+    given_up = Payout.objects.filter(posting=posting, state=State.DUE, attempts__gt=0)
+    sessions = {
+        *open_rows.values_list("session_id", flat=True),
+        *given_up.values_list("session_id", flat=True),
+    }
+    wanted = dict(
+        Submission.objects.filter(posting=posting, session_id__in=sessions)
+        .exclude(external_id="")
+        .values_list("external_id", "session_id")
+    )
+    if not wanted:
+        return
+    read_at = timezone.now()
+    listed: dict[str, list[Bonus]] = defaultdict(list)
+    for bonus in market.bonuses(posted_of(posting), list(wanted)):
+        listed[bonus.submission].append(bonus)
+    for submission, session in wanted.items():
+        rows = Payout.objects.filter(posting=posting, session_id=session)
+        _match(
+            posting,
+            list(rows.select_related("session__participant", "batch")),
+            listed[submission],
+            read_at,
+            found,
+        )
+
+
+def _match(
+    posting: Posting, rows: Sequence[Payout], listed: Sequence[Bonus], read_at: datetime, found: Reconciled
+) -> None:
+    """One person's bonuses on the list beside the ledger's rows."""
+    by_bonus = [row for row in rows if _is_by_bonus(row)]
+    by_reference = {row.reference: row for row in by_bonus}
+    amounts: Counter[int] = Counter()
+    seen: set[int] = set()
+    for bonus in listed:
+        row = by_reference.get(bonus.reference) if bonus.reference else None
+        if row is not None and row.pk not in seen and row.cents == bonus.cents:
+            seen.add(row.pk)
+        else:
+            amounts[bonus.cents] += 1
+    # What is known to be sent explains an amount first, so that no unknown one borrows its proof.
+    for row in sorted(by_bonus, key=_certainty):
+        if row.pk not in seen and amounts[row.cents] > 0:
+            amounts[row.cents] -= 1
+            seen.add(row.pk)
+    for row in by_bonus:
+        if row.pk in seen and row.confirmed_at is None:
+            _sent(row, found)
+        elif row.pk not in seen and row.state == State.UNKNOWN and _is_over(row, read_at):
+            _due_again(row, "The platform's list did not show it", found)
+    surplus = sum(cents * count for cents, count in amounts.items())
+    if surplus:
+        name = str(rows[0].session.participant.pseudonym)[:8]
+        found.notes.append(
+            f"{name} got {amount_of(surplus, posting.currency)} in bonuses on the platform that this ledger "
+            "did not send."
+        )
+
+
+def _is_by_bonus(row: Payout) -> bool:
+    if row.batch is None or row.batch.purpose == "base":
+        return False
+    return row.state in {State.SENT, State.UNKNOWN, State.DUE}
+
+
+def _certainty(row: Payout) -> tuple[int, int]:
+    order = (
+        0 if row.confirmed_at else 1 if row.state == State.SENT else 2 if row.state == State.UNKNOWN else 3
+    )
+    return order, row.pk
+
+
+def _apply(posting: Posting, standing: Standing, found: Reconciled) -> None:
+    """What the platform's state alone decides for a due payout."""
+    row, action = standing.row, standing.way.action
+    own = Payout.objects.filter(pk=row.pk, state=State.DUE)
+    now = timezone.now()
+    if action == "paid":
+        # By a person on the platform's page, by its own deadline, or by its own screening.
+        found.adopted += own.update(state=State.SENT, batch=None, sent_at=now, confirmed_at=now, error="")
+    elif action == "fail":
+        found.failed += own.update(state=State.FAILED, error=standing.way.why)
+        found.notes.append(
+            f"{amount_of(row.cents, row.currency)} cannot reach {standing.name}: {standing.way.why}"
+        )
+    elif action == "move":
+        found.moved += _move(posting, row, standing.name, found)
+
+
+def _move(posting: Posting, row: Payout, name: str, found: Reconciled) -> int:
+    """Who finished, but can no longer be approved, gets the same amount as compensation."""
+    try:
+        with transaction.atomic():
+            moved = Payout.objects.filter(pk=row.pk, state=State.DUE).update(
+                state=State.FAILED,
+                error="Their work was returned or ran out of time on the platform, so it cannot be approved; "
+                "the amount is paid as compensation.",
+            )
+            if moved:
+                Payout.objects.create(
+                    posting=posting,
+                    session_id=row.session_id,
+                    kind=Payout.Kind.COMPENSATION,
+                    cents=row.cents,
+                    currency=row.currency,
+                    reason=f"{row.reason} Paid as compensation, for their work can no longer be approved.",
+                )
+    except IntegrityError:
+        found.notes.append(
+            f"{name} finished, but their work can no longer be approved, and they have a compensation "
+            f"already. Pay {amount_of(row.cents, row.currency)} by hand, then withhold the payout."
+        )
+        return 0
+    return moved
+
+
+def _close_batches(posting: Posting) -> None:
+    unknown = Payout.objects.filter(batch=OuterRef("pk"), state__in=UNSURE)
+    open_batches = PayoutBatch.objects.filter(posting=posting, state=Batch.UNKNOWN)
+    open_batches.filter(~Exists(unknown)).update(state=Batch.SETTLED)
+
+
+def _strange_approvals(posting: Posting, found: Reconciled) -> None:
+    """Work that the platform paid although the ledger has no payout for it, or a denied one."""
+    paid = Payout.objects.filter(
+        Q(batch__isnull=True) | Q(batch__purpose="base"), session=OuterRef("session"), state=State.SENT
+    )
+    strange = Submission.objects.filter(~Exists(paid), posting=posting, state=APPROVED)
+    count = strange.count()
+    if count:
+        found.notes.append(
+            f"The platform has approved {count} submission{'s' if count != 1 else ''} for which the ledger "
+            "has no paid reward: people without a finished sitting, or payouts that were withheld or failed."
+        )

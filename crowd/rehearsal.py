@@ -1,0 +1,192 @@
+"""A whole study with simulated people and simulated money: the real server, adapter and ledger, against a
+platform that lives on this machine and fails as often as it is asked to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import httpx
+from django.conf import settings
+
+from crowd.demo import check_port, serving
+from crowd.models import Payout, Posting, Submission
+from crowd.payouts import amount_of
+from crowd.recruitment import close, publish_posting
+from crowd.simulators.faults import Faults
+from crowd.sync import sync_posting
+from crowd.visitors import Control, Visit, send_crowd
+from experiments.errors import StudyError
+from experiments.models import Slot, Study
+from experiments.selectors import definition_of
+from experiments.simulation import HEADING
+from experiments.simulation.people import Person
+from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate
+from experiments.terminal import Terminal
+
+SIMULATORS = {
+    "prolific": "crowd.simulators.prolific",
+    "mturk": "crowd.simulators.mturk",
+}
+ROUNDS_MAX = 25
+PUBLISH_TRIES = 10
+WORK_IS_IN_S = 3600.0
+"""By then the platform has taken in every code that was entered, and pays."""
+CHANGED_SETTINGS = ("PAYOUT_GRACE_S=1", "SETTLE_CONFIRM_CENTS=1000000000")
+"""A simulator has paid before it answers or loses the answer, so its list can be believed at once."""
+
+
+class RehearsalFailed(StudyError):
+    """The rehearsal did not end as it should; the message says what differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One person's money: what the ledger says was sent, and what the platform really paid."""
+
+    name: str
+    ledger: tuple[int, ...]
+    platform: tuple[int, ...]
+
+
+def rehearse(
+    study: Study, platform: str, terminal: Terminal, *, people: int, seed: int, faults: float, port: int
+) -> None:
+    """Publishes on a simulated platform, sends people, pays them, and compares both sides to the cent.
+
+    Raises RehearsalFailed where the ledger and the platform differ.
+    """
+    check_port(port)
+    simulators = import_module(SIMULATORS[platform])
+    # The account's currency is the study's where the platform has accounts in several.
+    currency = definition_of(study).reward.currency
+    account = {"currency": currency} if platform == "prolific" else {}
+    url = f"http://127.0.0.1:{port}"
+    terminal.line(f"{HEADING} Simulated {platform}, simulated money; {faults:.0%} of its calls fail.")
+    with (
+        simulators.simulator(
+            seed=seed, faults=Faults(seed, faults), options=simulators.Options(**account)
+        ) as simulated,
+        serving(port, url),
+    ):
+        posting = _published(study, platform, simulated.url)
+        visits = send_crowd(
+            simulated.url,
+            url,
+            study.slug,
+            platform,
+            _people(people, seed),
+            {question.id: question.answer for question in definition_of(study).quiz},
+            progress=terminal.progress,
+        )
+        terminal.table("What they did", ("habit", "how it ended", "people"), visit_rows(visits))
+        simulated.clock.advance(WORK_IS_IN_S)
+        _settle(posting)
+        simulated.faults.share = 0.0
+        sync_posting(posting, bonuses=True)
+        with httpx.Client() as client:
+            truth = Control(simulated.url, client)("state")
+        lines = compare(posting, truth["submissions"])
+        _tell(terminal, posting, truth, lines)
+        close(posting, "rehearsal")
+    wrong = [line.name for line in lines if line.ledger != line.platform]
+    if wrong:
+        raise RehearsalFailed(
+            f"{len(wrong)} people were paid otherwise than the ledger says: {', '.join(wrong[:10])}."
+        )
+
+
+def _published(study: Study, platform: str, site: str) -> Posting:
+    """Published in spite of faults: a repeat finds what exists."""
+    for tries_left in reversed(range(PUBLISH_TRIES)):
+        try:
+            free = Slot.objects.filter(study=study, pilot=False, kept=False).count()
+            return publish_posting(study, platform, "rehearsal", site=site, places=free, by="rehearsal")
+        except Exception as error:
+            if not tries_left or isinstance(error, StudyError):
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def _people(count: int, seed: int) -> Sequence[Person]:
+    return populate(parse_mix(DEFAULT_MIX), count, seed)
+
+
+def visit_rows(visits: Sequence[Visit]) -> list[tuple[str, str, int]]:
+    counted = Counter(
+        (visit.habit or "-", visit.outcome.status if visit.outcome else "no place left") for visit in visits
+    )
+    return [(habit, status, count) for (habit, status), count in sorted(counted.items())]
+
+
+def _settle(posting: Posting) -> None:
+    """Runs the very command that a researcher runs, until nothing is left that it could pay or settle."""
+    settle = ["manage.py", "settle", posting.study.slug, "--platform", posting.platform]
+    command = ["env", *CHANGED_SETTINGS, sys.executable, *settle]
+    said = ""
+    for _ in range(ROUNDS_MAX):
+        run = subprocess.run(
+            [*command, "--mode", "rehearsal", "--yes", "--by", "rehearsal"],
+            cwd=settings.BASE_DIR,
+            capture_output=True,
+            text=True,
+        )
+        said = (run.stderr or run.stdout)[-2000:]
+        if run.returncode == 0:
+            return
+    raise RehearsalFailed(f"settle did not come to an end in {ROUNDS_MAX} runs. It said last:\n{said}")
+
+
+def compare(posting: Posting, truth: Mapping[str, Any]) -> list[Line]:
+    """Per submission of the platform: the ledger's sent cents beside what was really paid."""
+    sent: dict[str, list[int]] = {}
+    names: dict[str, str] = {}
+    for row in Submission.objects.filter(posting=posting).select_related("identity__participant"):
+        if row.external_id and row.identity is not None:
+            names[row.external_id] = row.identity.participant.pseudonym.hex[:8]
+    paid = Payout.objects.filter(posting=posting, state=Payout.State.SENT)
+    for submission, cents in paid.values_list("session__submission__external_id", "cents"):
+        sent.setdefault(submission, []).append(cents)
+    lines = []
+    for submission in sorted({*truth, *sent}):
+        there = truth.get(submission, {})
+        rewards = int(there.get("reward_paid_cents", 0))
+        amounts = [*([rewards] if rewards else []), *there.get("bonuses", [])]
+        lines.append(
+            Line(
+                names.get(submission, "nobody here"),
+                tuple(sorted(sent.get(submission, []))),
+                tuple(sorted(amounts)),
+            )
+        )
+    return lines
+
+
+def _tell(terminal: Terminal, posting: Posting, truth: Mapping[str, Any], lines: Sequence[Line]) -> None:
+    currency = posting.currency
+    states = Counter(
+        Payout.objects.filter(posting=posting).values_list("kind", "state").order_by("kind", "state")
+    )
+    terminal.table(
+        "The ledger",
+        ("kind", "state", "payouts"),
+        [(kind, state, count) for (kind, state), count in sorted(states.items())],
+    )
+    ledger, paid = sum(sum(line.ledger) for line in lines), sum(sum(line.platform) for line in lines)
+    terminal.table(
+        "Both sides",
+        ("", "people paid", "amount"),
+        [
+            ("ledger: sent", sum(1 for line in lines if line.ledger), amount_of(ledger, currency)),
+            ("platform: paid", sum(1 for line in lines if line.platform), amount_of(paid, currency)),
+            ("difference", sum(line.ledger != line.platform for line in lines),
+             amount_of(abs(ledger - paid), currency)),
+        ],
+    )  # fmt: skip
+    met = truth.get("faults", {})
+    terminal.line(f"Faults met: {', '.join(f'{n} {kind}' for kind, n in sorted(met.items())) or 'none'}.")

@@ -1,0 +1,188 @@
+"""What the simulated Mechanical Turk remembers. Amounts are Decimal US dollars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Literal
+
+HitStatus = Literal["Assignable", "Unassignable", "Reviewable", "Reviewing", "Disposed"]
+WorkStatus = Literal["Accepted", "Returned", "Abandoned", "Submitted", "Approved", "Rejected"]
+LISTED: frozenset[str] = frozenset({"Submitted", "Approved", "Rejected"})
+"""States in which the requester sees an assignment; what is only accepted is never listed."""
+GONE: frozenset[str] = frozenset({"Returned", "Abandoned"})
+
+
+class Refused(Exception):
+    """The platform says no; nothing happened. `code` is the TurkErrorCode; a bare name gets its prefix."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code if code.startswith("AWS.") else f"AWS.MechanicalTurk.{code}"
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """Where the events of a HIT type go."""
+
+    destination: str
+    transport: str
+    version: str
+    events: tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class HitType:
+    """What HITs of one kind share."""
+
+    id: str
+    group: str
+    title: str
+    description: str
+    keywords: str
+    reward: Decimal
+    duration_s: int
+    approval_s: int
+    requirements: tuple[Mapping[str, Any], ...]
+    notice: Specification | None = None
+    notice_active: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """One assignment in the hands of one worker. An id that was given back may come again for another."""
+
+    id: str
+    worker: str
+    hit: Hit = field(repr=False)
+    accepted: datetime
+    deadline: datetime
+    status: WorkStatus = "Accepted"
+    submitted: datetime | None = None
+    ended: datetime | None = None
+    approved: datetime | None = None
+    rejected: datetime | None = None
+    fields: tuple[tuple[str, str], ...] = ()
+    answer: str = ""
+    feedback: str = ""
+
+    @property
+    def submission(self) -> str:
+        return f"{self.id}:{self.worker}"
+
+    @property
+    def approves_at(self) -> datetime | None:
+        """When it is approved by itself, unless somebody decides before."""
+        return self.submitted and self.submitted + timedelta(seconds=self.hit.kind.approval_s)
+
+
+@dataclass(slots=True, eq=False)
+class Hit:
+    """One HIT and every piece of work that was ever accepted on it, in order."""
+
+    id: str
+    kind: HitType
+    created: datetime
+    expires: datetime
+    places: int
+    question: str
+    annotation: str | None
+    work: list[Work] = field(default_factory=list)
+    freed: list[str] = field(default_factory=list)
+    previews: int = 0
+    is_reviewing: bool = False
+    is_disposed: bool = False
+    expiry_told: bool = False
+    reviewable_since: datetime | None = None
+
+    def counted(self, *states: WorkStatus) -> int:
+        return sum(work.status in states for work in self.work)
+
+    @property
+    def held(self) -> int:
+        return self.counted("Accepted")
+
+    @property
+    def done(self) -> int:
+        return self.counted("Submitted", "Approved", "Rejected")
+
+    @property
+    def free(self) -> int:
+        return max(0, self.places - self.held - self.done)
+
+    def status(self, now: datetime) -> HitStatus:
+        if self.is_disposed:
+            return "Disposed"
+        expired = now >= self.expires
+        if self.done >= self.places or (expired and not self.held):
+            return "Reviewing" if self.is_reviewing else "Reviewable"
+        return "Unassignable" if expired or not self.free else "Assignable"
+
+
+@dataclass(slots=True, eq=False)
+class Person:
+    """A worker as the platform knows them. `habit` is how they behave; the simulator does nothing with it."""
+
+    id: str
+    country: str = "US"
+    subdivision: str = ""
+    approvals: int = 500
+    percent: int = 99
+    is_adult: bool = True
+    is_master: bool = False
+    habit: str = "plain"
+    letters: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """One movement of money, in full: what the worker got, and what the platform took for it."""
+
+    kind: Literal["reward", "bonus"]
+    work: Work
+    dollars: Decimal
+    fee: Decimal
+    at: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a HIT, for those who asked to be told."""
+
+    kind: str
+    at: datetime
+    hit_type: str
+    hit: str
+    assignment: str = ""
+
+
+@dataclass(slots=True)
+class Grant:
+    """A qualification of one worker. It works for the worker from `works_from` on."""
+
+    worker: str
+    value: int
+    granted: datetime
+    works_from: datetime
+    is_revoked: bool = False
+
+
+@dataclass(slots=True)
+class QualificationType:
+    """A qualification type that the requester made."""
+
+    id: str
+    sent: dict[str, Any]
+    created: datetime
+    grants: dict[str, Grant] = field(default_factory=dict)
+    is_deleted: bool = False
+
+
+def listed(hits: Sequence[Hit]) -> list[Work]:
+    """Everything that was submitted on these HITs, in the order of submission."""
+    found = [work for hit in hits for work in hit.work if work.status in LISTED]
+    return sorted(found, key=lambda work: (work.submitted or work.accepted, work.id))

@@ -1,0 +1,68 @@
+"""Operations on assignments and money."""
+
+from __future__ import annotations
+
+from crowd.simulators.mturk import limits as ask
+from crowd.simulators.mturk.limits import Members
+from crowd.simulators.mturk.purse import CENT
+from crowd.simulators.mturk.records import Refused, listed
+from crowd.simulators.mturk.wire import Json, bonus_json, dollars, hit_json, page, work_json
+from crowd.simulators.mturk.world import World
+
+BONUS = "bonus"
+REASON = 10_000
+
+
+def list_assignments(world: World, asked: Members) -> Json:
+    hit = world.hit(asked["HITId"])
+    states = asked.get("AssignmentStatuses") or ["Submitted", "Approved", "Rejected"]
+    found = [work for work in listed([hit]) if work.status in states]
+    return page(world, "ListAssignmentsForHIT", asked, "Assignments", found, work_json)
+
+
+def get_assignment(world: World, asked: Members) -> Json:
+    work = world.work(asked["AssignmentId"])
+    return {"Assignment": work_json(work), "HIT": hit_json(work.hit, world.now)}
+
+
+def approve_assignment(world: World, asked: Members) -> Json:
+    feedback = ask.text(asked, "RequesterFeedback", ask.FEEDBACK)
+    override = bool(asked.get("OverrideRejection", False))
+    world.approve(world.work(asked["AssignmentId"]), feedback, override)
+    return {}
+
+
+def reject_assignment(world: World, asked: Members) -> Json:
+    feedback = ask.text(asked, "RequesterFeedback", ask.FEEDBACK, 1)
+    world.reject(world.work(asked["AssignmentId"]), feedback)
+    return {}
+
+
+def send_bonus(world: World, asked: Members) -> Json:
+    """Pays at once. The same token again is an error within a day; later it pays again."""
+    token = asked.get("UniqueRequestToken")
+    before = world.remembered(BONUS, token)
+    if before:
+        raise Refused(
+            "BonusAlreadyExists",
+            f"A bonus was already granted with this UniqueRequestToken. The request ID was {before}.",
+        )
+    work = world.work(asked["AssignmentId"])
+    if work.worker != asked["WorkerId"]:
+        raise ask.refuse(f"Worker {asked['WorkerId']} did not submit assignment {work.id}.")
+    world.bonus(work, ask.money(asked, "BonusAmount", CENT), ask.text(asked, "Reason", REASON, 1))
+    world.remember(BONUS, token, world.new_id("", 32))
+    return {}
+
+
+def list_bonus_payments(world: World, asked: Members) -> Json:
+    if ask.one_of(asked, "HITId", "AssignmentId") == "HITId":
+        works = listed([world.hit(asked["HITId"])])
+    else:
+        works = [world.work(asked["AssignmentId"])]
+    found = [paid for paid in world.purse.payments if paid.kind == "bonus" and paid.work in works]
+    return page(world, "ListBonusPayments", asked, "BonusPayments", found, bonus_json)
+
+
+def get_account_balance(world: World, asked: Members) -> Json:
+    return {"AvailableBalance": dollars(world.purse.balance), "OnHoldBalance": "0.00"}

@@ -1,0 +1,249 @@
+"""Staying in step with a platform: its list is read, and its people met by their keyed hashes.
+
+Nothing is taken from a notification, nothing is lost by a platform that is down: the next sync reads it all
+again. An outside id is stored in the clear only for somebody who consented and was not forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from crowd.accounts import market_of, posted_of
+from crowd.identities import person_hash, submission_hash
+from crowd.locks import Busy, exclusive
+from crowd.models import Identity, Message, Posting, Submission
+from crowd.places import finish_places, remember, top_up
+from crowd.platforms.base import Letter, Market, PlatformError, Posted, Unsupported, Work
+from experiments.enrolment import release_slot
+from experiments.errors import StudyError
+from experiments.models import Gate
+from experiments.sessions import ENDED, mark_left
+
+WRITTEN = ("state", "raw_state", "code", "started_at", "completed_at", "return_requested", "seen_at",
+           "person_hash", "external_id", "bonuses")  # fmt: skip
+RAW_MAX, CODE_MAX = 40, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a sync found: submissions by state, what changed as sentences without names, why it failed
+    (empty: it did not), and how fresh the rows are at least."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    changes: tuple[str, ...] = ()
+    error: str = ""
+    read_at: datetime | None = None
+
+
+def sync_posting(posting: Posting, *, bonuses: bool = False) -> Synced:
+    """Brings our rows to what the platform says now. Repeatable; one at a time per posting.
+
+    With `bonuses` the lists of bonuses are read too, which take a call per person.
+
+    A platform that fails leaves its sentence in `sync_error` and everything else as it was.
+    """
+    try:
+        with exclusive(f"sync-{posting.pk}"):
+            return _sync(Posting.objects.select_related("study").get(id=posting.pk), bonuses)
+    except Busy:
+        return Synced(error="Somebody else is asking the platform at this moment.")
+
+
+def _sync(posting: Posting, bonuses: bool) -> Synced:
+    began = timezone.now()
+    if not posting.external_id:
+        return Synced(error="The posting is a draft, not known to exist on the platform. Publish it again.")
+    try:
+        market = market_of(posting)
+        posted = market.look(posted_of(posting))
+        works = list(market.submissions(posted))
+        before = posting.state
+        remember(posting, posted)
+        changes = [f"The posting is {posting.state} now." if posting.state != before else ""]
+        changes += _apply_all(posting, works)
+        if bonuses:
+            _read_bonuses(posting, market)
+    except (PlatformError, Unsupported, StudyError) as error:
+        return _failed(posting, error)
+    changes += _beside(posting, market, posted)
+    done = Posting.objects.filter(id=posting.pk)
+    done.update(synced_at=began, sync_error=posting.sync_error)
+    # A notification that came while we read is answered by the next sync.
+    done.filter(sync_asked_at__lte=began).update(sync_asked_at=None)
+    counts: dict[str, int] = dict(Counter(str(work.state) for work in works))
+    return Synced(counts, tuple(change for change in changes if change), read_at=began)
+
+
+def _beside(posting: Posting, market: Market, posted: Posted) -> list[str]:
+    """Letters and places. What fails here is tried again by the next sync; the list was read all the same."""
+    changes = []
+    try:
+        if finish_places(posting, posted.places):
+            changes.append("An addition of places that was cut off is finished.")
+        opened = top_up(posting)
+        changes.append(f"{opened} replacements opened." if opened else "")
+        changes += _read_letters(posting, market)
+    except (PlatformError, Unsupported, StudyError) as error:
+        posting.sync_error = (
+            f"The list of {posting.platform} was read, but not everything could be done about it: {error} It "
+            "is tried again by itself."
+        )
+    return changes
+
+
+def _failed(posting: Posting, error: Exception) -> Synced:
+    """The sentence that the researcher reads; it names the platform and what happens next."""
+    last = f"{posting.synced_at:%Y-%m-%d %H:%M} UTC" if posting.synced_at else "never"
+    sentence = (
+        f"{posting.platform} could not be read, and nothing was lost: {error} It is asked again by itself; "
+        f"it last answered {last}."
+    )
+    Posting.objects.filter(id=posting.pk).update(sync_error=sentence)
+    return Synced(error=sentence)
+
+
+def _apply_all(posting: Posting, works: Iterable[Work]) -> list[str]:
+    rows = {
+        row.submission_hash: row
+        for row in Submission.objects.filter(posting=posting).select_related("session", "identity")
+    }
+    consented = set(
+        Gate.objects.filter(session__submission__posting=posting, kind="consent", passed=True).values_list(
+            "session_id", flat=True
+        )
+    )
+    changes: Counter[str] = Counter()
+    for work in works:
+        key = submission_hash(posting, work.submission)
+        row = rows.get(key) or _new_row(posting, key)
+        changes.update(_apply(posting, row, work, row.session_id in consented))
+    return [f"{sentence}: {count}." for sentence, count in sorted(changes.items())]
+
+
+def _new_row(posting: Posting, key: str) -> Submission:
+    """A submission that the list told us of. Its person may join at this very moment: then the door's row
+    is taken."""
+    row, _ = Submission.objects.select_related("session", "identity").get_or_create(
+        posting=posting, submission_hash=key
+    )
+    return row
+
+
+def _apply(posting: Posting, row: Submission, work: Work, has_consented: bool) -> list[str]:
+    """One line of the list. Writes only what changed; returns what happened, in words."""
+    before = {name: getattr(row, name) for name in WRITTEN}
+    is_new = row.seen_at is None
+    row.state, row.raw_state, row.code = work.state, work.raw[:RAW_MAX], work.code[:CODE_MAX]
+    row.started_at, row.completed_at = work.started_at, work.completed_at
+    row.return_requested = work.return_requested
+    row.seen_at = row.seen_at or timezone.now()
+    if work.bonuses is not None:
+        row.bonuses = list(work.bonuses)
+    _identify(row, work, person_hash(posting, work.person), has_consented)
+    changed = [name for name in WRITTEN if getattr(row, name) != before[name]]
+    if changed:
+        Submission.objects.filter(id=row.pk).update(**{name: getattr(row, name) for name in changed})
+    happened = [f"new as {work.state}" if is_new else f"{before['state']} -> {work.state}"]
+    return (happened if is_new or before["state"] != row.state else []) + _follow(row)
+
+
+def _identify(row: Submission, work: Work, who: str, has_consented: bool) -> None:
+    """Who the platform says it is. Where the door was told somebody else, both stand side by side: nobody is
+    paid before that is cleared, so no id is stored either."""
+    identity = row.identity
+    if identity is not None and identity.forgotten_at is not None:
+        return
+    row.person_hash = who
+    if identity is None or not has_consented or identity.person_hash != who:
+        row.external_id = ""
+        return
+    row.external_id = work.submission
+    if identity.external_id != work.person:
+        known = Identity.objects.filter(id=identity.pk, forgotten_at=None)
+        known.update(external_id=work.person)
+        identity.external_id = work.person
+
+
+def _follow(row: Submission) -> list[str]:
+    """What a state means for the session and its slot. Safe to repeat."""
+    session = row.session
+    if session is None or session.state in ENDED or row.state not in {"returned", "timed_out"}:
+        return []
+    if not _is_same_person(row):
+        return []
+    if row.state == "returned":
+        return ["a place is free again, its person returned the work"] if mark_left(session) else []
+    # The person may still finish: the session goes on, as surplus, and is paid.
+    freed = release_slot(session)
+    return ["a place is free again, its time is over"] if freed else []
+
+
+def _is_same_person(row: Submission) -> bool:
+    """Nobody ends another person's session by naming its submission at the door."""
+    return row.identity is not None and row.identity.person_hash == row.person_hash
+
+
+def _read_bonuses(posting: Posting, market: Market) -> None:
+    """Every bonus on the platform's own lists, of people whose id we may keep."""
+    rows = Submission.objects.filter(posting=posting).exclude(external_id="")
+    stored = {row.external_id: row for row in rows}
+    found: dict[str, list[int]] = {external_id: [] for external_id in stored}
+    for bonus in market.bonuses(posted_of(posting), list(stored)):
+        found.setdefault(bonus.submission, []).append(bonus.cents)
+    for external_id, row in stored.items():
+        if sorted(row.bonuses) != sorted(found[external_id]):
+            Submission.objects.filter(id=row.pk).update(bonuses=sorted(found[external_id]))
+
+
+def _read_letters(posting: Posting, market: Market) -> list[str]:
+    """Messages of participants, once each."""
+    try:
+        letters = list(market.letters(posted_of(posting)))
+    except Unsupported:
+        return []
+    new = sum(_keep_letter(posting, letter) for letter in letters)
+    return [f"{new} new messages."] if new else []
+
+
+def _keep_letter(posting: Posting, letter: Letter) -> bool:
+    """Stores a letter that is of one of our people; others of the account are none of this study's."""
+    who = person_hash(posting, letter.person)
+    identity = Identity.objects.filter(study=posting.study_id, person_hash=who).first()
+    about_us = letter.posting == posting.external_id
+    if identity is None and not about_us:
+        return False
+    if identity is not None and not about_us and not identity.submissions.filter(posting=posting).exists():
+        return False
+    if identity is not None and identity.forgotten_at is not None:
+        return False
+    try:
+        with transaction.atomic():
+            _, created = Message.objects.get_or_create(
+                posting=posting,
+                external_id=letter.external_id,
+                defaults={
+                    "identity": identity,
+                    "state": Message.State.RECEIVED,
+                    "body": letter.body.replace("\x00", ""),
+                    "created_at": letter.sent_at or timezone.now(),
+                },
+            )
+    except IntegrityError:
+        return False
+    return created
+
+
+def is_due(posting: Posting) -> bool:
+    """Whether a posting is still to be asked about: until it is closed and all its work is decided."""
+    if not posting.external_id:
+        return False
+    if posting.state != Posting.State.CLOSED:
+        return True
+    undecided = ("reserved", "active", "awaiting", "unknown")
+    return Submission.objects.filter(posting=posting, state__in=undecided, seen_at__isnull=False).exists()

@@ -1,0 +1,102 @@
+"""How a payout can reach a person now, from what the platform shows of their work. Pure: a table in code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from crowd.platforms.base import Kind, WorkState
+
+Action = Literal["approve", "bonus", "paid", "move", "wait", "fail"]
+"""Approve the work (the platform pays its reward); send a bonus; the platform has paid it already; owe it as
+compensation instead; not now; never."""
+AT_WORK = frozenset({"reserved", "active", "unknown"})
+GONE = frozenset({"returned", "timed_out"})
+APPROVED = "approved"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One payout beside the platform's state of the work. `approval_cents` is what approving pays;
+    `has_base`: the sitting has a reward of its own, so this amount comes on top; so does what a named person
+    `granted` to somebody whose work is approved."""
+
+    kind: Kind
+    cents: int
+    state: WorkState
+    approval_cents: int
+    has_base: bool = False
+    granted: bool = False
+    return_requested: bool = False
+    pays_returned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What to do, and the sentence for a person where nothing can be done now."""
+
+    action: Action
+    why: str = ""
+
+
+def way_of(case: Case) -> Way:
+    """The one way for this payout now."""
+    if case.state in AT_WORK:
+        return Way("wait", "The platform shows them still at work; it will list them when they have ended.")
+    if case.state == "rejected":
+        return Way(
+            "wait",
+            "Rejected on the platform. Withhold the payout with the reason, or undo the rejection there.",
+        )
+    if case.kind == "base":
+        return _base(case)
+    if case.kind == "bonus" or case.has_base:
+        return _extra(case)
+    return _alone(case)
+
+
+def _base(case: Case) -> Way:
+    if case.state == APPROVED:
+        return Way("paid")
+    if case.state == "awaiting":
+        return Way("approve")
+    if case.state in GONE:
+        return Way("move") if case.pays_returned else _never()
+    return Way(
+        "wait",
+        "They finished, but the platform has paid them a part only. Withhold this payout and grant the "
+        "difference as compensation.",
+    )
+
+
+def _extra(case: Case) -> Way:
+    if case.state in GONE and not case.pays_returned:
+        return _never()
+    return Way("bonus")
+
+
+def _alone(case: Case) -> Way:
+    """A screened-out person's or a compensation's own amount."""
+    if case.state == "screened_out" and case.kind == "screen_out":
+        return Way("paid")
+    if case.state == APPROVED and case.granted:
+        return Way("bonus")
+    if case.state == APPROVED and case.cents <= case.approval_cents:
+        return Way("paid")
+    if case.state in GONE:
+        return Way("bonus") if case.pays_returned else _never()
+    if case.state == "awaiting" and case.cents == case.approval_cents:
+        return Way("approve")
+    if case.state == "awaiting" and case.return_requested:
+        return Way("bonus")
+    if case.state == "awaiting":
+        return Way("wait", "Approving would pay the whole reward. Ask them to return their work first.")
+    return Way("wait", "The platform has paid them a part already. Withhold this, or grant the difference.")
+
+
+def _never() -> Way:
+    return Way(
+        "fail",
+        "The platform pays nobody whose work was returned or ran out of time. Offer them a piece of work of "
+        "their own that pays this amount, or pay by hand.",
+    )

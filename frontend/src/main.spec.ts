@@ -1,0 +1,68 @@
+import { find, json, refusal, state, until } from "./cast";
+import { newAttempt, readConfig, start } from "./main";
+
+function written(config: Record<string, string>): Document {
+  const page = document.implementation.createHTMLDocument();
+  const meta = page.createElement("meta");
+  meta.name = "legible";
+  meta.content = JSON.stringify(config);
+  page.head.append(meta);
+  return page;
+}
+
+beforeEach(() => {
+  document.head.innerHTML = '<meta name="legible" content="{}">';
+});
+
+test("it reads what the server wrote, and does without the language", () => {
+  const config = { study: "wolf", platform: "prolific", api: "/api/" };
+  expect(readConfig(written({ ...config, language: "de" }))).toEqual({ ...config, language: "de" });
+  expect(readConfig(written(config)).language).toBe("");
+});
+
+test("it names each load of the page anew", () => {
+  expect(newAttempt()).toMatch(/^[0-9a-f]{32}$/);
+  expect(newAttempt()).not.toBe(newAttempt());
+});
+
+test.each([["via=k&resume=r", "?via=k&resume=r"], [null, "?SESSION_ID=s1"]])(
+  "it puts an address that lasts (%s) into the address bar",
+  async (query, search) => {
+    history.replaceState(null, "", "?SESSION_ID=s1");
+    const bodies: Record<string, unknown>[] = [];
+    const ended = state({ step: "finish", page: null, block: null });
+    vi.stubGlobal("fetch", async (_input: unknown, init?: RequestInit) => {
+      bodies.push(JSON.parse(String(init?.body)) as Record<string, unknown>);
+      return json(200, { token: "t", session: ended, query, sitting: "abc", debrief: null, exit: null });
+    });
+    document.body.innerHTML = '<div id="app"></div>';
+    await start(find("#app"));
+    await until(() => bodies.length > 1);
+    expect(location.search).toBe(search);
+    expect(bodies[0]).toMatchObject({ query: "SESSION_ID=s1" });
+    expect(bodies[1]).toEqual({ comment: null, query: "SESSION_ID=s1" });
+    vi.unstubAllGlobals();
+  },
+);
+
+test("it goes on where the address bar may not be changed", async () => {
+  vi.spyOn(history, "replaceState").mockImplementation(() => {
+    throw new DOMException("no origin", "SecurityError");
+  });
+  const ended = state({ step: "finish", page: null, block: null });
+  vi.stubGlobal("fetch", async () =>
+    json(200, { token: "t", session: ended, query: "a=b", sitting: "abc", debrief: null, exit: null }),
+  );
+  document.body.innerHTML = '<div id="app"></div>';
+  await start(find("#app"));
+  await until(() => document.querySelector('[data-page="finish"]'));
+  vi.unstubAllGlobals();
+});
+
+test("it speaks of the address where nobody has entered anything", async () => {
+  vi.stubGlobal("fetch", async () => refusal(400, "invalid", { query: "lacks SESSION_ID" }));
+  document.body.innerHTML = '<div id="app"></div>';
+  await start(find("#app"));
+  expect(find("h1").textContent).toBe("This address does not work");
+  vi.unstubAllGlobals();
+});

@@ -1,0 +1,227 @@
+"""A platform on stage: its real adapter, its simulator over real HTTP, and the truth behind the curtain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from crowd.platforms import get_door, market_class
+from crowd.platforms.base import Account, Door, Market, Offer, Outcome, Payment, Posted, Settled, Site
+from crowd.simulators import mturk, prolific
+from crowd.simulators.faults import Fault, Faults
+from crowd.simulators.mturk.model import read
+from crowd.simulators.mturk.records import Refused
+
+REFERENCE = "wolf-or-husky-0a1b2c"
+CODES: dict[str, str] = {
+    "complete": "CODECOMPLETE",
+    "failed_checks": "CODECHECKS",
+    "screened": "CODESCREENED",
+    "declined": "CODEDECLINED",
+    "device": "CODEDEVICE",
+    "turned_away": "CODETURNED",
+    "failure": "CODEFAILURE",
+    "withdrawn": "CODEWITHDRAWN",
+}
+OFFER = Offer(
+    reference=REFERENCE,
+    title="Can you predict the machine?",
+    description="Look at pictures and say what a program will answer.",
+    url="https://lab.example/join/wolf-or-husky/?via=0123456789",
+    places=20,
+    reward_cents=200,
+    currency="GBP",
+    expected_minutes=7,
+    maximum_minutes=30,
+    codes=cast(Mapping[Outcome, str], CODES),
+    screened_cents=200,
+    turned_away_cents=200,
+    withdrawn="full",
+    bonus_max_cents=55,
+)
+REWARD = 200
+MESSAGE = (
+    "You failed two instructed checks: item 3 asked for Never, and item 9 asked for Always. "
+    "You chose other answers."
+)
+"""Long enough for every platform, and names what failed."""
+SETTLE_S = 60.0
+"""Time after which the simulators have done what they do a little later."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """How one platform differs from the others. `reviewed`, `rejected`: what it calls these states."""
+
+    name: str
+    simulator: Callable[..., AbstractContextManager[Any]]
+    offer: Offer
+    account: Callable[[str], Account]
+    handle: Callable[[Posted], str]
+    mark: str
+    reviewed: str
+    approved: str
+    rejected: str
+    watch: Callable[[Any, Any], list[str]]
+    """A list that fills with the requests that break the platform's own description."""
+
+
+def _watched_by_schema(sim: Any, market: Any) -> list[str]:
+    """The simulator of Prolific compares every body with the documented schema."""
+    found: list[str] = sim.world.violations
+    return found
+
+
+def _watched_by_model(sim: Any, market: Any) -> list[str]:
+    """Every request of the real client, read with botocore's service model just before it leaves."""
+    found: list[str] = []
+
+    def check(request: Any, **_: Any) -> None:
+        operation = request.headers["X-Amz-Target"].decode().partition(".")[2]
+        try:
+            read(operation, request.body)
+        except Refused as error:
+            found.append(f"{operation}: {error}")
+
+    market.wire.client.meta.events.register("before-send.mturk", check)
+    return found
+
+
+def settled(found: Sequence[Settled]) -> list[str]:
+    return [one.state for one in found]
+
+
+def _rehearsal(url: str) -> Account:
+    secret = "rehearsal"
+    return Account(
+        Site("rehearsal", url), token=secret, workspace=secret, project=secret, key_id=secret, secret=secret
+    )
+
+
+def _mturk(batch: str) -> Case:
+    return Case(
+        name="mturk",
+        simulator=mturk.simulator,
+        offer=replace(OFFER, currency="USD", options={"batch": batch}),
+        account=_rehearsal,
+        handle=lambda posted: str(posted.facts["hit_type"]),
+        mark="annotation",
+        reviewed="Submitted",
+        approved="Approved",
+        rejected="Rejected",
+        watch=_watched_by_model,
+    )
+
+
+CASES = {
+    "prolific": Case(
+        name="prolific",
+        simulator=prolific.simulator,
+        offer=OFFER,
+        account=_rehearsal,
+        handle=lambda posted: posted.external_id,
+        mark="internal_name",
+        reviewed="AWAITING REVIEW",
+        approved="APPROVED",
+        rejected="REJECTED",
+        watch=_watched_by_schema,
+    ),
+    "mturk in nines": _mturk("nine"),
+    "mturk in one": _mturk("one"),
+}
+
+
+@dataclass
+class Stage:
+    """One simulator with one account on it."""
+
+    case: Case
+    sim: Any
+    market: Market
+    door: Door
+    site: Site
+    waited_s: list[float] = field(default_factory=list)
+
+    @property
+    def offer(self) -> Offer:
+        return self.case.offer
+
+    def act(self, verb: str, **members: Any) -> dict[str, Any]:
+        return dict(self.sim.control(verb, **members))
+
+    def wait(self, seconds: float) -> None:
+        self.waited_s.append(seconds)
+        self.sim.clock.advance(seconds)
+
+    def fail(self, *faults: Fault) -> None:
+        """The kinds of the coming calls; empty: this one goes well."""
+        self.sim.faults.forced = list(faults)
+
+    def fail_at(self, number: int, fault: Fault) -> None:
+        """So many calls go well, then one fails."""
+        calm: list[Fault] = [""]
+        self.fail(*calm * number, fault)
+
+    def truth(self, submission: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.act("state")["submissions"][submission]
+        return found
+
+    def spent(self) -> int:
+        state = self.act("state")
+        return int(state["initial_balance"]) - int(state["balance"])
+
+    def postings(self) -> list[dict[str, Any]]:
+        """What stands on the platform under our reference."""
+        found = self.act("state")["postings"].values()
+        return [one for one in found if str(one[self.case.mark]).startswith(REFERENCE)]
+
+    def places(self) -> int:
+        return sum(one["places"] for one in self.postings())
+
+    def take(self, posted: Posted) -> dict[str, Any]:
+        return self.act("take", posting=self.case.handle(posted))
+
+    def worked(self, posted: Posted, count: int, outcome: Outcome = "complete") -> list[str]:
+        """So many people take a place and hand in their work; the submissions, awaiting a decision."""
+        taken = [self.take(posted)["submission"] for _ in range(count)]
+        for submission in taken:
+            self.act("complete", submission=submission, code=CODES[outcome])
+        self.sim.clock.advance(SETTLE_S)
+        return taken
+
+    def listed(self, posted: Posted) -> dict[str, Any]:
+        return {work.submission: work for work in self.market.submissions(posted)}
+
+    def payments(
+        self, posted: Posted, submissions: Sequence[str], cents: int = 55, tag: str = "r"
+    ) -> list[Payment]:
+        listed = self.listed(posted)
+        return [
+            Payment(f"{tag}{number:04d}", one, listed[one].person, cents, "Answers that match the model")
+            for number, one in enumerate(submissions)
+        ]
+
+    def bonuses(self, submissions: Sequence[str]) -> list[list[int]]:
+        """What each really got."""
+        return [list(self.truth(one)["bonuses"]) for one in submissions]
+
+
+@contextmanager
+def stage(case: Case, faults: Faults | None = None) -> Iterator[Stage]:
+    with case.simulator(seed=7, faults=faults) as sim:
+        account = case.account(sim.url)
+        waits: list[float] = []
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            sim.clock.advance(seconds)
+
+        market: Any = market_class(case.name)(account, wait)
+        violations = case.watch(sim, market)
+        try:
+            yield Stage(case, sim, market, get_door(case.name), account.site, waits)
+        finally:
+            market.disconnect()
+        assert violations == []

@@ -1,0 +1,227 @@
+"""What every platform with a market promises of money: its real adapter against its simulator.
+
+The oracle is the simulator's own purse: what really left it, payment by payment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from crowd.platforms.base import Payment, PlatformError, Posted
+from crowd.simulators.faults import Fault
+from tests.contracts.stages import MESSAGE, REWARD, SETTLE_S, Case, Stage, settled, stage
+
+pytestmark = pytest.mark.pure
+
+
+# Decisions
+
+
+def test_it_approves_everybody_once(on: Stage, posted: Posted) -> None:
+    people = on.worked(posted, 12)
+    assert settled(on.market.approve(posted, people)) == ["sent"] * 12
+    spent = on.spent()
+    again = on.market.approve(posted, people)
+    assert [one.reference for one in again] == people
+    assert settled(again) == ["sent"] * 12
+    assert on.spent() == spent
+    truths = [on.truth(one) for one in people]
+    assert [(one["reward_paid_count"], one["reward_paid_cents"]) for one in truths] == [(1, REWARD)] * 12
+    assert {work.state for work in on.market.submissions(posted)} == {"approved"}
+
+
+@pytest.mark.parametrize("fault", ["lost_answer", "5xx_after", "5xx_before", "429"])
+def test_it_approves_once_whichever_answer_is_lost(platform: Case, fault: Fault) -> None:
+    for number in range(4):
+        with stage(platform) as on:
+            posted = on.market.publish(on.offer)
+            people = on.worked(posted, 2)
+            on.fail_at(number, fault)
+            found = on.market.approve(posted, people)
+            if "unknown" in settled(found) or "failed" in settled(found):
+                on.wait(SETTLE_S)
+                found = on.market.approve(posted, people)
+            assert settled(found) == ["sent", "sent"], f"call {number}"
+            assert [on.truth(one)["reward_paid_count"] for one in people] == [1, 1], f"call {number}"
+
+
+def test_it_says_sent_only_of_what_was_paid(on: Stage, posted: Posted) -> None:
+    """Work of nobody, and work that was given back, beside a real one."""
+    (done,) = on.worked(posted, 1)
+    back = on.take(posted)["submission"]
+    on.act("return", submission=back)
+    stranger = done[::-1] if ":" not in done else f"3NOBODY:{done.partition(':')[2]}"
+    found = {one.reference: one.state for one in on.market.approve(posted, [stranger, back, done])}
+    assert found == {stranger: "failed", back: "failed", done: "sent"}
+    assert on.act("state")["paid"]["reward"] == REWARD
+
+
+def test_it_rejects_once_and_never_what_was_paid(on: Stage, posted: Posted) -> None:
+    bad, good = on.worked(posted, 2)
+    on.market.approve(posted, [good])
+    on.market.reject(posted, bad, MESSAGE, "FAILED_CHECK")
+    on.market.reject(posted, bad, MESSAGE, "FAILED_CHECK")
+    assert on.truth(bad)["state"] == on.case.rejected
+    assert settled(on.market.approve(posted, [bad])) == ["failed"]
+    with pytest.raises(PlatformError) as error:
+        on.market.reject(posted, good, MESSAGE, "FAILED_CHECK")
+    assert error.value.permanent
+    assert on.truth(good)["state"] == on.case.approved
+    assert on.act("state")["paid"]["reward"] == REWARD
+
+
+@pytest.mark.parametrize(
+    ("minutes", "failed", "permitted"),
+    [(3, 0, False), (3, 1, True), (4.9, 1, False), (5, 1, False), (5, 2, True)],
+)
+def test_it_permits_a_rejection_after_fair_checks_only(
+    on: Stage, minutes: float, failed: int, permitted: bool
+) -> None:
+    assert bool(on.market.rejection_grounds(minutes, failed)) is permitted
+
+
+# Money
+
+
+def test_it_pays_nothing_before_it_is_told_to(on: Stage, posted: Posted) -> None:
+    people = on.worked(posted, 3)
+    payments = on.payments(posted, people)
+    spent = on.spent()
+    prepared = on.market.prepare(posted, payments)
+    on.market.prepare(posted, payments)
+    assert prepared.cents == 3 * 55
+    on.sim.clock.advance(SETTLE_S)
+    assert on.spent() == spent
+    assert on.bonuses(people) == [[], [], []]
+
+
+@pytest.mark.parametrize("cents", [1, 30, 55, 1234])
+def test_it_pays_each_exactly_once_and_to_the_cent(on: Stage, posted: Posted, cents: int) -> None:
+    people = on.worked(posted, 4)
+    payments = on.payments(posted, people, cents)
+    spent = on.spent()
+    prepared = on.market.prepare(posted, payments)
+    found = on.market.pay(posted, prepared, payments)
+    assert [(one.reference, one.state) for one in found] == [(one.reference, "sent") for one in payments]
+    on.sim.clock.advance(SETTLE_S)
+    assert on.bonuses(people) == [[cents]] * 4
+    assert on.spent() - spent == prepared.cents + prepared.fees_cents
+
+
+def test_it_tells_the_fees_of_different_payments(on: Stage, posted: Posted) -> None:
+    people = on.worked(posted, 5)
+    payments = [
+        replace(one, cents=cents)
+        for one, cents in zip(on.payments(posted, people), (1, 7, 13, 99, 250), strict=True)
+    ]
+    spent = on.spent()
+    prepared = on.market.prepare(posted, payments)
+    on.market.pay(posted, prepared, payments)
+    on.sim.clock.advance(SETTLE_S)
+    assert prepared.cents == 370
+    assert on.spent() - spent == prepared.cents + prepared.fees_cents
+
+
+def test_it_pays_one_person_twice_where_two_payments_say_so(on: Stage, posted: Posted) -> None:
+    (person,) = on.worked(posted, 1)
+    for tag in ("first", "second"):
+        payments = on.payments(posted, [person], tag=tag)
+        on.market.pay(posted, on.market.prepare(posted, payments), payments)
+    on.sim.clock.advance(SETTLE_S)
+    assert on.bonuses([person]) == [[55, 55]]
+    assert [one.cents for one in on.market.bonuses(posted, [person])] == [55, 55]
+
+
+@pytest.mark.parametrize("fault", ["lost_answer", "5xx_after"])
+def test_it_does_not_know_what_was_paid_without_an_answer_and_finds_out(
+    on: Stage, posted: Posted, fault: Fault
+) -> None:
+    people = on.worked(posted, 3)
+    payments = on.payments(posted, people)
+    prepared = on.market.prepare(posted, payments)
+    on.fail(fault)
+    before = on.sim.calls_count
+    found = on.market.pay(posted, prepared, payments)
+    on.fail()
+    assert "unknown" in settled(found)
+    assert on.sim.calls_count - before <= 3  # never once more than there are payments
+    on.sim.clock.advance(SETTLE_S)
+    assert on.bonuses(people) == [[55], [55], [55]]
+    seen = Counter((one.submission, one.cents) for one in on.market.bonuses(posted, people))
+    assert seen == Counter((one, 55) for one in people)
+
+
+@pytest.mark.parametrize("fault", ["429", "5xx_before"])
+def test_it_does_not_say_sent_where_nothing_was_paid(on: Stage, posted: Posted, fault: Fault) -> None:
+    people = on.worked(posted, 1)
+    payments = on.payments(posted, people)
+    prepared = on.market.prepare(posted, payments)
+    on.fail(fault)
+    found = on.market.pay(posted, prepared, payments)
+    assert settled(found) == ["failed" if fault == "429" else "unknown"]
+    on.sim.clock.advance(SETTLE_S)
+    assert on.bonuses(people) == [[]]
+    assert list(on.market.bonuses(posted, people)) == []
+
+
+def test_it_shows_bonuses_of_those_asked_for(on: Stage, posted: Posted) -> None:
+    people = on.worked(posted, 15)
+    payments = on.payments(posted, people)
+    on.market.pay(posted, on.market.prepare(posted, payments), payments)
+    on.sim.clock.advance(SETTLE_S)
+    for asked in (people[:1], people[3:5], people):
+        assert sorted(one.submission for one in on.market.bonuses(posted, asked)) == sorted(asked)
+    references = {one.reference for one in on.market.bonuses(posted, people)}
+    assert references in ({""}, {one.reference for one in payments})
+
+
+def test_it_pays_no_sum_that_was_not_prepared(on: Stage, posted: Posted) -> None:
+    people = on.worked(posted, 2)
+    payments = on.payments(posted, people)
+    prepared = on.market.prepare(posted, payments[:1])
+    before = on.sim.calls_count
+    with pytest.raises(PlatformError) as error:
+        on.market.pay(posted, prepared, payments)
+    assert error.value.permanent
+    assert not error.value.uncertain
+    assert on.sim.calls_count == before
+
+
+def test_it_pays_no_stranger(on: Stage, posted: Posted) -> None:
+    """A person who never took part: whether at preparing or at paying, no money leaves."""
+    (done,) = on.worked(posted, 1)
+    stranger = "3NOBODY:A1NOBODY" if ":" in done else "5f5f5f5f5f5f5f5f5f5f5f5f"
+    person = stranger.partition(":")[2] or "5e5e5e5e5e5e5e5e5e5e5e5e"
+    payments = [Payment("r1", stranger, person, 55, "Forged")]
+    spent = on.spent()
+    try:
+        found = settled(on.market.pay(posted, on.market.prepare(posted, payments), payments))
+    except PlatformError as error:
+        assert error.permanent
+    else:
+        assert found == ["failed"]
+    on.sim.clock.advance(SETTLE_S)
+    assert on.spent() == spent
+
+
+def test_it_fails_for_certain_without_money(on: Stage, posted: Posted) -> None:
+    people = on.worked(posted, 2)
+    drained = on.act("state")["balance"]
+    on.act(
+        "fund", **({"dollars": f"-{drained / 100:.2f}"} if on.case.name == "mturk" else {"cents": -drained})
+    )
+    # Some platforms hold the rewards back when a study is published, so they are there still.
+    for one in on.market.approve(posted, people):
+        assert (one.state == "sent") == bool(on.truth(one.reference)["reward_paid_count"])
+    payments = on.payments(posted, people)
+    try:
+        found = settled(on.market.pay(posted, on.market.prepare(posted, payments), payments))
+    except PlatformError as error:
+        assert error.permanent
+        assert not error.uncertain
+    else:
+        assert set(found) == {"failed"}
+    assert on.bonuses(people) == [[], []]

@@ -1,0 +1,374 @@
+"""What every platform with a market promises: its real adapter against its simulator, over real HTTP.
+Money has a file of its own, test_platform_money.py; the platforms are set up in stages.py.
+
+The oracle is the simulator's own truth: money that really left, work that really was decided. What the
+adapter says is compared with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC
+from typing import Any, get_args
+from urllib.parse import urlsplit
+
+import pytest
+
+from crowd.platforms import PLATFORMS, has_market
+from crowd.platforms.base import Outcome, PlatformError, Posted, Unsupported
+from crowd.simulators.faults import Fault
+from tests.contracts.stages import CASES, CODES, MESSAGE, REWARD, SETTLE_S, Case, Stage, settled, stage
+
+pytestmark = pytest.mark.pure
+
+
+def test_it_runs_every_platform_with_a_market() -> None:
+    assert {case.name for case in CASES.values()} == {name for name in PLATFORMS if has_market(name)}
+
+
+def test_it_would_notice_a_request_that_breaks_the_description(platform: Case) -> None:
+    """The suite's own watch, which every test here ends with."""
+    with pytest.raises(AssertionError), stage(platform) as on:
+        wire = on.market.wire  # type: ignore[attr-defined]
+        with pytest.raises(Exception, match="400|InvalidParameter"):
+            if platform.name == "mturk":
+                wire.client.list_hits(MaxResults=101)
+            else:
+                wire.send("POST", "studies/", {"name": 5, "surprise": True})
+
+
+# Offering
+
+
+def test_it_publishes_what_was_offered(on: Stage, posted: Posted) -> None:
+    assert (posted.state, posted.places, posted.taken) == ("open", 20, 0)
+    assert on.places() == 20
+    assert posted.external_id
+    assert on.spent() == 0
+    assert on.take(posted)["url"].startswith(f"{on.offer.url}&")
+
+
+def test_it_publishes_twice_and_there_is_one(on: Stage, posted: Posted) -> None:
+    before = on.postings()
+    again = on.market.publish(on.offer)
+    assert (again.external_id, again.places, again.facts) == (posted.external_id, 20, posted.facts)
+    assert on.postings() == before
+
+
+@pytest.mark.parametrize("fault", ["lost_answer", "5xx_after", "5xx_before", "429"])
+def test_it_publishes_once_whichever_answer_is_lost(platform: Case, fault: Fault) -> None:
+    with stage(platform) as calm:
+        calm.market.publish(calm.offer)
+        calls = calm.sim.calls_count
+    for number in range(calls):
+        with stage(platform) as on:
+            on.fail_at(number, fault)
+            posted = repeated(lambda: on.market.publish(on.offer), on)
+            assert (posted.state, posted.places) == ("open", 20), f"call {number}"
+            assert on.places() == 20, f"call {number}"
+            assert on.sim.faults.met[fault] == 1
+
+
+def repeated(verb: Callable[[], Any], on: Stage) -> Any:
+    """What a caller does who may repeat: once more, after a while."""
+    try:
+        return verb()
+    except PlatformError as error:
+        assert not error.permanent
+        on.wait(SETTLE_S)
+        return verb()
+
+
+def test_it_quotes_no_less_than_is_really_taken(on: Stage) -> None:
+    quote = on.market.quote(on.offer)
+    assert quote.currency == on.offer.currency
+    assert quote.balance_cents == on.act("state")["balance"]
+    posted = on.market.publish(on.offer)
+    people = on.worked(posted, 20)
+    on.market.approve(posted, people)
+    payments = on.payments(posted, people, on.offer.bonus_max_cents)
+    on.market.pay(posted, on.market.prepare(posted, payments), payments)
+    on.sim.clock.advance(SETTLE_S)
+    state = on.act("state")
+    assert state["paid"]["reward"] == 20 * REWARD
+    assert state["paid"]["bonus"] == 20 * on.offer.bonus_max_cents
+    assert 20 * (REWARD + on.offer.bonus_max_cents) < on.spent() <= quote.total_cents
+
+
+def test_it_refuses_another_currency(on: Stage) -> None:
+    foreign = replace(on.offer, currency="JPY")
+    for verb in (on.market.quote, on.market.publish):
+        with pytest.raises(Unsupported, match="JPY"):
+            verb(foreign)
+    assert on.postings() == []
+
+
+def test_it_checks_options_and_may_check_them_again(on: Stage) -> None:
+    once = on.market.check_options(on.offer.options)
+    assert on.market.check_options(once) == once
+    with pytest.raises(ValueError, match="no_such_key"):
+        on.market.check_options({"no_such_key": 1})
+
+
+@pytest.mark.parametrize("wanted", [21, 27, 40])
+def test_it_adds_places_and_takes_none_back(on: Stage, posted: Posted, wanted: int) -> None:
+    on.worked(posted, 3)
+    more = replace(on.offer, places=wanted)
+    revised = on.market.revise(posted, more)
+    assert (revised.places, revised.state, revised.external_id) == (wanted, "open", posted.external_id)
+    assert on.places() == wanted
+    assert on.market.revise(revised, more).places == wanted
+    with pytest.raises(Unsupported, match=f"{wanted - 1}"):
+        on.market.revise(revised, replace(on.offer, places=wanted - 1))
+    assert on.places() == wanted
+    assert len(on.worked(revised, wanted - 3)) == wanted - 3
+
+
+@pytest.mark.parametrize("fault", ["lost_answer", "5xx_after", "429"])
+def test_it_adds_places_once_whichever_answer_is_lost(platform: Case, fault: Fault) -> None:
+    with stage(platform) as calm:
+        posted = calm.market.publish(calm.offer)
+        before = calm.sim.calls_count
+        calm.market.revise(posted, replace(calm.offer, places=40))
+        calls = calm.sim.calls_count - before
+    for number in range(calls):
+        with stage(platform) as on:
+            posted = on.market.publish(on.offer)
+            more = replace(on.offer, places=40)
+            on.fail_at(number, fault)
+            revised = repeated(lambda: on.market.revise(posted, more), on)  # noqa: B023 - called at once
+            assert (revised.places, on.places()) == (40, 40), f"call {number}"
+
+
+def test_it_revives_a_full_posting_with_more_places(on: Stage, posted: Posted) -> None:
+    on.worked(posted, 20)
+    full = on.market.look(posted)
+    assert (full.state, full.taken) == ("open", 20)
+    revised = on.market.revise(full, replace(on.offer, places=22))
+    assert revised.state == "open"
+    assert len(on.worked(revised, 2)) == 2
+
+
+def test_it_pauses_and_resumes_for_certain(on: Stage, posted: Posted) -> None:
+    paused = on.market.pause(posted)
+    assert (paused.state, on.market.look(paused).state) == ("paused", "paused")
+    assert not can_take(on, paused)
+    assert on.market.pause(paused).state == "paused"
+    open_again = on.market.resume(paused)
+    assert (open_again.state, on.market.look(open_again).state) == ("open", "open")
+    assert can_take(on, open_again)
+    assert on.market.resume(open_again).state == "open"
+
+
+def test_it_closes_for_certain_and_lets_people_finish(on: Stage, posted: Posted) -> None:
+    inside = on.take(posted)["submission"]
+    closed = on.market.close(posted)
+    assert (closed.state, on.market.look(closed).state) == ("closed", "closed")
+    assert not can_take(on, closed)
+    assert on.market.close(closed).state == "closed"
+    on.act("complete", submission=inside, code=CODES["complete"])
+    on.sim.clock.advance(SETTLE_S)
+    assert on.listed(closed)[inside].state == "awaiting"
+    assert settled(on.market.approve(closed, [inside])) == ["sent"]
+    assert on.truth(inside)["reward_paid_count"] == 1
+
+
+@pytest.mark.parametrize("verb", ["pause", "close"])
+@pytest.mark.parametrize("fault", ["lost_answer", "5xx_after", "5xx_before", "429"])
+def test_it_stops_whichever_answer_is_lost(platform: Case, verb: str, fault: Fault) -> None:
+    with stage(platform) as on:
+        posted = on.market.publish(on.offer)
+        for number in range(4):
+            on.fail_at(number, fault)
+            stopped = repeated(lambda: getattr(on.market, verb)(posted), on)
+            assert stopped.state in ("paused", "closed")
+            assert not can_take(on, stopped)
+
+
+def can_take(on: Stage, posted: Posted) -> bool:
+    try:
+        on.take(posted)
+    except Exception:  # noqa: BLE001 - each simulator has its own way to say no
+        return False
+    return True
+
+
+# Work
+
+
+@pytest.mark.parametrize("count", [99, 100, 200])
+def test_it_lists_everybody_over_exact_pages(on: Stage, count: int) -> None:
+    posted = on.market.publish(replace(on.offer, places=count))
+    people = on.worked(posted, count)
+    listed = list(on.market.submissions(posted))
+    assert Counter(work.submission for work in listed) == Counter(people)
+    assert {work.state for work in listed} == {"awaiting"}
+    assert {work.code for work in listed} <= {CODES["complete"]}
+    assert {work.person for work in listed} == {on.truth(one)["person"] for one in people}
+
+
+def test_it_tells_times_in_utc(on: Stage, posted: Posted) -> None:
+    before = on.sim.clock.now()
+    (submission,) = on.worked(posted, 1)
+    work = on.listed(posted)[submission]
+    assert work.started_at is not None and work.completed_at is not None
+    assert (work.started_at.tzinfo, work.completed_at.tzinfo) == (UTC, UTC)
+    assert before <= work.started_at <= work.completed_at <= on.sim.clock.now()
+
+
+def test_it_tells_work_that_is_over_from_work_that_is_not(on: Stage, posted: Posted) -> None:
+    back, late, inside = (on.take(posted)["submission"] for _ in range(3))
+    on.act("return", submission=back)
+    on.act("time_out", submission=late)
+    (done,) = on.worked(posted, 1)
+    listed = on.listed(posted)
+    assert listed[done].state == "awaiting"
+    # Some platforms list only what was handed in.
+    states = {name: listed[one].state for name, one in (("back", back), ("late", late), ("inside", inside))
+              if one in listed}  # fmt: skip
+    assert states in ({}, {"back": "returned", "late": "timed_out", "inside": "active"})
+
+
+def test_it_knows_each_persons_code(on: Stage, posted: Posted) -> None:
+    (one,) = on.worked(posted, 1)
+    (other,) = on.worked(posted, 1, "failed_checks")
+    listed = on.listed(posted)
+    codes = (listed[one].code, listed[other].code)
+    assert codes == (CODES["complete"], CODES["failed_checks"])
+
+
+# What a platform cannot do, and a platform that is gone
+
+
+def test_it_refuses_what_the_platform_cannot_do_and_sends_nothing(on: Stage, posted: Posted) -> None:
+    (done,) = on.worked(posted, 1)
+    person = on.truth(done)["person"]
+    verbs: dict[str, Callable[[], object]] = {
+        "request_return": lambda: on.market.request_return(posted, done, "Withdrew consent"),
+        "reject": lambda: on.market.reject(posted, done, MESSAGE, "FAILED_CHECK"),
+        "message": lambda: on.market.message(posted, person, "Hello."),
+    }
+    before = on.sim.calls_count
+    for name in verbs.keys() - on.market.supports:
+        with pytest.raises(Unsupported):
+            verbs[name]()
+    if "letters" not in on.market.supports:
+        assert list(on.market.letters(posted)) == []
+    assert on.sim.calls_count == before
+
+
+def test_it_asks_for_a_return_where_it_can(on: Stage, posted: Posted) -> None:
+    if "request_return" not in on.market.supports:
+        return
+    submission = on.take(posted)["submission"]
+    on.market.request_return(posted, submission, "Withdrew consent")
+    assert on.truth(submission)["return_requested"]
+    assert on.listed(posted)[submission].return_requested
+
+
+def test_it_says_that_the_platform_is_down_and_nothing_is_lost(on: Stage, posted: Posted) -> None:
+    people = on.worked(posted, 1)
+    payments = on.payments(posted, people)
+    on.sim.faults.down = True
+    reads: list[Callable[[], object]] = [
+        lambda: on.market.quote(on.offer),
+        lambda: on.market.look(posted),
+        lambda: list(on.market.submissions(posted)),
+        lambda: list(on.market.bonuses(posted, people)),
+    ]
+    for read in reads:
+        with pytest.raises(PlatformError) as error:
+            read()
+        assert (error.value.permanent, error.value.uncertain) == (False, False)
+        assert str(error.value)
+    for change in (on.market.publish, lambda offer: on.market.close(posted)):
+        with pytest.raises(PlatformError) as error:
+            change(on.offer)
+        assert not error.value.permanent
+    try:
+        assert settled(on.market.approve(posted, people)) == ["failed"]
+    except PlatformError as error:
+        assert (error.permanent, error.uncertain) == (False, False)
+    assert on.truth(people[0])["reward_paid_count"] == 0
+    assert len(on.waited_s) > 4  # it tried more than once
+    on.sim.faults.down = False
+    on.sim.clock.advance(3600)
+    assert on.listed(posted)[people[0]].state == "awaiting"
+    assert settled(on.market.approve(posted, people)) == ["sent"]
+    assert settled(on.market.pay(posted, on.market.prepare(posted, payments), payments)) == ["sent"]
+    on.sim.clock.advance(SETTLE_S)
+    assert on.bonuses(people) == [[55]]
+
+
+def test_it_writes_to_a_person_once(on: Stage, posted: Posted) -> None:
+    (done,) = on.worked(posted, 1)
+    on.market.approve(posted, [done])
+    person = on.truth(done)["person"]
+    on.market.message(posted, person, "Thank you. Your answer 7 was not stored; you are paid all the same.")
+    assert len(on.act("state")["letters"][person]) == 1
+    on.fail("5xx_after")
+    with pytest.raises(PlatformError) as error:
+        on.market.message(posted, person, "Another.")
+    assert error.value.uncertain
+    assert len(on.act("state")["letters"][person]) == 2
+
+
+def test_it_brings_letters_where_the_platform_has_any(on: Stage, posted: Posted) -> None:
+    (done,) = on.worked(posted, 1)
+    person = on.truth(done)["person"]
+    on.act("message", person=person, body="Is the picture upside down?")
+    letters = list(on.market.letters(posted))
+    if "letters" in on.market.supports:
+        assert [(one.person, one.body) for one in letters] == [(person, "Is the picture upside down?")]
+    else:
+        assert letters == []
+
+
+# Doors
+
+
+def test_it_recognises_at_the_door_whom_the_market_lists(on: Stage, posted: Posted) -> None:
+    taken = on.take(posted)
+    arrival = on.door.arrival(urlsplit(taken["url"]).query, on.site)
+    assert (arrival.person, arrival.submission) == (taken["person"], taken["submission"])
+    assert not arrival.preview
+    assert arrival.posting in {posted.external_id, *posted.facts.get("hits", ())}
+    leave(on, arrival, "complete")
+    work = on.listed(posted)[taken["submission"]]
+    assert (work.person, work.state, work.code) == (taken["person"], "awaiting", CODES["complete"])
+
+
+def leave(on: Stage, arrival: Any, outcome: Outcome) -> None:
+    """What the participant's browser does with the exit, handed to the platform."""
+    way = on.door.exit(outcome, CODES, arrival, on.site, on.market.check_options(on.offer.options))
+    assert way.url.startswith(on.sim.url)
+    code = way.fields.get("completion") or way.url.partition("cc=")[2]
+    on.act("complete", submission=arrival.submission, code=code)
+    on.sim.clock.advance(SETTLE_S)
+
+
+@pytest.mark.parametrize("outcome", ["complete", "failed_checks", "failure", "screened"])
+def test_it_leaves_with_the_code_of_the_outcome(on: Stage, posted: Posted, outcome: Outcome) -> None:
+    taken = on.take(posted)
+    arrival = on.door.arrival(urlsplit(taken["url"]).query, on.site)
+    leave(on, arrival, outcome)
+    assert on.truth(taken["submission"])["code"] == CODES[outcome]
+
+
+def test_it_reveals_only_the_code_of_the_outcome(on: Stage, posted: Posted) -> None:
+    taken = on.take(posted)
+    arrival = on.door.arrival(urlsplit(taken["url"]).query, on.site)
+    for outcome in get_args(Outcome):
+        shown = str(on.door.exit(outcome, CODES, arrival, on.site, {}).as_json())
+        assert all(code not in shown for name, code in CODES.items() if name != outcome)
+        assert on.door.exit(outcome, {}, arrival, on.site, {}).method == "none"
+
+
+def test_it_frames_and_posts_only_where_the_platform_is(on: Stage, posted: Posted) -> None:
+    origins = {*on.door.ancestors(on.site), *on.door.form_targets(on.site)}
+    assert origins <= {on.sim.url}
+    for live in (replace(on.site, mode="live", url=""), replace(on.site, mode="sandbox", url="")):
+        named = {*on.door.ancestors(live), *on.door.form_targets(live)}
+        assert all(urlsplit(one).hostname.endswith(".mturk.com") for one in named)  # type: ignore[union-attr]

@@ -1,0 +1,47 @@
+"""A Prolific that answers from a script: for what no well-behaved simulator says."""
+
+import json
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from crowd.platforms.prolific.wire import Wire
+from crowd.simulators.serving import Answer, Asked
+
+TOKEN = "token-that-must-not-be-seen"
+Line = Answer | None | Callable[[Asked], Answer | None]
+
+
+class Script:
+    """The lines in order, then the last one again. None closes the connection without an answer."""
+
+    def __init__(self, *lines: Line) -> None:
+        self.lines = lines
+        self.asked: list[Asked] = []
+
+    def __call__(self, asked: Asked) -> Answer | None:
+        self.asked.append(asked)
+        line = self.lines[min(len(self.asked), len(self.lines)) - 1]
+        return line(asked) if callable(line) else line
+
+    @property
+    def calls(self) -> list[str]:
+        return [f"{asked.method} {asked.path}" for asked in self.asked]
+
+
+def said(data: Any, status: int = 200, **headers: str) -> Answer:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, json.dumps(data).encode(), {"Content-Type": "application/json", **names})
+
+
+def wired(url: str, waits: list[float] | None = None) -> Wire:
+    """A connection that waits for nothing and notes how long it would have."""
+    noted = [] if waits is None else waits
+    return Wire(url, TOKEN, noted.append, trust_env=False)
+
+
+def nobody() -> str:
+    """An address where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}"

@@ -1,0 +1,68 @@
+"""A simulated Prolific with our market beside it, over real HTTP."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from crowd.platforms.base import Account, Offer, Payment, PlatformError, Posted, Site
+from crowd.platforms.prolific.market import Prolific
+from crowd.simulators import prolific
+from crowd.simulators.faults import Faults
+from crowd.simulators.prolific import Options, Simulator
+from crowd.simulators.serving import Call
+from tests.crowd.platforms.prolific_offer import offer
+
+Done = TypeVar("Done")
+
+
+@contextmanager
+def played(
+    seed: int = 1, faults: Faults | None = None, **options: Any
+) -> Iterator[tuple[Simulator, Prolific]]:
+    """A simulator, and our market beside it. Waiting moves the simulator's clock."""
+    with prolific.simulator(seed=seed, faults=faults, options=Options(**options)) as sim:
+        with market_at(sim) as market:
+            yield sim, market
+        assert sim.world.violations == []
+
+
+def market_at(sim: Simulator) -> Prolific:
+    site = Site("rehearsal", sim.url)
+    account = Account(site, token="rehearsal", workspace="rehearsal", project="rehearsal")
+    return Prolific(account, sim.clock.advance)
+
+
+def wanted(market: Prolific, places: int = 5, **changes: Any) -> Offer:
+    options = market.check_options(changes.pop("options", {}))
+    return replace(offer(places), options=options, **changes)
+
+
+def finished(sim: Simulator, posted: Posted, count: int, outcome: str = "complete") -> list[Payment]:
+    """So many people take a place and enter the code of an outcome; what each might get."""
+    made = []
+    for number in range(count):
+        taken = sim.control.take(posting=posted.external_id)
+        sim.control.complete(taken["submission"], offer().codes[outcome])  # type: ignore[index]
+        made.append(Payment(f"r{number}", taken["submission"], taken["person"], 100 + number, "bonus"))
+    sim.clock.advance(60)
+    return made
+
+
+def told(sim: Simulator, payment: Payment) -> dict[str, Any]:
+    state: dict[str, Any] = sim.control.state()["submissions"][payment.submission]
+    return state
+
+
+def calls(sim: Simulator, ending: str) -> list[Call]:
+    return [call for call in sim.log if f"{call.method} {call.path}".endswith(ending)]
+
+
+def repeated(act: Callable[[], Done], times: int = 20) -> Done:
+    """As a caller does that is told that the failure may pass."""
+    for _ in range(times):
+        try:
+            return act()
+        except PlatformError as error:
+            assert not error.permanent or error.uncertain, error
+    raise AssertionError("It never came through.")

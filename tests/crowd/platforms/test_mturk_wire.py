@@ -1,0 +1,201 @@
+"""Calls to Mechanical Turk: the real boto3 client against a server that fails on purpose."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from crowd.platforms.base import Account, PlatformError, Site
+from crowd.platforms.mturk.wire import TurkError, Wire
+from crowd.simulators.serving import Answer
+from tests.crowd.platforms.mturk_script import FAULT, LOST, Play, account, bare, refusal, reply, script
+
+pytestmark = pytest.mark.pure
+
+BONUS: dict[str, Any] = {
+    "WorkerId": "A1WORKER",
+    "AssignmentId": "3ASSIGNMENT",
+    "BonusAmount": "0.50",
+    "Reason": "Thank you.",
+    "UniqueRequestToken": "bonus-1",
+}
+HIT: dict[str, Any] = {"HITTypeId": "3TYPE", "LifetimeInSeconds": 3600, "Question": "<x/>"}
+
+
+def no_wait(seconds: float) -> None:
+    raise AssertionError("nothing was to be repeated")
+
+
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("site", "address"),
+    [
+        (Site("live"), "https://mturk-requester.us-east-1.amazonaws.com"),
+        (Site("sandbox"), "https://mturk-requester-sandbox.us-east-1.amazonaws.com"),
+        (Site("rehearsal", "http://127.0.0.1:9/"), "http://127.0.0.1:9"),
+    ],
+)
+def test_it_speaks_with_the_place_that_the_mode_names(
+    site: Site, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_MTURK", "https://elsewhere.example")
+    client = Wire(Account(site, key_id="k", secret="s"), no_wait).client
+    assert client.meta.endpoint_url == address
+    assert client.meta.region_name == "us-east-1"
+
+
+def test_it_says_that_keys_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    with script(reply()) as made:
+        wire = Wire(Account(Site("rehearsal", made.url)), no_wait)
+        with pytest.raises(PlatformError, match="AWS_ACCESS_KEY_ID") as error:
+            wire.call("GetAccountBalance")
+    assert error.value.permanent
+    assert made.asked == []
+
+
+@pytest.mark.parametrize(("play", "uncertain"), [(FAULT, True), (LOST, True), (bare("Throttling"), False)])
+def test_it_sends_a_bonus_once_whatever_the_answer(play: Play, uncertain: bool) -> None:
+    with script(play) as made:
+        with pytest.raises(PlatformError) as error:
+            made.wire.call("SendBonus", **BONUS)
+        assert (error.value.permanent, error.value.uncertain) == (False, uncertain)
+    assert [name for name, _ in made.asked] == ["SendBonus"]
+    assert made.waited_s == []
+
+
+def test_it_sends_a_message_once_whatever_the_answer() -> None:
+    with script(FAULT) as made, pytest.raises(PlatformError):
+        made.wire.call("NotifyWorkers", Subject="S", MessageText="T", WorkerIds=["A1WORKER"])
+    assert len(made.asked) == 1
+
+
+def test_it_is_certain_that_a_bonus_did_not_leave_where_nobody_listens() -> None:
+    wire = Wire(account(f"http://127.0.0.1:{closed_port()}"), no_wait)
+    with pytest.raises(PlatformError, match="cannot be reached") as error:
+        wire.call("SendBonus", **BONUS)
+    assert (error.value.permanent, error.value.uncertain) == (False, False)
+
+
+@pytest.mark.parametrize("play", [FAULT, LOST, bare("ThrottlingException"), bare("Slow", status=429)])
+def test_it_reads_again_after_a_failure_that_may_pass(play: Play) -> None:
+    with script(play, play, reply(AvailableBalance="10000.00")) as made:
+        assert made.wire.call("GetAccountBalance")["AvailableBalance"] == "10000.00"
+    assert len(made.asked) == 3
+    assert made.waited_s == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("play", [FAULT, LOST, bare("Throttling")])
+def test_it_gives_up_reading_in_the_end_and_nothing_can_have_happened(play: Play) -> None:
+    with script(play) as made:
+        with pytest.raises(PlatformError) as error:
+            made.wire.call("GetAccountBalance")
+        assert (error.value.permanent, error.value.uncertain) == (False, False)
+    assert len(made.asked) == 5
+    assert made.waited_s == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_it_repeats_a_creation_with_the_same_token() -> None:
+    with script(FAULT, LOST, refusal("HitAlreadyExists")) as made:
+        with pytest.raises(TurkError) as error:
+            made.wire.call("CreateHITWithHITType", **HIT, UniqueRequestToken="mine-0")
+        assert error.value.code == "hitalreadyexists"
+    assert {members["UniqueRequestToken"] for _, members in made.asked} == {"mine-0"}
+
+
+def test_it_is_uncertain_of_a_creation_that_never_got_an_answer() -> None:
+    with script(FAULT) as made, pytest.raises(PlatformError) as error:
+        made.wire.call("CreateHITWithHITType", **HIT)
+    assert (error.value.permanent, error.value.uncertain) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "play",
+    [refusal("InsufficientFunds"), refusal("SomethingNew"), bare("AccessDeniedException"),
+     bare("UnrecognizedClientException", status=403)],
+)  # fmt: skip
+def test_it_repeats_no_refusal(play: Play) -> None:
+    with script(play) as made:
+        with pytest.raises(TurkError) as error:
+            made.wire.call("GetAccountBalance")
+        assert (error.value.permanent, error.value.uncertain) == (True, False)
+    assert len(made.asked) == 1
+
+
+def test_it_hides_who_people_are() -> None:
+    said = "Worker A1WORKER did 3ASSIGNMENT; A2SOMEBODYELSE did not. (1767607200000)"
+    with script(refusal("PermissionDeniedException", said)) as made, pytest.raises(TurkError) as error:
+        made.wire.call("SendBonus", **BONUS)
+    shown = str(error.value)
+    assert "PermissionDenied" in shown
+    assert not any(name in shown for name in ("A1WORKER", "3ASSIGNMENT", "A2SOMEBODYELSE"))
+    assert error.value.full == said
+
+
+def test_it_does_not_break_on_an_answer_that_is_no_json() -> None:
+    with script(Answer(502, b"<html>Bad gateway</html>", {"Content-Type": "text/html"})) as made:
+        with pytest.raises(PlatformError) as error:
+            made.wire.call("SendBonus", **BONUS)
+        assert (error.value.permanent, error.value.uncertain) == (False, True)
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("SendBonus", {**BONUS, "UniqueRequestToken": "x" * 65}, "Token has 65 characters; at most 64"),
+    ("SendBonus", {**BONUS, "WorkerId": "B1"}, "WorkerId"),
+    ("SendBonus", {**BONUS, "WorkerId": "A1<b>"}, "WorkerId"),
+    ("SendBonus", {**BONUS, "WorkerId": "A1WORKER\n"}, "WorkerId"),
+    ("SendBonus", {**BONUS, "BonusAmount": "$1"}, "BonusAmount"),
+    ("SendBonus", {**BONUS, "BonusAmount": "1.005"}, "BonusAmount"),
+    ("SendBonus", {**BONUS, "BonusAmount": 1.0}, "BonusAmount"),
+    ("SendBonus", {**BONUS, "Surprise": "1"}, "Surprise"),
+    ("ListHITs", {"MaxResults": 101}, "MaxResults is 101; at most 100"),
+    ("ListAssignmentsForHIT", {"HITId": "3A", "AssignmentStatuses": ["Lost"]}, "choose one of Submitted"),
+    ("NotifyWorkers", {"Subject": "S", "MessageText": "T", "WorkerIds": ["A1", "b"]}, r"WorkerIds\[1\]"),
+    (
+        "CreateHITType",
+        {"AssignmentDurationInSeconds": 60, "Reward": "0.10", "Title": "T", "Description": "D",
+         "QualificationRequirements": [{"QualificationTypeId": "3A", "Comparator": "About"}]},
+        r"QualificationRequirements\[0\].Comparator",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("operation", "members", "said"), WRONG)
+def test_it_refuses_what_the_service_model_forbids(
+    operation: str, members: dict[str, Any], said: str
+) -> None:
+    with script(reply()) as made:
+        with pytest.raises(PlatformError, match=said) as error:
+            made.wire.call(operation, **members)
+        assert (error.value.permanent, error.value.uncertain) == (True, False)
+    assert made.asked == []
+
+
+def test_it_does_not_show_the_person_that_it_refuses() -> None:
+    with script(reply()) as made, pytest.raises(PlatformError) as error:
+        made.wire.call("SendBonus", **{**BONUS, "WorkerId": 12345678})
+    assert "12345678" not in str(error.value)
+
+
+def test_it_reads_all_pages() -> None:
+    """The last page that holds something carries a token, as on the real service."""
+
+    def page(members: dict[str, Any]) -> Any:
+        start = int(members.get("NextToken", "0"))
+        found = [{"HITId": f"3{number}"} for number in range(start, min(start + 100, 200))]
+        return reply(HITs=found, NumResults=len(found), NextToken=str(start + 100))
+
+    with script(page) as made:
+        assert [hit["HITId"] for hit in made.wire.pages("ListHITs", "HITs")] == [f"3{n}" for n in range(200)]
+    assert len(made.asked) == 3

@@ -1,0 +1,241 @@
+"""Publishing, enlarging and closing at a simulated Prolific, and what faults leave behind."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crowd.platforms.base import Account, Market, PlatformError, Posted, Site, Unsupported
+from crowd.platforms.prolific.market import Prolific
+from crowd.platforms.prolific.wire import PAGE_SIZE
+from crowd.simulators.faults import KINDS, Fault, Faults
+from crowd.simulators.prolific import Simulator
+from tests.crowd.platforms.prolific_stage import calls, finished, market_at, played, repeated, told, wanted
+
+pytestmark = pytest.mark.pure
+
+
+def test_it_is_a_market() -> None:
+    market: Market = Prolific(Account(Site("live")), lambda seconds: None)
+    assert market.name == "prolific"
+
+
+def test_it_quotes_more_than_a_whole_study_then_costs() -> None:
+    with played() as (sim, market):
+        asked = wanted(market, bonus_max_cents=107, screened_cents=75, places=5)
+        quote = market.quote(asked)
+        posted = market.publish(asked)
+        screened = finished(sim, posted, 1, "screened")
+        sim.control.give_back(screened[0].submission)
+        done = finished(sim, posted, 5)
+        market.approve(posted, [one.submission for one in done])
+        gifts = [replace(one, cents=107) for one in done] + [replace(screened[0], cents=75)]
+        market.pay(posted, market.prepare(posted, gifts), gifts)
+        state = sim.control.state()
+        spent = state["initial_balance"] - state["balance"]
+        assert quote.balance_cents == state["initial_balance"]
+        assert [cents for _, cents in quote.lines][::2] == [1500, 535, 75]
+        # The margin is at most a cent for each payment.
+        assert spent <= quote.total_cents <= spent + 6
+
+
+def test_it_notes_pay_under_the_recommendation_and_refuses_it_under_the_minimum() -> None:
+    with played() as (_, market):
+        assert market.quote(wanted(market)).notes == ()
+        (note,) = market.quote(wanted(market, reward_cents=150)).notes
+        assert "6.92 GBP per hour" in note
+        with pytest.raises(Unsupported, match="to 130 or more"):
+            market.quote(wanted(market, reward_cents=129))
+        assert market.quote(wanted(market, reward_cents=130)).total_cents > 0
+
+
+def test_it_refuses_a_study_in_another_currency() -> None:
+    with played(currency="USD") as (sim, market):
+        for act in (market.quote, market.publish):
+            with pytest.raises(Unsupported, match=r"USD.*GBP"):
+                act(wanted(market))
+        assert not sim.world.studies
+
+
+def test_it_publishes_once_however_often_it_is_asked() -> None:
+    with played() as (sim, market):
+        first = market.publish(wanted(market))
+        assert market.publish(wanted(market)) == first == market.look(first)
+        (study,) = sim.world.studies.values()
+        assert (study.status, study.places, study.cents) == ("ACTIVE", 5, 300)
+        assert (first.state, first.places, first.taken, first.raw) == ("open", 5, 0, "ACTIVE")
+        assert first.external_id in first.address
+
+
+def test_it_finds_its_study_on_a_later_page() -> None:
+    with played() as (sim, market):
+        first = market.publish(wanted(market))
+        for number in range(PAGE_SIZE):
+            market.wire.send("POST", "studies/", _another(sim, number))
+        assert market.publish(wanted(market)).external_id == first.external_id
+        assert len(sim.world.studies) == PAGE_SIZE + 1
+
+
+def _another(sim: Simulator, number: int) -> dict[str, Any]:
+    (study, *_) = sim.world.studies.values()
+    return {**study.sent, "internal_name": f"another-{number}"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", range(7))
+def test_it_publishes_one_study_whichever_call_fails(kind: Fault, place: int) -> None:
+    with played() as (sim, market):
+        sim.faults.forced = [*[""] * place, kind]  # type: ignore[list-item]
+        posted = repeated(lambda: market.publish(wanted(market)))
+        published = [one for one in sim.world.studies.values() if one.status != "UNPUBLISHED"]
+        assert [one.id for one in published] == [posted.external_id]
+        assert len(sim.world.studies) == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_publishes_one_study_at_a_platform_that_fails_often(seed: int) -> None:
+    with played(seed, Faults(seed, share=0.3), publish_delay_s=3) as (sim, market):
+        posted = repeated(lambda: market.publish(wanted(market)))
+        published = [one.id for one in sim.world.studies.values() if one.status == "ACTIVE"]
+        assert published == [posted.external_id]
+
+
+@pytest.mark.parametrize("stop_at", range(12))
+def test_it_publishes_one_study_though_the_process_dies(stop_at: int) -> None:
+    class Killed(BaseException):
+        pass
+
+    with played() as (sim, market):
+        send = market.wire._once
+        done: list[int] = []
+
+        def dying(*arguments: Any) -> Any:
+            reply = send(*arguments)
+            done.append(1)
+            if len(done) == stop_at:
+                raise Killed
+            return reply
+
+        setattr(market.wire, "_once", dying)  # noqa: B010 - mypy knows it as a method
+        try:
+            market.publish(wanted(market))
+        except Killed:
+            market_at(sim).publish(wanted(market))
+        assert [one.status for one in sim.world.studies.values()] == ["ACTIVE"]
+
+
+def test_it_corrects_a_draft_but_never_a_published_study() -> None:
+    with played(balance_cents=0) as (sim, market):
+        with pytest.raises(PlatformError, match="balance"):
+            market.publish(wanted(market))
+        sim.control.fund(1_000_000)
+        posted = market.publish(wanted(market, reward_cents=350))
+        (study,) = sim.world.studies.values()
+        assert (study.id, study.cents) == (posted.external_id, 350)
+        with pytest.raises(PlatformError, match=r"reward: sent 300, has 350") as caught:
+            market.publish(wanted(market))
+        assert caught.value.permanent
+        assert study.cents == 350
+
+
+def test_it_takes_the_published_one_of_two_studies_with_its_reference() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        market.wire.send("POST", "studies/", sim.world.studies[posted.external_id].sent)
+        assert market.publish(wanted(market)).external_id == posted.external_id
+        (other,) = sim.world.studies.keys() - {posted.external_id}
+        market.wire.send("POST", f"studies/{other}/transition/", {"action": "PUBLISH"})
+        with pytest.raises(PlatformError, match="2 published studies"):
+            market.publish(wanted(market))
+
+
+def test_it_adds_places_and_takes_none_back() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        more = market.revise(posted, wanted(market, 8))
+        assert more.places == 8
+        assert market.revise(more, wanted(market, 8)).places == 8
+        assert len(calls(sim, f"PATCH /api/v1/studies/{posted.external_id}/")) == 1
+        with pytest.raises(Unsupported, match="8 are offered, 7"):
+            market.revise(more, wanted(market, 7))
+
+
+def test_it_reopens_a_study_that_was_full() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market, 2))
+        done = finished(sim, posted, 2)
+        full = market.look(posted)
+        assert (full.raw, full.state, full.taken) == ("AWAITING REVIEW", "open", 2)
+        market.approve(posted, [one.submission for one in done])
+        over = market.look(posted)
+        assert (over.raw, over.state) == ("COMPLETED", "closed")
+        with pytest.raises(Unsupported, match="Raise the number of places"):
+            market.resume(over)
+        again = market.revise(over, wanted(market, 3))
+        assert (again.raw, again.state, again.places) == ("ACTIVE", "open", 3)
+
+
+def test_it_adds_slots_for_screened_people_with_the_places() -> None:
+    options = {"fixed_screen_out": True, "screened_reserve_share": 0.5}
+    with played() as (sim, market):
+        posted = market.publish(wanted(market, 4, screened_cents=50, options=options))
+        market.revise(posted, wanted(market, 8, screened_cents=50, options=options))
+        assert _slots(sim, posted) == 4
+        (screened, *_) = finished(sim, posted, 1, "screened")
+        (work,) = market.submissions(posted)
+        assert work.state == "screened_out"
+        assert told(sim, screened)["reward_paid_cents"] == 50
+
+
+def _slots(sim: Simulator, posted: Posted) -> int:
+    codes = sim.world.studies[posted.external_id].codes
+    (slots,) = [int(a["slots"]) for code in codes for a in code["actions"] if "slots" in a]
+    return slots
+
+
+@pytest.mark.parametrize("raw", ["COMPLETED", "AWAITING REVIEW"])
+def test_it_closes_whatever_stopping_leads_to(raw: str) -> None:
+    with played(stop_leads_to=raw) as (sim, market):
+        posted = market.publish(wanted(market))
+        finished(sim, posted, 1)
+        closed = market.close(posted)
+        assert (closed.state, closed.raw) == ("closed", raw)
+        assert market.look(closed).state == market.close(closed).state == "closed"
+        assert len(calls(sim, "/transition/")) == 2
+
+
+def test_it_pauses_and_resumes() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        paused = market.pause(posted)
+        assert paused.state == market.pause(paused).state == "paused"
+        assert market.resume(paused).state == market.resume(paused).state == "open"
+        assert len(calls(sim, "/transition/")) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("verb", ["pause", "close"])
+@pytest.mark.parametrize("place", range(3))
+def test_it_pauses_and_closes_through_any_fault(kind: Fault, verb: str, place: int) -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        sim.faults.forced = [*[""] * place, kind]  # type: ignore[list-item]
+        state = getattr(market, verb)(posted).state
+        assert state == {"pause": "paused", "close": "closed"}[verb]
+
+
+def test_it_deletes_a_draft_that_is_closed() -> None:
+    with played(balance_cents=0) as (sim, market):
+        with pytest.raises(PlatformError):
+            market.publish(wanted(market))
+        (study_id,) = sim.world.studies
+        draft = Posted(study_id, "draft", "UNPUBLISHED", 5, 0)
+        assert market.look(draft).state == "draft"
+        assert market.close(draft).state == market.close(draft).state == "closed"
+        assert not sim.world.studies
+
+
+def test_it_reports_a_study_that_is_gone() -> None:
+    with played() as (_, market), pytest.raises(PlatformError) as caught:
+        market.look(Posted("6" * 24, "open", "ACTIVE", 5, 0))
+    assert caught.value.permanent

@@ -1,0 +1,208 @@
+import json
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowd.platforms.base import (
+    Account,
+    Payment,
+    PlatformError,
+    Posted,
+    Prepared,
+    Site,
+    Unsupported,
+)
+from crowd.platforms.prolific.bonuses import as_lines, bonuses, pay, prepare
+from crowd.platforms.prolific.money import major, whole
+from crowd.simulators.serving import Answer, serving
+from tests.crowd.platforms.prolific_script import Line, Script, nobody, said, wired
+
+pytestmark = pytest.mark.pure
+
+ACCOUNT = Account(Site("rehearsal", "http://unused"), workspace="w", project="p")
+STUDY = "6394cee383e14a167638b300"
+POSTED = Posted(STUDY, "open", "ACTIVE", 5, 5, {"currency": "GBP"})
+BALANCE = said({"currency_code": "GBP", "available_balance": 1})
+
+
+def payment(cents: int, number: int = 0) -> Payment:
+    return Payment(f"r{number}", f"{number:024x}", f"p{number}", cents, "bonus")
+
+
+@given(st.lists(st.integers(min_value=1, max_value=10**9), min_size=1, max_size=200))
+def test_it_writes_amounts_that_read_back_to_the_cent(amounts: list[int]) -> None:
+    lines = as_lines([payment(cents, number) for number, cents in enumerate(amounts)]).split("\n")
+    read = [line.split(",") for line in lines]
+    assert [Fraction(amount) * 100 for _, amount in read] == amounts
+    assert [int(who, 16) for who, _ in read] == list(range(len(amounts)))
+    assert all("." in amount and len(amount.split(".")[1]) == 2 for _, amount in read)
+
+
+@pytest.mark.parametrize(
+    ("cents", "text"), [(1, "0.01"), (10, "0.10"), (30, "0.30"), (100, "1.00"), (150, "1.50"), (425, "4.25"),
+                        (3000, "30.00"), (123_456_789, "1234567.89")]
+)  # fmt: skip
+def test_it_writes_major_units(cents: int, text: str) -> None:
+    assert major(cents) == text
+
+
+@pytest.mark.parametrize("value", [5, Decimal("5"), Decimal("5.0"), Decimal("5.00")])
+def test_it_reads_whole_numbers_in_any_notation(value: object) -> None:
+    assert whole(value, "amount") == 5
+
+
+@pytest.mark.parametrize("value", [Decimal("5.5"), "5", None, True, [5], 5.0])
+def test_it_refuses_an_amount_that_is_no_whole_number(value: object) -> None:
+    with pytest.raises(PlatformError, match="amount"):
+        whole(value, "amount")
+
+
+def batch(amount: object, **more: Any) -> Answer:
+    return said({"id": "b1", "study": STUDY, "amount": amount, "fees": 50, "vat": 10, **more}, 201)
+
+
+def test_it_announces_bonuses_and_compares_the_sum() -> None:
+    script = Script(BALANCE, batch(300))
+    payments = [payment(150, 1), payment(149, 2), payment(1, 3)]
+    with serving(script) as url:
+        prepared = prepare(wired(url), ACCOUNT, POSTED, payments)
+    assert prepared == Prepared("b1", 300, 60)
+    assert script.calls == ["GET /api/v1/workspaces/w/balance/", "POST /api/v1/submissions/bonus-payments/"]
+    assert json.loads(script.asked[1].body) == {
+        "study_id": STUDY,
+        "csv_bonuses": f"{1:024x},1.50\n{2:024x},1.49\n{3:024x},0.01",
+    }
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        batch(3),  # read as major units
+        batch(30_000),  # read as cents times cents
+        batch(299),
+        batch("300"),
+        batch(None),
+        batch(300.5),
+        batch(300, study="another"),
+        said({"amount": 300}, 201),
+        Answer(201, b"ok"),
+    ],
+)
+def test_it_goes_no_further_when_the_platform_understood_another_sum(answer: Answer) -> None:
+    script = Script(BALANCE, answer)
+    with serving(script) as url, pytest.raises(PlatformError) as caught:
+        prepare(wired(url), ACCOUNT, POSTED, [payment(300)])
+    assert not caught.value.uncertain
+    assert not [call for call in script.calls if call.endswith("/pay/")]
+
+
+def test_it_refuses_to_pay_in_another_currency() -> None:
+    script = Script(said({"currency_code": "USD", "available_balance": 1}))
+    with serving(script) as url, pytest.raises(Unsupported, match=r"USD.*GBP"):
+        prepare(wired(url), ACCOUNT, POSTED, [payment(300)])
+    assert len(script.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "payments",
+    [
+        [],
+        [payment(1, n) for n in range(201)],
+        [payment(0)],
+        [payment(-5)],
+        [Payment("r", "x,100.00\ny", "p", 1, "")],
+        [Payment("r", "", "p", 1, "")],
+    ],
+)
+def test_it_refuses_a_batch_that_cannot_be_written(payments: list[Payment]) -> None:
+    with pytest.raises(Unsupported):
+        prepare(wired(nobody()), ACCOUNT, POSTED, payments)
+
+
+def test_it_does_not_repeat_an_announcement() -> None:
+    script = Script(BALANCE, said({}, 503))
+    with serving(script) as url, pytest.raises(PlatformError) as caught:
+        prepare(wired(url), ACCOUNT, POSTED, [payment(300)])
+    assert len(script.asked) == 2
+    assert caught.value.uncertain
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        (said({}, 202), "sent"),
+        (Answer(202), "sent"),
+        (Answer(202, b"<html>"), "sent"),
+        (said({}, 200), "unknown"),
+        (said({}, 201), "unknown"),
+        (said({}, 302, Location="/again"), "unknown"),
+        (said({}, 307, Location="/again"), "unknown"),
+        (said({}, 400), "failed"),
+        (said({}, 401), "failed"),
+        (said({}, 402), "failed"),
+        (said({}, 403), "failed"),
+        (said({}, 404), "failed"),
+        (said({}, 409), "failed"),
+        (said({}, 429), "failed"),
+        (said({}, 429, Retry_After="1"), "failed"),
+        (said({}, 408), "unknown"),
+        (said({}, 500), "unknown"),
+        (said({}, 502), "unknown"),
+        (said({}, 503, Retry_After="1"), "unknown"),
+        (said({}, 504), "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_it_pays_with_one_request_whatever_happens(answer: Line, state: str) -> None:
+    waits: list[float] = []
+    script = Script(answer)
+    payments = [payment(100, 1), payment(200, 2)]
+    with serving(script) as url:
+        settled = pay(wired(url, waits), Prepared("b1", 300), payments)
+    assert script.calls == ["POST /api/v1/bulk-bonus-payments/b1/pay/"]
+    assert script.asked[0].body == b""
+    assert waits == []
+    assert [(one.reference, one.state) for one in settled] == [("r1", state), ("r2", state)]
+    assert all(one.message for one in settled if one.state != "sent")
+
+
+def test_it_pays_once_over_a_connection_that_was_used_before() -> None:
+    """A kept connection that breaks is where libraries like to send again."""
+    script = Script(said({}), None)
+    with serving(script) as url:
+        wire = wired(url)
+        wire.get("users/me/")
+        (settled,) = pay(wire, Prepared("b1", 300), [payment(300)])
+    assert script.calls == ["GET /api/v1/users/me/", "POST /api/v1/bulk-bonus-payments/b1/pay/"]
+    assert settled.state == "unknown"
+
+
+@pytest.mark.parametrize("prepared", [Prepared("b1", 299), Prepared("b1", 0), Prepared("", 300)])
+def test_it_pays_no_sum_that_was_not_announced(prepared: Prepared) -> None:
+    with pytest.raises(PlatformError) as caught:
+        pay(wired(nobody()), prepared, [payment(100), payment(200)])
+    assert caught.value.permanent
+    assert not caught.value.uncertain
+
+
+def test_it_knows_that_nobody_was_paid_where_nobody_listens() -> None:
+    (settled,) = pay(wired(nobody()), Prepared("b1", 300), [payment(300)])
+    assert settled.state == "failed"
+    assert "nothing was sent" in settled.message
+
+
+def test_it_reads_what_was_paid_in_minor_units() -> None:
+    detail = said({"id": "s1", "study_id": STUDY, "bonus_payments": [150, 1.0]})
+    with serving(Script(detail)) as url:
+        found = list(bonuses(wired(url), POSTED, ["s1", "s1"]))
+    assert [(bonus.submission, bonus.cents) for bonus in found] == [("s1", 150), ("s1", 1)]
+
+
+def test_it_takes_no_bonus_of_another_study_for_proof() -> None:
+    detail = said({"id": "s1", "study_id": "another", "bonus_payments": [150]})
+    with serving(Script(detail)) as url, pytest.raises(PlatformError, match="another study"):
+        list(bonuses(wired(url), POSTED, ["s1"]))

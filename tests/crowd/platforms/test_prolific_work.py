@@ -1,0 +1,307 @@
+"""Work, decisions, bonuses and letters at a simulated Prolific, and what faults leave behind."""
+
+from dataclasses import replace
+
+import pytest
+
+from crowd.platforms.base import BadOptions, Payment, PlatformError
+from crowd.platforms.prolific.wire import PAGE_SIZE
+from crowd.simulators.faults import KINDS, Fault
+from tests.crowd.platforms.prolific_offer import offer
+from tests.crowd.platforms.prolific_stage import calls, finished, played, repeated, told, wanted
+
+pytestmark = pytest.mark.pure
+
+GROUND = (
+    "You failed both instructed trials: each said on the page which key to press, and another was pressed."
+)
+
+
+@pytest.mark.parametrize("count", [0, 1, PAGE_SIZE, PAGE_SIZE + 1])
+def test_it_lists_everybody_once(count: int) -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market, max(1, count)))
+        done = finished(sim, posted, count)
+        works = list(market.submissions(posted))
+        assert [(work.submission, work.person) for work in works] == [(p.submission, p.person) for p in done]
+        assert {work.state for work in works} <= {"awaiting"}
+        assert {work.code for work in works} <= {offer().codes["complete"]}
+        assert all(work.started_at and work.started_at.tzinfo for work in works)
+
+
+def test_it_says_in_which_state_each_submission_is() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market, 9))
+        names = ["reserved", "active", "awaiting", "approved", "rejected", "returned", "timed_out", "asked"]
+        taken = {
+            name: sim.control.take(posting=posted.external_id, reserve=name == "reserved")["submission"]
+            for name in names
+        }
+        for name in ("awaiting", "approved", "rejected"):
+            sim.control.complete(taken[name], offer().codes["complete"])
+        sim.control.complete(taken["asked"], offer().codes["declined"])
+        sim.clock.advance(60)
+        market.approve(posted, [taken["approved"]])
+        market.reject(posted, taken["rejected"], GROUND, "FAILED_CHECK")
+        sim.control.give_back(taken["returned"])
+        sim.control.time_out(taken["timed_out"])
+        works = {work.submission: work for work in market.submissions(posted)}
+        found = {name: works[submission].state for name, submission in taken.items()}
+        assert found == {name: name for name in names[:-1]} | {"asked": "awaiting"}
+        assert [name for name in names if works[taken[name]].return_requested] == ["asked"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_reads_again_while_the_platform_shows_passing_states(seed: int) -> None:
+    with played(seed, transient_share=0.3, publish_delay_s=5, approve_delay_s=2) as (sim, market):
+        posted = repeated(lambda: market.publish(wanted(market)))
+        assert [one.status for one in sim.world.studies.values()] == ["ACTIVE"]
+        done = finished(sim, posted, 3)
+        for _ in range(20):
+            settled = market.approve(posted, [one.submission for one in done])
+            if {one.state for one in settled} == {"sent"}:
+                break
+        assert [told(sim, one)["reward_paid_count"] for one in done] == [1, 1, 1]
+        repeated(lambda: market.close(posted))
+        assert [one.status for one in sim.world.studies.values()] == ["COMPLETED"]
+
+
+def test_it_takes_a_passing_state_for_unknown() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        (one,) = finished(sim, posted, 1)
+        sim.world.options = replace(sim.world.options, transient_share=1.0)
+        look = market.look(posted)
+        assert (look.state, look.raw) == ("unknown", "PROCESSING")
+        with pytest.raises(PlatformError, match="PROCESSING"):
+            market.publish(wanted(market))
+        (work,) = market.submissions(posted)
+        assert (work.state, work.raw) == ("unknown", "PROCESSING")
+        (settled,) = market.approve(posted, [one.submission])
+        assert settled.state == "unknown"
+
+
+def test_it_approves_what_awaits_review_and_nothing_else() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market, 4))
+        done = finished(sim, posted, 2)
+        active = sim.control.take(posting=posted.external_id)["submission"]
+        asked = [done[0].submission, active, "f" * 24, done[1].submission, done[0].submission]
+        settled = market.approve(posted, asked)
+        assert [one.reference for one in settled] == asked
+        assert [one.state for one in settled] == ["sent", "failed", "failed", "sent", "sent"]
+        assert "ACTIVE" in settled[1].message
+        again = market.approve(posted, asked)
+        assert [one.state for one in again] == ["sent", "failed", "failed", "sent", "sent"]
+        assert len(calls(sim, "bulk-approve/")) == 1
+        assert [told(sim, one)["reward_paid_count"] for one in done] == [1, 1]
+
+
+def test_it_does_not_know_what_is_not_decided_yet() -> None:
+    with played(approve_delay_s=3600) as (sim, market):
+        posted = market.publish(wanted(market))
+        (one,) = finished(sim, posted, 1)
+        assert [s.state for s in market.approve(posted, [one.submission])] == ["unknown"]
+        sim.clock.advance(3600)
+        assert [s.state for s in market.approve(posted, [one.submission])] == ["sent"]
+        assert told(sim, one)["reward_paid_count"] == 1
+
+
+def test_it_waits_for_a_decision_that_takes_some_seconds() -> None:
+    with played(approve_delay_s=5) as (sim, market):
+        posted = market.publish(wanted(market))
+        (one,) = finished(sim, posted, 1)
+        assert [s.state for s in market.approve(posted, [one.submission])] == ["sent"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_pays_each_reward_once_at_a_platform_that_fails_often(seed: int) -> None:
+    with played(seed) as (sim, market):
+        posted = market.publish(wanted(market, 10))
+        done = finished(sim, posted, 10)
+        sim.control.faults(share=0.3)
+        for _ in range(20):
+            try:
+                settled = market.approve(posted, [one.submission for one in done])
+            except PlatformError:
+                continue
+            if all(one.state == "sent" for one in settled):
+                break
+        sim.control.faults(share=0.0)
+        assert [told(sim, one)["reward_paid_count"] for one in done] == [1] * 10
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "paid"),
+    [("", "sent", 1), ("429", "failed", 0), ("5xx_before", "unknown", 0), ("5xx_after", "unknown", 1),
+     ("lost_answer", "unknown", 1)],
+)  # fmt: skip
+def test_it_pays_bonuses_with_one_call_and_says_what_it_knows(kind: Fault, state: str, paid: int) -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        done = finished(sim, posted, 3)
+        prepared = market.prepare(posted, done)
+        assert prepared.cents == 100 + 101 + 102
+        sim.faults.forced = [kind]
+        settled = market.pay(posted, prepared, done)
+        assert [(one.reference, one.state) for one in settled] == [(p.reference, state) for p in done]
+        assert len(calls(sim, "/pay/")) == 1
+        assert [told(sim, one)["bonuses"] for one in done] == [[one.cents] * paid for one in done]
+        found = list(market.bonuses(posted, [one.submission for one in done]))
+        assert [(b.submission, b.cents) for b in found] == [(p.submission, p.cents) for p in done] * paid
+
+
+def test_it_pays_the_same_batch_twice_only_if_it_is_told_to() -> None:
+    """The platform does not protect anybody: so nothing here may call twice."""
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        done = finished(sim, posted, 1)
+        prepared = market.prepare(posted, done)
+        market.pay(posted, prepared, done)
+        market.pay(posted, prepared, done)
+        assert told(sim, done[0])["bonuses"] == [100, 100]
+
+
+def test_it_pays_who_returned_or_ran_out_of_time() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        taken = [sim.control.take(posting=posted.external_id) for _ in range(2)]
+        sim.control.give_back(taken[0]["submission"])
+        sim.control.time_out(taken[1]["submission"])
+        due = [Payment(f"r{i}", t["submission"], t["person"], 50, "time") for i, t in enumerate(taken)]
+        settled = market.pay(posted, market.prepare(posted, due), due)
+        assert [one.state for one in settled] == ["sent", "sent"]
+
+
+def test_it_announces_nothing_for_somebody_who_never_took_part() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        stranger = Payment("r", "a" * 24, "b" * 24, 100, "")
+        with pytest.raises(PlatformError, match="not taken part") as caught:
+            market.prepare(posted, [*finished(sim, posted, 1), stranger])
+        assert caught.value.permanent
+        assert "a" * 24 not in str(caught.value)
+        assert not sim.world.batches
+
+
+def test_it_rejects_on_a_named_ground_and_reads_it_back() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        (one, *_) = finished(sim, posted, 1, "failed_checks")
+        market.reject(posted, one.submission, GROUND, "FAILED_CHECK")
+        market.reject(posted, one.submission, GROUND, "FAILED_CHECK")
+        assert told(sim, one)["state"] == "REJECTED"
+        assert len(calls(sim, f"{one.submission}/transition/")) == 1
+        assert [s.state for s in market.approve(posted, [one.submission])] == ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("message", "category"),
+    [("x" * 99, "LOW_EFFORT"), (" " * 50 + "x" * 99, "LOW_EFFORT"), (GROUND, "BORING"), (GROUND, "")],
+)
+def test_it_refuses_a_rejection_that_the_platform_would_refuse(message: str, category: str) -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        (one,) = finished(sim, posted, 1)
+        before = sim.calls_count
+        with pytest.raises(BadOptions):
+            market.reject(posted, one.submission, message, category)
+        assert sim.calls_count == before
+
+
+def test_it_takes_no_decision_back() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        (one,) = finished(sim, posted, 1)
+        market.approve(posted, [one.submission])
+        with pytest.raises(PlatformError, match="APPROVED") as caught:
+            market.reject(posted, one.submission, GROUND, "LOW_EFFORT")
+        assert caught.value.permanent
+
+
+def test_it_decides_nothing_about_a_submission_of_another_study() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        other = market.publish(wanted(market, reference="legible-other"))
+        (one,) = finished(sim, posted, 1)
+        with pytest.raises(PlatformError, match="another study"):
+            market.reject(other, one.submission, GROUND, "LOW_EFFORT")
+        with pytest.raises(PlatformError, match="another study"):
+            market.request_return(other, one.submission, "Did not finish.")
+        assert [s.state for s in market.approve(other, [one.submission])] == ["failed"]
+        assert told(sim, one)["state"] == "AWAITING REVIEW"
+
+
+def test_it_asks_to_return_once() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        (one,) = finished(sim, posted, 1)
+        market.request_return(posted, one.submission, "Did not finish.")
+        market.request_return(posted, one.submission, "Did not finish.")
+        assert told(sim, one)["return_requested"]
+        assert len(calls(sim, "/request-return/")) == 1
+        sim.control.give_back(one.submission)
+        market.request_return(posted, one.submission, "Did not finish.")
+
+
+@pytest.mark.parametrize(
+    ("minutes", "failed", "permitted"),
+    [(4, 0, False), (4, 1, True), (4.99, 1, False), (5, 1, False), (5, 2, True), (30, 0, False),
+     (30, 1, False), (30, 2, True)],
+)  # fmt: skip
+def test_it_permits_a_rejection_on_the_grounds_of_the_platform_only(
+    minutes: float, failed: int, permitted: bool
+) -> None:
+    """4.99 minutes are announced as 5, and people are judged by what was announced."""
+    with played() as (_, market):
+        ground = market.rejection_grounds(minutes, failed)
+    assert bool(ground) == permitted
+    assert not permitted or f"{failed} failed here" in ground
+
+
+def test_it_reads_letters_about_this_study_again_and_again() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        (one,) = finished(sim, posted, 1)
+        sim.control.message(one.person, "The page was blank.", posted.external_id)
+        sim.control.message(one.person, "About something else.", "f" * 24)
+        (letter,) = market.letters(posted)
+        assert (letter.person, letter.body) == (one.person, "The page was blank.")
+        assert letter.posting == posted.external_id
+        assert letter.sent_at
+        assert [again.external_id for again in market.letters(posted)] == [letter.external_id]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_sends_a_message_once(kind: Fault) -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        (one,) = finished(sim, posted, 1)
+        sim.faults.forced = [kind]
+        with pytest.raises(PlatformError) as caught:
+            market.message(posted, one.person, "Thank you.")
+        assert caught.value.uncertain == (kind != "429")
+        assert len(calls(sim, "POST /api/v1/messages/")) == 1
+        market.message(posted, one.person, "Thank you again.")
+        with pytest.raises(BadOptions):
+            market.message(posted, one.person, "  ")
+
+
+def test_it_says_that_the_platform_is_down_and_does_nothing_then() -> None:
+    with played() as (sim, market):
+        posted = market.publish(wanted(market))
+        done = finished(sim, posted, 1)
+        sim.control.faults(down=True)
+        for act in (
+            lambda: market.look(posted),
+            lambda: list(market.submissions(posted)),
+            lambda: market.approve(posted, [done[0].submission]),
+            lambda: market.prepare(posted, done),
+            lambda: market.close(posted),
+        ):
+            with pytest.raises(PlatformError) as caught:
+                act()
+            assert not caught.value.permanent
+            assert "503" in str(caught.value)
+        sim.control.faults(down=False)
+        assert [s.state for s in market.approve(posted, [done[0].submission])] == ["sent"]

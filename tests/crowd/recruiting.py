@@ -1,0 +1,121 @@
+"""Studies that can be offered on simulated platforms, and what these platforms have to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from crowd.accounts import open_market
+from crowd.identities import person_hash, submission_hash
+from crowd.models import Identity, Posting, Submission
+from crowd.simulators import mturk, prolific
+from experiments.definition import StudyDefinition
+from experiments.models import Study
+from tests.analysis import stored
+from tests.crowd.arrivals import Visitor
+
+PLATFORMS = ("prolific", "mturk")
+POLICY = {"turned_away_share": 0, "withdrawn": "none"}
+"""What both platforms can express."""
+REWARD = {"amount_cents": 100, "currency": "USD", "expected_minutes": 5}
+
+
+def study_of(slots: int = 4, **changes: Any) -> Study:
+    """Three conditions of `slots` places each, as records, at 12 dollars per hour."""
+    study = stored.opened(slots)
+    return changed(study, **{"reward": REWARD, "policy": POLICY, **changes})
+
+
+def changed(study: Study, **changes: Any) -> Study:
+    definition = {**study.definition, **changes}
+    digest = StudyDefinition.model_validate(definition).digest
+    Study.objects.filter(pk=study.pk).update(definition=definition, digest=digest)
+    return Study.objects.get(pk=study.pk)
+
+
+@pytest.fixture(autouse=True)
+def public(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study has an address that platforms take; between two tries no time passes."""
+    settings.BASE_URL, settings.SECURE = "https://study.example.org", True
+    monkeypatch.setattr(open_market, "__defaults__", (lambda seconds: None,))
+
+
+@contextmanager
+def simulated(platform: str, **options: Any) -> Iterator[Any]:
+    """A simulator of the platform, in dollars."""
+    if platform == "mturk":
+        with mturk.simulator(**options) as sim:
+            yield sim
+    else:
+        settings = prolific.Options(**{"currency": "USD", **options.pop("options", {})})
+        with prolific.simulator(options=settings, **options) as sim:
+            yield sim
+
+
+def offers(platform: str, sim: Any) -> list[dict[str, Any]]:
+    """What the platform offers by its own record: each study; all HITs of one reference together."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, one in sim.control("state")["postings"].items():
+        key = one["annotation"].split("#")[0].split(" ")[0] if platform == "mturk" else name
+        group = found.setdefault(key, {"places": 0, "states": set()})
+        group["places"] += one["places"]
+        group["states"].add(one["state"])
+    return list(found.values())
+
+
+def held(
+    posting: Posting, sim: Any, verdict: str = "passed", code: str = "complete", *, as_person: str = ""
+) -> Submission:
+    """Somebody who took a place there, sat here with that verdict, and handed in with that outcome's code
+    (empty: not yet). `as_person`: who they said here that they were."""
+    taken = sim.control("take")
+    session = stored.sitting(
+        posting.study,
+        str(taken["submission"]),
+        condition=None if code == "screened" else "control",
+        verdict=verdict,
+        origin="pilot" if posting.pilot else "simulated",
+    )
+    identity = Identity.objects.create(
+        study=posting.study,
+        platform=posting.platform,
+        person_hash=person_hash(posting, as_person or taken["person"]),
+        participant=session.participant,
+    )
+    row = Submission.objects.create(
+        posting=posting,
+        identity=identity,
+        person_hash=identity.person_hash,
+        submission_hash=submission_hash(posting, taken["submission"]),
+        session=session,
+    )
+    if code:
+        sim.control("complete", submission=taken["submission"], code=posting.codes[code])
+        sim.control("advance", seconds=60)
+    return row
+
+
+def known_there(row: Submission, sim: Any) -> dict[str, Any]:
+    """The platform's own record of a submission of ours."""
+    works = sim.control("state")["submissions"].values()
+    found = [one for one in works if submission_hash(row.posting, one["submission"]) == row.submission_hash]
+    return dict(found[0])
+
+
+def arrive(posting: Posting, sim: Any, name: str = "ada", **more: Any) -> Visitor:
+    """Somebody takes a place on the platform and is sent here."""
+    taken = sim.control("take", **more)
+    visitor = Visitor(
+        name, posting.study.slug, platform=posting.platform, query=taken["url"].partition("?")[2]
+    )
+    visitor.submission, visitor.simulated = taken["submission"], taken["person"]
+    return visitor
+
+
+def hand_in(sim: Any, visitor: Visitor, code: str) -> None:
+    """The person enters a code on the platform, and its delay passes."""
+    sim.control("complete", submission=visitor.submission, code=code)
+    sim.control("advance", seconds=60)

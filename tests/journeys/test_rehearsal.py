@@ -1,0 +1,256 @@
+"""Three hundred people on each platform, one call in twenty failing, and the settling process killed (-9)
+twenty times at random points: everybody is paid what the policy owes, once, to the cent. (On PostgreSQL; on
+SQLite fewer people and fewer deaths, the same demands.)
+
+What is owed is worked out here again, naively, from the stored sittings; what was paid is the simulated
+platform's own count of every payment.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from django.db import connection
+
+from crowd.models import Payout, PayoutBatch, Posting, Submission
+from crowd.platforms.base import PlatformError
+from crowd.recruitment import publish_posting
+from crowd.simulators.faults import Faults
+from crowd.simulators.serving import Call
+from crowd.visitors import Control, Visit, send_crowd
+from experiments.design.rng import Streams
+from experiments.models import Response, Session, Study
+from experiments.simulation.population import parse_mix, populate
+from tests import services
+from tests.services import WebServer
+from tests.world import opened_study, write_study
+
+if TYPE_CHECKING:
+    from pytest_django.fixtures import Settings
+
+PEOPLE = {"postgresql": 300, "sqlite": 60}
+KILLS = {"postgresql": 20, "sqlite": 4}
+SHARE = 0.05
+RUNS_MAX = 60
+SLOTS = {"postgresql": 140, "sqlite": 30}
+REWARD, PER_MATCH, BONUS_MAX = 100, 2, 9
+MIX = "guesser=0.8,careless=0.2"
+ACCOUNTS: dict[str, dict[str, Any]] = {
+    "prolific": {"currency": "USD"},
+    "mturk": {},
+}
+PLATFORMS = """
+[policy]
+withdrawn = "full"
+[platforms.prolific]
+project = "rehearsal"
+[platforms.mturk]
+base_share = 0.25
+"""
+
+
+@pytest.fixture
+def server_env(transactional_db: None, store_folder: Path, settings: Settings) -> dict[str, str]:
+    """What other processes need to share the rows and the files of this test."""
+    database = connection.settings_dict
+    if connection.vendor == "postgresql":
+        url = services.postgres_url(int(database["PORT"]), str(database["NAME"]))
+    else:
+        url = f"sqlite:///{database['NAME']}"
+    return {"DATABASE_URL": url, "STORAGE_URL": settings.STORAGE_URL, "CELERY_BROKER_URL": ""}
+
+
+@pytest.fixture
+def study(server_env: dict[str, str], tmp_path: Path) -> Study:
+    path = write_study(tmp_path / "study", slots=SLOTS[connection.vendor])
+    bonus = f"bonus_per_match_cents = {PER_MATCH}\nbonus_max_cents = {BONUS_MAX}\nexpected_minutes = 4"
+    path.write_text(path.read_text().replace("expected_minutes = 4", bonus) + PLATFORMS)
+    return opened_study(path)
+
+
+@pytest.fixture
+def server(server_env: dict[str, str], study: Study) -> Iterator[WebServer]:
+    with services.web_server(server_env) as started:
+        yield started
+
+
+@dataclass
+class Settler:
+    """Runs `settle` as a process, and kills it where it is told to."""
+
+    env: Mapping[str, str]
+    simulated: Any
+    platform: str
+    rng: Any
+    process: subprocess.Popen[str] | None = None
+    left: int = -1
+    killed: Counter[str] = field(default_factory=Counter)
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        self.simulated.before_reply.append(self._on_call)
+
+    def _on_call(self, call: Call) -> None:
+        """After the effect of a call and before its answer: the worst moment."""
+        self.left -= 1
+        if self.left == 0 and self.process is not None:
+            self.process.send_signal(signal.SIGKILL)
+
+    def run(self) -> int:
+        command = [sys.executable, "manage.py", "settle", "small", "--platform", self.platform, "--yes"]
+        environment = {**os.environ, **self.env, "PAYOUT_GRACE_S": "1", "SETTLE_CONFIRM_CENTS": "100000000"}
+        self.process = subprocess.Popen(
+            command, cwd=services.ROOT, env=environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        self.said, _ = self.process.communicate()
+        return self.process.returncode
+
+    def run_killed_at_a_call(self) -> None:
+        self.left = int(self.rng.integers(1, 14))
+        self._count("at a call")
+
+    def run_killed_at_a_moment(self) -> None:
+        """Anywhere between the start of the process and its end, which nobody here can name."""
+        self.left = -1
+        alarm = threading.Timer(float(self.rng.uniform(0.8, 3.0)), self._strike)
+        alarm.start()
+        self._count("at a moment")
+        alarm.cancel()
+
+    def _strike(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+
+    def _count(self, how: str) -> None:
+        if self.run() == -signal.SIGKILL:
+            self.killed[how] += 1
+        self.left = -1
+
+    def finish(self) -> None:
+        for _ in range(RUNS_MAX):
+            if self.run() == 0:
+                return
+        raise AssertionError(f"settle does not come to an end:\n{self.said[-3000:]}")
+
+
+def published(study: Study, platform: str, site: str) -> Posting:
+    """Publishing meets faults too; repeated, it finds what it made."""
+    for _ in range(20):
+        try:
+            return publish_posting(study, platform, "rehearsal", site=site, by="test")
+        except PlatformError:
+            continue
+    raise AssertionError("publishing never succeeds")
+
+
+def owed_cents(session: Session) -> int:
+    """The policy by hand: finished people get the reward and two cents per match up to nine, whoever was
+    screened before a place gets the reward, whoever left gets nothing."""
+    if session.state == "turned_away":
+        return REWARD // 4
+    if session.state != "finished" or session.verdict == "incomplete":
+        return 0
+    if session.slot_id is None:
+        return REWARD
+    matches = sum(
+        row.value["choice"] == row.trial.item.predicted
+        for row in Response.objects.filter(session=session).select_related("trial__item")
+        if row.trial.phase == "test" and not row.trial.check_kind and row.trial.item is not None
+    )
+    return int(REWARD + min(PER_MATCH * matches, BONUS_MAX))
+
+
+def paid_cents(there: Mapping[str, Any]) -> list[int]:
+    assert there["reward_paid_count"] <= 1, f"a reward was paid twice: {there}"
+    return [*([there["reward_paid_cents"]] if there["reward_paid_count"] else []), *there["bonuses"]]
+
+
+def table(posting: Posting, visits: list[Visit], settler: Settler, truth: Mapping[str, Any]) -> str:
+    kinds = Counter(Payout.objects.filter(posting=posting).values_list("kind", "state"))
+    cents = Counter[str]()
+    for kind, amount in Payout.objects.filter(posting=posting, state="sent").values_list("kind", "cents"):
+        cents[kind] += amount
+    platform = sum(sum(paid_cents(there)) for there in truth["submissions"].values())
+    lines = [
+        f"Rehearsal on {posting.platform} ({connection.vendor}): {len(visits)} simulated people and money",
+        f"  calls to the platform {truth['calls_count']}, faults {dict(settler.simulated.faults.met)}",
+        f"  settle killed (-9): {dict(settler.killed)}",
+        *(f"  {kind:<13}{state:<9}{count:>5}" for (kind, state), count in sorted(kinds.items())),
+        *(f"  sent {kind:<13}{amount / 100:>10.2f} USD" for kind, amount in sorted(cents.items())),
+        f"  ledger, sent      {sum(cents.values()) / 100:>10.2f} USD",
+        f"  platform, paid    {platform / 100:>10.2f} USD",
+    ]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("platform", ["prolific", "mturk"])
+def test_it_pays_everybody_once_whatever_dies(
+    platform: str,
+    study: Study,
+    server: WebServer,
+    server_env: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    simulators = import_module(f"crowd.simulators.{platform}")
+    options = simulators.Options(**ACCOUNTS[platform])
+    with simulators.simulator(seed=5, faults=Faults(5, SHARE), options=options) as simulated:
+        posting = published(study, platform, simulated.url)
+        people = populate(parse_mix(MIX), PEOPLE[connection.vendor], seed=5)
+        visits = send_crowd(
+            simulated.url, server.url, study.slug, platform, people, {"task": "machine"}, concurrency=4
+        )
+        assert sum(visit.outcome is not None for visit in visits) == len(people)
+        simulated.clock.advance(3600)
+        settler = Settler(server_env, simulated, platform, Streams(9)("kills", platform))
+        for number in range(RUNS_MAX):
+            if settler.killed.total() >= KILLS[connection.vendor]:
+                break
+            settler.run_killed_at_a_call() if number % 2 else settler.run_killed_at_a_moment()
+        assert settler.killed.total() >= KILLS[connection.vendor]
+        settler.finish()
+        with httpx.Client() as client:
+            truth = Control(simulated.url, client)("state") | {"calls_count": simulated.calls_count}
+    with capsys.disabled():
+        print("\n" + table(posting, visits, settler, truth))
+    check(posting, truth)
+
+
+def check(posting: Posting, truth: Mapping[str, Any]) -> None:
+    rows = {row.external_id: row for row in Submission.objects.filter(posting=posting) if row.external_id}
+    sessions = {s.pk: s for s in Session.objects.filter(study=posting.study)}
+    for outside, there in truth["submissions"].items():
+        paid = paid_cents(there)
+        row = rows.get(outside)
+        session = sessions.get(row.session_id) if row and row.session_id else None
+        owed = owed_cents(session) if session else 0
+        ledger = Payout.objects.filter(session=session, state="sent").values_list("cents", flat=True)
+        assert sorted(ledger if session else []) == sorted(paid), (outside, session)
+        if sum(paid) != owed:
+            check_unpayable(posting, session, there, paid)
+    assert not Payout.objects.filter(posting=posting, state__in=["sending", "unknown"]).exists()
+    assert not PayoutBatch.objects.filter(posting=posting, state__in=["paying", "unknown"]).exists()
+    batches = truth.get("batches", {}).values()
+    assert all(batch["paid_count"] <= 1 for batch in batches)
+
+
+def check_unpayable(
+    posting: Posting, session: Session | None, there: Mapping[str, Any], paid: list[int]
+) -> None:
+    """Only Mechanical Turk cannot pay somebody whose work was never submitted; the ledger keeps it open."""
+    assert posting.platform == "mturk" and not paid and session is not None, (session, there)
+    assert there["state"] not in ("Submitted", "Approved"), there
+    states = set(Payout.objects.filter(session=session).values_list("state", flat=True))
+    assert states and states <= {"due", "failed"}
