@@ -140,8 +140,12 @@ def admit(visitor: Visitor, origin: Session.Origin) -> None:
         raise NoStudy(say(study, "not_offered"))
     if study.state == Study.State.CLOSED:
         raise StudyFull(say(study, "closed"))
-    if origin == Session.Origin.SIMULATED and _is_live(study):
-        raise NotAdmitted("A study with a live posting takes no simulated people.")
+    if _is_live(study):
+        if origin == Session.Origin.SIMULATED:
+            raise NotAdmitted("A study with a live posting takes no simulated people.")
+        if not posting.live:
+            # Anybody can write such an address: nobody on it was counted, vouched for or promised pay.
+            raise NotAdmitted(say(study, "not_live"))
     known = Identity.objects.filter(study=study, person_hash=visitor.person).first()
     if known is not None:
         check_sittings(study, known)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from crowd.disagreements import Browser, Disagreement, Ours, Seen, Theirs, compare, together
 from crowd.models import Payout, Posting, Submission
+from crowd.payouts import BASE_FOR_ALL, grace, terms_of
 from crowd.places import MARKETS
 from experiments.models import Event, Gate, Response, Study, Trial
 
@@ -50,9 +51,9 @@ def agreement_of(
     """The comparison over all postings with a list of their own, or one of them; `kind` keeps the rows with
     that disagreement."""
     now = timezone.now()
-    postings = Posting.objects.filter(study=study, platform__in=MARKETS)
+    postings = Posting.objects.filter(study=study, platform__in=MARKETS).select_related("study")
     chosen = {found.pk: found for found in (postings if posting is None else postings.filter(id=posting.pk))}
-    ledger = _ledger(list(chosen))
+    ledger = _ledger(chosen, now)
     rows = []
     for submission in _submissions(list(chosen)):
         where = chosen[submission.posting_id]
@@ -88,17 +89,69 @@ def _submissions(postings: list[int]) -> QuerySet[Submission]:
     )
 
 
-def _ledger(postings: list[int]) -> Mapping[Any, tuple[int, ...]]:
-    """Session -> what reached or may have reached the person as a bonus."""
-    found: dict[Any, list[int]] = defaultdict(list)
-    rows = Payout.objects.filter(posting__in=postings, state__in=MAYBE_SENT).exclude(batch__purpose="base")
-    rows = rows.exclude(batch=None)
-    for session, cents in rows.values_list("session_id", "cents"):
-        found[session].append(cents)
-    return {session: tuple(sorted(cents)) for session, cents in found.items()}
+@dataclass(slots=True)
+class Owed:
+    """What the ledger holds for one sitting: bonuses sent or perhaps sent, those of them that should be on
+    the platform's list by now, and what was sent, or waits, in place of a reward."""
+
+    bonuses: list[int] = field(default_factory=list)
+    unconfirmed: list[int] = field(default_factory=list)
+    compensated_cents: int = 0
+    held_cents: int = 0
 
 
-def _seen(row: Submission, posting: Posting, ledger: Mapping[Any, tuple[int, ...]]) -> Seen:
+NOTHING = Owed()
+
+
+def _ledger(postings: Mapping[int, Posting], now: datetime) -> Mapping[Any, Owed]:
+    """Session -> its payouts, in one query."""
+    rows = Payout.objects.filter(posting__in=list(postings)).select_related("batch").order_by()
+    rows = rows.only("session_id", "posting_id", "kind", "state", "cents", "error", "called_at",
+                     "confirmed_at", "batch__purpose")  # fmt: skip
+    by_session: dict[Any, list[Payout]] = defaultdict(list)
+    for row in rows:
+        by_session[row.session_id].append(row)
+    base_cents = {pk: terms_of(posting).base_cents for pk, posting in postings.items()}
+    due_before = {pk: now - grace(posting) for pk, posting in postings.items()}
+    return {
+        session: _owed(
+            found,
+            due_before[found[0].posting_id],
+            base_cents[found[0].posting_id],
+            splits=postings[found[0].posting_id].platform in BASE_FOR_ALL,
+        )
+        for session, found in by_session.items()
+    }
+
+
+def _owed(rows: Iterable[Payout], due_before: datetime, base_cents: int, *, splits: bool) -> Owed:
+    """`splits`: the platform pays a part by approving and the rest as a bonus, whatever it is for."""
+    owed = Owed()
+    rows = list(rows)
+    has_reward = splits or any(row.kind == Payout.Kind.BASE and _stands(row) for row in rows)
+    for row in rows:
+        by_bonus = row.batch is not None and row.batch.purpose != "base"
+        instead = not has_reward and row.kind in {Payout.Kind.SCREEN_OUT, Payout.Kind.COMPENSATION}
+        if row.state in MAYBE_SENT and by_bonus:
+            owed.bonuses.append(row.cents)
+            owed.compensated_cents += row.cents if instead else 0
+            is_late = row.called_at is not None and row.called_at <= due_before
+            if row.state == Payout.State.SENT and row.confirmed_at is None and is_late:
+                owed.unconfirmed.append(row.cents)
+        elif row.state == Payout.State.DUE and instead and row.cents != base_cents:
+            owed.held_cents += row.cents
+    return owed
+
+
+def _stands(base: Payout) -> bool:
+    """Whether a reward is owed or paid beside whatever else there is; one that was paid although something
+    had been sent in its place carries that as its error."""
+    if base.state == Payout.State.SENT:
+        return not base.error
+    return base.state not in {Payout.State.FAILED, Payout.State.WITHHELD}
+
+
+def _seen(row: Submission, posting: Posting, ledger: Mapping[Any, Owed]) -> Seen:
     session = row.session
     theirs = Theirs(
         state=row.state,
@@ -121,6 +174,7 @@ def _seen(row: Submission, posting: Posting, ledger: Mapping[Any, tuple[int, ...
         return Seen(f"work {row.submission_hash[:8]}", ours=Ours(), browser=Browser(), **common)  # type: ignore[arg-type]
     identity = row.identity
     forgotten = identity is not None and identity.forgotten_at is not None
+    owed = ledger.get(session.pk, NOTHING)
     ours = Ours(
         state=session.state,
         verdict=session.verdict,
@@ -128,7 +182,11 @@ def _seen(row: Submission, posting: Posting, ledger: Mapping[Any, tuple[int, ...
         started_at=session.started_at,
         finished_at=session.finished_at,
         same_person=forgotten or (identity is not None and identity.person_hash == row.person_hash),
-        bonuses=ledger.get(session.pk, ()),
+        bonuses=tuple(sorted(owed.bonuses)),
+        # Without its id nobody's list of bonuses can be read.
+        unconfirmed=tuple(sorted(owed.unconfirmed)) if row.external_id else (),
+        compensated_cents=owed.compensated_cents,
+        held_cents=owed.held_cents,
     )
     name = str(session.participant.pseudonym)[:8]
     return Seen(name, ours=ours, browser=_browser(row), **common)  # type: ignore[arg-type]

@@ -37,7 +37,9 @@ class Theirs:
 @dataclass(frozen=True, slots=True)
 class Ours:
     """What the server knows of the session. `state` is empty where nobody came. `bonuses` are the ledger's
-    payments that reach people as bonuses, sent or possibly sent."""
+    payments that reach people as bonuses, sent or possibly sent; `unconfirmed` those that the platform
+    accepted and should list by now. In place of a reward, `compensated_cents` were sent, and `held_cents` are
+    due once the place is given back."""
 
     state: str = ""
     verdict: str = ""
@@ -46,6 +48,9 @@ class Ours:
     finished_at: datetime | None = None
     same_person: bool = True
     bonuses: tuple[int, ...] = ()
+    unconfirmed: tuple[int, ...] = ()
+    compensated_cents: int = 0
+    held_cents: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -125,6 +130,34 @@ def _bonus_unknown(seen: Seen, now: datetime) -> str:
     return (
         f"{seen.platform} lists bonuses of {_cents(strange)} that the ledger does not know" if strange else ""
     )
+
+
+def _bonus_missing(seen: Seen, now: datetime) -> str:
+    lacking = Counter(seen.ours.bonuses) - Counter(seen.theirs.bonuses)
+    lost = sum((lacking & Counter(seen.ours.unconfirmed)).elements())
+    return f"{seen.platform} accepted bonuses of {_cents(lost)} that it does not list" if lost else ""
+
+
+def _approved_compensated(seen: Seen, now: datetime) -> str:
+    if seen.theirs.state not in {"approved", "partly_approved"} or not seen.ours.compensated_cents:
+        return ""
+    return f"Approved on {seen.platform}, and compensated here with {_cents(seen.ours.compensated_cents)}"
+
+
+def _awaiting_compensated(seen: Seen, now: datetime) -> str:
+    if seen.theirs.state != "awaiting" or not seen.ours.compensated_cents:
+        return ""
+    sent = _cents(seen.ours.compensated_cents)
+    return f"Awaits review on {seen.platform} again, after {sent} was sent because the work was gone"
+
+
+def _return_open(seen: Seen, now: datetime) -> str:
+    if seen.theirs.state != "awaiting" or not seen.ours.held_cents:
+        return ""
+    asked = "Asked to give the place back, and has not" if seen.theirs.return_requested else (
+        "Awaits review, and was not asked to give the place back"
+    )  # fmt: skip
+    return f"{asked}; {_cents(seen.ours.held_cents)} is due to them then"
 
 
 def _cents(cents: int) -> str:
@@ -232,6 +265,21 @@ def _silent(seen: Seen, now: datetime) -> str:
 
 Rule = Callable[[Seen, datetime], str]
 RULES: dict[str, tuple[Rule, str]] = {
+    "awaiting_compensated": (
+        _awaiting_compensated,
+        "Do not approve it: that pays a second time, and so does the platform by itself after its deadline. "
+        "Ask them to give the place back.",
+    ),
+    "approved_compensated": (
+        _approved_compensated,
+        "They were paid twice, and nothing can be taken back. Find out who approved it on the platform, and "
+        "write down why.",
+    ),
+    "bonus_missing": (
+        _bonus_missing,
+        "Ask the platform. Nothing is sent again by itself: who knows that it was not paid makes it due "
+        "again, by name, in the ledger of the money page.",
+    ),
     "paid_twice": (
         _paid_twice,
         "Nothing can be taken back. Write down why, and look who else pays from this account.",
@@ -278,6 +326,11 @@ RULES: dict[str, tuple[Rule, str]] = {
         _rejected_due,
         "The policy owes the reward. Take the rejection back on the platform, or withhold the payout with "
         "name and reason.",
+    ),
+    "return_open": (
+        _return_open,
+        "Write to them, or ask them to give the place back: they are paid once they have. Or approve their "
+        "work in full on the platform; its reward then counts instead.",
     ),
     "still_active": (
         _still_active,

@@ -19,10 +19,12 @@ from crowd.admission import (
     say,
     visitor_of,
 )
+from crowd.endings import ended
 from crowd.identities import person_hash, submission_hash
 from crowd.models import Identity, Posting, Submission
-from crowd.payouts import decide_for
+from crowd.payouts import decide_for, terms_of
 from crowd.platforms.base import Arrival, Exit, Outcome
+from crowd.policy import owed
 from crowd.signed_entry import check_replay, is_signed, resume_query, resumed, ticket_of
 from experiments import sessions
 from experiments.api.state import ending_of
@@ -40,6 +42,8 @@ FAILURE = "technical failure"
 """The reason of a page that gave up: not the person's doing."""
 FAIR_CHECKS = "instructed_share_min"
 """The one rule whose checks may bear on how a platform hears of somebody's end."""
+DONE: frozenset[Outcome] = frozenset({"complete", "failed_checks"})
+"""Outcomes of somebody who did the whole work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +285,24 @@ def _ended(session: Session, submission: Submission | None, arrival: Arrival | N
     asks_again = bool(definition.ethics.deception) and has_answers
     if submission is None:
         return Ended(debrief, Exit("none"), asks_again)
-    return Ended(debrief, exit_of(submission.posting, outcome_of(session), arrival), asks_again)
+    return Ended(debrief, _way_out(session, submission.posting, arrival), asks_again)
+
+
+def _way_out(session: Session, posting: Posting, arrival: Arrival | None) -> Exit:
+    """How somebody goes back whose session has ended. Where leaving means to hand in work, it is paid there
+    even if nobody looks at it: so only who is owed something hands it in, and others give the place back."""
+    outcome = outcome_of(session)
+    found = exit_of(posting, outcome, arrival)
+    if found.method != "POST" or outcome in DONE or _earned(session, posting):
+        return found
+    return Exit("none")
+
+
+def _earned(session: Session, posting: Posting) -> bool:
+    """Whether the policy owes anything for this sitting; before consent it owes nothing."""
+    terms = terms_of(posting)
+    found = ended(posting.study, Session.objects.filter(pk=session.pk), matches=False)
+    return any(owed(terms, one.sitting) for one in found)
 
 
 def outcome_of(session: Session) -> Outcome:

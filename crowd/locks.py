@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,7 +71,12 @@ def _in_database(name: str, refusal: Busy) -> Iterator[Held]:
             row = cursor.fetchone()
         if row is None or not row[0]:
             raise refusal
-        yield Held(name, own)
+        try:
+            yield Held(name, own)
+        finally:
+            # The server notices a closed connection a little later; whoever comes next asks at once.
+            with suppress(DatabaseError), own.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [number])
     finally:
         own.close()
 

@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Literal
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.utils import timezone
 
 from crowd import audit
 from crowd.endings import CONSENTED, ENDINGS, MAIN_KIND, Ended, ended
@@ -18,14 +21,21 @@ from crowd.platforms import has_market
 from crowd.policy import Terms, owed, split
 from experiments.definition import StudyDefinition
 from experiments.errors import StudyError
-from experiments.models import Session
+from experiments.models import Participant, Session
 from experiments.selectors import definition_of
+from experiments.sessions import ENDED
 
 BASE_FOR_ALL = frozenset({"mturk"})
 """Platforms where approving pays the same base however the sitting ended."""
 CHUNK = 200
 SPENT_STATES = (Payout.State.SENDING, Payout.State.UNKNOWN, Payout.State.SENT)
 """What counts against a cap: it was sent, or may have been."""
+BY_APPROVAL = Q(batch__isnull=True) | Q(batch__purpose="base")
+"""What a platform pays for the work itself; the rest reaches people as bonuses."""
+GRACE_LEAST_S = 60
+"""No list of a real platform is believed earlier than this, whatever PAYOUT_GRACE_S says."""
+TWICE = "The platform paid the reward after a compensation had been sent, so they were paid twice."
+"""The one error that a sent payout may carry."""
 
 
 class PayoutRefused(StudyError):
@@ -101,12 +111,20 @@ def _decide(posting: Posting, ids: Sequence[Any]) -> int:
     with transaction.atomic():
         # The sessions' rows first: an erasing withdrawal takes them too, so the answers are all there or
         # known to be removed.
-        list(Session.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
-        found = list(ended(posting.study, Session.objects.filter(pk__in=ids),
-                           matches=terms.bonus_per_match_cents > 0))  # fmt: skip
+        own = Session.objects.filter(pk__in=ids)
+        people = list(own.select_for_update().order_by("pk").values_list("participant_id", flat=True))
+        if terms.person_cap_cents is not None:
+            _lock_people(people)
+        found = list(ended(posting.study, _undecided(own), matches=terms.bonus_per_match_cents > 0))
         rows = _rows(posting, terms, found)
         Payout.objects.bulk_create(rows, ignore_conflicts=True)
         return Payout.objects.filter(reference__in=[row.reference for row in rows]).count()
+
+
+def _lock_people(participants: Iterable[int]) -> None:
+    """One decision about a person at a time: two sittings that end together share one limit."""
+    rows = Participant.objects.select_for_update(no_key=True).filter(pk__in=set(participants))
+    list(rows.order_by("pk").values_list("pk"))
 
 
 def _rows(posting: Posting, terms: Terms, found: Sequence[Ended]) -> list[Payout]:
@@ -141,10 +159,30 @@ def _earlier(found: Sequence[Ended]) -> defaultdict[int, int]:
     return sums
 
 
-def spent_cents(posting: Posting) -> int:
-    """What was sent or may have been: never more than the posting's cap."""
-    rows = Payout.objects.filter(posting=posting, state__in=SPENT_STATES)
-    return int(rows.aggregate(n=Sum("cents"))["n"] or 0)
+def grace(posting: Posting) -> timedelta:
+    """How long after a call the silence of the platform's list says nothing yet."""
+    seconds = settings.PAYOUT_GRACE_S
+    return timedelta(seconds=max(seconds, GRACE_LEAST_S) if posting.live else seconds)
+
+
+def adopt_approval(posting: Posting, session: Any, error: str = "") -> int:
+    """Writes down that the platform has paid its reward for a sitting to which the ledger owes none. Returns
+    how many rows that changed. `error`: what is wrong with it."""
+    now = timezone.now()
+    paid = {"state": Payout.State.SENT, "cents": terms_of(posting).base_cents, "batch": None, "sent_at": now,
+            "confirmed_at": now, "error": error}  # fmt: skip
+    row, is_new = Payout.objects.get_or_create(
+        session_id=session,
+        kind=Payout.Kind.BASE,
+        defaults={
+            **paid,
+            "posting": posting,
+            "currency": posting.currency,
+            "reason": "Approved on the platform.",
+        },
+    )
+    denied = (Payout.State.FAILED, Payout.State.WITHHELD)
+    return 1 if is_new else Payout.objects.filter(pk=row.pk, state__in=denied).update(**paid)
 
 
 def withhold(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) -> int:
@@ -156,6 +194,37 @@ def withhold(payouts: Iterable[int], who: str, reason: str, *, log: bool = True)
 def release(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) -> int:
     """Takes a denial back: the payouts are due again."""
     return _turn(payouts, (Payout.State.WITHHELD, Payout.State.DUE), who, reason, log)
+
+
+def missing(posting: Posting) -> QuerySet[Payout, Payout]:
+    """Bonuses that the platform accepted and that its list does not show, though it should by now."""
+    rows = Payout.objects.filter(posting=posting, state=Payout.State.SENT, confirmed_at=None)
+    return rows.exclude(BY_APPROVAL).filter(called_at__lte=timezone.now() - grace(posting))
+
+
+def is_missing(row: Payout) -> bool:
+    """Whether this one may be sent again in a person's name."""
+    return missing(row.posting).filter(pk=row.pk).exists()
+
+
+def send_again(payouts: Iterable[int], who: str, reason: str) -> int:
+    """Makes accepted bonuses due again that never appeared on the platform's list, in a person's name: only
+    somebody who has asked the platform can know that they will not. Returns how many."""
+    _name_and_reason(who, reason)
+    wanted = list(payouts)
+    done = 0
+    with transaction.atomic():
+        for posting in Posting.objects.filter(payouts__in=wanted).distinct().select_related("study"):
+            found = list(missing(posting).filter(pk__in=wanted).values_list("pk", flat=True))
+            rows = Payout.objects.select_for_update().filter(pk__in=found, state=Payout.State.SENT)
+            for row in rows.filter(confirmed_at=None).order_by("pk"):
+                row.state, row.sent_at, row.decided_by = Payout.State.DUE, None, who
+                row.reason = f"{row.reason} Sent again by {who}: {reason}"
+                row.save(update_fields=["state", "sent_at", "decided_by", "reason"])
+                total = amount_of(row.cents, row.currency)
+                audit.record(posting.study, who, f"Made {total} due again, which never arrived: {reason}")
+                done += 1
+    return done
 
 
 def _turn(payouts: Iterable[int], states: tuple[str, str], who: str, reason: str, logged: bool) -> int:
@@ -187,11 +256,21 @@ def grant(
     if submission is None or not has_market(submission.posting.platform):
         raise PayoutRefused("This person came by no platform that can be asked to pay. Pay by hand.")
     posting = submission.posting
+    if not Session.objects.filter(pk=session.pk, state__in=ENDED).exists():
+        raise PayoutRefused(
+            "They are still at it, so what the policy owes them is not decided. Grant it when they have "
+            "ended."
+        )
     decide_for(session)
     reward = definition_of(posting.study).reward
-    _within_person_cap(session, reward.person_cap_cents, cents, reward.currency)
+    other = "compensation" if kind == "bonus" else "bonus"
+    _refuse_second(Payout.objects.filter(session=session, kind=kind).first(), other)
     try:
         with transaction.atomic():
+            _lock_people([session.participant_id])
+            if submission.state == "approved" and _is_theirs(submission):
+                adopt_approval(posting, session.pk)  # What is granted now comes on top of it.
+            _within_person_cap(session, reward.person_cap_cents, cents, reward.currency)
             row = Payout.objects.create(
                 posting=posting,
                 session=session,
@@ -208,11 +287,24 @@ def grant(
                 f"{str(session.participant.pseudonym)[:8]}: {reason}",
             )
     except IntegrityError:
-        other = "compensation" if kind == "bonus" else "bonus"
-        raise PayoutRefused(
-            f"This sitting has a {kind} already, and each kind is paid once. Grant a {other} instead."
-        ) from None
+        _refuse_second(Payout.objects.filter(session=session, kind=kind).first(), other)
+        raise
     return row
+
+
+def _refuse_second(row: Payout | None, other: str) -> None:
+    if row is None:
+        return
+    state = "due, and the next settle sends it" if row.state == Payout.State.DUE else row.state
+    raise PayoutRefused(
+        f"This sitting has a {row.kind} already ({amount_of(row.cents, row.currency)}, {state}), and each "
+        f"kind is paid once. Grant a {other} instead."
+    )
+
+
+def _is_theirs(submission: Submission) -> bool:
+    identity = submission.identity
+    return identity is not None and identity.person_hash == submission.person_hash
 
 
 def _within_person_cap(session: Session, cap: int | None, cents: int, currency: str) -> None:

@@ -1,12 +1,16 @@
 """How many places a posting offers: never more than slots are free, and replacements within its cap.
 
-The row says what is wanted; the platform is brought to it and read back, so every call may be repeated.
+The row says what is wanted; the platform is brought to it and read back, so every call may be repeated. Who
+looks at a platform and stores what it said is alone with the posting meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -14,6 +18,7 @@ from django.utils import timezone
 
 from crowd.accounts import market_of, posted_of
 from crowd.audit import record
+from crowd.locks import Busy, exclusive
 from crowd.models import Posting, Submission
 from crowd.platforms import PLATFORMS, has_market
 from crowd.platforms.base import PlatformError, Posted
@@ -31,6 +36,38 @@ WANTED = "legible_wanted"
 """In Posting.facts, beside what the adapter remembers: how many slots this posting is to fill."""
 ADDRESS = "legible_address"
 """There too: the researcher's page on the platform."""
+BUSY_S, PAUSE_S = 60.0, 0.2
+"""How long a researcher's command waits for a sync to end, and how often it tries."""
+
+
+@contextmanager
+def alone_with(posting: Posting, wait_s: float | None = None) -> Iterator[Posting]:
+    """The posting as it stands now, while nobody else speaks with its platform about it.
+
+    Everything that looks there and stores what it saw does so in here, for it would undo what changed in
+    between. Not to be entered twice by one caller. Raises Busy where others take longer than `wait_s`.
+    """
+    busy = (
+        f"{posting.platform} is being asked about this posting at this moment, so nothing was done. Try "
+        "again in a minute."
+    )
+    tries = 1 + round((BUSY_S if wait_s is None else wait_s) / PAUSE_S)
+    with ExitStack() as stack:
+        for left in reversed(range(tries)):
+            try:
+                stack.enter_context(exclusive(f"sync-{posting.pk}", busy))
+                break
+            except Busy:
+                if not left:
+                    raise
+                rest(PAUSE_S)
+        posting.refresh_from_db()
+        yield posting
+
+
+def rest(seconds: float) -> None:
+    """Between two tries."""
+    time.sleep(seconds)
 
 
 def wanted_of(posting: Posting) -> int:
@@ -107,28 +144,55 @@ def ensure_pilot(study: Study, places: int, progress: Progress, *, before: str =
 
 
 def remember(posting: Posting, posted: Posted) -> Posting:
-    """Stores what the platform says of a posting. The row's places are what is wanted: they never shrink, and
-    a closed row stays closed."""
-    closed = posting.state == Posting.State.CLOSED
-    if posted.state == "unknown":
-        # Somebody may come already; a state that we cannot read shuts nobody out.
-        state = Posting.State.OPEN if posting.state == Posting.State.DRAFT else posting.state
-    else:
-        state = Posting.State.CLOSED if closed else Posting.State(posted.state)
-    ended = state == Posting.State.CLOSED
-    again = closed and posted.state in {"open", "paused"}
-    Posting.objects.filter(id=posting.pk).update(
-        external_id=posted.external_id or posting.external_id,
-        state=state,
-        closed_at=(posting.closed_at or timezone.now()) if ended else None,
-        raw_state=posted.raw[:40],
-        taken=posted.taken,
-        places=max(posting.places, posted.places),
-        facts={**posted.facts, WANTED: wanted_of(posting), ADDRESS: posted.address},
-        sync_error=_OPEN_AGAIN.format(platform=posting.platform, raw=posted.raw[:40]) if again else "",
-    )
+    """Stores what the platform says of a posting; `posting` is the row as it was when the platform was asked,
+    and what was changed since stands. The row's places are what is wanted: they never shrink, and a closed
+    row stays closed."""
+    with transaction.atomic():
+        row = Posting.objects.select_for_update().get(id=posting.pk)
+        is_stale = row.state != posting.state
+        again = row.state == Posting.State.CLOSED and posted.state in {"open", "paused"} and not is_stale
+        if not is_stale:
+            row.state = _state_of(row, posted)
+            row.raw_state = posted.raw[:40]
+        ended = row.state == Posting.State.CLOSED
+        row.closed_at = (row.closed_at or timezone.now()) if ended else None
+        row.external_id = posted.external_id or row.external_id
+        row.taken = posted.taken
+        row.places = max(row.places, posted.places)
+        wanted = wanted_of(row)
+        row.facts = {**_merged(row.facts, posting.facts, posted.facts), WANTED: wanted}
+        row.facts[ADDRESS] = posted.address
+        row.sync_error = _OPEN_AGAIN.format(platform=row.platform, raw=posted.raw[:40]) if again else ""
+        row.save(update_fields=REMEMBERED)
     posting.refresh_from_db()
     return posting
+
+
+REMEMBERED = ("state", "raw_state", "closed_at", "external_id", "taken", "places", "facts", "sync_error")
+
+
+def _state_of(row: Posting, posted: Posted) -> Posting.State:
+    if row.state == Posting.State.CLOSED:
+        return Posting.State.CLOSED
+    if posted.state == "unknown":
+        # Somebody may come already; a state that we cannot read shuts nobody out.
+        return Posting.State.OPEN if row.state == Posting.State.DRAFT else Posting.State(row.state)
+    return Posting.State(posted.state)
+
+
+def _merged(now: Mapping[str, Any], seen: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """The adapter's facts: `found` was made of `seen`, and `now` is stored. Lists and tables grow, so that
+    nothing is lost that exists on the platform; a value that was changed meanwhile stands."""
+    merged = dict(now)
+    for name, value in found.items():
+        own, before = now.get(name), seen.get(name)
+        if isinstance(value, Mapping) and isinstance(own, Mapping):
+            merged[name] = _merged(own, before if isinstance(before, Mapping) else {}, value)
+        elif isinstance(value, list) and isinstance(own, list):
+            merged[name] = [*own, *(one for one in value if one not in own)]
+        elif name not in now or own == before:
+            merged[name] = value
+    return merged
 
 
 _OPEN_AGAIN = (
@@ -145,10 +209,15 @@ def note_error(posting: Posting, error: PlatformError, remedy: str) -> None:
 
 
 def finish_places(posting: Posting, offered: int) -> bool:
-    """Brings the platform to the places of the row where an earlier call was cut off; whether it was."""
+    """Brings the platform to the places of the row where an earlier call was cut off; whether it was. To be
+    called alone with the posting."""
     if posting.state not in OFFERED or offered >= posting.places or not has_market(posting.platform):
         return False
-    remember(posting, market_of(posting).revise(posted_of(posting), offer_of(posting)))
+    market = market_of(posting)
+    # Somebody may have ended it on the platform's page just now, and more places would revive it there.
+    if remember(posting, market.look(posted_of(posting))).state not in OFFERED:
+        return False
+    remember(posting, market.revise(posted_of(posting), offer_of(posting)))
     return True
 
 
@@ -157,6 +226,11 @@ def add_places(posting: Posting, count: int, by: str = "") -> Posting:
     off is finished by the next sync. Raises StudyError where the slots do not reach."""
     if count < 1:
         raise StudyError(f"{count} places cannot be added. Add at least 1.")
+    with alone_with(posting):
+        return _add_places(posting, count, by)
+
+
+def _add_places(posting: Posting, count: int, by: str) -> Posting:
     if posting.state not in OFFERED:
         raise StudyError(f"The posting on {posting.platform} is {posting.state}. Publish a new one.")
     cost = quote_of(posting, posting.places + count).total_cents if has_market(posting.platform) else 0
@@ -196,18 +270,25 @@ def top_up(posting: Posting, budget_cents: int | None = None) -> int:
 
     Never more than slots are free, and never beyond the posting's cap (or `budget_cents`), with every place
     of the posting counted at its highest cost. Returned work needs no replacement: the platform opens that
-    place again by itself. Call it after a sync: it trusts the submissions that are stored.
+    place again by itself. To be called alone with the posting, after its list was read: it trusts the
+    submissions that are stored.
     """
     if posting.state != Posting.State.OPEN or not has_market(posting.platform) or _missing(posting) < 1:
         return 0
     # Somebody may have returned the work since the posting was looked at, before the list was read. The
     # lower number of the two is never too low, so no place is opened twice.
-    posting.taken = min(posting.taken, market_of(posting).look(posted_of(posting)).taken)
+    looked = market_of(posting).look(posted_of(posting))
+    if looked.state in {"paused", "closed"}:
+        # Stopped on the platform's page meanwhile: more places would revive it there.
+        return 0
+    posting.taken = min(posting.taken, looked.taken)
     count = min(_missing(posting), room(posting.study, posting.pilot))
     count = _affordable(posting, count, posting.cap_cents if budget_cents is None else budget_cents)
     if count < 1:
         return 0
-    Posting.objects.filter(id=posting.pk).update(places=posting.places + count)
+    still = Posting.objects.filter(id=posting.pk, state=Posting.State.OPEN)
+    if still.update(places=posting.places + count) != 1:
+        return 0
     posting.refresh_from_db()
     record(posting.study, "", f"Opens {count} replacements: {named(posting)}.")
     _raise_places(posting, count, 0)

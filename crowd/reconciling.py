@@ -9,16 +9,26 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
+from crowd import audit
 from crowd.accounts import posted_of
+from crowd.fees import learn
 from crowd.models import Payout, PayoutBatch, Posting, Submission
-from crowd.payouts import amount_of, decide_due
+from crowd.payouts import (
+    BASE_FOR_ALL,
+    BY_APPROVAL,
+    TWICE,
+    adopt_approval,
+    amount_of,
+    decide_due,
+    grace,
+    terms_of,
+)
 from crowd.platforms.base import Bonus, Market
 from crowd.standings import Standing, standings
 from crowd.ways import APPROVED
@@ -26,13 +36,17 @@ from experiments.errors import StudyError
 
 State, Batch = Payout.State, PayoutBatch.State
 UNSURE = (State.SENDING, State.UNKNOWN)
-BY_APPROVAL = Q(batch__isnull=True) | Q(batch__purpose="base")
+COMPENSATING = ("screen_out", "compensation")
+"""Kinds that take the place of a reward."""
+KEEPS_REFERENCES = frozenset({"mturk"})
+"""Platforms whose list shows our own reference with each bonus: there an amount alone proves nothing."""
 DIED = "The process that sent it ended before it knew the outcome."
 
 
 @dataclass(slots=True)
 class Reconciled:
-    """What looking has changed, and `notes`: what a person should know. Counts are payouts."""
+    """What looking has changed, and `notes`: what a person should know. Counts are payouts. `troubles` are
+    those of the notes that ask somebody to act: with one of them a run is no success."""
 
     recovered: int = 0
     decided: int = 0
@@ -44,10 +58,11 @@ class Reconciled:
     failed: int = 0
     confirmed: int = 0
     notes: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
 
-
-def grace() -> timedelta:
-    return timedelta(seconds=settings.PAYOUT_GRACE_S)
+    def trouble(self, sentence: str) -> None:
+        self.notes.append(sentence)
+        self.troubles.append(sentence)
 
 
 class NotRead(StudyError):
@@ -65,9 +80,11 @@ def catch_up(posting: Posting, market: Market) -> Reconciled:
     if synced.error:
         raise NotRead(synced.error)
     posting.refresh_from_db()
+    untold = learn(posting, market)
     decided = decide_due(posting)
     found = reconcile(posting, market, read_at)
     found.recovered, found.decided = recovered, decided
+    found.notes += [untold] if untold else []
     return found
 
 
@@ -90,6 +107,7 @@ def reconcile(posting: Posting, market: Market, read_at: datetime) -> Reconciled
     _bonuses(posting, market, found)
     for standing in standings(posting):
         _apply(posting, standing, found)
+    _after_compensation(posting, found)
     _close_batches(posting)
     _strange_approvals(posting, found)
     found.unknown = Payout.objects.filter(posting=posting, state=State.UNKNOWN).count()
@@ -100,11 +118,11 @@ def unknown_until(posting: Posting) -> datetime | None:
     """From when every unknown payout can be settled by looking; None where there is none."""
     rows = Payout.objects.filter(posting=posting, state=State.UNKNOWN)
     last = rows.order_by(F("called_at").desc(nulls_last=True)).values_list("called_at", flat=True).first()
-    return None if last is None else last + grace()
+    return None if last is None else last + grace(posting)
 
 
-def _is_over(row: Payout, read_at: datetime) -> bool:
-    return row.called_at is None or row.called_at + grace() <= read_at
+def _is_over(posting: Posting, row: Payout, read_at: datetime) -> bool:
+    return row.called_at is None or row.called_at + grace(posting) <= read_at
 
 
 def _approvals(posting: Posting, read_at: datetime, found: Reconciled) -> None:
@@ -115,8 +133,8 @@ def _approvals(posting: Posting, read_at: datetime, found: Reconciled) -> None:
     for row in rows.select_related("session__submission"):
         if row.session.submission.state == APPROVED:
             _sent(row, found)
-        elif _is_over(row, read_at):
-            _due_again(row, "The platform does not show it approved", found)
+        elif _is_over(posting, row, read_at):
+            _due_again(posting, row, "The platform does not show it approved", found)
 
 
 def _sent(row: Payout, found: Reconciled) -> None:
@@ -131,13 +149,17 @@ def _sent(row: Payout, found: Reconciled) -> None:
         found.paid += changed
 
 
-def _due_again(row: Payout, what: str, found: Reconciled) -> None:
-    minutes = max(1, settings.PAYOUT_GRACE_S // 60)
+def _due_again(posting: Posting, row: Payout, what: str, found: Reconciled) -> None:
+    minutes = _minutes(posting)
     found.due_again += Payout.objects.filter(pk=row.pk, state=row.state).update(
         state=State.DUE,
         sent_at=None,
         error=f"{what} {minutes} minutes after it was sent, so it was not paid; it is due again.",
     )
+
+
+def _minutes(posting: Posting) -> int:
+    return max(1, int(grace(posting).total_seconds()) // 60)
 
 
 def _bonuses(posting: Posting, market: Market, found: Reconciled) -> None:
@@ -162,21 +184,37 @@ def _bonuses(posting: Posting, market: Market, found: Reconciled) -> None:
     listed: dict[str, list[Bonus]] = defaultdict(list)
     for bonus in market.bonuses(posted_of(posting), list(wanted)):
         listed[bonus.submission].append(bonus)
+    lost: list[Payout] = []
     for submission, session in wanted.items():
         rows = Payout.objects.filter(posting=posting, session_id=session)
-        _match(
-            posting,
-            list(rows.select_related("session__participant", "batch")),
-            listed[submission],
-            read_at,
-            found,
-        )
+        people = list(rows.select_related("session__participant", "batch"))
+        lost += _match(posting, people, listed[submission], read_at, found)
+    if lost:
+        _tell_lost(posting, lost, found)
+
+
+def _tell_lost(posting: Posting, lost: Sequence[Payout], found: Reconciled) -> None:
+    """Accepted, and never seen. Sent again by nobody but a named person: it may still arrive."""
+    amount = amount_of(sum(row.cents for row in lost), posting.currency)
+    names = sorted({_name(row) for row in lost})
+    several = "es" if len(lost) > 1 else ""
+    found.trouble(
+        f"{posting.platform} accepted {len(lost)} bonus{several} ({amount}; {', '.join(names[:5])}"
+        f"{', …' if len(names) > 5 else ''}) and does not list {'them' if several else 'it'} "
+        f"{_minutes(posting)} minutes later or more. Ask the platform; whoever knows that nothing was paid "
+        "can make it due again on the dashboard, in the ledger of the money page."
+    )
+
+
+def _name(row: Payout) -> str:
+    return str(row.session.participant.pseudonym)[:8]
 
 
 def _match(
     posting: Posting, rows: Sequence[Payout], listed: Sequence[Bonus], read_at: datetime, found: Reconciled
-) -> None:
-    """One person's bonuses on the list beside the ledger's rows."""
+) -> list[Payout]:
+    """One person's bonuses on the list beside the ledger's rows. Returns those that were accepted and should
+    be listed by now, and are not."""
     by_bonus = [row for row in rows if _is_by_bonus(row)]
     by_reference = {row.reference: row for row in by_bonus}
     amounts: Counter[int] = Counter()
@@ -188,21 +226,36 @@ def _match(
         else:
             amounts[bonus.cents] += 1
     # What is known to be sent explains an amount first, so that no unknown one borrows its proof.
-    for row in sorted(by_bonus, key=_certainty):
+    for row in () if posting.platform in KEEPS_REFERENCES else sorted(by_bonus, key=_certainty):
         if row.pk not in seen and amounts[row.cents] > 0:
             amounts[row.cents] -= 1
             seen.add(row.pk)
+            _note_guess(posting, row, found)
+    lost = []
     for row in by_bonus:
         if row.pk in seen and row.confirmed_at is None:
             _sent(row, found)
-        elif row.pk not in seen and row.state == State.UNKNOWN and _is_over(row, read_at):
-            _due_again(row, "The platform's list did not show it", found)
+        elif row.pk not in seen and row.confirmed_at is None and _is_over(posting, row, read_at):
+            if row.state == State.UNKNOWN:
+                _due_again(posting, row, "The platform's list did not show it", found)
+            elif row.state == State.SENT:
+                lost.append(row)
     surplus = sum(cents * count for cents, count in amounts.items())
     if surplus:
-        name = str(rows[0].session.participant.pseudonym)[:8]
         found.notes.append(
-            f"{name} got {amount_of(surplus, posting.currency)} in bonuses on the platform that this ledger "
-            "did not send."
+            f"{_name(rows[0])} got {amount_of(surplus, posting.currency)} in bonuses on the platform that "
+            "this ledger did not send."
+        )
+    return lost
+
+
+def _note_guess(posting: Posting, row: Payout, found: Reconciled) -> None:
+    """Nothing but the amount says that an uncertain payment is the one on the list."""
+    if row.state in {State.UNKNOWN, State.DUE}:
+        found.notes.append(
+            f"{_name(row)}: {posting.platform} lists a bonus of {amount_of(row.cents, row.currency)} without "
+            "saying whose it is. It counts as the one of unknown outcome; if somebody paid the same amount "
+            "by hand, grant it again."
         )
 
 
@@ -227,6 +280,8 @@ def _apply(posting: Posting, standing: Standing, found: Reconciled) -> None:
     if action == "paid":
         # By a person on the platform's page, by its own deadline, or by its own screening.
         found.adopted += own.update(state=State.SENT, batch=None, sent_at=now, confirmed_at=now, error="")
+    elif action == "covered":
+        _cover(posting, standing, found)
     elif action == "fail":
         found.failed += own.update(state=State.FAILED, error=standing.way.why)
         found.notes.append(
@@ -234,6 +289,53 @@ def _apply(posting: Posting, standing: Standing, found: Reconciled) -> None:
         )
     elif action == "move":
         found.moved += _move(posting, row, standing.name, found)
+
+
+def _cover(posting: Posting, standing: Standing, found: Reconciled) -> None:
+    """The platform has paid its whole reward, at least what was owed: that is written down in its place."""
+    row, paid = standing.row, amount_of(terms_of(posting).base_cents, posting.currency)
+    with transaction.atomic():
+        taken = Payout.objects.filter(pk=row.pk, state=State.DUE).update(
+            state=State.FAILED,
+            error=f"Approved on the platform meanwhile, which paid {paid}, no less than this amount. Nothing "
+            "is sent on top.",
+        )
+        if taken:
+            found.adopted += adopt_approval(posting, row.session_id)
+            found.notes.append(
+                f"{standing.name}: the platform has approved the work and paid {paid} where "
+                f"{amount_of(row.cents, row.currency)} was owed; nothing is sent on top."
+            )
+
+
+def _after_compensation(posting: Posting, found: Reconciled) -> None:
+    """People to whom a compensation went because their work was gone, and whose work is back: it is about to
+    be paid once more, or was."""
+    if posting.platform in BASE_FOR_ALL:
+        return
+    reward = Payout.objects.filter(session=OuterRef("session"), kind=Payout.Kind.BASE)
+    rows = (
+        Payout.objects.filter(~Exists(reward.exclude(state__in=[State.FAILED, State.WITHHELD])))
+        .filter(posting=posting, kind__in=COMPENSATING, state__in=[*UNSURE, State.SENT])
+        .filter(session__submission__state__in=["awaiting", APPROVED])
+        .exclude(BY_APPROVAL)
+    )
+    for row in rows.select_related("session__submission", "session__participant").order_by("pk"):
+        name, sent = _name(row), amount_of(row.cents, row.currency)
+        if row.session.submission.state == "awaiting":
+            found.trouble(
+                f"{name} awaits review again on {posting.platform}, after {sent} was sent because their work "
+                "was gone. Do not approve it: that pays twice, and so does the platform by itself in some "
+                "weeks. Ask them to give the place back, or reject it where its rules permit."
+            )
+        elif adopt_approval(posting, row.session_id, TWICE):
+            twice = (
+                f"{name} was approved on {posting.platform} after {sent} had been sent because their work "
+                "was gone: they were paid twice. Nothing can be taken back; find out who approved it."
+            )
+            found.adopted += 1
+            found.trouble(twice)
+            audit.record(posting.study, "", twice)
 
 
 def _move(posting: Posting, row: Payout, name: str, found: Reconciled) -> int:

@@ -20,6 +20,7 @@ from crowd.places import (
     MARKETS,
     WANTED,
     add_places,
+    alone_with,
     ensure_pilot,
     finish_places,
     named,
@@ -95,7 +96,7 @@ def planned(
     platform refuses or that differ from the posting's, more places than are free. Pilot slots must be
     planned before (`ensure_pilot`).
     """
-    check_study(study, platform, mode)
+    check_study(study, platform, mode, pilot=pilot)
     existing = posting_of(study, platform, mode, pilot)
     if existing is not None and existing.site != site:
         existing = None
@@ -137,8 +138,13 @@ def _check_unchanged(posting: Posting, options: dict[str, object]) -> None:
         )
 
 
-def check_study(study: Study, platform: str, mode: Mode) -> None:
+def check_study(study: Study, platform: str, mode: Mode, *, pilot: bool = False) -> None:
     """Raises StudyError where this study may not be offered to anybody on this platform."""
+    if pilot and mode != "live" and has_market(platform):
+        raise StudyError(
+            f"A pilot has people, and only simulated ones come to a {mode}: it takes the study's own slots "
+            "and frees them again. Leave out --pilot, or publish the pilot --live."
+        )
     if study.state != Study.State.OPEN:
         draft = study.state == Study.State.DRAFT
         remedy = f"Open it first: study_open {study.slug}" if draft else "Choose a new slug."
@@ -188,6 +194,7 @@ def publish_posting(
 
     Raises StudyError, Unsupported, PlatformError; after an error the row stays a draft, to be repeated.
     """
+    check_study(study, platform, mode, pilot=pilot)
     if pilot and places is not None and posting_of(study, platform, mode, pilot) is None:
         ensure_pilot(study, places, lambda what, done, total: None, before=mode)
     posting = planned(study, platform, mode, pilot=pilot, places=places, cap_cents=cap_cents, site=site)
@@ -270,6 +277,11 @@ def open_posting(posting: Posting, by: str = "") -> Posting:
             Posting.objects.filter(id=posting.pk).update(state=Posting.State.OPEN)
             posting.refresh_from_db()
         return posting
+    with alone_with(posting):
+        return _open_there(posting, by)
+
+
+def _open_there(posting: Posting, by: str) -> Posting:
     market = market_of(posting)
     try:
         if posting.state == Posting.State.DRAFT:
@@ -286,7 +298,7 @@ def open_posting(posting: Posting, by: str = "") -> Posting:
 
 
 def remember_look(posting: Posting) -> Posted:
-    """Reads the posting from its platform and stores what it says."""
+    """Reads the posting from its platform and stores what it says. To be called alone with the posting."""
     posted = market_of(posting).look(posted_of(posting))
     remember(posting, posted)
     return posted
@@ -303,18 +315,23 @@ def resume(posting: Posting, by: str = "") -> Posting:
 
 def close(posting: Posting, by: str = "") -> Posting:
     """Ends recruitment, verified: the row stays as it is until the platform, read back, says closed."""
-    if posting.state == Posting.State.CLOSED:
-        return posting
     return _turn(posting, "close", Posting.State.CLOSED, by)
 
 
 def _turn(posting: Posting, verb: str, wanted: Posting.State, by: str) -> Posting:
-    if has_market(posting.platform):
-        _turn_there(posting, verb, wanted)
-    else:
-        closed_at = timezone.now() if wanted == Posting.State.CLOSED else None
-        Posting.objects.filter(id=posting.pk).update(state=wanted, closed_at=closed_at)
-        posting.refresh_from_db()
+    with alone_with(posting):
+        if posting.state == Posting.State.CLOSED:
+            if wanted == Posting.State.CLOSED:
+                return posting
+            raise StudyError(
+                f"The posting on {posting.platform} is closed, and that is final. Publish a new one."
+            )
+        if has_market(posting.platform):
+            _turn_there(posting, verb, wanted)
+        else:
+            closed_at = timezone.now() if wanted == Posting.State.CLOSED else None
+            Posting.objects.filter(id=posting.pk).update(state=wanted, closed_at=closed_at)
+            posting.refresh_from_db()
     record(posting.study, by, f"{DONE[verb]}: {named(posting)}.")
     return posting
 

@@ -13,16 +13,18 @@ from typing import Any
 
 import httpx
 from django.conf import settings
+from django.utils import timezone
 
 from crowd.demo import check_port, serving
 from crowd.models import Payout, Posting, Submission
 from crowd.payouts import amount_of
 from crowd.recruitment import close, publish_posting
+from crowd.simulators.clock import Clock
 from crowd.simulators.faults import Faults
 from crowd.sync import sync_posting
 from crowd.visitors import Control, Visit, send_crowd
 from experiments.errors import StudyError
-from experiments.models import Slot, Study
+from experiments.models import Study
 from experiments.selectors import definition_of
 from experiments.simulation import HEADING
 from experiments.simulation.people import Person
@@ -70,30 +72,19 @@ def rehearse(
     terminal.line(f"{HEADING} Simulated {platform}, simulated money; {faults:.0%} of its calls fail.")
     with (
         simulators.simulator(
-            seed=seed, faults=Faults(seed, faults), options=simulators.Options(**account)
+            seed=_fresh(study, seed),
+            start=timezone.now(),
+            faults=Faults(seed, faults),
+            options=simulators.Options(**account),
         ) as simulated,
         serving(port, url),
     ):
         posting = _published(study, platform, simulated.url)
-        visits = send_crowd(
-            simulated.url,
-            url,
-            study.slug,
-            platform,
-            _people(people, seed),
-            {question.id: question.answer for question in definition_of(study).quiz},
-            progress=terminal.progress,
-        )
-        terminal.table("What they did", ("habit", "how it ended", "people"), visit_rows(visits))
-        simulated.clock.advance(WORK_IS_IN_S)
-        _settle(posting)
-        simulated.faults.share = 0.0
-        sync_posting(posting, bonuses=True)
-        with httpx.Client() as client:
-            truth = Control(simulated.url, client)("state")
-        lines = compare(posting, truth["submissions"])
-        _tell(terminal, posting, truth, lines)
-        close(posting, "rehearsal")
+        try:
+            lines = _played(posting, simulated, url, people, seed, terminal)
+            close(posting, "rehearsal")
+        finally:
+            _end(posting)
     wrong = [line.name for line in lines if line.ledger != line.platform]
     if wrong:
         raise RehearsalFailed(
@@ -101,12 +92,58 @@ def rehearse(
         )
 
 
+def _played(
+    posting: Posting, simulated: Any, url: str, people: int, seed: int, terminal: Terminal
+) -> list[Line]:
+    """Sends the people, pays them, and compares."""
+    study = posting.study
+    visits = send_crowd(
+        simulated.url,
+        url,
+        study.slug,
+        posting.platform,
+        _people(people, seed),
+        {question.id: question.answer for question in definition_of(study).quiz},
+        progress=terminal.progress,
+        before_take=lambda: keep_time(simulated.clock),
+    )
+    terminal.table("What they did", ("habit", "how it ended", "people"), visit_rows(visits))
+    simulated.clock.advance(WORK_IS_IN_S)
+    _settle(posting)
+    simulated.faults.share = 0.0
+    sync_posting(posting, bonuses=True)
+    with httpx.Client() as client:
+        truth = Control(simulated.url, client)("state")
+    lines = compare(posting, truth["submissions"])
+    _tell(terminal, posting, truth, lines)
+    return lines
+
+
+def keep_time(clock: Clock) -> None:
+    """Moves a simulator's clock, which stands still by itself, up to ours: what its platform signs is checked
+    here by our clock, and is good for two minutes."""
+    with clock.lock:
+        clock.advance(max(0.0, (timezone.now() - clock.now()).total_seconds()))
+
+
+def _fresh(study: Study, seed: int) -> int:
+    """A simulator's ids come from its seed, and whoever was in an earlier rehearsal has taken part."""
+    earlier = Posting.objects.filter(study=study, mode=Posting.Mode.REHEARSAL).count()
+    return seed * 10_000 + earlier
+
+
+def _end(posting: Posting) -> None:
+    """The simulator goes with this command, so whatever it says, nobody comes by this posting any more."""
+    Posting.objects.filter(id=posting.pk).exclude(state=Posting.State.CLOSED).update(
+        state=Posting.State.CLOSED, closed_at=timezone.now()
+    )
+
+
 def _published(study: Study, platform: str, site: str) -> Posting:
     """Published in spite of faults: a repeat finds what exists."""
     for tries_left in reversed(range(PUBLISH_TRIES)):
         try:
-            free = Slot.objects.filter(study=study, pilot=False, kept=False).count()
-            return publish_posting(study, platform, "rehearsal", site=site, places=free, by="rehearsal")
+            return publish_posting(study, platform, "rehearsal", site=site, by="rehearsal")
         except Exception as error:
             if not tries_left or isinstance(error, StudyError):
                 raise

@@ -3,10 +3,12 @@ outcome. Whatever dies in between leaves rows that the next run settles by looki
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from fractions import Fraction
 from typing import Literal, cast
 
 from django.db import transaction
@@ -15,9 +17,10 @@ from django.utils import timezone
 
 from crowd import audit
 from crowd.accounts import market_of, posted_of
+from crowd.fees import rates_of, spent
 from crowd.locks import Held
 from crowd.models import Payout, PayoutBatch, Posting
-from crowd.payouts import amount_of, spent_cents
+from crowd.payouts import amount_of
 from crowd.platforms.base import Kind, Market, Payment, PlatformError, Prepared, Settled, Unsupported
 from crowd.standings import Standing, standings
 
@@ -64,7 +67,8 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run would pay. The platform's fees come on top; it tells them when bonuses are announced."""
+    """What a run would pay. The platform's fees come on top: `fees_cents` is what they are expected to be;
+    `spent_cents` has them, as the cap has."""
 
     posting: int
     currency: str
@@ -73,6 +77,7 @@ class Plan:
     people: int
     spent_cents: int
     cap_cents: int
+    fees_cents: int = 0
 
     @property
     def total_cents(self) -> int:
@@ -114,7 +119,7 @@ class Outcome:
 def plan_of(posting: Posting) -> Plan:
     """What a run would pay now, from the rows alone: the platform is not asked."""
     found = standings(posting)
-    spent = spent_cents(posting)
+    before, rates = spent(posting), rates_of(posting)
     able: list[tuple[Standing, Payable]] = []
     held: list[tuple[str, Standing]] = []
     for one in sorted(found, key=lambda s: KINDS.index(cast(Kind, s.row.kind))):
@@ -122,13 +127,14 @@ def plan_of(posting: Posting) -> Plan:
             able.append((one, _payable(one)))
         else:
             held.append((one.way.why or "The platform has settled it; the next look writes it down.", one))
-    wanted = spent + sum(payable.cents for _, payable in able)
-    kept, total = [], spent
-    for one, payable in able:
-        if total + payable.cents > posting.cap_cents:
+    costs = [payable.cents + rates.on(payable.way, payable.cents) for _, payable in able]
+    wanted = before.all + sum(costs)
+    kept, total = [], before.all
+    for (one, payable), cost in zip(able, costs, strict=True):
+        if total + cost > posting.cap_cents:
             held.append((_over_cap(posting, wanted), one))
             continue
-        total += payable.cents
+        total += cost
         kept.append((one, payable))
     return Plan(
         posting=posting.pk,
@@ -136,8 +142,9 @@ def plan_of(posting: Posting) -> Plan:
         payables=tuple(payable for _, payable in kept),
         waiting=_waiting(held),
         people=len({one.row.session_id for one, _ in kept}),
-        spent_cents=spent,
+        spent_cents=before.all_cents,
         cap_cents=posting.cap_cents,
+        fees_cents=math.ceil(total - before.all) - sum(payable.cents for _, payable in kept),
     )
 
 
@@ -160,10 +167,10 @@ def _payable(one: Standing) -> Payable:
     )
 
 
-def _over_cap(posting: Posting, wanted: int) -> str:
+def _over_cap(posting: Posting, wanted: Fraction) -> str:
     return (
         f"The posting's cap of {amount_of(posting.cap_cents, posting.currency)} would be exceeded. Raise it "
-        f"to at least {amount_of(wanted, posting.currency)}."
+        f"to at least {amount_of(math.ceil(wanted), posting.currency)}, fees included."
     )
 
 
@@ -335,10 +342,11 @@ class _Run:
             ready = set(due.select_for_update().values_list("pk", flat=True))
             kept = [p for p in chunk if p.row in ready]
             cents = sum(p.cents for p in kept)
-            fits = spent_cents(posting) + cents <= posting.cap_cents
+            after = spent(posting).all + cents + self._fees(posting, cents, batch)
+            fits = after <= posting.cap_cents
             if not kept or not fits or (announced and len(kept) < len(chunk)):
                 why = "The payouts changed after the batch was announced; run settle again." if fits else (
-                    _over_cap(posting, spent_cents(posting) + cents)
+                    _over_cap(posting, after)
                 )  # fmt: skip
                 self.outcome.problems[why] += len(chunk)
                 if batch is not None:
@@ -351,6 +359,12 @@ class _Run:
             PayoutBatch.objects.filter(pk=batch.pk).update(state=Batch.PAYING, called_at=now)
             due.update(state=State.SENDING, batch=batch, called_at=now, attempts=F("attempts") + 1, error="")
         return batch, kept
+
+    def _fees(self, posting: Posting, cents: int, batch: PayoutBatch | None) -> Fraction:
+        """Of an announced batch as the platform told them, of approvals at its rate."""
+        if batch is None:
+            return rates_of(posting).on("approve", cents)
+        return Fraction(PayoutBatch.objects.values_list("fees_cents", flat=True).get(pk=batch.pk))
 
     def _call(
         self, batch: PayoutBatch, chunk: Sequence[Payable], act: Callable[[], list[Settled]]

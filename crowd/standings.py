@@ -47,10 +47,10 @@ def standings(posting: Posting) -> list[Standing]:
 
 
 def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
-    with_base = set(
+    bases = dict(
         Payout.objects.filter(posting=posting, kind=Payout.Kind.BASE)
         .exclude(state=Payout.State.FAILED)
-        .values_list("session_id", flat=True)
+        .values_list("session_id", "state")
     )
     approval_cents = terms_of(posting).base_cents
     refusal = _posting_refusal(posting)
@@ -67,8 +67,7 @@ def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
             cents=row.cents,
             state=cast(WorkState, submission.state),
             approval_cents=approval_cents,
-            has_base=row.session_id in with_base,
-            granted=row.decided_by != "policy",
+            has_base=_stands(bases.get(row.session_id), submission.state),
             return_requested=submission.return_requested,
             pays_returned=posting.platform in PAYS_RETURNED,
         )
@@ -76,6 +75,14 @@ def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
             Standing(row, way_of(case), name, submission.external_id, submission.identity.external_id)
         )
     return found
+
+
+def _stands(base: str | None, work: str) -> bool:
+    """Whether a reward comes beside an amount. A withheld one does not, as long as the platform may pay it
+    all the same, or has."""
+    if base == Payout.State.WITHHELD:
+        return work not in {"awaiting", "approved"}
+    return base is not None
 
 
 def _posting_refusal(posting: Posting) -> str:

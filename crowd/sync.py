@@ -16,18 +16,20 @@ from django.utils import timezone
 
 from crowd.accounts import market_of, posted_of
 from crowd.identities import person_hash, submission_hash
-from crowd.locks import Busy, exclusive
-from crowd.models import Identity, Message, Posting, Submission
-from crowd.places import finish_places, remember, top_up
+from crowd.locks import Busy
+from crowd.models import Identity, Message, Payout, Posting, Submission
+from crowd.payouts import decide_for
+from crowd.places import alone_with, finish_places, remember, top_up
 from crowd.platforms.base import Letter, Market, PlatformError, Posted, Unsupported, Work
 from experiments.enrolment import release_slot
 from experiments.errors import StudyError
-from experiments.models import Gate
+from experiments.models import Gate, Session
 from experiments.sessions import ENDED, mark_left
 
 WRITTEN = ("state", "raw_state", "code", "started_at", "completed_at", "return_requested", "seen_at",
-           "person_hash", "external_id", "bonuses")  # fmt: skip
+           "bonuses")  # fmt: skip
 RAW_MAX, CODE_MAX = 40, 64
+UNSETTLED = (Payout.State.DUE, Payout.State.SENDING, Payout.State.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,10 @@ def sync_posting(posting: Posting, *, bonuses: bool = False) -> Synced:
     A platform that fails leaves its sentence in `sync_error` and everything else as it was.
     """
     try:
-        with exclusive(f"sync-{posting.pk}"):
-            return _sync(Posting.objects.select_related("study").get(id=posting.pk), bonuses)
-    except Busy:
-        return Synced(error="Somebody else is asking the platform at this moment.")
+        with alone_with(Posting.objects.get(id=posting.pk), wait_s=0) as own:
+            return _sync(own, bonuses)
+    except Busy as busy:
+        return Synced(error=str(busy))
 
 
 def _sync(posting: Posting, bonuses: bool) -> Synced:
@@ -83,6 +85,8 @@ def _sync(posting: Posting, bonuses: bool) -> Synced:
 def _beside(posting: Posting, market: Market, posted: Posted) -> list[str]:
     """Letters and places. What fails here is tried again by the next sync; the list was read all the same."""
     changes = []
+    # Reading the list takes its time; what was decided here meanwhile counts.
+    posting.refresh_from_db()
     try:
         if finish_places(posting, posted.places):
             changes.append("An addition of places that was cut off is finished.")
@@ -145,10 +149,10 @@ def _apply(posting: Posting, row: Submission, work: Work, has_consented: bool) -
     row.seen_at = row.seen_at or timezone.now()
     if work.bonuses is not None:
         row.bonuses = list(work.bonuses)
-    _identify(row, work, person_hash(posting, work.person), has_consented)
     changed = [name for name in WRITTEN if getattr(row, name) != before[name]]
     if changed:
         Submission.objects.filter(id=row.pk).update(**{name: getattr(row, name) for name in changed})
+    _identify(row, work, person_hash(posting, work.person), has_consented)
     happened = [f"new as {work.state}" if is_new else f"{before['state']} -> {work.state}"]
     return (happened if is_new or before["state"] != row.state else []) + _follow(row)
 
@@ -157,17 +161,42 @@ def _identify(row: Submission, work: Work, who: str, has_consented: bool) -> Non
     """Who the platform says it is. Where the door was told somebody else, both stand side by side: nobody is
     paid before that is cleared, so no id is stored either."""
     identity = row.identity
-    if identity is not None and identity.forgotten_at is not None:
+    if identity is None:
+        if row.person_hash != who or row.external_id:
+            nobody = Submission.objects.filter(id=row.pk, identity=None)
+            nobody.update(person_hash=who, external_id="")
+            row.person_hash, row.external_id = who, ""
         return
-    row.person_hash = who
-    if identity is None or not has_consented or identity.person_hash != who:
-        row.external_id = ""
-        return
-    row.external_id = work.submission
-    if identity.external_id != work.person:
-        known = Identity.objects.filter(id=identity.pk, forgotten_at=None)
-        known.update(external_id=work.person)
-        identity.external_id = work.person
+    is_known = has_consented and identity.person_hash == who
+    submission, person = (work.submission, work.person) if is_known else ("", identity.external_id)
+    if (row.person_hash, row.external_id, identity.external_id) != (who, submission, person):
+        _store_ids(row, identity, who, submission, person)
+
+
+def _store_ids(row: Submission, known: Identity, who: str, submission: str, person: str) -> None:
+    """Writes down who it is, unless they were forgotten: perhaps since the list was asked for, so their row
+    is locked first, as it is to forget."""
+    with transaction.atomic():
+        identity = Identity.objects.select_for_update().get(id=known.pk)
+        if identity.forgotten_at is not None and not (identity.person_hash == who and _is_needed(identity)):
+            return
+        Submission.objects.filter(id=row.pk).update(person_hash=who, external_id=submission)
+        if submission:
+            Identity.objects.filter(id=identity.pk).update(external_id=person)
+            identity.external_id = person
+    row.person_hash, row.external_id, row.identity = who, submission, identity
+
+
+def _is_needed(identity: Identity) -> bool:
+    """Whether somebody who was forgotten is to be paid yet, or may earn pay. Open sittings are looked for
+    before the payouts are decided: one that ends in between counts as open."""
+    sittings = Session.objects.filter(participant=identity.participant_id)
+    if sittings.exclude(state__in=ENDED).exists():
+        return True
+    for session in sittings:
+        decide_for(session)
+    unsettled = Payout.objects.filter(session__participant=identity.participant_id, state__in=UNSETTLED)
+    return unsettled.exists()
 
 
 def _follow(row: Submission) -> list[str]:

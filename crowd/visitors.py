@@ -53,7 +53,8 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """People of one platform for one study. `server_url` is ours; `quiz` what careful readers answer."""
+    """People of one platform for one study. `server_url` is ours; `quiz` what careful readers answer;
+    `before_take` is called before anybody takes a place."""
 
     control: Control
     server_url: str
@@ -62,9 +63,11 @@ class Crowd:
     quiz: Mapping[str, str]
     pool: httpx.Client
     album: Album
+    before_take: Callable[[], None] = lambda: None
 
     def visit(self, person: Person) -> Visit:
         """One life, by the habit that the platform drew for this person."""
+        self.before_take()
         try:
             taken = self.control("take")
         except NoPlace:
@@ -124,6 +127,7 @@ class Crowd:
 
     def _come_again(self, person: Person, who: str) -> None:
         """The same person takes another place, is told that once is enough, and gives it back."""
+        self.before_take()
         try:
             taken = self.control("take", person=who)
         except NoPlace:
@@ -154,8 +158,12 @@ def send_crowd(
     *,
     concurrency: int = 8,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    before_take: Callable[[], None] = lambda: None,
 ) -> list[Visit]:
-    """Sends everybody, so many at once. The visits in the order of `people`."""
+    """Sends everybody, so many at once. The visits in the order of `people`.
+
+    `before_take` is called, by several threads, whenever somebody is about to take a place.
+    """
     visits: dict[int, Visit] = {}
     with (
         httpx.Client(timeout=60) as outside,
@@ -163,7 +171,7 @@ def send_crowd(
         ThreadPoolExecutor(concurrency) as workers,
     ):
         control = Control(simulator_url, outside)
-        crowd = Crowd(control, server_url, slug, platform, quiz, pool, Album())
+        crowd = Crowd(control, server_url, slug, platform, quiz, pool, Album(), before_take)
         waiting = {workers.submit(crowd.visit, person): place for place, person in enumerate(people)}
         try:
             for done in as_completed(waiting):

@@ -7,9 +7,9 @@ from typing import Literal
 
 from crowd.platforms.base import Kind, WorkState
 
-Action = Literal["approve", "bonus", "paid", "move", "wait", "fail"]
-"""Approve the work (the platform pays its reward); send a bonus; the platform has paid it already; owe it as
-compensation instead; not now; never."""
+Action = Literal["approve", "bonus", "paid", "covered", "move", "wait", "fail"]
+"""Approve the work (the platform pays its reward); send a bonus; the platform has paid it already; it has
+paid its whole reward instead; owe it as compensation instead; not now; never."""
 AT_WORK = frozenset({"reserved", "active", "unknown"})
 GONE = frozenset({"returned", "timed_out"})
 APPROVED = "approved"
@@ -18,15 +18,13 @@ APPROVED = "approved"
 @dataclass(frozen=True, slots=True)
 class Case:
     """One payout beside the platform's state of the work. `approval_cents` is what approving pays;
-    `has_base`: the sitting has a reward of its own, so this amount comes on top; so does what a named person
-    `granted` to somebody whose work is approved."""
+    `has_base`: the sitting has a reward of its own that stands, so this amount comes on top."""
 
     kind: Kind
     cents: int
     state: WorkState
     approval_cents: int
     has_base: bool = False
-    granted: bool = False
     return_requested: bool = False
     pays_returned: bool = True
 
@@ -76,21 +74,28 @@ def _extra(case: Case) -> Way:
 
 
 def _alone(case: Case) -> Way:
-    """A screened-out person's or a compensation's own amount."""
+    """A screened-out person's or a compensation's own amount. While the work awaits review the platform may
+    still pay its whole reward, by a click or by its own deadline: nothing is sent before the work is gone."""
     if case.state == "screened_out" and case.kind == "screen_out":
         return Way("paid")
-    if case.state == APPROVED and case.granted:
-        return Way("bonus")
     if case.state == APPROVED and case.cents <= case.approval_cents:
-        return Way("paid")
+        return Way("covered")
     if case.state in GONE:
         return Way("bonus") if case.pays_returned else _never()
     if case.state == "awaiting" and case.cents == case.approval_cents:
         return Way("approve")
     if case.state == "awaiting" and case.return_requested:
-        return Way("bonus")
+        return Way(
+            "wait",
+            "They were asked to give the place back, and are paid once they have. Write to them; or approve "
+            "their work on the platform, which pays the whole reward instead.",
+        )
     if case.state == "awaiting":
-        return Way("wait", "Approving would pay the whole reward. Ask them to return their work first.")
+        return Way(
+            "wait",
+            "Approving would pay the whole reward. Ask them to return their work; they are paid once they "
+            "have.",
+        )
     return Way("wait", "The platform has paid them a part already. Withhold this, or grant the difference.")
 
 

@@ -13,6 +13,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "full": "All places of this study are taken. You have not lost anything.",
         "closed": "This study is closed. You have not lost anything.",
         "not_offered": "This study is not offered here any more.",
+        "not_live": "This address was for trying the study out, and the study itself has begun. Please open "
+        "it from the platform or the message that offers it.",
         "preview_refused": "This is a preview: nothing is recorded. Accept the study on the platform to take "
         "part.",
         "somebody_else": "This link belongs to somebody else. Please open the study from the platform with "
@@ -53,6 +55,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "full": "Alle Plätze dieser Studie sind vergeben. Sie haben nichts verloren.",
         "closed": "Diese Studie ist geschlossen. Sie haben nichts verloren.",
         "not_offered": "Diese Studie wird hier nicht mehr angeboten.",
+        "not_live": "Diese Adresse war zum Ausprobieren der Studie, und die Studie selbst hat begonnen. "
+        "Bitte öffnen Sie sie über die Plattform oder die Nachricht, die sie anbietet.",
         "preview_refused": "Dies ist eine Vorschau: Nichts wird aufgezeichnet. Nehmen Sie die Studie auf der "
         "Plattform an, um teilzunehmen.",
         "somebody_else": "Dieser Link gehört jemand anderem. Bitte öffnen Sie die Studie über die Plattform "

@@ -358,15 +358,15 @@ def _erase(session: Session, verdict: Verdict) -> None:
     session.events.all().delete()
     session.gates.exclude(kind="consent").update(value={})
     Slot.objects.filter(holder=session).update(holder=None, lease_ends_at=None, kept=False)
-    reasons = session.reasons if session.verdict == verdict.status else [r.as_json() for r in verdict.reasons]
-    Session.objects.filter(id=session.pk).update(
-        erased=erased,
-        device={},
-        comment="",
-        verdict=verdict.status,
-        reasons=reasons,
-        verdict_at=timezone.now(),
-    )
+    Session.objects.filter(id=session.pk).update(erased=erased, device={}, comment="")
+    if session.verdict not in {verdict.status, "incomplete"}:
+        # Somebody who left stays somebody who left: a withdrawn verdict on a finished session says that all
+        # the work was done.
+        Session.objects.filter(id=session.pk).update(
+            verdict=verdict.status,
+            reasons=[reason.as_json() for reason in verdict.reasons],
+            verdict_at=timezone.now(),
+        )
 
 
 def mark_left(session: Session) -> bool:

@@ -226,8 +226,24 @@ def _reject(
     try:
         market.reject(posted_of(posting), row.external_id, message, category)
     except (PlatformError, Unsupported, BadOptions) as error:
-        if not (isinstance(error, PlatformError) and error.uncertain):
-            release(payouts, who, "the rejection did not take place", log=False)
+        _write_failed(posting, row, user, payouts, error)
         raise
     Submission.objects.filter(pk=row.pk).update(state="rejected")
     record(posting.study, user, f"Rejected {_name(row)} ({category}), {taken} payouts withheld: {message}")
+
+
+def _write_failed(
+    posting: Posting, row: Submission, user: User, payouts: Sequence[int], error: Exception
+) -> None:
+    """The log has every attempt. Where it may have taken effect, nothing is paid before somebody looked."""
+    what = f"Tried to reject {_name(row)}"
+    if isinstance(error, PlatformError) and error.uncertain:
+        record(
+            posting.study,
+            user,
+            f"{what}; it may have taken effect, so {len(payouts)} payouts stay withheld. Look at the "
+            f"platform, and release them if it has not: {error}",
+        )
+        return
+    release(payouts, user.get_username(), "the rejection did not take place", log=False)
+    record(posting.study, user, f"{what}; it did not take effect, and they are still owed: {error}")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from statistics import median
 
 from django.conf import settings
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
-from crowd.models import Payout, PayoutBatch, Posting
-from crowd.payouts import SPENT_STATES
+from crowd.fees import rates_of, spent_of
+from crowd.models import Payout, Posting
+from crowd.payouts import SPENT_STATES, grace
 from crowd.platforms import has_market
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
@@ -24,9 +26,10 @@ RECRUITS = ("draft", "open", "paused")
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The money of one mode, without fees. `spent` was sent or may have been; `due` is decided and waits;
-    `in_progress` is set aside for people at it, and `ahead` for places that nobody has taken: both at the
-    most that one person may get. `fees` is what the platform told for bonuses.
+    """The money of one mode. `spent` was sent or may have been; `due` is decided and waits; `in_progress` is
+    set aside for people at it, and `ahead` for places that nobody has taken: both at the most that one person
+    may get. The cap covers fees too: `fees` are those on what was spent, `fees_ahead` those on the rest, at
+    most.
     """
 
     mode: str
@@ -36,6 +39,7 @@ class Spending:
     in_progress_cents: int
     ahead_cents: int
     fees_cents: int
+    fees_ahead_cents: int
     cap_cents: int
     unknown: int
     unknown_until: datetime | None
@@ -53,13 +57,18 @@ class Spending:
         return self.ahead_at + self.ahead_cents
 
     @property
+    def most_cents(self) -> int:
+        """What counts against the cap if every place is taken: with fees."""
+        return self.projected_cents + self.fees_cents + self.fees_ahead_cents
+
+    @property
     def scale(self) -> int:
         """The width of the bar."""
         return max(self.cap_cents, self.projected_cents, 1)
 
     @property
     def is_over(self) -> bool:
-        return 0 < self.cap_cents < self.projected_cents
+        return 0 < self.cap_cents < self.most_cents
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +98,7 @@ def modes_of(study: Study) -> list[str]:
 
 def spending_of(study: Study, mode: str) -> Spending:
     """Sums over the postings of one mode, in four queries."""
-    rows = Posting.objects.filter(study=study, mode=mode).defer("options", "facts", "codes")
+    rows = Posting.objects.filter(study=study, mode=mode).defer("options", "codes")
     postings = [posting for posting in rows if has_market(posting.platform)]
     ids = [posting.pk for posting in postings]
     sums = Payout.objects.filter(posting__in=ids).aggregate(
@@ -98,10 +107,13 @@ def spending_of(study: Study, mode: str) -> Spending:
         unknown=Count("id", filter=Q(state="unknown")),
         called_at=Max("called_at", filter=Q(state="unknown")),
     )
-    paid = PayoutBatch.objects.filter(posting__in=ids, called_at__isnull=False).exclude(state="dropped")
     at_it = Session.objects.filter(submission__posting__in=ids, state__in=AT_IT).count()
     open_places = sum(max(0, p.places - p.taken) for p in postings if p.state in RECRUITS)
     reward, called_at = definition_of(study).reward, sums["called_at"]
+    rates = [rates_of(posting) for posting in postings]
+    dearest = max((rate for one in rates for rate in (one.approve, one.bonus)), default=0)
+    coming = (sums["due"] or 0) + reward.most_cents * (at_it + open_places)
+    wait = max((grace(posting) for posting in postings), default=None)
     return Spending(
         mode=mode,
         currency=reward.currency,
@@ -109,10 +121,11 @@ def spending_of(study: Study, mode: str) -> Spending:
         due_cents=sums["due"] or 0,
         in_progress_cents=reward.most_cents * at_it,
         ahead_cents=reward.most_cents * open_places,
-        fees_cents=paid.aggregate(n=Sum("fees_cents"))["n"] or 0,
+        fees_cents=sum(one.fees_cents for one in spent_of(postings).values()),
+        fees_ahead_cents=math.ceil(coming * dearest),
         cap_cents=sum(posting.cap_cents for posting in postings),
         unknown=sums["unknown"],
-        unknown_until=called_at + timedelta(seconds=settings.PAYOUT_GRACE_S) if called_at else None,
+        unknown_until=called_at + wait if called_at and wait is not None else None,
     )
 
 

@@ -1,6 +1,7 @@
-"""Messages from and to participants. A reply is a row before it is a request, and is sent once or never.
+"""Messages from and to participants. What is written here is a row before it is a request, and is sent once
+or never.
 
-A reply waits as `sending`; just before the one call it becomes `unknown`, and afterwards `sent` or `failed`.
+It waits as `sending`; just before the one call it becomes `unknown`, and afterwards `sent` or `failed`.
 So whatever dies in between, nothing is sent twice, and what may have arrived is never called unsent.
 """
 
@@ -9,11 +10,14 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from crowd.accounts import market_of, posted_of
 from crowd.audit import record as log
 from crowd.dashboard.decisions import record
-from crowd.models import Message
+from crowd.dashboard.remedies import called, there, to
+from crowd.dashboard.remedies import refusal as no_way_to
+from crowd.models import Message, Posting, Submission, new_key
 from crowd.platforms import has_market
-from crowd.platforms.base import PlatformError, Unsupported
+from crowd.platforms.base import Market, PlatformError, Unsupported
 from experiments.errors import StudyError
 from experiments.models import Study
 
@@ -22,12 +26,17 @@ UNCERTAIN = (
     "No answer came. It may have arrived: look at the conversation on the platform before writing again."
 )
 WAITING = Message.State.SENDING
+FIRST = "to:"
+"""How the id of a message begins that was written here first: it names the work whose person it is for."""
 
 
 def refusal(letter: Message) -> str:
     """Why nobody can be answered by machine; empty: they can."""
     if not has_market(letter.posting.platform):
         return f"{letter.posting.platform} has no interface for messages. Answer where the message came from."
+    row = written_to(letter)
+    if row is not None:
+        return no_way_to(row)
     if letter.identity is None or not letter.identity.external_id:
         return "Who wrote this is not known here any more. Answer on the platform, then mark it as answered."
     return ""
@@ -52,6 +61,41 @@ def reply(study: Study, letter: Message, body: str, user: User) -> Message:
     return row
 
 
+def written_to(letter: Message) -> Submission | None:
+    """The work whose person a message was written to first; None for everything else."""
+    if not letter.external_id.startswith(FIRST):
+        return None
+    key = letter.external_id.split(":")[1]
+    rows = Submission.objects.filter(posting=letter.posting, submission_hash=key)
+    return rows.select_related("posting__study", "identity", "session__participant").first()
+
+
+def write(row: Submission, body: str, user: User) -> Message:
+    """Stores a message to somebody who has not written. The same words to the same person are stored once,
+    however often a button is pressed. Raises StudyError where it cannot be sent."""
+    text, posting = body.strip(), row.posting
+    if not text or len(text) > BODY_MAX:
+        raise StudyError(f"A message has 1 to {BODY_MAX:,} characters; this one has {len(text):,}.")
+    problem = no_way_to(row)
+    if problem:
+        raise StudyError(problem)
+    with transaction.atomic():
+        Posting.objects.select_for_update().get(pk=posting.pk)
+        own = Message.objects.filter(posting=posting, external_id__startswith=to(row), body=text)
+        if own.exclude(state=Message.State.FAILED).exists():
+            raise StudyError("They were written exactly this before, so it is not sent again.")
+        stored = Message.objects.create(
+            posting=posting,
+            identity=row.identity,
+            external_id=f"{to(row)}{new_key()}",
+            state=WAITING,
+            body=text,
+            by=user.get_username(),
+        )
+        record(posting.study, user, f"Wrote to {called(row)} (message {stored.pk}).")
+    return stored
+
+
 def mark_answered(study: Study, letter: Message, user: User) -> bool:
     """For a message that was answered elsewhere, or needs no answer."""
     rows = Message.objects.filter(pk=letter.pk, state=Message.State.RECEIVED)
@@ -63,9 +107,7 @@ def mark_answered(study: Study, letter: Message, user: User) -> bool:
 
 
 def deliver(letter_id: int) -> str:
-    """Sends one waiting reply; returns its state. Of two calls at once one sends, the other does nothing."""
-    from crowd.accounts import market_of, posted_of
-
+    """Sends one waiting message; returns its state. Of two calls at once one alone sends."""
     rows = Message.objects.filter(pk=letter_id, state=WAITING)
     letter = rows.select_related("posting__study", "identity").first()
     if letter is None:
@@ -75,13 +117,13 @@ def deliver(letter_id: int) -> str:
         return _became(letter, Message.State.FAILED, problem)
     try:
         market = market_of(letter.posting)
-    except (StudyError, Unsupported) as error:
+        person = _person_of(letter, market)
+    except (StudyError, Unsupported, PlatformError) as error:
         return _became(letter, Message.State.FAILED, str(error))
     if rows.update(state=Message.State.UNKNOWN, error=UNCERTAIN) != 1:
         return ""
-    assert letter.identity is not None
     try:
-        market.message(posted_of(letter.posting), letter.identity.external_id, letter.body)
+        market.message(posted_of(letter.posting), person, letter.body)
     except Unsupported as error:
         return _became(letter, Message.State.FAILED, str(error))
     except PlatformError as error:
@@ -91,19 +133,31 @@ def deliver(letter_id: int) -> str:
     return _became(letter, Message.State.SENT, "")
 
 
+def _person_of(letter: Message, market: Market) -> str:
+    """Whom the one call names. The id of somebody who never came or has not consented is read from the
+    platform's list for it, and kept nowhere."""
+    if letter.identity is not None and letter.identity.external_id:
+        return letter.identity.external_id
+    row = written_to(letter)
+    if row is None:
+        raise StudyError("Whom this was for is not known here any more.")
+    return there(market, row).person
+
+
 def _became(letter: Message, state: Message.State, error: str) -> str:
-    """Stores what became of a reply. A failed one leaves its message to be answered again."""
+    """Stores what became of a message. A failed reply leaves what it answers to be answered again."""
     with transaction.atomic():
         Message.objects.filter(pk=letter.pk).update(state=state, error=error)
         if state == Message.State.FAILED and letter.answers_id is not None:
             Message.objects.filter(pk=letter.answers_id).update(state=Message.State.RECEIVED)
         if state != Message.State.SENT:
             what = "failed" if state == Message.State.FAILED else "may or may not have arrived"
-            log(letter.posting.study, letter.by, f"A reply to message {letter.answers_id} {what}.")
+            which = f"A reply to message {letter.answers_id}" if letter.answers_id else f"Message {letter.pk}"
+            log(letter.posting.study, letter.by, f"{which} {what}.")
     return state
 
 
 def waiting(study: Study) -> list[int]:
-    """Replies that nobody has sent yet, oldest first."""
+    """Messages that nobody has sent yet, oldest first."""
     rows = Message.objects.filter(posting__study=study, state=WAITING).order_by("created_at", "pk")
     return list(rows.values_list("pk", flat=True))

@@ -15,6 +15,7 @@ from django.db.models import Count, Q, Sum
 
 from crowd.models import Payout, Posting, Submission
 from crowd.platforms import PLATFORMS, has_market
+from experiments.errors import StudyError
 from experiments.models import Study
 from experiments.selectors import definition_of, free_slots
 
@@ -25,6 +26,7 @@ SPENT = ("sending", "sent", "unknown")
 NAMES = {"prolific": "Prolific", "mturk": "Mechanical Turk", "local": "Local", "link": "Link"}
 BY_HAND = [name for name in PLATFORMS if not has_market(name)]
 PLACES_MAX = 5000
+AMOUNT_MAX_CENTS = 100_000_000
 AMOUNT = re.compile(r"\s*([0-9][0-9,]{0,12})\.([0-9]{2})\s*([A-Z]{3})?\s*")
 
 
@@ -32,6 +34,20 @@ def cents_of(typed: str) -> int | None:
     """An amount as somebody types it, 1,234.50 or 1234.50 GBP, in cents; None where it is none."""
     found = AMOUNT.fullmatch(typed)
     return None if found is None else int(found[1].replace(",", "")) * 100 + int(found[2])
+
+
+def granted_cents(typed: str, currency: str) -> int:
+    """An amount of money as somebody types it for a person or a cap. Raises StudyError."""
+    cents, found = cents_of(typed), AMOUNT.fullmatch(typed)
+    if cents is None or found is None:
+        raise StudyError(f"{typed.strip()[:40]!r} is no amount. Give it as 1.50 or 1.50 {currency}.")
+    if found[3] and found[3] != currency:
+        raise StudyError(
+            f"This posting pays in {currency}, not in {found[3]}. Give the amount in {currency}."
+        )
+    if not 0 < cents <= AMOUNT_MAX_CENTS:
+        raise StudyError(f"Give at least 0.01 and at most {AMOUNT_MAX_CENTS // 100:,}.00 {currency}.")
+    return cents
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,3 +78,38 @@ def decide_people(user_id: int, submissions: list[int], act: str, message: str, 
         return
     for problem in decided.problems:
         record(study, by, f"Asked to {DONE_WORDS[act]}: {problem}")
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def carry_out(user_id: int, submission_id: int, act: str, message: str) -> None:
+    """A named person's decision about one person's work, whatever the ledger knows of it."""
+    from django.contrib.auth.models import User
+
+    from crowd.dashboard.remedies import ASKED, called, decide
+    from crowd.models import Submission
+
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    rows = Submission.objects.select_related("posting__study", "identity", "session__participant")
+    row = rows.filter(pk=submission_id).first()
+    if user is None or row is None:
+        return
+    try:
+        decide(user, row, act, message)  # type: ignore[arg-type]
+    except (StudyError, Unsupported, PlatformError) as error:
+        what = f"Asked to {ASKED[act]} {called(row)}"
+        record(row.posting.study, user.get_username(), f"{what}, and that failed: {error}")
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def close_study(study_id: int, by: str, reason: str) -> None:
+    """Closes every posting of a study and then the study; where one stays open, so does the study."""
+    from crowd.dashboard.closing import close_whole
+    from experiments.models import Study
+
+    study = Study.objects.filter(pk=study_id).first()
+    if study is None:
+        return
+    try:
+        close_whole(study, by, reason)
+    except (StudyError, Unsupported, PlatformError) as error:
+        record(study, by, f"Asked to close the study, and that failed: {error}")

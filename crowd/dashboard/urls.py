@@ -12,6 +12,7 @@ from crowd.dashboard.views import (
     previews,
     proposals,
     recruitment,
+    remedies,
     results,
     stimuli,
     studies,
@@ -35,6 +36,8 @@ urlpatterns = [
     path("studies/<slug:slug>/preview/", previews.preview, name="preview"),
     path("studies/<slug:slug>/recruitment/", recruitment.recruitment, name="recruitment"),
     path("studies/<slug:slug>/recruitment/agreement/", agreement.agreement, name="agreement"),
+    path("studies/<slug:slug>/recruitment/submissions/<int:submission>/", remedies.work, name="work"),
+    path("studies/<slug:slug>/recruitment/<int:posting>/cap/", recruitment.posting_cap, name="posting_cap"),
     path("studies/<slug:slug>/recruitment/<int:posting>/add/", recruitment.posting_add, name="posting_add"),
     path(
         "studies/<slug:slug>/recruitment/<int:posting>/close/",

@@ -108,6 +108,9 @@ class Sitting:
     def _walk(self, study: str) -> Outcome:
         name = self.person.name
         arrival = {"study": study, "platform": self.platform, "query": self.query}
+        if self.platform != "local":
+            # A page load has a name, so that what a platform signed for it opens no other.
+            arrival["attempt"] = self.streams("attempt", name, self.query).bytes(16).hex()
         joined = self.line.post("/api/sessions/", arrival)
         self.line.token = str(joined["token"])
         state = cast(StateWire, joined["session"])

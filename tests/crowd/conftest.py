@@ -1,5 +1,6 @@
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,6 +25,32 @@ def small(db: None, tmp_path: Path, store_folder: Path) -> "Study":
     from tests import world
 
     return world.opened_study(world.write_study(tmp_path / "small"))
+
+
+@pytest.fixture(scope="module")
+def built(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[int]:
+    """One small study for a whole file: rendering it costs more than all that is asked of it at the door."""
+    from django.test.utils import override_settings
+
+    from crowd.models import Posting
+    from experiments import selectors
+    from experiments.models import Slot
+    from stimuli.models import Stimulus
+    from tests import world
+
+    folder = tmp_path_factory.mktemp("entry")
+    with django_db_blocker.unblock(), override_settings(STORAGE_URL=str(folder / "store")):
+        study = world.opened_study(world.write_study(folder / "small"))
+    yield study.pk
+    with django_db_blocker.unblock():
+        Posting.objects.filter(study=study).delete()
+        Slot.objects.filter(study=study).delete()
+        study.delete()
+        Stimulus.objects.all().delete()
+    # The pilot's slots were rolled back, and SQLite gives their numbers to the next study's.
+    selectors._cards.cache_clear()
 
 
 @pytest.fixture

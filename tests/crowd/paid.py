@@ -77,9 +77,10 @@ class Stage:
         answers: int | None = None,
         outcome: str = "complete",
         forged: bool = False,
+        returns: bool = True,
     ) -> Submission:
         """Somebody who comes by the platform, takes part and goes back with the outcome's code; `outcome`
-        empty: they never go back."""
+        empty: they never go back. `returns`: asked by the platform to give the place back, they do."""
         self.count += 1
         if condition == "any":
             condition = stored.CONDITIONS[self.count % 3][0]
@@ -110,6 +111,8 @@ class Stage:
         if outcome:
             self.sim.control.complete(taken["submission"], self.posting.codes[outcome])
             self.sim.clock.advance(10)
+            if returns and self.truth()[row.submission_hash].get("return_requested"):
+                self.sim.control.give_back(submission)
         return row
 
     def truth(self) -> dict[str, dict[str, Any]]:

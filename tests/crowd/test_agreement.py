@@ -17,6 +17,7 @@ from crowd.models import Payout, PayoutBatch, Posting, Submission
 from crowd.recruitment import publish_posting
 from crowd.sync import sync_posting
 from experiments.models import Event, Session
+from experiments.selectors import definition_of
 from tests.crowd.recruiting import held, known_there, public, simulated, study_of
 
 __all__ = ["public"]
@@ -95,6 +96,34 @@ WRONG = [
         "paid_twice",
         replace(theirs(bonuses=(30, 30)), ours=replace(PASSED, bonuses=(30,))),
         "more than once (0.30 too much)",
+    ),
+    (
+        "bonus_missing",
+        replace(theirs(bonuses=(30,)), ours=replace(PASSED, bonuses=(20, 30), unconfirmed=(20,))),
+        "accepted bonuses of 0.20 that it does not list",
+    ),
+    (
+        "approved_compensated",
+        replace(theirs(state="approved"), ours=replace(PASSED, compensated_cents=140)),
+        "Approved on prolific, and compensated here with 1.40",
+    ),
+    (
+        "awaiting_compensated",
+        replace(FINE, ours=replace(PASSED, compensated_cents=140)),
+        "Awaits review on prolific again, after 1.40 was sent",
+    ),
+    (
+        "return_open",
+        replace(
+            theirs(code="OUT", return_requested=True),
+            ours=Ours("finished", "screened", False, AGO, AGO, held_cents=70),
+        ),
+        "Asked to give the place back, and has not; 0.70 is due to them then",
+    ),
+    (
+        "return_open",
+        replace(theirs(code="LEFT"), ours=Ours("withdrawn", "withdrawn", True, AGO, AGO, held_cents=35)),
+        "was not asked to give the place back; 0.35 is due to them then",
     ),
     (
         "running_gone",
@@ -210,6 +239,7 @@ def many(posting: Posting, count: int) -> None:
 def test_it_asks_the_database_as_often_for_many_as_for_one_and_pages() -> None:
     study = study_of()
     posting = Posting.objects.create(study=study, platform="prolific", codes={"complete": "DONE"})
+    definition_of(study)  # Read once per process.
     asked = []
     for count in (1, 29):
         many(posting, count)

@@ -18,7 +18,7 @@ from experiments.models import Study
 OPEN_TO_ALL = {"login", "logout", "enter"}
 POSTED = {"unseal", "refresh", "export", "build", "posting_act", "settle", "answer", "answered"}
 VALUES = {"stimulus": "1", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}
-VALUES |= {"posting": "1", "act": "pause", "payout": "1", "letter": "1"}
+VALUES |= {"posting": "1", "act": "pause", "payout": "1", "letter": "1", "submission": "1"}
 OF_ONE = {
     "picture",
     "posting_add",
@@ -28,6 +28,8 @@ OF_ONE = {
     "exclude",
     "posting_close",
     "withhold",
+    "work",
+    "posting_cap",
 }
 
 
@@ -82,7 +84,7 @@ def test_it_keeps_pages_out_of_caches_frames_and_scripts(study: Study, desk: Cli
 FORMS = [
     *("close", "unseal", "refresh", "export", "build", "logout"),
     *("posting_act", "posting_add", "posting_close", "settle", "withhold", "proposals"),
-    *("answer", "answered", "exclude"),
+    *("answer", "answered", "exclude", "work", "posting_cap"),
 ]
 
 

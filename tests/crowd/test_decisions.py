@@ -54,6 +54,28 @@ def fail_checks(row: Submission) -> None:
         type(response).objects.filter(pk=response.pk).update(value={"choice": wrong[0]})
 
 
+@pytest.mark.parametrize(("uncertain", "state"), [(True, "withheld"), (False, "due")])
+def test_it_writes_down_every_rejection_that_failed(uncertain: bool, state: str, researcher: User) -> None:
+    with paid.offered(paid.paying()) as stage:
+        failed = stage.person(verdict="screened", outcome="failed_checks")
+        fail_checks(failed)
+        paid.settle(stage.study, yes=False)
+        if uncertain:
+            # The reading before the decision succeeds; no answer comes to the decision, whatever is tried.
+            stage.sim.faults.forced = ["", *["5xx_before"] * 12]
+        else:
+            stage.sim.clock.advance(22 * 86_400)  # The platform has approved it, so it refuses.
+        message = "You pressed another key than the page asked for, in two checks of two. " * 2
+        done = decide_batch(researcher, [failed.pk], "reject", message, "FAILED_CHECK")
+        assert done.done == 0 and len(done.problems) == 1
+        stage.sim.faults.forced = []
+        line = LogEntry.objects.latest("pk")
+        assert line.user == researcher and line.change_message.startswith("Tried to reject")
+        assert stage.ledger(failed) == {"base": (state, 140)}
+        says = "stay withheld" if uncertain else "still owed"
+        assert says in line.change_message, line.change_message
+
+
 def test_it_approves_a_batch_by_a_click(researcher: User) -> None:
     with paid.offered(paid.paying()) as stage:
         one, two = stage.person(matches=4), stage.person(matches=4)
@@ -77,7 +99,12 @@ def test_it_asks_for_a_return_in_somebody_s_name(researcher: User) -> None:
         assert "to return their work: You withdrew" in LogEntry.objects.latest("pk").change_message
         assert stage.truth()[row.submission_hash]["return_requested"]
         assert paid.settle(stage.study) == ""
-        assert sum(stage.paid(row)[1]) == stage.ledger(row)["compensation"][1]
+        assert stage.paid(row) == (0, [])  # The platform may still pay the whole reward.
+        work = next(iter(stage.sim.control.state()["submissions"]))
+        stage.sim.control.give_back(work)
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (0, [stage.ledger(row)["compensation"][1]])
+        paid.agree(stage)
 
 
 def test_it_decides_nothing_without_a_name_or_a_message(researcher: User) -> None:

@@ -1,45 +1,22 @@
-"""Who comes in from a platform, who does not, and how everybody gets back."""
+"""Who comes in from a platform, and who does not."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
-from django.test.utils import override_settings
 
+from crowd.entry import preview_query
 from crowd.identities import person_hash
 from crowd.models import ExcludedPerson, Identity, Posting, Submission
-from experiments import selectors
-from experiments.models import Gate, Participant, Session, Slot, Study
-from experiments.sessions import mark_left
+from experiments.models import Participant, Session, Slot, Study
 from experiments.tokens import keyed_hash
-from stimuli.models import Stimulus
-from tests import world
-from tests.crowd.arrivals import HIT, OUTCOMES, SUBMIT, Visitor, posting, prolific, turker
-from tests.world import Person, silent
+from tests.crowd.arrivals import HIT, SUBMIT, Visitor, posting, prolific, turker
+from tests.world import silent
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="module")
-def built(
-    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[int]:
-    """One small study for the whole file: rendering it costs more than all that is asked of it here."""
-    folder = tmp_path_factory.mktemp("entry")
-    with django_db_blocker.unblock(), override_settings(STORAGE_URL=str(folder / "store")):
-        study = world.opened_study(world.write_study(folder / "small"))
-    yield study.pk
-    with django_db_blocker.unblock():
-        Posting.objects.filter(study=study).delete()
-        Slot.objects.filter(study=study).delete()
-        study.delete()
-        Stimulus.objects.all().delete()
-    # The pilot's slots were rolled back, and SQLite gives their numbers to the next study's.
-    selectors._cards.cache_clear()
 
 
 @pytest.fixture
@@ -283,11 +260,12 @@ def test_it_takes_a_person_once_whatever_the_platform(small: Study) -> None:
     """Two panels with one register, and a returned submission."""
     first = posting(small, "link", options={"panel": "students"})
     second = posting(small, "link", pilot=True, options={"panel": "students"})
-    third = posting(small, "link", mode="sandbox", options={"panel": "staff"})
     assert Visitor("ada", platform="link", via=first.key, fields={"person": "ada"}).join().status_code == 201
     back = Visitor("ada", platform="link", via=second.key, fields={"person": "ada", "submission": "x"})
     body = refused(back.join(), 409, "taken_part")
     assert body["exit"]["fields"] == {"code": second.codes["turned_away"]}
+    Posting.objects.filter(id=first.pk).update(state="closed")
+    third = posting(small, "link", options={"panel": "staff"})
     assert Visitor("ada", platform="link", via=third.key, fields={"person": "ada"}).join().status_code == 201
 
 
@@ -372,118 +350,23 @@ def test_it_does_not_believe_a_simulated_person_of_a_live_posting(offered: Posti
     assert (ada.session().origin, ada.session().simulated_kind) == ("human", "")
 
 
-def fate(outcome: str, visitor: Visitor) -> Any:
-    """Lives until the last call, which is answered with the exit."""
-    if outcome in ("complete", "failed_checks"):
-        visitor.arrive()
-        visitor.answer(miss_checks=outcome == "failed_checks")
-        return visitor.end()
-    if outcome == "screened":
-        visitor.arrive("quiz")
-        visitor.gate({"task": "truth"})
-        visitor.gate({"task": "truth"})
-        return visitor.end()
-    if outcome == "declined":
-        visitor.arrive("consent")
-        visitor.gate({"agree": False})
-        return visitor.end()
-    if outcome == "turned_away":
-        visitor.arrive("practice")
-        Slot.objects.update(kept=True)
-        visitor.gate(visitor.good_value())
-        return visitor.end()
-    visitor.join()
-    if outcome == "device":
-        visitor.gate({**visitor.good_value(), "width_px": 390})
-        return visitor.leave("no suitable device")
-    visitor.arrive("trials" if outcome == "withdrawn" else "quiz")
-    return visitor.leave("technical failure" if outcome == "failure" else "time")
-
-
-@pytest.mark.parametrize("outcome", OUTCOMES)
-def test_it_tells_the_platform_how_it_ended_and_nobody_before(
-    offered: Posting, outcome: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No reply before the end holds a code; the last one holds the one code of this outcome."""
-    ada, heard = prolific("ada", offered), []
-    plain = Person.call
-
-    def listening(self: Person, *arguments: Any) -> Any:
-        reply = plain(self, *arguments)
-        heard.append(reply.content.decode())
-        return reply
-
-    monkeypatch.setattr(Person, "call", listening)
-    told = fate(outcome, ada).json()
-    assert told["exit"]["url"] == f"https://app.prolific.com/submissions/complete?cc={offered.codes[outcome]}"
-    early = [code for code in offered.codes.values() if any(code in reply for reply in heard[:-1])]
-    assert early == [] and len(heard) > 1
-    assert [code for code in offered.codes.values() if code in heard[-1]] == [offered.codes[outcome]]
-    assert ada.end().json()["exit"] == told["exit"]
-
-
-@pytest.mark.parametrize("outcome", ["complete", "failed_checks", "screened", "turned_away", "failure"])
-def test_it_builds_the_form_of_the_platform_from_the_page_s_own_query(hits: Posting, outcome: str) -> None:
-    ada = turker("A1ADA", hits)
-    told = fate(outcome, ada).json()
-    assert told["exit"] == {
-        "method": "POST",
-        "url": "https://www.mturk.com/mturk/externalSubmit",
-        "fields": {"assignmentId": "3AA1ADA", "completion": hits.codes[outcome]},
-    }
-
-
-@pytest.mark.parametrize("outcome", ["declined", "device"])
-def test_it_asks_to_give_work_back_where_nothing_was_done(hits: Posting, outcome: str) -> None:
-    assert fate(outcome, turker("A1ADA", hits)).json()["exit"]["method"] == "none"
-
-
-def test_it_does_without_the_query_where_the_way_back_needs_none(offered: Posting) -> None:
-    ada = prolific("ada", offered)
-    ada.arrive()
-    ada.answer()
-    assert ada.finish().json()["exit"]["url"].endswith(offered.codes["complete"])
-
-
-def test_it_refuses_a_query_of_somebody_else(hits: Posting, offered: Posting) -> None:
-    ada, bo = turker("A1ADA", hits), turker("A1BO", hits)
-    bo.join()
-    ada.arrive()
-    ada.answer()
-    mine, bo_s = dict(ada.fields or {}), dict(bo.fields or {})
-    wrong: list[Any] = [{**mine, "workerId": "A1BO"}, {**mine, "assignmentId": "3OTHER"}, bo_s, {}]
-    for fields in wrong:
-        ada.fields = fields
-        refused(ada.end(), 400, "invalid")
-    ada.query = "x" * 5000
-    refused(ada.end(), 400, "invalid")
-    refused(ada.call("POST", "/api/session/finish/", {"comment": None, "query": 7}), 400, "invalid")
-    ada.query = ""
-    assert ada.session().state == "running"
-    ada.fields = mine
-    assert ada.end().json()["exit"]["fields"]["completion"] == hits.codes["complete"]
-
-
-def test_it_never_gives_the_code_of_completion_to_somebody_who_left(offered: Posting) -> None:
-    """The platform said that they are gone: their session is over, but not everything was answered."""
-    ada = prolific("ada", offered)
-    ada.arrive()
-    ada.answer(5)
-    mark_left(ada.session())
-    assert ada.end().json()["exit"]["url"].endswith(offered.codes["withdrawn"])
-
-
-def test_it_pays_no_attention_to_the_device_once_one_has_fitted(offered: Posting) -> None:
-    ada = prolific("ada", offered)
-    ada.join()
-    ada.gate({**ada.good_value(), "width_px": 390})
-    ada.gate(ada.good_value())
-    assert Gate.objects.filter(kind="device", passed=True).exists()
-    told = ada.leave("time").json()
-    assert told["exit"]["url"].endswith(offered.codes["withdrawn"]) and told["debrief"] is None
-
-
-def test_it_shows_the_debrief_to_whoever_agreed_and_left(offered: Posting) -> None:
-    ada = prolific("ada", offered)
-    ada.arrive()
-    assert "debrief" in ada.leave("time").json()["debrief"]
+def test_it_lets_nobody_into_a_live_study_by_an_address_that_was_for_trying_it_out(small: Study) -> None:
+    """The local posting is still open; anybody can write its addresses."""
+    bot = Visitor("bot1", platform="local", query="person=bot1")
+    trial = posting(small, "link", mode="rehearsal", options={"panel": "students"})
+    sandbox = posting(small, "mturk", mode="sandbox")
+    assert Posting.objects.get(platform="local").mode == "rehearsal"
+    early = Visitor("early", platform="local", query="person=early")
+    assert early.join().status_code == 201
+    live = posting(small, "prolific")
+    linked = Visitor("bot2", platform="link", via=trial.key, fields={"person": "bot2"})
+    for visitor in (bot, linked, turker("A1BOT", sandbox)):
+        body = refused(visitor.join(), 403, "not_admitted")
+        assert "simulated" in body["error"]["message"] or "has begun" in body["error"]["message"]
+    assert Session.objects.count() == 1
+    # Whoever was at it may go on, a researcher may look, and a local posting that is live itself is one.
+    assert Visitor("early", platform="local", query="person=early").join().status_code == 200
+    assert Visitor("me", platform="local", query=preview_query(small, 0)).join().status_code == 201
+    assert prolific("ada", live).join().status_code == 201
+    Posting.objects.filter(platform="local").update(mode="live")
+    assert Visitor("bot1", platform="local", query="person=bot1").join().status_code == 201

@@ -13,11 +13,15 @@ from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from crowd import accounts
 from crowd.models import ExcludedPerson, Identity, Message, Payout, Posting, Submission
-from crowd.privacy import forget, forget_due
+from crowd.privacy import OPEN_MAX_DAYS, forget, forget_due
+from crowd.recruitment import close
+from crowd.sync import sync_posting
 from experiments.models import Response, Session, Study
 from experiments.tokens import keyed_hash
 from tests import world
+from tests.crowd import paid
 
 pytestmark = pytest.mark.django_db
 RAW = "60bf9310e8dec401be6e9615"
@@ -141,3 +145,156 @@ def test_a_live_posting_is_checked_for_dangerous_settings(person: Identity, sett
     settings.DEBUG, settings.SECURE, settings.CELERY_BROKER_URL = False, True, "redis://127.0.0.1"
     Posting.objects.update(reward_cents=1000)
     assert ids() == set()
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting between two tries passes at once."""
+    monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
+
+
+def identity_of(row: Submission) -> Identity:
+    assert row.identity is not None
+    return row.identity
+
+
+def go_on(row: Submission) -> None:
+    """As if the person were in the middle of the trials."""
+    paid.unfinished(row.session, state="running", verdict="", finished_at=None, started_at=timezone.now())
+
+
+def outside_ids(stage: paid.Stage) -> set[str]:
+    """What of the platform's own ids and their hashes is stored anywhere here."""
+    works = stage.sim.control.state()["submissions"]
+    text = stored_text()
+    hashes = {row.person_hash for row in Identity.objects.all()}
+    known = {str(value) for work in works.values() for value in (work["submission"], work["person"])}
+    return {value for value in known if value in text} | {h for h in hashes if "forgotten-" not in h}
+
+
+def assert_nothing_left(stage: paid.Stage) -> None:
+    close(stage.posting, "grace")
+    forget_due()
+    assert outside_ids(stage) == set()
+    sync_posting(stage.posting)
+    forget_due()
+    assert outside_ids(stage) == set()
+
+
+def test_it_leaves_payable_whoever_is_forgotten_before_the_platform_was_ever_asked(at_once: None) -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(matches=4)
+        done = forget(identity_of(row), responses=False, reason="asked")
+        assert "run settle" in " ".join(done.remains)
+        assert paid.settle(stage.study) == "" and stage.paid(row) == (140, [20])
+        assert_nothing_left(stage)
+
+
+def test_it_leaves_payable_whoever_is_forgotten_while_taking_part(at_once: None) -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(matches=4)
+        go_on(row)
+        sync_posting(stage.posting)
+        done = forget(identity_of(row), responses=False, reason="asked")
+        assert "1 of their sittings has not ended" in " ".join(done.remains)
+        assert done.ids == forget_due().ids == 0
+        paid.unfinished(row.session, state="finished", verdict="passed", finished_at=timezone.now())
+        # The daily sweep comes before anybody settles.
+        assert forget_due().ids == 0
+        assert paid.settle(stage.study) == "" and stage.paid(row) == (140, [20])
+        assert_nothing_left(stage)
+
+
+def test_it_pays_pro_rata_whoever_has_everything_removed_in_the_middle(at_once: None) -> None:
+    with paid.offered(paid.paying(policy={**paid.POLICY, "withdrawn": "pro_rata"})) as stage:
+        row = stage.person(answers=10, outcome="")
+        go_on(row)
+        sync_posting(stage.posting)
+        total = row.session.slot.trials.count()  # type: ignore[union-attr]
+        done = forget(identity_of(row), responses=True, reason="asked")
+        assert done.responses == 10 and "run settle" in " ".join(done.remains)
+        payout = Payout.objects.get()
+        # Ten of so many trials, halves up.
+        assert (payout.kind, payout.cents) == ("compensation", (2 * 140 * 10 + total) // (2 * total))
+        row.refresh_from_db()
+        stage.sim.control("return", submission=row.external_id)
+        assert paid.settle(stage.study) == "" and stage.paid(row) == (0, [payout.cents])
+        assert_nothing_left(stage)
+
+
+def test_it_owes_nothing_more_to_whoever_left_and_has_the_answers_removed(at_once: None) -> None:
+    """The platform said that they are gone; having removed what they answered is not having finished."""
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(answers=10, outcome="")
+        go_on(row)
+        sync_posting(stage.posting)
+        row.refresh_from_db()
+        stage.sim.control("return", submission=row.external_id)
+        sync_posting(stage.posting)
+        assert forget(identity_of(row), responses=True, reason="asked").responses == 10
+        assert Session.objects.get().verdict == "incomplete" and not Payout.objects.exists()
+        assert_nothing_left(stage)
+
+
+def test_it_pays_the_whole_bonus_whoever_has_the_answers_removed_after_finishing(at_once: None) -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(matches=3)
+        forget(identity_of(row), responses=True, reason="asked")
+        assert paid.settle(stage.study) == "" and stage.paid(row) == (140, [15])
+        assert_nothing_left(stage)
+
+
+def test_it_waits_for_nobody_who_left_long_ago(at_once: None) -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(answers=5, outcome="")
+        go_on(row)
+        sync_posting(stage.posting)
+        close(stage.posting, "grace")
+        forget(identity_of(row), responses=False, reason="asked")
+        day = timedelta(days=1)
+        Session.objects.update(started_at=timezone.now() - OPEN_MAX_DAYS * day + day)
+        assert forget_due().ids == 0
+        Session.objects.update(started_at=timezone.now() - OPEN_MAX_DAYS * day - day)
+        assert forget_due().ids == 2
+        assert Session.objects.get().verdict == "incomplete" and not Payout.objects.exists()
+        assert outside_ids(stage) == set()
+
+
+def test_it_sweeps_what_a_sync_stored_while_the_person_was_being_forgotten(person: Identity) -> None:
+    Posting.objects.update(state="closed")
+    forget(person, responses=False, reason="asked")
+    Submission.objects.update(external_id="sub-1", person_hash="x")
+    Identity.objects.update(external_id=RAW)
+    Message.objects.create(
+        posting=Posting.objects.get(), identity=person, external_id="late", state="received", body="late"
+    )
+    done = forget_due()
+    assert (done.ids, done.messages) == (2, 1)
+    row = Submission.objects.get()
+    assert (row.external_id, row.person_hash, Message.objects.exclude(body="").count()) == ("", "", 0)
+    assert RAW not in stored_text() and forget_due().ids == 0
+
+
+def test_it_sends_no_reply_without_its_words(person: Identity) -> None:
+    waiting = Message.objects.create(
+        posting=Posting.objects.get(), identity=person, external_id="reply", state="sending", body="dear ann"
+    )
+    assert forget(person, responses=False, reason="asked").messages == 2
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.body) == ("failed", "")
+
+
+def test_it_says_that_letters_of_unknown_people_stay_and_removes_them_in_time(person: Identity) -> None:
+    Message.objects.create(
+        posting=Posting.objects.get(), identity=None, external_id="m2", state="received", body="who am I"
+    )
+    done = forget(person, responses=False, reason="asked")
+    assert "1 messages came from people who are not known" in " ".join(done.remains)
+    assert "no ethics.retention_days" in " ".join(done.remains)
+    assert forget_due().messages == 0
+    study = Study.objects.get()
+    definition = {**study.definition, "ethics": {**study.definition["ethics"], "retention_days": 30}}
+    Posting.objects.update(state="closed")
+    closed = timezone.now() - timedelta(days=31)
+    Study.objects.update(definition=definition, digest="e" * 64, state="closed", closed_at=closed)
+    assert forget_due().messages == 1 and "who am I" not in stored_text()

@@ -20,6 +20,7 @@ from analysis.tables import study_facts
 from crowd.audit import recorded
 from crowd.models import Posting
 from crowd.quoting import quote_of
+from crowd.recruitment import publish_posting
 from experiments.models import Slot, Study
 from tests.crowd.recruiting import held, offers, public, simulated, study_of
 from tests.services import ROOT
@@ -172,12 +173,14 @@ def test_it_changes_what_is_offered() -> None:
 
 
 def test_it_publishes_a_pilot_with_slots_of_its_own() -> None:
-    study_of()
+    study = study_of()
+    with pytest.raises(CommandError, match="how many places the pilot has"):
+        publish("--platform", "prolific", "--live", "--pilot")
     with simulated("prolific") as sim:
-        with pytest.raises(CommandError, match="how many places the pilot has"):
-            publish(*on(sim), "--pilot")
-        said = publish(*on(sim), "--pilot", "5", "--cap", "50", "--total", "50")
-        assert "pilot places" in said and "--pilot --add N" in said
+        publish_posting(study, "prolific", "live", pilot=True, places=5, cap_cents=5000, site=sim.url)
+        said = publish("--platform", "prolific", "--live", "--pilot", "--pause")
+        assert "--pilot --add N" in said
+        publish("--platform", "prolific", "--live", "--pilot", "--resume")
         assert Posting.objects.get().pilot and Slot.objects.filter(pilot=True).count() == 5
         publish("--platform", "prolific", "--pilot", "--add", "2", "--total", total_for(7))
         assert Posting.objects.get().places == 7 and Slot.objects.filter(pilot=True).count() == 7
@@ -201,6 +204,11 @@ def total_for(places: int) -> str:
         (("--platform", "prolific", "--sandbox"), "Prolific has no sandbox"),
         (("--platform", "mturk", "--live"), "Set MTURK_PRODUCTION=true"),
         (("--platform", "prolific", "--rehearse", "--pilot", "3"), "leave out --pilot"),
+        (
+            ("--platform", "prolific", "--simulator", "http://localhost:1", "--pilot", "3"),
+            "Leave out --pilot, or publish the pilot --live",
+        ),
+        (("--platform", "mturk", "--sandbox", "--pilot", "3"), "only simulated ones come to a sandbox"),
         (("--platform", "local", "--sandbox"), "local has no sandbox and no simulator"),
         (("--platform", "local", "--pause"), "has no such posting on local"),
     ],

@@ -27,15 +27,16 @@ KINDS = get_args(Kind)
         ("bonus", "returned", {}, "bonus"),
         ("bonus", "returned", {"pays_returned": False}, "fail"),
         ("screen_out", "screened_out", {}, "paid"),
-        ("screen_out", "approved", {}, "paid"),
+        ("screen_out", "approved", {}, "covered"),
         ("screen_out", "returned", {}, "bonus"),
         ("screen_out", "awaiting", {}, "wait"),
-        ("screen_out", "awaiting", {"return_requested": True}, "bonus"),
+        ("screen_out", "awaiting", {"return_requested": True}, "wait"),
+        ("compensation", "awaiting", {"return_requested": True}, "wait"),
         ("screen_out", "awaiting", {"cents": 140}, "approve"),
         ("screen_out", "awaiting", {"cents": 140, "has_base": True}, "bonus"),
         ("screen_out", "approved", {"has_base": True}, "bonus"),
-        ("compensation", "approved", {}, "paid"),
-        ("compensation", "approved", {"granted": True}, "bonus"),
+        ("compensation", "approved", {}, "covered"),
+        ("compensation", "approved", {"has_base": True}, "bonus"),
         ("compensation", "approved", {"cents": 200}, "wait"),
         ("compensation", "screened_out", {}, "wait"),
         ("compensation", "timed_out", {}, "bonus"),
@@ -57,11 +58,18 @@ def test_it_never_pays_who_is_at_work_or_rejected(kind: Kind, state: WorkState, 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("cents", [70, 140, 200])
-@pytest.mark.parametrize("extra", [{}, {"has_base": True}, {"return_requested": True}, {"granted": True}])
+@pytest.mark.parametrize("extra", [{}, {"has_base": True}, {"return_requested": True}])
 def test_it_always_has_an_action_or_a_sentence(
     kind: Kind, state: WorkState, cents: int, extra: dict[str, bool]
 ) -> None:
     way = way_of(Case(kind, cents, state, 140, **extra))
     assert bool(way.why) == (way.action in {"wait", "fail"})
+    # While the platform may still pay its reward, nothing is sent in its place.
+    if (
+        state in {"awaiting", "approved"}
+        and kind in {"screen_out", "compensation"}
+        and not extra.get("has_base")
+    ):
+        assert way.action != "bonus"
     # Approving pays a fixed amount: only exactly what is owed goes that way.
     assert way.action != "approve" or kind == "base" or cents == 140

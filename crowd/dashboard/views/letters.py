@@ -5,14 +5,14 @@ from __future__ import annotations
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.db.models import Case, IntegerField, Prefetch, QuerySet, Value, When
+from django.db.models import Case, IntegerField, Prefetch, Q, QuerySet, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.layout import choices, page_of, study_response
-from crowd.dashboard.letters import BODY_MAX, mark_answered, refusal, reply, waiting
+from crowd.dashboard.letters import BODY_MAX, FIRST, mark_answered, refusal, reply, waiting
 from crowd.dashboard.postings import NAMES
 from crowd.dashboard.sittings import namer
 from crowd.models import Message
@@ -21,7 +21,7 @@ from experiments.models import Study
 
 PER_PAGE = 25
 RECEIVED = (Message.State.RECEIVED, Message.State.ANSWERED)
-STATES = {"": "All", "received": "To be answered", "answered": "Answered"}
+STATES = {"": "All", "received": "To be answered", "answered": "Answered", "first": "Written here first"}
 
 
 class ReplyForm(forms.Form):
@@ -79,6 +79,14 @@ def _letters(study: Study) -> QuerySet[Message, Message]:
     )
 
 
+def _threads(study: Study) -> QuerySet[Message, Message]:
+    """What begins a conversation: what came, and what was written here first."""
+    first = Q(state__in=RECEIVED) | Q(external_id__startswith=FIRST)
+    return Message.objects.filter(first, posting__study=study).select_related(
+        "posting", "identity__participant"
+    )
+
+
 def _command(study: Study) -> str:
     return f"python manage.py send_messages {study.slug}"
 
@@ -89,8 +97,11 @@ def _page(
     state = request.GET.get("state", "")
     first = Case(When(state="received", then=Value(0)), default=Value(1), output_field=IntegerField())
     replies = Prefetch("replies", Message.objects.order_by("created_at", "pk"))
-    rows = _letters(study).prefetch_related(replies)
-    rows = rows.filter(state=state) if state in RECEIVED else rows
+    rows = _threads(study).prefetch_related(replies)
+    if state == "first":
+        rows = rows.filter(external_id__startswith=FIRST)
+    elif state in RECEIVED:
+        rows = rows.filter(state=state)
     page = page_of(request, rows.order_by(first, "-created_at", "-pk"), PER_PAGE)
     name = namer(study)
     page.object_list = [
@@ -99,8 +110,9 @@ def _page(
             "from": name(letter.identity.participant.pseudonym) if letter.identity else "",
             "where": NAMES.get(letter.posting.platform, letter.posting.platform),
             "replies": list(letter.replies.all()),
-            "refusal": refusal(letter),
+            "refusal": "" if letter.external_id.startswith(FIRST) else refusal(letter),
             "is_open": letter.pk == open_letter,
+            "is_first": letter.external_id.startswith(FIRST),
         }
         for letter in page.object_list
     ]

@@ -115,7 +115,7 @@ def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
 
 
 class WithholdForm(forms.Form):
-    act = forms.ChoiceField(choices=[("withhold", "withhold"), ("release", "release")])
+    act = forms.ChoiceField(choices=[(act, act) for act in ("withhold", "release", "again")])
     reason = forms.CharField(
         min_length=20,
         max_length=1000,
@@ -129,7 +129,8 @@ class WithholdForm(forms.Form):
 @study_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
-    """Denies one payout that is due, in the name of who is logged in, or takes that back."""
+    """Denies one payout that is due, in the name of who is logged in, or takes that back; or makes one due
+    again that the platform accepted and never listed."""
     from crowd import payouts
 
     row = get_object_or_404(
@@ -139,7 +140,8 @@ def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
     )
     form = WithholdForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        turn = {"withhold": payouts.withhold, "release": payouts.release}[form.cleaned_data["act"]]
+        turns = {"withhold": payouts.withhold, "release": payouts.release, "again": payouts.send_again}
+        turn = turns[form.cleaned_data["act"]]
         try:
             turned = turn([row.pk], researcher_of(request).get_username(), form.cleaned_data["reason"])
         except StudyError as error:
@@ -156,6 +158,7 @@ def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
         "name": namer(study)(row.session.participant.pseudonym),
         "form": form,
         "where": NAMES.get(row.posting.platform, row.posting.platform),
+        "is_missing": payouts.is_missing(row),
     }
     status = 400 if request.method == "POST" else 200
     return study_response(request, study, "withhold", content, status=status, current="money")

@@ -17,6 +17,8 @@ from crowd.dashboard.by_hand import can_be_left_out, events_of, medians_of
 from crowd.dashboard.counts import ORIGIN_WORDS
 from crowd.dashboard.layout import choices, headings, page_of, study_response
 from crowd.dashboard.sittings import STATUSES, Sitting, named, sittings
+from crowd.dashboard.views.remedies import work_content
+from crowd.platforms import has_market
 from experiments.models import Session, Study
 
 PER_PAGE = 50
@@ -131,8 +133,9 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
     row = get_object_or_404(sittings(study), pk=session)
     answers = list(row.responses.order_by("position").values_list("rt_ms", "late"))
     times = sorted(rt_ms for rt_ms, _ in answers)
-    content = {
-        "sitting": named(study, [row])[0],
+    shown = named(study, [row])[0]
+    content: dict[str, Any] = {
+        "sitting": shown,
         "can_be_left_out": can_be_left_out(row),
         "gates": [
             {"gate": gate, "values": _plain(gate.value)} for gate in row.gates.order_by("created_at", "id")
@@ -141,6 +144,8 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
         "median_ms": times[len(times) // 2] if times else None,
         "late": sum(late for _, late in answers),
     }
+    if shown.outside is not None and has_market(shown.outside.submission.posting.platform):
+        content |= work_content(request, study, shown.outside.submission)
     return study_response(request, study, "participant", content)
 
 

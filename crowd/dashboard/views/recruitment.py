@@ -24,17 +24,20 @@ from crowd.dashboard.postings import (
     acts_of,
     cents_of,
     command_of,
+    granted_cents,
     mode_word,
     most_of,
     offered,
     works_here,
 )
 from crowd.models import Posting
+from crowd.payouts import raise_cap
 from crowd.platforms.base import PlatformError, Unsupported
 from experiments.errors import StudyError
 from experiments.models import Study
 
 PER_PAGE = 8
+REASON_MIN = 20
 
 
 class PlacesForm(forms.Form):
@@ -66,6 +69,7 @@ def recruitment(request: HttpRequest, study: Study) -> HttpResponse:
     page = page_of(request, rows, PER_PAGE)
     page.object_list = offered(study, list(page.object_list))
     content = {"page": page, "has_broker": bool(settings.CELERY_BROKER_URL), "places_max": PLACES_MAX}
+    content["reason_min"] = REASON_MIN
     return study_response(request, study, "recruitment", content)
 
 
@@ -114,6 +118,41 @@ def posting_close(request: HttpRequest, study: Study, posting: int) -> HttpRespo
         return _asked(request, study, row, "close", 0)
     content = {"card": offered(study, [row])[0], "has_broker": bool(settings.CELERY_BROKER_URL)}
     return study_response(request, study, "posting_close", content, current="recruitment")
+
+
+class CapForm(forms.Form):
+    amount = forms.CharField(max_length=40, error_messages={"required": "Give the new cap, as 120.00."})
+    reason = forms.CharField(
+        min_length=REASON_MIN,
+        max_length=1000,
+        error_messages={
+            "required": "Give the reason; the log keeps it.",
+            "min_length": f"Give the reason in at least {REASON_MIN} characters; the log keeps it.",
+        },
+    )
+
+
+@study_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def posting_cap(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
+    """Lets a posting pay more in all, in the name of who is logged in. No platform is asked."""
+    row = get_object_or_404(Posting, pk=posting, study=study)
+    if works_here(row):
+        raise Http404("No machine of this platform pays, so there is no cap.")
+    form = CapForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        who = researcher_of(request).get_username()
+        try:
+            cents = granted_cents(form.cleaned_data["amount"], row.currency)
+            raise_cap(row, cents, who, form.cleaned_data["reason"])
+        except StudyError as error:
+            form.add_error("amount", str(error))
+        else:
+            messages.success(request, "The cap is raised; the log keeps your name and the reason.")
+            return redirect("dashboard:recruitment", slug=study.slug)
+    content = {"card": offered(study, [row])[0], "form": form, "reason_min": REASON_MIN}
+    status = 400 if request.method == "POST" else 200
+    return study_response(request, study, "posting_cap", content, status=status, current="recruitment")
 
 
 def _asked(request: HttpRequest, study: Study, posting: Posting, act: Act, count: int) -> HttpResponse:

@@ -8,13 +8,16 @@ from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from crowd.dashboard.access import researcher, researcher_of, study_page
+from crowd.dashboard.closing import asks_a_platform, close_whole, command_of, still_offered
 from crowd.dashboard.counts import places_of
-from crowd.dashboard.decisions import close_study, send_missing
+from crowd.dashboard.decisions import record, send_missing
 from crowd.dashboard.layout import page_of, study_response
+from crowd.dashboard.postings import NAMES, mode_word
 from crowd.dashboard.seals import seal
+from experiments.errors import StudyError
 from experiments.models import Session, Slot, Study
 
 PER_PAGE = 50
@@ -63,26 +66,64 @@ def build(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 @study_page
+@require_http_methods(["GET", "HEAD", "POST"])
 def close(request: HttpRequest, study: Study) -> HttpResponse:
-    """Says what will happen and asks once."""
+    """Says what will happen and asks once; what is still offered is closed first."""
+    reason = request.POST.get("reason", "").strip()[:500]
     if request.method == "POST":
-        reason = request.POST.get("reason", "").strip()[:500]
-        if seal(study, "human").sealed and not reason:
-            messages.error(request, "Closing now opens the results early: say why. Nothing was changed.")
-            return redirect("dashboard:close", slug=study.slug)
-        if close_study(study, researcher_of(request), reason):
-            messages.success(request, "The study is closed. Nobody new can take part.")
-        else:
-            messages.error(request, f"Only an open study can be closed; this one is {study.state}.")
-        return redirect("dashboard:overview", slug=study.slug)
-    places = places_of(study)
+        return _close(request, study, reason)
+    places, offering = places_of(study), still_offered(study)
+    sealed = seal(study, "human")
+    by = researcher_of(request).get_username()
     content = {
-        "seal": seal(study, "human"),
+        "seal": sealed,
         "places": places,
         "kept": sum(p.passed for p in places),
         "wanted": sum(p.wanted for p in places),
         "taking_part": Session.objects.filter(study=study, state__in=RUNNING)
         .exclude(origin="preview")
         .count(),
+        "offering": [
+            f"{NAMES.get(one.platform, one.platform)} ({mode_word(one).lower()}, {one.state})"
+            for one in offering
+        ],
+        "asks_a_platform": asks_a_platform(offering),
+        "has_broker": bool(settings.CELERY_BROKER_URL),
+        "command": command_of(study, by, "WHY" if sealed.sealed and study.state == "open" else ""),
     }
     return study_response(request, study, "close", content)
+
+
+def _close(request: HttpRequest, study: Study, reason: str) -> HttpResponse:
+    user, offering = researcher_of(request), still_offered(study)
+    if study.state != Study.State.OPEN and not offering:
+        messages.error(request, f"Only an open study can be closed; this one is {study.state}.")
+    elif study.state == Study.State.OPEN and seal(study, "human").sealed and not reason:
+        messages.error(request, "Closing now opens the results early: say why. Nothing was changed.")
+        return redirect("dashboard:close", slug=study.slug)
+    elif not asks_a_platform(offering):
+        try:
+            close_whole(study, user.get_username(), reason)
+        except StudyError as error:
+            messages.error(request, str(error))
+        else:
+            messages.success(request, "The study is closed. Nobody new can take part.")
+    elif settings.CELERY_BROKER_URL:
+        from crowd.dashboard import tasks
+
+        record(
+            study, user, f"Asked a worker to close the study and its postings{': ' * bool(reason)}{reason}"
+        )
+        tasks.close_study.delay(study.pk, user.get_username(), reason)
+        messages.success(
+            request,
+            "A worker was asked to close every posting and then the study. Look again in a minute; the log "
+            "says what became of it.",
+        )
+    else:
+        messages.error(
+            request,
+            "It is offered on a platform, and without a message broker a page cannot speak with it. Nothing "
+            f"was closed. Run: {command_of(study, user.get_username(), reason)}",
+        )
+    return redirect("dashboard:overview", slug=study.slug)

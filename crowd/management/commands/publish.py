@@ -140,13 +140,13 @@ class Command(StudyCommand):
 
     def _publish(self, study: Study, options: dict[str, Any]) -> None:
         platform, mode, site = options["platform"], _mode(options), options["simulator"].rstrip("/")
-        recruitment.check_study(study, platform, mode)
+        pilot = options["pilot"] is not None
+        recruitment.check_study(study, platform, mode, pilot=pilot)
         if not site and not settings.SECURE:
             raise CommandError(
                 f"People on {platform} cannot reach {settings.BASE_URL}. Serve the study by https, and set "
                 "BASE_URL to that address."
             )
-        pilot = options["pilot"] is not None
         places = options["pilot"] or options["places"]
         if pilot and recruitment.posting_of(study, platform, mode, pilot) is None:
             if not places:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import getpass
+import socket
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
@@ -30,6 +33,7 @@ STATES = (
     ("withheld", "withheld"),
 )
 Sums = dict[str, tuple[int, int]]
+SIMULATOR_S = 2.0
 UNREACHABLE = (NotRead, PlatformError, Unsupported)
 
 
@@ -87,7 +91,9 @@ def _who() -> str:
 
 
 def _later(posting: Posting, error: object) -> str:
-    return f"{posting.platform}: {error} Nothing is lost; run settle again later."
+    said = str(error)
+    named = said if said.startswith(posting.platform) else f"{posting.platform}: {said}"
+    return f"{named} Nothing is lost; run settle again later."
 
 
 def _chosen(study: Study, platform: str | None, mode: str | None) -> list[Posting]:
@@ -95,6 +101,8 @@ def _chosen(study: Study, platform: str | None, mode: str | None) -> list[Postin
     rows = rows.filter(platform=platform) if platform else rows
     rows = rows.filter(mode=mode) if mode else rows
     found = [posting for posting in rows if has_market(posting.platform)]
+    if found:
+        found = _still_there(study, found)
     if not found:
         which = " ".join(word for word in (platform, mode) if word)
         raise CommandError(
@@ -102,6 +110,27 @@ def _chosen(study: Study, platform: str | None, mode: str | None) -> list[Postin
             f"Offer it first: publish {study.slug} --platform prolific"
         )
     return found
+
+
+def _still_there(study: Study, postings: Sequence[Posting]) -> list[Posting]:
+    """Those that can be asked: a rehearsal that is closed ends with its simulator."""
+    found = [posting for posting in postings if not _is_gone(posting)]
+    if not found:
+        raise CommandError(
+            f"{study.slug} has only been rehearsed, and the simulator is gone: there is nothing to pay."
+        )
+    return found
+
+
+def _is_gone(posting: Posting) -> bool:
+    if posting.mode != Posting.Mode.REHEARSAL or posting.state != Posting.State.CLOSED:
+        return False
+    where = urlsplit(posting.site)
+    try:
+        with socket.create_connection((where.hostname or "", where.port or 80), SIMULATOR_S):
+            return False
+    except OSError:
+        return True
 
 
 class _Settling:

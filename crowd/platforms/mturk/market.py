@@ -102,7 +102,7 @@ class MTurk:
 
     def revise(self, posted: Posted, offer: Offer) -> Posted:
         terms = terms_of(offer, self.account.site)
-        hits = self._read(posted)
+        hits = self._every(posted, offer.reference)
         places = sum(hit.places for hit in hits)
         if offer.places < places:
             raise Unsupported(
@@ -110,7 +110,8 @@ class MTurk:
                 "or close the posting instead."
             )
         lifetime_s = int(posted.facts["lifetime_s"])
-        before = {hit.id: hit.places for hit in hits}
+        known = set(posted.facts["hits"])
+        before = {hit.id: hit.places for hit in hits if hit.id in known}
         hits = self.hits.grow(terms, str(posted.facts["hit_type"]), hits)
         grown = [hit for hit in hits if before.get(hit.id) != hit.places]
         facts = {**posted.facts, "hits": _merged(posted, hits)}
@@ -127,7 +128,7 @@ class MTurk:
         return self._stopped(posted, "closed")
 
     def resume(self, posted: Posted) -> Posted:
-        hits = self.hits.reopen(self._read(posted), int(posted.facts["lifetime_s"]))
+        hits = self.hits.reopen(self._every(posted), int(posted.facts["lifetime_s"]))
         return self._posted(posted.external_id, hits, {**posted.facts, "stopped": ""}, posted)
 
     # Work and money ----------------------------------------------------------------------------------------
@@ -266,8 +267,17 @@ class MTurk:
     def _read(self, posted: Posted) -> list[Hit]:
         return self.hits.read(posted.facts["hits"])
 
+    def _every(self, posted: Posted, reference: str = "") -> list[Hit]:
+        """The HITs that we remember, and those that a call which was cut off has made: their reference tells,
+        long after the tokens of that call have ceased to work."""
+        hits = self._read(posted)
+        reference = reference or next((hit.reference for hit in hits if hit.reference), "")
+        known = {hit.id for hit in hits}
+        beside = self.hits.of_reference(reference) if reference else []
+        return sorted([*hits, *(hit for hit in beside if hit.id not in known)], key=lambda hit: hit.index)
+
     def _stopped(self, posted: Posted, how: PostingState) -> Posted:
-        hits = self.hits.end(self._read(posted), int(posted.facts["lifetime_s"]))
+        hits = self.hits.end(self._every(posted), int(posted.facts["lifetime_s"]))
         return self._posted(posted.external_id, hits, {**posted.facts, "stopped": how}, posted)
 
     def _posted(

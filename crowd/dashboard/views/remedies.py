@@ -1,0 +1,153 @@
+"""What a researcher does for one person on a platform: write, grant, ask to return, approve, note. One page
+for each piece of work, also of people who never came; the participant's page shows the same forms."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, cast
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods
+
+from crowd.dashboard.access import researcher_of, study_page
+from crowd.dashboard.decisions import record
+from crowd.dashboard.layout import study_response
+from crowd.dashboard.letters import BODY_MAX, write
+from crowd.dashboard.postings import NAMES, granted_cents, mode_word
+from crowd.dashboard.remedies import ASKED, GRANTS, Act, called, name_of, note, remedies_of
+from crowd.dashboard.sittings import WORK_WORDS, namer
+from crowd.models import Submission
+from crowd.payouts import grant
+from crowd.platforms import has_market
+from experiments.errors import StudyError
+from experiments.models import Study
+
+TEXT_MIN = {"grant": 20, "request_return": 20, "approve": 20, "note": 10, "write": 1}
+ACTS = {"write": "Write", "grant": "Grant", "request_return": "Ask", "approve": "Approve", "note": "Note"}
+
+
+class WorkForm(forms.Form):
+    """One act. `text` is the message or the reason; `amount` and `kind` are of a grant."""
+
+    act = forms.ChoiceField(
+        choices=list(ACTS.items()), error_messages={"required": "Choose what is to happen."}
+    )
+    text = forms.CharField(required=False, max_length=BODY_MAX)
+    amount = forms.CharField(required=False, max_length=40)
+    kind = forms.ChoiceField(choices=list(GRANTS.items()), required=False)
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        act, text = given.get("act", ""), given.get("text", "")
+        least = TEXT_MIN.get(act, 1)
+        if act and len(text) < least and "text" not in self.errors:
+            what = "message" if act in ("write", "request_return") else "reason"
+            self.add_error("text", f"The {what} has {len(text)} characters; {least} or more are needed.")
+        if act == "grant" and not given.get("kind") and "kind" not in self.errors:
+            self.add_error("kind", "Choose whether it is a bonus or a compensation.")
+        return given
+
+
+@study_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def work(request: HttpRequest, study: Study, submission: int) -> HttpResponse:
+    """The forms; a POST does one thing, in the name of who is logged in."""
+    rows = Submission.objects.select_related("posting__study", "identity", "session__participant")
+    row = get_object_or_404(rows, pk=submission, posting__study=study)
+    if not has_market(row.posting.platform):
+        raise Http404("No machine of this platform lists work.")
+    form = WorkForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            said = _do(study, row, researcher_of(request), form.cleaned_data)
+        except StudyError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, said)
+            if row.session_id:
+                return redirect("dashboard:participant", slug=study.slug, session=row.session_id)
+            return redirect("dashboard:work", slug=study.slug, submission=row.pk)
+    status = 400 if request.method == "POST" else 200
+    content = work_content(request, study, row, form)
+    return study_response(request, study, "work", content, status=status, current="recruitment")
+
+
+def work_content(
+    request: HttpRequest, study: Study, row: Submission, form: WorkForm | None = None
+) -> dict[str, Any]:
+    """What the forms need, on whichever page they stand."""
+    problems = [str(error) for errors in form.errors.values() for error in errors] if form else []
+    return {
+        "work": row,
+        "remedies": remedies_of(study, row, researcher_of(request).get_username()),
+        "work_name": namer(study)(row.session.participant.pseudonym) if row.session else name_of(row),
+        "work_where": NAMES.get(row.posting.platform, row.posting.platform),
+        "work_mode": mode_word(row.posting),
+        "work_tone": row.posting.mode,
+        "work_word": WORK_WORDS.get(row.state, row.state),
+        "problems": problems,
+        "tried": request.POST.get("act", "") if problems else "",
+        "given": request.POST if problems else {},
+        "body_max": BODY_MAX,
+        "text_min": TEXT_MIN,
+        "has_broker": bool(settings.CELERY_BROKER_URL),
+    }
+
+
+def _do(study: Study, row: Submission, user: User, given: dict[str, Any]) -> str:
+    """Does one thing or sends it to a worker; the sentence for the page. Raises StudyError."""
+    act, text = given["act"], given["text"]
+    if act == "grant":
+        return _grant(row, user, given)
+    if act == "note":
+        note(row, user, text)
+        return "The log keeps the note with your name."
+    if act == "write":
+        return _write(study, row, user, text)
+    return _ask(study, row, user, cast(Act, act), text)
+
+
+def _grant(row: Submission, user: User, given: dict[str, Any]) -> str:
+    if row.session is None:
+        raise StudyError(
+            "They never came, so the ledger cannot owe them anything. Approve their work, which pays the "
+            "reward, or pay on the platform's own page."
+        )
+    cents = granted_cents(given["amount"], row.posting.currency)
+    grant(row.session, given["kind"], cents, user.get_username(), given["text"])
+    return "Granted: it is due, and the next batch on the money page sends it. The log keeps name and reason."
+
+
+def _write(study: Study, row: Submission, user: User, text: str) -> str:
+    stored = write(row, text, user)
+    if not settings.CELERY_BROKER_URL:
+        return f"The message is stored. To send it, run: python manage.py send_messages {study.slug}"
+    from crowd.dashboard.tasks import send_letter
+
+    send_letter.delay(stored.pk)
+    return "The message is stored, and a worker sends it."
+
+
+def _ask(study: Study, row: Submission, user: User, act: Act, text: str) -> str:
+    offer = remedies_of(study, row, user.get_username())
+    if not (offer.approves if act == "approve" else offer.asks):
+        raise StudyError(offer.refused or "Nothing was done: the platform lists this work otherwise by now.")
+    if not settings.CELERY_BROKER_URL:
+        raise StudyError(
+            "No message broker is configured, so a page cannot speak with the platform. Run: "
+            + offer.commands[act].replace("WHY", _quoted(text))
+        )
+    from crowd.dashboard.tasks import carry_out
+
+    record(study, user, f"Asked a worker to {ASKED[act]} {called(row)}: {text}")
+    carry_out.delay(user.pk, row.pk, act, text)
+    return f"A worker was asked to {ASKED[act]} this person. The log says what became of it."
+
+
+def _quoted(text: str) -> str:
+    return shlex.quote(text)

@@ -1,0 +1,153 @@
+"""What a platform takes on top of what people get, and what counts against a posting's cap: both together.
+
+The fees of a bonus are told when it is announced. Those of an approval are told by nobody before it is paid:
+they are counted at the rate of the platform's own quote.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Sum
+
+from crowd.models import Payout, Posting
+from crowd.payouts import SPENT_STATES, terms_of
+from crowd.platforms.base import BadOptions, Market, Offer, PlatformError, Unsupported
+from crowd.quoting import offer_of
+from experiments.errors import StudyError
+
+FEES = "legible_fees"
+"""In Posting.facts, beside what the adapter remembers: the rates, and the places they were told for."""
+UNKNOWN = Fraction(1, 2)
+"""Until the platform told its rates: more than any that is known, so that a cap is never too wide."""
+PROBE_CENTS = 10_000
+"""A bonus of this size is asked about: large, so that rounding does not show in the rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Fees as shares (0-1) of what people get, by the way in which they are paid."""
+
+    approve: Fraction = UNKNOWN
+    bonus: Fraction = UNKNOWN
+
+    def on(self, way: str, cents: int) -> Fraction:
+        """The fees of one payment, not rounded: many of them are rounded together."""
+        return cents * (self.approve if way == "approve" else self.bonus)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What people got or may have got, and the platform's fees on it, not rounded."""
+
+    cents: int = 0
+    fees: Fraction = Fraction(0)
+
+    @property
+    def fees_cents(self) -> int:
+        return math.ceil(self.fees)
+
+    @property
+    def all(self) -> Fraction:
+        return self.cents + self.fees
+
+    @property
+    def all_cents(self) -> int:
+        return math.ceil(self.all)
+
+
+def rates_of(posting: Posting) -> Rates:
+    """The rates as they were last told."""
+    known = posting.facts.get(FEES)
+    if not known:
+        return Rates()
+    return Rates(Fraction(*known["approve"]), Fraction(*known["bonus"]))
+
+
+def spent(posting: Posting) -> Spent:
+    """What was sent or may have been, with fees: never more than the posting's cap."""
+    return spent_of([posting])[posting.pk]
+
+
+def spent_of(postings: Sequence[Posting]) -> dict[int, Spent]:
+    """The same for several, in one query."""
+    rates = {posting.pk: rates_of(posting) for posting in postings}
+    rows = Payout.objects.filter(posting__in=list(rates), state__in=SPENT_STATES).order_by()
+    batches = rows.values_list(
+        "posting", "batch", "batch__purpose", "batch__fees_cents", "batch__cents"
+    ).annotate(n=Sum("cents"))
+    cents, fees = dict.fromkeys(rates, 0), dict.fromkeys(rates, Fraction(0))
+    for posting, batch, purpose, told, whole, part in batches:
+        cents[posting] += part
+        if batch is None or purpose == "base":
+            fees[posting] += rates[posting].on("approve", part)
+        elif whole:
+            # A payment that failed left its batch, and took its part of the fees along.
+            fees[posting] += Fraction(told * part, whole)
+    return {pk: Spent(cents[pk], fees[pk]) for pk in rates}
+
+
+def learn(posting: Posting, market: Market) -> str:
+    """Asks the platform for its rates where they are not known for so many places. Returns a sentence where
+    it does not tell them; raises PlatformError where asking again may help."""
+    if posting.facts.get(FEES, {}).get("places") == posting.places:
+        return ""
+    try:
+        found = _asked(posting, market)
+    except (BadOptions, StudyError, Unsupported) as error:
+        return _untold(posting, error)
+    except PlatformError as error:
+        if not error.permanent:
+            raise
+        return _untold(posting, error)
+    with transaction.atomic():
+        row = Posting.objects.select_for_update().only("facts").get(pk=posting.pk)
+        row.facts = posting.facts = {**row.facts, FEES: found}
+        row.save(update_fields=["facts"])
+    return ""
+
+
+def _untold(posting: Posting, error: Exception) -> str:
+    if FEES in posting.facts:
+        return ""
+    return (
+        f"{posting.platform} does not tell its fees ({error}), so the cap counts half of each amount for "
+        "them. Raise the cap where that is too much."
+    )
+
+
+def _asked(posting: Posting, market: Market) -> dict[str, Any]:
+    offer = _plain(posting)
+    rewards = offer.places * offer.reward_cents
+    base = market.quote(offer).total_cents - rewards
+    probe = offer.places * PROBE_CENTS
+    both = market.quote(replace(offer, bonus_max_cents=PROBE_CENTS)).total_cents - rewards - probe
+    return {
+        "places": posting.places,
+        "approve": [max(0, base), rewards],
+        "bonus": [max(0, both - base), probe],
+    }
+
+
+def _plain(posting: Posting) -> Offer:
+    """The posting as if approving were all that is ever paid."""
+    options = dict(posting.options)
+    options |= {name: plain for name, plain in PLAIN.items() if name in options}
+    return replace(
+        offer_of(posting),
+        reward_cents=terms_of(posting).base_cents,
+        bonus_max_cents=0,
+        screened_cents=0,
+        turned_away_cents=0,
+        withdrawn="none",
+        options=options,
+    )
+
+
+PLAIN: dict[str, Any] = {"base_share": 1.0, "fixed_screen_out": False}
+"""Options that would split a reward, or pay beside it."""

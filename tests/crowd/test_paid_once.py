@@ -1,0 +1,360 @@
+"""Nobody is paid twice for one sitting, and a cap holds: proved by the platform's own record."""
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from crowd import accounts
+from crowd.accounts import market_of, posted_of
+from crowd.agreement import agreement_of
+from crowd.fees import rates_of
+from crowd.locks import exclusive
+from crowd.models import Payout, PayoutBatch, Posting, Submission
+from crowd.payouts import PayoutRefused, decide_due, grace, grant, missing, release, send_again, withhold
+from crowd.platforms.base import Payment
+from crowd.reconciling import Reconciled, catch_up
+from crowd.simulators import prolific
+from crowd.simulators.prolific import submission_states
+from crowd.sync import sync_posting
+from experiments.models import Session
+from tests.crowd import paid
+
+pytestmark = pytest.mark.django_db
+PLATFORMS = ("prolific", "mturk")
+DAY_S = 86_400
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    """Waiting between two tries passes at once, and an unknown payout may be settled at once."""
+    monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
+    settings.PAYOUT_GRACE_S = 0
+
+
+def looked(stage: paid.Stage) -> Reconciled:
+    """What a run finds by looking."""
+    posting = Posting.objects.get(pk=stage.posting.pk)
+    with exclusive(f"settle-{stage.study.slug}") as _:
+        return catch_up(posting, market_of(posting))
+
+
+def kinds(stage: paid.Stage) -> dict[str, str]:
+    """Kind -> sentence of what the three-way page lists."""
+    sync_posting(Posting.objects.get(pk=stage.posting.pk), bonuses=True)
+    return {one.kind: one.sentence for one in agreement_of(stage.study).disagreements}
+
+
+def work_of(stage: paid.Stage) -> str:
+    """The platform's id of the only submission."""
+    return str(next(iter(stage.sim.control.state()["submissions"])))
+
+
+def approve_there(stage: paid.Stage) -> None:
+    """Somebody approves the work on the platform's own page."""
+    world = stage.sim.world
+    submission_states._approve(world, world.submissions[work_of(stage)])
+
+
+ASKED: list[dict[str, Any]] = [
+    {"verdict": "screened", "condition": None, "outcome": "screened"},
+    {"verdict": "withdrawn", "answers": 10, "outcome": "withdrawn"},
+]
+
+
+@pytest.mark.parametrize("person", ASKED)
+def test_it_pays_somebody_who_was_asked_to_return_once_they_have(
+    person: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(**person, returns=False)
+        assert paid.settle(stage.study) == ""
+        assert "are paid once they have. Write to them" in " ".join(capsys.readouterr().out.split())
+        assert stage.paid(row) == (0, [])
+        ((_, cents),) = stage.ledger(row).values()
+        assert "Asked to give the place back, and has not" in kinds(stage)["return_open"]
+        stage.sim.control.give_back(work_of(stage))
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (0, [cents])
+        assert "return_open" not in kinds(stage)
+        paid.agree(stage)
+
+
+@pytest.mark.parametrize("person", ASKED)
+def test_it_sends_nothing_on_top_of_what_the_platform_approved(person: dict[str, Any]) -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(**person, returns=False)
+        assert paid.settle(stage.study) == ""
+        (kind,) = stage.ledger(row)
+        stage.sim.clock.advance(22 * DAY_S)
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (140, [])
+        assert stage.ledger(row)["base"] == ("sent", 140)
+        failed = Payout.objects.get(kind=kind)
+        assert failed.state == "failed" and "paid 1.40 GBP, no less than this amount" in failed.error
+        assert paid.settle(stage.study) == ""
+        paid.agree(stage)
+
+
+def test_it_pays_a_grant_on_top_only_of_a_reward_that_was_paid_before(researcher: User) -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(verdict="incomplete", answers=4)
+        looked(stage)
+        approve_there(stage)
+        looked(stage)
+        assert row.session is not None
+        assert grant(row.session, "compensation", 50, "grace", "our server was slow").state == "due"
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (140, [50])
+        paid.agree(stage)
+
+
+def test_it_pays_no_grant_on_top_of_an_approval_that_came_later() -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(verdict="incomplete", answers=4)
+        looked(stage)
+        assert row.session is not None
+        grant(row.session, "compensation", 50, "grace", "our server was slow")
+        found = list(Payout.objects.values_list("pk", flat=True))
+        withhold(found, "grace", "not yet decided")
+        release(found, "grace", "decided after all")
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (0, [])
+        approve_there(stage)
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (140, [])
+        paid.agree(stage)
+
+
+def test_it_pays_nobody_a_compensation_while_a_withheld_reward_may_still_be_approved() -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person()
+        looked(stage)
+        withhold(Payout.objects.values_list("pk", flat=True), "grace", "a permitted ground")
+        assert row.session is not None
+        grant(row.session, "compensation", 50, "grace", "for the time all the same")
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (0, [])
+        stage.sim.clock.advance(22 * DAY_S)
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (140, [])
+        paid.agree(stage)
+
+
+def test_it_says_who_was_compensated_and_is_approved_later() -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(outcome="")
+        stage.sim.control.time_out(work_of(stage))
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (0, [140])
+        approve_there(stage)
+        assert "compensated here with 1.40" in kinds(stage)["approved_compensated"]
+        found = looked(stage)
+        assert len(found.troubles) == 1 and "they were paid twice" in found.troubles[0]
+        assert LogEntry.objects.filter(change_message__contains="they were paid twice").count() == 1
+        # The ledger has what was really paid, and the page keeps it.
+        assert stage.ledger(row) == {"base": ("sent", 140), "compensation": ("sent", 140)}
+        paid.agree(stage)
+        assert "approved_compensated" in kinds(stage)
+        assert looked(stage).troubles == []
+
+
+def test_it_warns_before_somebody_compensated_is_approved() -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(outcome="")
+        stage.sim.control.time_out(work_of(stage))
+        assert paid.settle(stage.study) == ""
+        world = stage.sim.world
+        submission_states.become(world, world.submissions[work_of(stage)], "AWAITING REVIEW")
+        for _ in range(2):
+            (sentence,) = looked(stage).troubles
+            assert "awaits review again" in sentence and "Do not approve it" in sentence
+        assert "after 1.40 was sent" in kinds(stage)["awaiting_compensated"]
+        assert stage.ledger(row)["base"][0] == "failed"
+        stage.sim.control.give_back(work_of(stage))
+        assert looked(stage).troubles == []
+        assert stage.paid(row) == (0, [140])
+        paid.agree(stage)
+
+
+def test_it_never_forgets_a_bonus_that_was_accepted_and_not_carried_out(settings: Any, desk: Client) -> None:
+    settings.PAYOUT_GRACE_S = 900
+    with paid.offered(paid.paying(), options=prolific.Options(pay_delay_s=10**9)) as stage:
+        row = stage.person(matches=4)
+        paid.settle(stage.study)
+        assert stage.ledger(row)["bonus"] == ("sent", 20)
+        assert looked(stage).troubles == [] and "bonus_missing" not in kinds(stage)
+        bonus = Payout.objects.get(kind="bonus")
+        assert send_again([bonus.pk], "grace", "too early to know") == 0
+        Payout.objects.update(called_at=timezone.now() - timedelta(seconds=901))
+        (sentence,) = looked(stage).troubles
+        assert "accepted 1 bonus (0.20 GBP;" in sentence and "does not list it 15 minutes later" in sentence
+        assert "accepted bonuses of 0.20" in kinds(stage)["bonus_missing"]
+        paid.settle(stage.study)
+        assert stage.ledger(row)["bonus"] == ("sent", 20)  # Nothing is sent again by itself.
+        page = reverse("dashboard:withhold", args=[stage.study.slug, bonus.pk])
+        assert b"Send this payout again?" in desk.get(page).content
+        desk.post(page, {"act": "again", "reason": "Prolific's support says that it was never paid."})
+        bonus.refresh_from_db()
+        assert bonus.state == "due" and bonus.decided_by == "grace" and "Sent again by grace" in bonus.reason
+        assert "never arrived: Prolific's support" in LogEntry.objects.latest("pk").change_message
+        # The platform gave the first one up.
+        for batch in stage.sim.world.batches.values():
+            batch.in_progress = False
+        object.__setattr__(stage.sim.world.options, "pay_delay_s", 0.0)
+        paid.settle(stage.study)
+        assert stage.paid(row) == (140, [20])
+        assert not missing(stage.posting).exists() and looked(stage).troubles == []
+        paid.agree(stage)
+
+
+def test_it_does_not_send_again_what_appears_on_the_list_after_all(settings: Any) -> None:
+    settings.PAYOUT_GRACE_S = 900
+    with paid.offered(paid.paying(), options=prolific.Options(pay_delay_s=3600)) as stage:
+        row = stage.person(matches=4)
+        paid.settle(stage.study)
+        Payout.objects.update(called_at=timezone.now() - timedelta(seconds=901))
+        bonus = Payout.objects.get(kind="bonus")
+        assert send_again([bonus.pk], "grace", "support says that it is lost") == 1
+        stage.sim.clock.advance(3600)
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (140, [20])
+        paid.agree(stage)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_it_never_spends_more_than_the_cap_fees_included(platform: str) -> None:
+    changes: dict[str, Any] = {"reward": {"bonus_per_match_cents": 0, "bonus_max_cents": 0}}
+    if platform == "mturk":
+        changes["reward"] |= {"currency": "USD"}
+    study = paid.paying_on(platform, slots=1, **changes)
+    with paid.offered(study, platform) as stage:
+        cap, held = stage.posting.cap_cents, money(stage)
+        rows = [stage.person() for _ in range(3)]
+        session = rows[0].session
+        assert session is not None
+        grant(session, "compensation", cap - 3 * 140, "grace", "all that seems to be left")
+        paid.settle(stage.study)
+        assert 0 < held - money(stage) <= cap
+        paid.agree(stage)
+
+
+def money(stage: paid.Stage) -> int:
+    """What the account holds."""
+    return int(stage.sim.control.state()["balance"])
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_it_pays_everybody_within_the_cap_that_publishing_sets(platform: str) -> None:
+    changes = {"reward": {"currency": "USD", "bonus_per_match_cents": 5, "bonus_max_cents": 30}}
+    study = paid.paying_on(platform, slots=3, **(changes if platform == "mturk" else {}))
+    with paid.offered(study, platform) as stage:
+        held = money(stage)
+        rows = [stage.person(matches=8 - place % 5) for place in range(9)]
+        assert paid.settle(stage.study) == ""
+        assert set(Payout.objects.values_list("state", flat=True)) == {"sent"} and len(rows) == 9
+        assert held - money(stage) <= stage.posting.cap_cents
+        posting = Posting.objects.get(pk=stage.posting.pk)
+        assert 0 < rates_of(posting).approve < 1 / 2
+        paid.agree(stage)
+
+
+def test_it_counts_a_hand_made_bonus_as_no_proof_where_references_are_kept() -> None:
+    with paid.offered(paid.paying_on("mturk"), "mturk") as stage:
+        row = stage.person(matches=4)
+        assert looked(stage).decided == 2
+        lost_and_paid_by_hand(stage, row)
+        found = looked(stage)
+        assert any("bonuses on the platform that this ledger did not send" in note for note in found.notes)
+        assert stage.ledger(row)["bonus"][0] == "due"
+        assert paid.settle(stage.study) == ""
+        cents = stage.ledger(row)["bonus"][1]
+        assert stage.paid(row)[1] == [cents, cents]  # One by hand, one of the ledger.
+
+
+def test_it_says_so_where_only_an_amount_proves_a_bonus() -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(matches=4)
+        assert looked(stage).decided == 2
+        lost_and_paid_by_hand(stage, row)
+        found = looked(stage)
+        assert any("without saying whose it is" in note for note in found.notes)
+        assert stage.ledger(row)["bonus"][0] == "sent"
+
+
+def lost_and_paid_by_hand(stage: paid.Stage, row: Submission) -> None:
+    """Our payment never reached the platform, and nobody knows; somebody pays the same amount by hand."""
+    bonus = Payout.objects.get(kind="bonus")
+    batch = PayoutBatch.objects.create(
+        posting=stage.posting, purpose="bonus", cents=bonus.cents, currency=bonus.currency, by="x"
+    )
+    Payout.objects.filter(pk=bonus.pk).update(
+        state="unknown", batch=batch, attempts=1, called_at=timezone.now()
+    )
+    row.refresh_from_db()
+    assert row.identity is not None
+    by_hand = [Payment("by-hand", row.external_id, row.identity.external_id, bonus.cents, "sorry")]
+    posting = Posting.objects.get(pk=stage.posting.pk)
+    market = market_of(posting)
+    market.pay(posted_of(posting), market.prepare(posted_of(posting), by_hand), by_hand)
+
+
+def test_it_grants_nothing_before_the_policy_has_decided() -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(matches=6)
+        assert row.session is not None
+        finished_at = row.session.finished_at
+        paid.unfinished(row.session, state="running", verdict="", finished_at=None)
+        with pytest.raises(PayoutRefused, match="still at it"):
+            grant(row.session, "bonus", 1, "grace", "thanks")
+        paid.unfinished(row.session, state="finished", verdict="passed", finished_at=finished_at)
+        with pytest.raises(PayoutRefused, match=r"a bonus already \(0\.30 GBP, due, and the next settle"):
+            grant(row.session, "bonus", 1, "grace", "thanks")
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (140, [30])
+
+
+def test_it_believes_no_live_list_at_once(settings: Any) -> None:
+    posting = Posting(mode="live")
+    assert [grace(posting).total_seconds(), grace(Posting(mode="rehearsal")).total_seconds()] == [60, 0]
+    settings.PAYOUT_GRACE_S = 900
+    assert grace(posting).total_seconds() == 900
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_keeps_a_person_s_cap_over_two_sittings_that_are_decided_at_once() -> None:
+    """Two workers decide two sittings of one person at the same moment, by two postings."""
+    study = paid.paying(reward={"person_cap_cents": 300, "bonus_max_cents": 160, "bonus_per_match_cents": 20})
+    with paid.offered(study) as stage:
+        one, two = stage.person(matches=8), stage.person(matches=8)
+        assert one.session is not None and two.session is not None
+        Session.objects.filter(pk=two.session.pk).update(participant=one.session.participant)
+        other = Posting.objects.create(
+            study=study, platform="prolific", mode="rehearsal", state="closed", currency="GBP",
+            reward_cents=140, cap_cents=10_000,
+        )  # fmt: skip
+        Submission.objects.filter(pk=two.pk).update(posting=other)
+        start = threading.Barrier(2)
+
+        def decide(posting: Posting) -> None:
+            try:
+                start.wait(30)
+                decide_due(Posting.objects.get(pk=posting.pk))
+            finally:
+                connection.close()
+
+        workers = [threading.Thread(target=decide, args=[posting]) for posting in (stage.posting, other)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+        rewards = Payout.objects.filter(kind="base").count() * 140
+        bonuses = sum(Payout.objects.filter(kind="bonus").values_list("cents", flat=True))
+        assert rewards == 280 and bonuses <= 300 - 140
