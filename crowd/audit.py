@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
@@ -10,6 +12,14 @@ from experiments.models import Study
 
 SYSTEM = "legible"
 """Stands in for a name that is no user here; nobody can log in with it."""
+
+
+def at_the_terminal() -> str:
+    """The name under which somebody is logged in here; a container may have none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "somebody at the terminal"
 
 
 def record(study: Study, who: str, what: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, Error, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from experiments.errors import StudyError
@@ -75,7 +75,7 @@ def _in_database(name: str, refusal: Busy) -> Iterator[Held]:
             yield Held(name, own)
         finally:
             # The server notices a closed connection a little later; whoever comes next asks at once.
-            with suppress(DatabaseError), own.cursor() as cursor:
+            with suppress(Error), own.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [number])
     finally:
         own.close()

@@ -69,14 +69,15 @@ class NotRead(StudyError):
     """The platform's list could not be read, so nothing was paid and nothing is lost."""
 
 
-def catch_up(posting: Posting, market: Market) -> Reconciled:
+def catch_up(posting: Posting, market: Market, *, replace: bool = True) -> Reconciled:
     """Everything that looking can settle, and new rows for whoever has ended since. To be called under the
-    study's lock. Raises NotRead, PlatformError; repeatable after either."""
+    study's lock. Without `replace` nothing is changed on the platform, not even places. Raises NotRead,
+    PlatformError; repeatable after either."""
     from crowd.sync import sync_posting
 
     recovered = recover(posting)
     read_at = timezone.now()
-    synced = sync_posting(posting)
+    synced = sync_posting(posting, replace=replace)
     if synced.error:
         raise NotRead(synced.error)
     posting.refresh_from_db()

@@ -43,21 +43,22 @@ class Synced:
     read_at: datetime | None = None
 
 
-def sync_posting(posting: Posting, *, bonuses: bool = False) -> Synced:
+def sync_posting(posting: Posting, *, bonuses: bool = False, replace: bool = True) -> Synced:
     """Brings our rows to what the platform says now. Repeatable; one at a time per posting.
 
-    With `bonuses` the lists of bonuses are read too, which take a call per person.
+    With `bonuses` the lists of bonuses are read too, which take a call per person. Without `replace` it only
+    reads: no place is offered.
 
     A platform that fails leaves its sentence in `sync_error` and everything else as it was.
     """
     try:
         with alone_with(Posting.objects.get(id=posting.pk), wait_s=0) as own:
-            return _sync(own, bonuses)
+            return _sync(own, bonuses, replace)
     except Busy as busy:
         return Synced(error=str(busy))
 
 
-def _sync(posting: Posting, bonuses: bool) -> Synced:
+def _sync(posting: Posting, bonuses: bool, replace: bool) -> Synced:
     began = timezone.now()
     if not posting.external_id:
         return Synced(error="The posting is a draft, not known to exist on the platform. Publish it again.")
@@ -73,7 +74,7 @@ def _sync(posting: Posting, bonuses: bool) -> Synced:
             _read_bonuses(posting, market)
     except (PlatformError, Unsupported, StudyError) as error:
         return _failed(posting, error)
-    changes += _beside(posting, market, posted)
+    changes += _beside(posting, market, posted, replace)
     done = Posting.objects.filter(id=posting.pk)
     done.update(synced_at=began, sync_error=posting.sync_error)
     # A notification that came while we read is answered by the next sync.
@@ -82,15 +83,15 @@ def _sync(posting: Posting, bonuses: bool) -> Synced:
     return Synced(counts, tuple(change for change in changes if change), read_at=began)
 
 
-def _beside(posting: Posting, market: Market, posted: Posted) -> list[str]:
+def _beside(posting: Posting, market: Market, posted: Posted, replace: bool) -> list[str]:
     """Letters and places. What fails here is tried again by the next sync; the list was read all the same."""
     changes = []
     # Reading the list takes its time; what was decided here meanwhile counts.
     posting.refresh_from_db()
     try:
-        if finish_places(posting, posted.places):
+        if replace and finish_places(posting, posted.places):
             changes.append("An addition of places that was cut off is finished.")
-        opened = top_up(posting)
+        opened = top_up(posting) if replace else 0
         changes.append(f"{opened} replacements opened." if opened else "")
         changes += _read_letters(posting, market)
     except (PlatformError, Unsupported, StudyError) as error:

@@ -296,7 +296,7 @@ def test_the_command_decides_about_anybody_who_awaits(stage: paid.Stage, researc
     row = stranger(stage)
     name = row.submission_hash[:8]
     assert "Say why" in run("decide", "wolf-or-husky", "approve", name, by="grace")
-    assert "no grounds" in run("decide", "wolf-or-husky", "reject", name, by="grace", message=WHY)
+    assert "nothing to decide" in run("decide", "wolf-or-husky", "reject", name, by="grace", message=WHY)
     assert "1 of 1 done" in run("decide", "wolf-or-husky", "request-return", name, by="grace", message=WHY)
     assert "1 of 1 done" in run("decide", "wolf-or-husky", "approve", name, by="grace", message=WHY)
     assert stage.truth()[row.submission_hash]["reward_paid_count"] == 1

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from crowd import recruitment
+from crowd.audit import at_the_terminal, record
 from crowd.models import Posting
 from crowd.payouts import amount_of
 from crowd.places import ADDRESS, add_places, ensure_pilot, named, room
@@ -72,6 +73,7 @@ class Command(StudyCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        options["by"] = options["by"] or at_the_terminal()
         try:
             self._handle(self._study(options["study"]), options)
         except (Unsupported, PlatformError) as error:
@@ -171,7 +173,10 @@ class Command(StudyCommand):
         if cap is not None and cap != posting.cap_cents:
             self._capped(cap, quote_of(posting))
             self._confirm(posting, cap, options["total"])
+            changed = f"from {amount_of(posting.cap_cents, posting.currency)} to "
             Posting.objects.filter(id=posting.pk).update(cap_cents=cap)
+            changed += amount_of(cap, posting.currency)
+            record(posting.study, options["by"], f"Changed the cap of {named(posting)} {changed}.")
         self.stdout.write("It is there already; only what was left undone is done.")
         self._say_state(recruitment.open_posting(posting, options["by"]))
 

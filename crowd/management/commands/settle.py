@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import socket
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from crowd import audit
 from crowd.accounts import market_of
 from crowd.locks import Held, exclusive
 from crowd.models import Posting
@@ -47,6 +47,7 @@ class Command(StudyCommand):
         parser.add_argument("slug")
         parser.add_argument("--platform", choices=[name for name in PLATFORMS if has_market(name)])
         parser.add_argument("--mode", choices=list(Posting.Mode.values))
+        parser.add_argument("--pilot", action="store_true", help="only the pilot's posting")
         parser.add_argument("--yes", action="store_true", help="send the payments")
         parser.add_argument("--total", default="", help="the total, to confirm a large batch: 420.00")
         parser.add_argument("--by", default="", help="who pays, for the log; by default who is logged in")
@@ -63,31 +64,23 @@ class Command(StudyCommand):
         **options: Any,
     ) -> None:
         study = study_of(slug)
-        postings = _chosen(study, platform, mode)
+        postings = _chosen(study, platform, mode, options["pilot"])
         if total and len(postings) > 1:
             raise CommandError(
-                f"--total confirms one posting, and {slug} has {len(postings)}. Choose one with --platform "
-                "and --mode."
+                f"--total confirms one posting, and {slug} has {len(postings)}. Choose one with --platform, "
+                "--mode and --pilot, or give no --total and type each."
             )
         busy = f"Another settle of this study is running ({slug}). Wait until it has ended."
         troubles: list[str] = []
         with Terminal() as terminal, exclusive(f"settle-{slug}", busy) as held:
             for posting in postings:
                 try:
-                    one = _Settling(posting, terminal, held, by or _who())
+                    one = _Settling(posting, terminal, held, by or audit.at_the_terminal())
                     troubles += one.run(yes, total)
                 except UNREACHABLE as error:
                     troubles.append(_later(posting, error))
         if troubles:
             raise CommandError(" ".join(dict.fromkeys(troubles)))
-
-
-def _who() -> str:
-    """The name under which somebody is logged in; a container may have none."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return "somebody at the terminal"
 
 
 def _later(posting: Posting, error: object) -> str:
@@ -96,10 +89,11 @@ def _later(posting: Posting, error: object) -> str:
     return f"{named} Nothing is lost; run settle again later."
 
 
-def _chosen(study: Study, platform: str | None, mode: str | None) -> list[Posting]:
+def _chosen(study: Study, platform: str | None, mode: str | None, pilot: bool) -> list[Posting]:
     rows = Posting.objects.filter(study=study).exclude(external_id="").select_related("study").order_by("pk")
     rows = rows.filter(platform=platform) if platform else rows
     rows = rows.filter(mode=mode) if mode else rows
+    rows = rows.filter(pilot=True) if pilot else rows
     found = [posting for posting in rows if has_market(posting.platform)]
     if found:
         found = _still_there(study, found)
@@ -143,7 +137,8 @@ class _Settling:
     def run(self, yes: bool, total: str) -> list[str]:
         """Returns what is left to be said on the last line: why the run was not a success."""
         posting, terminal = self.posting, self.terminal
-        found = catch_up(posting, self.market)
+        # Looking is not to change anything there: replacements are offered by a run that pays.
+        found = catch_up(posting, self.market, replace=yes)
         _tell_found(terminal, found)
         before, plan = sums_of(posting), plan_of(posting)
         _show_plan(terminal, posting, plan)
@@ -151,8 +146,8 @@ class _Settling:
             _show_sums(terminal, posting, [("payouts", before)])
             if plan.payables:
                 terminal.line(f"Nothing was sent. To pay {plan.total}: settle {posting.study.slug} --yes")
-            return self._unknown()
-        outcome, unread = Outcome(), []
+            return [*found.troubles, *self._unknown()]
+        outcome, unread = Outcome(), list(found.troubles)
         if plan.payables:
             _confirm(plan, total)
             outcome = settle(posting, plan, self.by, held=self.held, market=self.market)
@@ -170,9 +165,10 @@ class _Settling:
         found = catch_up(self.posting, self.market)
         _tell_found(self.terminal, found)
         if not found.due_again:
-            return []
+            return found.troubles
         return [
-            f"{found.due_again} did not reach {self.posting.platform} and are due again. Run settle again."
+            *found.troubles,
+            f"{found.due_again} did not reach {self.posting.platform} and are due again. Run settle again.",
         ]
 
     def _troubles(self, outcome: Outcome) -> list[str]:
