@@ -201,6 +201,12 @@ def publish_posting(
     return open_posting(commit(posting, by), by)
 
 
+def _still_open(study_id: int) -> None:
+    """Locks the study, so that it cannot be closed behind a posting that is being made."""
+    if Study.objects.select_for_update().get(id=study_id).state != Study.State.OPEN:
+        raise StudyError("The study was closed at this moment, so nothing is offered.")
+
+
 def commit(posting: Posting, by: str = "") -> Posting:
     """Stores a planned posting before its platform hears of it. Where the same was stored at the same moment,
     that row is returned."""
@@ -211,7 +217,7 @@ def commit(posting: Posting, by: str = "") -> Posting:
         posting.cap_cents = quote_of(posting).total_cents
     try:
         with transaction.atomic():
-            Study.objects.select_for_update().get(id=posting.study_id)
+            _still_open(posting.study_id)
             if is_new:
                 _end_what_was_tried(posting)
             free = room(posting.study, posting.pilot, but=posting)
@@ -251,14 +257,16 @@ def offer_by_hand(
     posting = found.exclude(state=Posting.State.CLOSED).order_by("id").first()
     if posting is None:
         reward = definition_of(study).reward
-        posting = Posting.objects.create(
-            study=study,
-            platform=platform,
-            pilot=pilot,
-            reward_cents=reward.amount_cents,
-            currency=reward.currency,
-            codes=new_codes(platform, definition_of(study).policy),
-        )
+        with transaction.atomic():
+            _still_open(study.pk)
+            posting = Posting.objects.create(
+                study=study,
+                platform=platform,
+                pilot=pilot,
+                reward_cents=reward.amount_cents,
+                currency=reward.currency,
+                codes=new_codes(platform, definition_of(study).policy),
+            )
         record(study, by, f"Offers {named(posting)}.")
     Posting.objects.filter(id=posting.pk).update(options=options)
     freed = 0

@@ -176,6 +176,7 @@ def test_it_warns_before_somebody_compensated_is_approved() -> None:
         for _ in range(2):
             (sentence,) = looked(stage).troubles
             assert "awaits review again" in sentence and "Do not approve it" in sentence
+        assert "awaits review again" in paid.settle(stage.study)
         assert "after 1.40 was sent" in kinds(stage)["awaiting_compensated"]
         assert stage.ledger(row)["base"][0] == "failed"
         stage.sim.control.give_back(work_of(stage))
@@ -197,7 +198,7 @@ def test_it_never_forgets_a_bonus_that_was_accepted_and_not_carried_out(settings
         (sentence,) = looked(stage).troubles
         assert "accepted 1 bonus (0.20 GBP;" in sentence and "does not list it 15 minutes later" in sentence
         assert "accepted bonuses of 0.20" in kinds(stage)["bonus_missing"]
-        paid.settle(stage.study)
+        assert "does not list it" in paid.settle(stage.study)
         assert stage.ledger(row)["bonus"] == ("sent", 20)  # Nothing is sent again by itself.
         page = reverse("dashboard:withhold", args=[stage.study.slug, bonus.pk])
         assert b"Send this payout again?" in desk.get(page).content

@@ -47,8 +47,8 @@ class Command(StudyCommand):
         strange = [name for name in people if name not in known]
         if strange and act == "reject":
             raise CommandError(
-                f"{', '.join(strange)}: there is nothing to decide, for no rule gives grounds to reject. The dashboard's page "
-                "of proposals lists whom it concerns."
+                f"{', '.join(strange)}: there is nothing to decide, for no rule gives grounds to reject. "
+                "The dashboard's page of proposals lists whom it concerns."
             )
         done, problems = _decide_others(study_of(slug), user, strange, ACTS[act], message)
         if len(strange) < len(people):
