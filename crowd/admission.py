@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 from crowd.accounts import site_of
 from crowd.identities import person_hash, submission_hash
 from crowd.models import ExcludedPerson, Identity, Posting, Submission
+from crowd.places import outstanding
 from crowd.platforms import PLATFORMS, get_door, has_market
 from crowd.platforms.base import Arrival, Door, Exit, NotAnArrival, Outcome
 from crowd.platforms.link import Link
@@ -151,8 +152,19 @@ def admit(visitor: Visitor, origin: Session.Origin) -> None:
         check_sittings(study, known)
     if _is_excluded(study, visitor.person):
         raise TakenPart(say(study, "excluded"))
-    if places_left(study, pilot=origin == Session.Origin.PILOT) <= 0:
+    left = places_left(study, pilot=origin == Session.Origin.PILOT)
+    if not has_market(posting.platform):
+        # What a platform has promised its people is not given to whoever comes by a plain address.
+        left -= _promised(posting)
+    if left <= 0:
         raise StudyFull(say(study, "full"))
+
+
+def _promised(posting: Posting) -> int:
+    """Places that live postings on platforms have offered and that nobody has taken yet."""
+    live = Posting.objects.filter(study=posting.study_id, pilot=posting.pilot, mode=Posting.Mode.LIVE)
+    others = live.exclude(state=Posting.State.CLOSED).select_related("study")
+    return sum(outstanding(other) for other in others if has_market(other.platform))
 
 
 def check_sittings(study: Study, identity: Identity) -> None:

@@ -108,12 +108,18 @@ def _enter(visitor: Visitor, origin: Session.Origin, kind: str, ticket: str) -> 
         found = _returning(visitor, ticket)
         if found is not None:
             return found
-        admit(visitor, origin)
         try:
+            admit(visitor, origin)
             return _begin(visitor, origin, kind, ticket)
         except IntegrityError:
             # Somebody made the same rows at the same moment: look again at what they have become.
             continue
+        except (StudyFull, TakenPart):
+            # The page may have been loaded twice, and the other one was let in meanwhile.
+            found = _returning(visitor, ticket)
+            if found is None:
+                raise
+            return found
     raise TakenPart(say(visitor.posting.study, "taken_part"))
 
 

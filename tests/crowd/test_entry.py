@@ -370,3 +370,13 @@ def test_it_lets_nobody_into_a_live_study_by_an_address_that_was_for_trying_it_o
     assert prolific("ada", live).join().status_code == 201
     Posting.objects.filter(platform="local").update(mode="live")
     assert Visitor("bot1", platform="local", query="person=bot1").join().status_code == 201
+
+
+def test_it_gives_nobody_a_place_that_a_platform_has_promised(offered: Posting) -> None:
+    by_link = posting(offered.study, "link")
+    guest = Visitor("guest", platform="link", via=by_link.key, fields={"person": "guest"})
+    free = Slot.objects.filter(study=offered.study).count()
+    Posting.objects.filter(pk=offered.pk).update(places=free)
+    refused(guest.join(), 410, "full")
+    Posting.objects.filter(pk=offered.pk).update(places=free - 1)
+    assert guest.join().status_code == 201
