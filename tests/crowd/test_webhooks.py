@@ -74,8 +74,8 @@ def test_it_stores_a_notification_once_and_asks_for_a_sync(posting: Posting) -> 
     "forged",
     [
         {"secret": "another"},
-        {"age_s": 301},
-        {"age_s": -301},
+        {"age_s": 330},
+        {"age_s": -330},
         {"X-Prolific-Request-Signature": ""},
         {"X-Prolific-Request-Timestamp": "now"},
         {"X-Event-ID": ""},
