@@ -322,8 +322,8 @@ def test_it_settles_past_a_rehearsal_whose_simulator_is_gone(capsys: pytest.Capt
         old.person()
         close(old.posting)
         assert paid.settle(study) == ""  # closed, and still there
-    for mode in ({}, {"mode": "rehearsal"}):
-        assert "only been rehearsed, and the simulator is gone" in paid.settle(study, **mode)
+    for mode in (None, "rehearsal"):
+        assert "only been rehearsed, and the simulator is gone" in paid.settle(study, mode=mode)
     with paid.offered(study, seed=1) as stage:
         row = stage.person()
         capsys.readouterr()
