@@ -74,7 +74,8 @@ def interrupt(study: Path, env: dict[str, str], worker: Worker) -> None:
         first.wait_until(is_in_the_middle, within_s=WITHIN_S)
         first.kill()
         waiting.kill()
-    assert count(env, "done") > 0 and count(env, "claimed") > 0
+    # A batch may end between the look and the blow; what counts is that work was left.
+    assert count(env, "done") > 0 and count(env, "claimed") + count(env, "missing") > 0
 
 
 @pytest.fixture
