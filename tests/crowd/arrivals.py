@@ -31,6 +31,13 @@ def posting(study: Study, platform: str, **more: Any) -> Posting:
     return Posting.objects.create(study=study, platform=platform, **values)
 
 
+def refused(reply: Any, status: int, code: str) -> dict[str, Any]:
+    """The body of a refusal, after its status and code were asked for."""
+    assert (reply.status_code, reply.json()["error"]["code"]) == (status, code), reply.content
+    body: dict[str, Any] = reply.json()
+    return body
+
+
 @dataclass
 class Visitor(Person):
     """A person whose browser was sent here by a platform with these fields."""

@@ -13,7 +13,7 @@ from crowd.identities import person_hash
 from crowd.models import ExcludedPerson, Identity, Posting, Submission
 from experiments.models import Participant, Session, Slot, Study
 from experiments.tokens import keyed_hash
-from tests.crowd.arrivals import HIT, SUBMIT, Visitor, posting, prolific, turker
+from tests.crowd.arrivals import HIT, SUBMIT, Visitor, posting, prolific, refused, turker
 from tests.world import silent
 
 pytestmark = pytest.mark.django_db
@@ -54,12 +54,6 @@ def took_part(study: Study, person: str) -> None:
     Session.objects.create(
         study=study, participant=participant, origin="human", token_hash=person, media_id=person[:22]
     )
-
-
-def refused(reply: Any, status: int, code: str) -> dict[str, Any]:
-    assert (reply.status_code, reply.json()["error"]["code"]) == (status, code), reply.content
-    body: dict[str, Any] = reply.json()
-    return body
 
 
 def rows() -> tuple[int, ...]:

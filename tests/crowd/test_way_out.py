@@ -9,7 +9,7 @@ import pytest
 from crowd.models import Posting
 from experiments.models import Gate, Slot, Study
 from experiments.sessions import mark_left
-from tests.crowd.arrivals import OUTCOMES, Visitor, posting, prolific, turker
+from tests.crowd.arrivals import OUTCOMES, Visitor, posting, prolific, refused, turker
 from tests.world import Person
 
 pytestmark = pytest.mark.django_db
@@ -30,12 +30,6 @@ def offered(small: Study) -> Posting:
 def hits(small: Study) -> Posting:
     """The small study, live on Mechanical Turk."""
     return posting(small, "mturk")
-
-
-def refused(reply: Any, status: int, code: str) -> dict[str, Any]:
-    assert (reply.status_code, reply.json()["error"]["code"]) == (status, code), reply.content
-    body: dict[str, Any] = reply.json()
-    return body
 
 
 def fate(outcome: str, visitor: Visitor) -> Any:

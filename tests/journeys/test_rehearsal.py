@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -38,7 +38,7 @@ from tests.services import WebServer
 from tests.world import opened_study, write_study
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import Settings
+    pass
 
 PEOPLE = {"postgresql": 300, "sqlite": 60}
 KILLS = {"postgresql": 20, "sqlite": 4}
@@ -64,28 +64,11 @@ base_share = 0.25
 
 
 @pytest.fixture
-def server_env(transactional_db: None, store_folder: Path, settings: Settings) -> dict[str, str]:
-    """What other processes need to share the rows and the files of this test."""
-    database = connection.settings_dict
-    if connection.vendor == "postgresql":
-        url = services.postgres_url(int(database["PORT"]), str(database["NAME"]))
-    else:
-        url = f"sqlite:///{database['NAME']}"
-    return {"DATABASE_URL": url, "STORAGE_URL": settings.STORAGE_URL, "CELERY_BROKER_URL": ""}
-
-
-@pytest.fixture
 def study(server_env: dict[str, str], tmp_path: Path) -> Study:
     path = write_study(tmp_path / "study", slots=SLOTS[connection.vendor])
     bonus = f"bonus_per_match_cents = {PER_MATCH}\nbonus_max_cents = {BONUS_MAX}\nexpected_minutes = 4"
     path.write_text(path.read_text().replace("expected_minutes = 4", bonus) + PLATFORMS)
     return opened_study(path)
-
-
-@pytest.fixture
-def server(server_env: dict[str, str], study: Study) -> Iterator[WebServer]:
-    with services.web_server(server_env) as started:
-        yield started
 
 
 @dataclass

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from crowd.models import Posting, Submission
@@ -18,12 +17,11 @@ from crowd.simulators import prolific
 from crowd.visitors import Visit, send_crowd
 from experiments.models import Session, Study
 from experiments.simulation.population import parse_mix, populate
-from tests import services
 from tests.services import WebServer
 from tests.world import opened_study, write_study
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import Settings
+    pass
 
 PLATFORMS = """
 [platforms.prolific]
@@ -35,27 +33,10 @@ PLACES = 6
 
 
 @pytest.fixture
-def server_env(transactional_db: None, store_folder: Path, settings: Settings) -> dict[str, str]:
-    """What the server needs to share the rows and the files of this test."""
-    database = connection.settings_dict
-    if connection.vendor == "postgresql":
-        url = services.postgres_url(int(database["PORT"]), str(database["NAME"]))
-    else:
-        url = f"sqlite:///{database['NAME']}"
-    return {"DATABASE_URL": url, "STORAGE_URL": settings.STORAGE_URL, "CELERY_BROKER_URL": ""}
-
-
-@pytest.fixture
 def study(server_env: dict[str, str], tmp_path: Path) -> Study:
     path = write_study(tmp_path / "study", slots=2)
     path.write_text(path.read_text() + PLATFORMS)
     return opened_study(path)
-
-
-@pytest.fixture
-def server(server_env: dict[str, str], study: Study) -> Iterator[WebServer]:
-    with services.web_server(server_env) as started:
-        yield started
 
 
 def sent(

@@ -12,7 +12,6 @@ from urllib.parse import urlparse
 import httpx
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from crowd.demo import send_people
 from crowd.models import Identity, Posting
@@ -31,7 +30,7 @@ from tests.services import WebServer
 from tests.world import opened_study, write_study
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import Settings
+    pass
 
 QUIZ = {"task": "machine"}
 SLOTS = 6
@@ -39,25 +38,8 @@ DIFFICULT = "careless=0.6,leaver=0.4"
 
 
 @pytest.fixture
-def server_env(transactional_db: None, store_folder: Path, settings: Settings) -> dict[str, str]:
-    """What the server needs to share the rows and the files of this test."""
-    database = connection.settings_dict
-    if connection.vendor == "postgresql":
-        url = services.postgres_url(int(database["PORT"]), str(database["NAME"]))
-    else:
-        url = f"sqlite:///{database['NAME']}"
-    return {"DATABASE_URL": url, "STORAGE_URL": settings.STORAGE_URL, "CELERY_BROKER_URL": ""}
-
-
-@pytest.fixture
 def study(server_env: dict[str, str], tmp_path: Path) -> Study:
     return opened_study(write_study(tmp_path / "study", slots=SLOTS))
-
-
-@pytest.fixture
-def server(server_env: dict[str, str], study: Study) -> Iterator[WebServer]:
-    with services.web_server(server_env) as started:
-        yield started
 
 
 @contextmanager
