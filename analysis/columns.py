@@ -175,6 +175,11 @@ STIMULI = (
     Column("width_px", "integer", "Width of the picture.", "px"),
     Column("height_px", "integer", "Height of the picture.", "px"),
     Column("provenance", "json", "Versions, device and time of the rendering; never part of a key."),
+    Column(
+        "metrics",
+        "json",
+        "Automatic metrics of this explanation: a list of metric, parameters, version, value and unit.",
+    ),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {"trials": TRIALS, "participants": PARTICIPANTS, "stimuli": STIMULI}

@@ -25,6 +25,7 @@ from analysis.reports.formats import condition_label
 from experiments.models import Condition, Event, Gate, Item, Rendering, Response, Session, Slot, Study, Trial
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Paradigm, TrialView
+from stimuli.models import Stimulus
 from stimuli.spec import canonical_json
 
 CHUNK = 5000
@@ -181,6 +182,7 @@ class Reader:
 
     def _stimuli(self) -> Iterator[Row]:
         rows = Rendering.objects.filter(item__study=self.study).select_related("item", "stimulus")
+        rows = rows.prefetch_related("stimulus__measurements")
         for row in rows.order_by("item__key", "condition__ordinal").iterator(CHUNK):
             item, stimulus = row.item, row.stimulus
             explainer = stimulus.spec.get("explainer")
@@ -201,7 +203,25 @@ class Reader:
                 stimulus.width_px,
                 stimulus.height_px,
                 canonical_json(stimulus.provenance) if stimulus.provenance else "",
+                _metrics(stimulus),
             )
+
+
+def _metrics(stimulus: Stimulus) -> str:
+    """What was measured, ordered by name and parameters, so that the same numbers give the same cell."""
+    found = [
+        {
+            "metric": m.metric,
+            "parameters": m.parameters,
+            "version": m.version,
+            "value": m.value,
+            "unit": m.unit,
+        }
+        for m in stimulus.measurements.all()
+        if m.measured_at is not None and m.value is not None
+    ]
+    found.sort(key=canonical_json)
+    return canonical_json(found) if found else ""
 
 
 def read_frames(study: Study, *, release: str = "", progress: Progress | None = None) -> Frames:

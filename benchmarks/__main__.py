@@ -9,47 +9,98 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.serving import LATER, Measured, Plan, measure
+from benchmarks import rendering, serving
+from benchmarks.methods import METHODS
+from benchmarks.serving import LATER
+from benchmarks.tables import met, show_rendering
 
+PARTS = ("serving", "rendering", "study")
 SHARE_GOAL, CPU_GOAL_MS = 0.6, 2.0
 
 
 def main() -> int:
-    usual = Plan()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Measures Legible on this machine."
     )
+    parser.add_argument("--only", choices=PARTS, help="one part instead of all")
+    _serving_options(parser.add_argument_group("serving"))
+    _rendering_options(parser.add_argument_group("rendering"))
+    asked = parser.parse_args()
+    serve, render = _serving_plan(parser, asked), _rendering_plan(parser, asked)
+    console = Console(width=140)
+    if asked.only in (None, "serving"):
+        _serving(console, serve)
+    if asked.only in (None, "rendering"):
+        _rendering(console, render)
+    return 0
+
+
+def _serving_options(parser: argparse._ArgumentGroup) -> None:
+    usual = serving.Plan()
     parser.add_argument("--people", type=int, default=usual.people, help="respondents at once (200)")
     parser.add_argument("--rounds", type=int, default=usual.rounds, help="measured rounds of each kind (3)")
     parser.add_argument(
         "--answers", type=int, default=usual.answers, help="answers of a person per round (20)"
     )
     parser.add_argument("--workers", type=int, default=usual.workers, help="processes of the web server (1)")
-    asked = parser.parse_args()
-    plan = Plan(asked.people, asked.rounds, asked.answers, asked.workers)
+
+
+def _rendering_options(parser: argparse._ArgumentGroup) -> None:
+    parser.add_argument(
+        "--images", type=int, default=2, help="pictures for methods of few passes (2, at most 8)"
+    )
+    parser.add_argument(
+        "--network", default="resnet50,vit_b16", help="resnet50, vit_b16, vit_s16; with commas"
+    )
+    parser.add_argument("--methods", default="", help="names with commas; all without")
+
+
+def _serving_plan(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> serving.Plan:
+    plan = serving.Plan(asked.people, asked.rounds, asked.answers, asked.workers)
     if min(plan.people, plan.rounds, plan.answers, plan.workers) < 1:
         parser.error("each number must be at least 1")
-    console = Console(width=120)
-    measured, has_torch = measure(plan)
-    console.print(_table(plan, measured))
+    return plan
+
+
+def _rendering_plan(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> rendering.Plan:
+    known = {method.name: method for method in METHODS}
+    names = [name for name in asked.methods.split(",") if name] or list(known)
+    for name in names:
+        if name not in known:
+            parser.error(f"--methods has {name!r}; measured are {', '.join(known)}")
+    networks = asked.network.split(",")
+    for name in networks:
+        if name not in rendering.NETWORKS:
+            parser.error(f"--network has {name!r}; known are {', '.join(rendering.NETWORKS)}")
+    if not 1 <= asked.images <= 8:
+        parser.error("--images must be between 1 and 8")
+    return rendering.Plan(networks, asked.images, [known[name] for name in names])
+
+
+def _rendering(console: Console, plan: rendering.Plan) -> None:
+    for name in plan.networks:
+        for device, called in rendering.devices():
+            with console.status("") as status:
+                measured = rendering.measure(name, device, plan, status.update)
+            show_rendering(console, measured, rendering.NETWORKS[name], called)
+
+
+def _serving(console: Console, plan: serving.Plan) -> None:
+    measured, has_torch = serving.measure(plan)
+    console.print(_serving_table(plan, measured))
     bare, ours, first, last = measured
     share = ours.rate / bare.rate
-    console.print(f"rate beside the bare view: {share:.0%} {_met(share >= SHARE_GOAL, 'at least 60 %')}")
-    cpu_goal = _met(ours.server_ms <= CPU_GOAL_MS, "at most 2 ms")
+    console.print(f"rate beside the bare view: {share:.0%} {met(share >= SHARE_GOAL, 'at least 60 %')}")
+    cpu_goal = met(ours.server_ms <= CPU_GOAL_MS, "at most 2 ms")
     console.print(f"server CPU per response: {ours.server_ms:.2f} ms {cpu_goal}")
     console.print(
         f"CPU of response {LATER} beside response 1: {last.server_ms:.2f} against {first.server_ms:.2f} ms "
         f"({last.server_ms / first.server_ms:.0%})"
     )
     console.print(f"torch in the web processes: {'yes' if has_torch else 'no'}")
-    return 0
 
 
-def _met(is_met: bool, goal: str) -> str:
-    return f"(goal {goal}: {'met' if is_met else 'missed'})"
-
-
-def _table(plan: Plan, measured: list[Measured]) -> Table:
+def _serving_table(plan: serving.Plan, measured: list[serving.Measured]) -> Table:
     processes = "1 process" if plan.workers == 1 else f"{plan.workers} processes"
     table = Table(
         title=f"Serving: {plan.people} respondents at once, gunicorn with {processes}, PostgreSQL with "

@@ -40,7 +40,7 @@ from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate
 from experiments.terminal import Terminal
 from stimuli.datasets import open_dataset
 from stimuli.errors import StimulusError
-from stimuli.pipeline import view_file
+from stimuli.files import view_file
 from stimuli.render import png
 from stimuli.store import open_store
 from stimuli.types import Mask, Pixels

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from analysis.stats.power import anova_power, minimal_detectable_f
+from crowd.look_alikes import Alike, look_alikes
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import Material, gather, pool_of
@@ -20,7 +21,7 @@ from experiments.paradigms.base import Plan
 from experiments.paradigms.blind import BlindScore, blind_scores, imbalance
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
-from stimuli.pipeline import view_file
+from stimuli.files import view_file
 from stimuli.render import png
 from stimuli.store import LocalStore, Store
 
@@ -63,6 +64,7 @@ class DryRun:
     plans: tuple[Plan, ...]
     blind: tuple[BlindScore, ...]
     held_out_accuracy: float | None
+    alike: tuple[Alike, ...] = ()
 
     @property
     def imbalance(self) -> str | None:
@@ -117,7 +119,7 @@ class DryRun:
 
     def power_rows(self) -> list[tuple[str, float]]:
         sizes = [condition.slots for condition in self.definition.conditions]
-        if len(sizes) < 2:
+        if len(sizes) < 2 or sum(sizes) <= len(sizes):
             return []
         rows = [(f"f = {f:.2f} ({word})", anova_power(sizes, f)) for f, word in _EFFECTS]
         return [*rows, ("smallest f found with power .80", minimal_detectable_f(sizes))]
@@ -137,9 +139,15 @@ _EFFECTS = ((0.10, "small"), (0.25, "medium"), (0.40, "large"))
 
 
 def dry_run(
-    definition: StudyDefinition, folder: Path, store: Store, progress: Callable[[str, int, int], None]
+    definition: StudyDefinition,
+    folder: Path,
+    store: Store,
+    progress: Callable[[str, int, int], None],
+    pictures: int = 0,
 ) -> DryRun:
-    """Predicts the items, plans every slot, scores the blind strategies. Stores nothing."""
+    """Predicts the items, plans every slot, scores the blind strategies. Stores nothing. `pictures` is the
+    number of items that may be rendered to see which conditions look alike.
+    """
     with tempfile.TemporaryDirectory(prefix="legible-check-") as scratch:
         reading = ReadThrough(store, LocalStore(Path(scratch)))
         material = gather(definition, folder, reading, progress)
@@ -154,6 +162,7 @@ def dry_run(
             plans=plans,
             blind=blind_scores(plans, pool, _features(material, reading)),
             held_out_accuracy=material.source.predictor.provenance.get("held_out_accuracy"),
+            alike=look_alikes(definition, material, reading, pictures, progress) if pictures else (),
         )
 
 
@@ -197,6 +206,11 @@ def warnings_of(run: DryRun) -> list[str]:
             f"expected_minutes is {declared:g}, the plan comes to about {estimate:.1f}: people are told "
             f"and paid "
             "by it, so mend it or say why"
+        )
+    for names, count, looked in run.alike:
+        found.append(
+            f"{' and '.join(names)} look alike on {count} of {looked} items: people would be paid to look at "
+            "the same picture under several names; keep one of them, or say in the report that they are one"
         )
     if run.definition.reward.amount_cents == 0:
         found.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import ParseResult, unquote, urlparse
 
 from django.core.exceptions import ImproperlyConfigured
+from kombu.entity import Queue
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -127,6 +128,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STORAGE_URL = env_text("STORAGE_URL", str(VAR_DIR / "store"))
 STUDY_DIRS = [Path(p) for p in env_text("STUDY_DIRS").split(os.pathsep) if p]
 STIMULUS_LEASE_S = env_number("STIMULUS_LEASE_S", 900)
+# Where this process renders (auto, cpu, cuda, cuda:1 …), and the queue that render messages go to.
+STIMULUS_DEVICE = env_text("STIMULUS_DEVICE", "auto")
+STIMULUS_QUEUE = env_text("STIMULUS_QUEUE", "stimuli.cpu")
 
 PROLIFIC_TOKEN = env_text("PROLIFIC_TOKEN")
 PROLIFIC_WORKSPACE = env_text("PROLIFIC_WORKSPACE")
@@ -146,6 +150,9 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_DEFAULT_QUEUE = "celery"
+# A worker that is told no queue takes these two; one that is started with -Q stimuli.cuda takes only that.
+CELERY_TASK_QUEUES = [Queue(name) for name in ("celery", "stimuli.cpu")]  # type: ignore[no-untyped-call]
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

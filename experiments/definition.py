@@ -51,6 +51,7 @@ class Stimuli(Part):
     label_names: Literal["own", "neutral"] = "own"
     balance: Literal["prediction_x_correct", "prediction", "none"] = "prediction_x_correct"
     items: Annotated[int, Field(ge=4, le=5000)] = 120
+    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
 
     @model_validator(mode="after")
     def _one_question(self) -> Stimuli:
@@ -68,6 +69,9 @@ class Render(Part):
     clip_high: Annotated[float, Field(gt=50, le=100)] = 99.0
     absolute: bool = True
     tile_px: Annotated[int, Field(ge=44, le=400)] = 112
+    concept_form: Literal["bars", "names", "reasons"] = "bars"
+    concept_top: Annotated[int, Field(ge=1, le=15)] = 6
+    concept_signed: bool = True
 
     def spec(self) -> RenderSpec:
         return RenderSpec(**self.model_dump())
@@ -212,6 +216,7 @@ class StudyDefinition(Part):
     stimuli: Stimuli
     render: Render = Render()
     conditions: Annotated[tuple[ConditionTable, ...], Field(min_length=1)]
+    metrics: tuple[ComponentTable, ...] = ()
     texts: dict[str, str]
     quiz: tuple[QuizQuestion, ...] = ()
     questions: tuple[Question, ...] = ()
@@ -232,11 +237,20 @@ class StudyDefinition(Part):
             return value
         return {k: v if isinstance(v, Mapping) else {"limit": v} for k, v in value.items()}
 
+    def as_met(self) -> dict[str, Any]:
+        """All that a participant meets, texts included, as JSON; recruiting and metrics may change. Keys that
+        joined later are left out at their default, so that older digests stay."""
+        whole = self.model_dump(mode="json", exclude={"recruitment", "platforms", "metrics"})
+        for table, model, names in _LATER:
+            for name in names:
+                if whole[table][name] == model.model_fields[name].default:
+                    del whole[table][name]
+        return whole
+
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON of all that a participant meets, texts included; recruiting may
-        change."""
-        return content_key(self.model_dump(mode="json", exclude={"recruitment", "platforms"}))
+        """SHA-256 of the canonical JSON of all that a participant meets."""
+        return content_key(self.as_met())
 
     @property
     def rules(self) -> dict[str, dict[str, Any]]:
@@ -265,6 +279,12 @@ class StudyDefinition(Part):
 
     def paradigm_design(self) -> Any:
         return get_paradigm(self.paradigm).Design.model_validate(self.design)
+
+
+_LATER: tuple[tuple[str, type[Part], tuple[str, ...]], ...] = (
+    ("stimuli", Stimuli, ("precision",)),
+    ("render", Render, ("concept_form", "concept_top", "concept_signed")),
+)
 
 
 def find_study(name: str, extra_dirs: tuple[Path, ...] = ()) -> Path:
@@ -423,7 +443,18 @@ def _screening_checks(raw: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(f"screening.{name}", repr(screening.get(name)), sentence, "Mend the rule.")
 
 
+def _metric_checks(definition: StudyDefinition) -> Iterator[Problem]:
+    from stimuli.metrics import check_metric
+
+    for index, metric in enumerate(definition.metrics):
+        try:
+            check_metric(metric.component())
+        except StimulusError as error:
+            yield Problem(f"metrics.{index}", repr(metric.name), str(error), "Mend it.")
+
+
 def _definition_checks(definition: StudyDefinition) -> Iterator[Problem]:
+    yield from _metric_checks(definition)
     ids = [q.id for q in definition.questions]
     for name in sorted({n for n in ids if ids.count(n) > 1}):
         yield Problem("questions.id", repr(name), "names two questions", "Give each its own id.")

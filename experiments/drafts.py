@@ -42,6 +42,7 @@ def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Pr
 
     stimuli = definition.stimuli
     source = prepare(stimuli.dataset.component(), stimuli.predictor.component(), folder, store, progress)
+    refuse_inapplicable(definition, source)
     surveyed = survey(source, store, progress)
     named = [stimuli.target] if stimuli.target else list(stimuli.classes or ())
     for name in named:
@@ -52,6 +53,26 @@ def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Pr
             )
     chosen = choose_items(definition, _two_classes(definition, surveyed, source.predictor.labels))
     return Material(source, tuple(surveyed), tuple(chosen))
+
+
+def refuse_inapplicable(definition: StudyDefinition, source: Source) -> None:
+    """Every condition whose method cannot explain the predictor, with the reason, in one refusal: before
+    anything is rendered, and long before a participant could meet a missing picture."""
+    from stimuli.pipeline import inapplicable
+
+    if source.predictor.modality != "image":
+        raise StudyError(
+            f"stimuli: the pages of {definition.paradigm} show pictures, but the predictor "
+            f"{definition.stimuli.predictor.name!r} takes texts. Choose a dataset and predictor of pictures."
+        )
+    reasons = [
+        f"condition {condition.name!r}: {reason}"
+        for condition in definition.conditions
+        if condition.explainer is not None
+        and (reason := inapplicable(source, condition.explainer.component())) is not None
+    ]
+    if reasons:
+        raise StudyError("stimuli: " + "; ".join(reasons) + ".")
 
 
 def _two_classes(
@@ -132,6 +153,7 @@ def specs_of(definition: StudyDefinition, material: Material) -> dict[tuple[str,
             condition.explainer.component() if condition.explainer else None,
             recipe,
             definition.seed,
+            definition.stimuli.precision,
         )
         for condition in definition.conditions
         for item in material.chosen
@@ -172,7 +194,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             predictor={
                 "key": material.source.predictor_key,
                 "labels": list(material.source.predictor.labels),
-                "layer": material.source.predictor.layer,
+                "layer": getattr(material.source.predictor, "layer", ""),
                 "provenance": dict(material.source.predictor.provenance),
             },
         )
@@ -214,7 +236,7 @@ def _item_row(study: Study, item: PredictedItem) -> Item:
 def store_practice(definition: StudyDefinition, store: Store) -> list[dict[str, object]]:
     """Draws the neutral practice pictures and stores them; returns what the practice page needs."""
     from stimuli.datasets.practice import practice_pictures
-    from stimuli.pipeline import view_file
+    from stimuli.files import view_file
     from stimuli.render import png
 
     rows: list[dict[str, object]] = []

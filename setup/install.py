@@ -131,7 +131,8 @@ class Installation:
 
     def install_packages(self) -> None:
         """torch first, so that a build which this machine already has is kept; then everything else."""
-        inputs = [self.root / "pyproject.toml", self.constraints]
+        witnesses = self.root / "requirements" / "witnesses.txt"
+        inputs = [self.root / "pyproject.toml", self.constraints, witnesses]
         version = self.venv / "pyvenv.cfg"
         wanted = digest(inputs, version.read_text(), str(self.root))
         stamps = ["dev"] if self.is_dev else ["dev", "demo"]
@@ -144,6 +145,8 @@ class Installation:
         what = ".[dev]" if self.is_dev else "."
         with self.step("packages" + (" for development" if self.is_dev else "")):
             self.install_from_index(["-c", str(self.constraints), "-e", what])
+            if self.is_dev:
+                self.install_witnesses()
         self.set_stamp("dev" if self.is_dev else "demo", wanted)
 
     def torch_check(self, version: str) -> str:
@@ -164,6 +167,15 @@ class Installation:
             [*uv, *options, "-c", self.constraints, wanted],
             f"torch {version} ({backend}) could not be installed, neither from a folder of wheels nor over "
             "the network: name such a folder in PIP_FIND_LINKS, or another build, as in make TORCH=cu130",
+        )
+
+    def install_witnesses(self) -> None:
+        """Other libraries for the tests, where nothing but the tests finds them; see the list's own words."""
+        folder = self.venv / "witnesses"
+        shutil.rmtree(folder, ignore_errors=True)
+        wanted = self.root / "requirements" / "witnesses.txt"
+        self.install_from_index(
+            ["--target", str(folder), "--no-deps", "-c", str(self.constraints), "-r", str(wanted)]
         )
 
     def install_from_index(self, arguments: Sequence[str]) -> None:

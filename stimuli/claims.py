@@ -1,27 +1,46 @@
-"""Who renders which stimulus: claims by conditional update, so that a killed worker holds nobody up for good.
+"""Who renders what: a stimulus row is claimed by one conditional update, so that a killed worker holds nobody
+up for good.
 
 A row goes missing -> claimed -> done | failed. A claim may be taken over when its lease is over, or under the
-same token: a broker hands the message of a killed worker to another one, who need not wait.
+same token: a broker hands the message of a killed worker to another one, who need not wait. Whoever works
+keeps its claims fresh, for a large network may need longer than a lease. Measurements are not claimed: they
+are cheap beside their attributions, and a second one changes nothing.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from math import isfinite
+from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from stimuli.media import current_store
-from stimuli.models import Stimulus
-from stimuli.pipeline import BATCH_IMAGES, Failed, Rendered, attempt
-from stimuli.spec import StimulusSpec
+from stimuli.metrics import METRICS
+from stimuli.metrics.described import Described, describe_metric
+from stimuli.models import Measurement, Stimulus
+from stimuli.rendering import Bench, Failed, Number, Order, Rendered, attempt, explain
+from stimuli.spec import Component, StimulusSpec
 from stimuli.types import Progress, silent
 
-log = logging.getLogger(__name__)
 State = Stimulus.State
+BATCH = 64
+"""How many stimuli are claimed together, and sent in one message."""
+
+
+_KEYS_PER_QUERY = 500
+
+
+def chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Short enough for every database's limit on parameters."""
+    for start in range(0, len(keys), _KEYS_PER_QUERY):
+        yield keys[start : start + _KEYS_PER_QUERY]
 
 
 def free(lease_s: int) -> Q:
@@ -31,40 +50,71 @@ def free(lease_s: int) -> Q:
 
 
 def claim(keys: Sequence[str], token: str, lease_s: int) -> list[StimulusSpec]:
-    """Take those of `keys` that are free or already this token's, and return their specs."""
-    taken = [
-        key
-        for key in keys
-        if Stimulus.objects.filter(free(lease_s) | Q(state=State.CLAIMED, claimed_by=token), key=key).update(
-            state=State.CLAIMED, claimed_by=token, claimed_at=timezone.now()
-        )
-        == 1
-    ]
-    found = dict(Stimulus.objects.filter(key__in=taken).values_list("key", "spec"))
-    return [StimulusSpec.from_json(found[key]) for key in taken if key in found]
+    """Take those of `keys` that are free or already this token's, and return their specs in that order."""
+    mine = Q(state=State.CLAIMED, claimed_by=token)
+    Stimulus.objects.filter(free(lease_s) | mine, key__in=keys).update(
+        state=State.CLAIMED, claimed_by=token, claimed_at=timezone.now()
+    )
+    found = dict(Stimulus.objects.filter(mine, key__in=keys).values_list("key", "spec"))
+    return [StimulusSpec.from_json(found[key]) for key in dict.fromkeys(keys) if key in found]
+
+
+def refresh(token: str) -> int:
+    """Begin the lease of whatever this token still holds anew; how many rows that was."""
+    return Stimulus.objects.filter(state=State.CLAIMED, claimed_by=token).update(claimed_at=timezone.now())
 
 
 def finish(made: Rendered) -> bool:
-    """Record the files; False if somebody else finished first, whose record stands."""
-    unfinished = Stimulus.objects.filter(key=made.spec.picture_key).exclude(state=State.DONE)
-    return (
-        unfinished.update(
+    """Record files and measurements; False if somebody else finished first, whose record stands."""
+    drawn = made.drawn
+    with transaction.atomic():
+        unfinished = Stimulus.objects.filter(key=made.spec.picture_key).exclude(state=State.DONE)
+        changed = unfinished.update(
             state=State.DONE,
             finished_at=timezone.now(),
             error="",
-            image_file=made.image_file,
-            image_tile_file=made.image_tile_file,
-            explanation_file=made.explanation_file or "",
-            explanation_tile_file=made.explanation_tile_file or "",
-            picture_digest=made.picture_digest,
-            width_px=made.width_px,
-            height_px=made.height_px,
-            tile_width_px=made.tile_width_px,
-            tile_height_px=made.tile_height_px,
+            image_file=drawn.image_file,
+            image_tile_file=drawn.image_tile_file,
+            explanation_file=drawn.explanation_file or "",
+            explanation_tile_file=drawn.explanation_tile_file or "",
+            picture_digest=drawn.picture_digest,
+            width_px=drawn.width_px,
+            height_px=drawn.height_px,
+            tile_width_px=drawn.tile_width_px,
+            tile_height_px=drawn.tile_height_px,
             provenance=made.provenance,
         )
-        == 1
-    )
+        note([made.spec.picture_key], made.numbers)
+    return changed == 1
+
+
+def note(
+    keys: Sequence[str], numbers: Iterable[Number], described: Described | None = None, group: str = ""
+) -> None:
+    """Record what metrics said of stimuli that share an attribution; who comes second changes nothing.
+
+    `described` is the metric as its rows name it, where that is more than its parameters; `group` names the
+    set that a number was found in. A value that is not finite is no value: its reason stands in `error`.
+    """
+    for number in numbers:
+        one = described or describe_metric(number.metric)
+        unknown = Measurement.objects.filter(stimulus__key__in=keys, key=one.key, measured_at__isnull=True)
+        measured = number.measured
+        error, value = number.error, None
+        details: dict[str, Any] = {}
+        if measured is not None:
+            details = dict(measured.details) | ({"set": group} if group else {})
+            value = measured.value if isfinite(measured.value) else None
+            if value is None:
+                error = str(details.get("undefined", "the metric is not defined for this explanation"))
+        unknown.update(
+            value=value,
+            details=details,
+            error=error[:2000],
+            unit=one.unit,
+            better=one.better,
+            measured_at=timezone.now(),
+        )
 
 
 def fail(key: str, token: str, error: str) -> bool:
@@ -73,10 +123,10 @@ def fail(key: str, token: str, error: str) -> bool:
     return own.update(state=State.FAILED, finished_at=timezone.now(), error=error[:2000]) == 1
 
 
-def release(token: str) -> int:
-    """Give back whatever this token still holds; how many rows that was."""
+def release(token: str, reason: str = "") -> int:
+    """Give back whatever this token still holds; how many rows that was. `reason` says what stopped it."""
     return Stimulus.objects.filter(state=State.CLAIMED, claimed_by=token).update(
-        state=State.MISSING, claimed_by="", claimed_at=None
+        state=State.MISSING, claimed_by="", claimed_at=None, error=reason[:2000]
     )
 
 
@@ -85,24 +135,71 @@ def render_claimed(
 ) -> int:
     """Claim and render those of `keys` that are free, a batch at a time; how many this call finished.
 
-    An interruption gives the claims back. What cannot be made is marked failed, with the reason.
+    What cannot be made is marked failed, with the reason. An interruption, or trouble with files and
+    services, gives the claims back and passes. What is done but not measured yet is measured.
     """
     lease_s = settings.STIMULUS_LEASE_S if lease_s is None else lease_s
     finished = 0
-    for start in range(0, len(keys), BATCH_IMAGES):
-        specs = claim(keys[start : start + BATCH_IMAGES], token, lease_s)
+    for start in range(0, len(keys), BATCH):
+        part = keys[start : start + BATCH]
+        specs = claim(part, token, lease_s)
+        bench = Bench(current_store(), device(), keeper(token, lease_s))
         try:
-            for result in attempt(specs, current_store()):
+            for result in attempt(specs, bench, _wanted(spec.picture_key for spec in specs)):
                 if isinstance(result, Failed):
                     fail(result.spec.picture_key, token, result.error)
                 else:
                     finished += finish(result)
         except Exception as error:
-            log.exception("rendering stopped")
-            for spec in specs:
-                fail(spec.picture_key, token, f"{type(error).__name__}: {error}")
+            release(token, f"{type(error).__name__}: {error}")
             raise
         finally:
             release(token)
-        progress("rendering stimuli", min(start + BATCH_IMAGES, len(keys)), len(keys))
+        measure_done(part, bench)
+        progress("rendering stimuli", min(start + BATCH, len(keys)), len(keys))
     return finished
+
+
+def measure_done(keys: Sequence[str], bench: Bench) -> None:
+    """Measure those of `keys` whose pictures are there and whose measurements are not."""
+    wanted = _wanted(keys)
+    rows = Stimulus.objects.filter(key__in=list(wanted), state=State.DONE).values_list("key", "spec")
+    orders = [Order((StimulusSpec.from_json(spec),), wanted[key]) for key, spec in rows]
+    for found in explain(orders, bench):
+        numbers = found.numbers
+        if found.error:
+            numbers = tuple(Number(metric, None, found.error) for metric in found.order.metrics)
+        note([found.order.spec.picture_key], numbers)
+
+
+def device() -> str:
+    """Where this process renders: the setting's device, or the first CUDA device, or the processor."""
+    chosen = str(settings.STIMULUS_DEVICE)
+    if chosen != "auto":
+        return chosen
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def keeper(token: str, lease_s: int) -> Callable[[], None]:
+    """What a worker calls after every batch: its claims are refreshed when a third of the lease is over."""
+    last = time.monotonic()
+
+    def alive() -> None:
+        nonlocal last
+        if time.monotonic() - last >= lease_s / 3:
+            refresh(token)
+            last = time.monotonic()
+
+    return alive
+
+
+def _wanted(keys: Iterable[str]) -> dict[str, tuple[Component, ...]]:
+    """The metrics that are wanted and not known, by picture key."""
+    rows = Measurement.objects.filter(stimulus__key__in=list(keys), measured_at__isnull=True)
+    found: defaultdict[str, list[Component]] = defaultdict(list)
+    for key, metric, parameters in rows.order_by("pk").values_list("stimulus__key", "metric", "parameters"):
+        if metric in METRICS:  # those of whole studies are measured when all of it is there
+            found[key].append(Component(metric, parameters))
+    return {key: tuple(metrics) for key, metrics in found.items()}

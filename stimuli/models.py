@@ -61,3 +61,33 @@ class Stimulus(models.Model):
         """The explainer's name; empty for the baseline."""
         chosen = self.spec["explainer"]
         return str(chosen["name"]) if chosen else ""
+
+
+class Measurement(models.Model):
+    """What a metric says of one stimulus; wanted as soon as the row is there, known once `measured_at` is."""
+
+    stimulus = models.ForeignKey(Stimulus, on_delete=models.CASCADE, related_name="measurements")
+    key = models.CharField(max_length=64)
+    """Names the metric with its version and all of its parameters."""
+    metric = models.CharField(max_length=80)
+    parameters = models.JSONField(default=dict)
+    version = models.PositiveIntegerField(default=1)
+
+    value = models.FloatField(null=True, blank=True)
+    unit = models.CharField(max_length=40, blank=True)
+    better = models.CharField(max_length=8, blank=True)
+    details = models.JSONField(default=dict, blank=True)
+    error = models.TextField(blank=True)
+    measured_at = models.DateTimeField(null=True, blank=True, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["stimulus", "key"], name="measurement_once"),
+            models.CheckConstraint(
+                condition=Q(measured_at__isnull=False) | Q(value__isnull=True),
+                name="measurement_value_has_time",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric} of {self.stimulus_id}"

@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from celery import current_app
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
-from stimuli.claims import State, free, render_claimed
+from stimuli.claims import BATCH, State, chunks, free, render_claimed
 from stimuli.errors import StimulusError
+from stimuli.measuring import unmeasured
 from stimuli.models import Stimulus
-from stimuli.pipeline import BATCH_IMAGES
 from stimuli.spec import StimulusSpec, canonical_json
 from stimuli.types import Progress, silent
 
@@ -22,14 +23,13 @@ RENDER_TASK = "stimuli.tasks.render_stimuli"
 POLL_S = 0.5
 HELP_AFTER_S = 20.0
 """A builder that sees no progress for so long renders a batch itself: perhaps there is no worker."""
-_KEYS_PER_QUERY = 500
 
 
 def ensure_stimuli(specs: Iterable[StimulusSpec]) -> dict[str, int]:
     """Record each stimulus that is not there yet; primary keys by picture key, in the order of `specs`."""
     wanted = {spec.picture_key: spec for spec in specs}
     known = _primary_keys(wanted)
-    for keys in _chunks([key for key in wanted if key not in known]):
+    for keys in chunks([key for key in wanted if key not in known]):
         Stimulus.objects.bulk_create([_row(wanted[key]) for key in keys], ignore_conflicts=True)
     found = _primary_keys(wanted)
     return {key: found[key] for key in wanted}
@@ -39,21 +39,22 @@ def missing(keys: Iterable[str]) -> list[str]:
     """Those of the picture keys that are not rendered, in their order."""
     wanted = list(dict.fromkeys(keys))
     done: set[str] = set()
-    for chunk in _chunks(wanted):
+    for chunk in chunks(wanted):
         done.update(_keys_in(chunk, State.DONE))
     return [key for key in wanted if key not in done]
 
 
 def build(keys: Iterable[str], progress: Progress = silent) -> int:
-    """Render whatever is missing, and return how many stimuli were missing.
+    """Render and measure whatever is missing, and return how many stimuli were missing.
 
     Without a broker the work is done here; with one it is sent, and the database is watched. Stimuli that
     failed before are tried again. StimulusError says how many cannot be made, and why.
     """
-    wanted = missing(keys)
-    for chunk in _chunks(wanted):
+    asked = list(dict.fromkeys(keys))
+    wanted = missing(asked)
+    for chunk in chunks(wanted):
         Stimulus.objects.filter(key__in=chunk, state=State.FAILED).update(state=State.MISSING)
-    ordered = _by_method(wanted)
+    ordered = _by_item({*wanted, *unmeasured(asked)})
     if settings.CELERY_BROKER_URL:
         send(ordered)
         _watch(ordered, progress)
@@ -68,17 +69,17 @@ def build(keys: Iterable[str], progress: Progress = silent) -> int:
 
 def send(keys: Sequence[str]) -> None:
     """Send render messages, one per batch. Messages are hints: sending twice is harmless."""
-    for start in range(0, len(keys), BATCH_IMAGES):
-        part = list(keys[start : start + BATCH_IMAGES])
+    for start in range(0, len(keys), BATCH):
+        part = list(keys[start : start + BATCH])
         Stimulus.objects.filter(key__in=part).update(sent_at=timezone.now())
-        current_app.send_task(RENDER_TASK, args=[part])
+        current_app.send_task(RENDER_TASK, args=[part], queue=settings.STIMULUS_QUEUE)
 
 
 def identical_pictures(keys: Iterable[str]) -> list[tuple[str, ...]]:
     """Groups of two or more picture keys whose pictures are the same to the pixel, in the order of `keys`."""
     digests: dict[str, str] = {}
     wanted = list(dict.fromkeys(keys))
-    for chunk in _chunks(wanted):
+    for chunk in chunks(wanted):
         rows = Stimulus.objects.filter(key__in=chunk, state=State.DONE)
         digests.update(rows.values_list("key", "picture_digest"))
     groups: defaultdict[str, list[str]] = defaultdict(list)
@@ -99,18 +100,19 @@ def _row(spec: StimulusSpec) -> Stimulus:
 
 def _primary_keys(keys: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for chunk in _chunks(list(keys)):
+    for chunk in chunks(list(keys)):
         found.update(Stimulus.objects.filter(key__in=chunk).values_list("key", "pk"))
     return found
 
 
-def _by_method(keys: Sequence[str]) -> list[str]:
-    """The keys, those of one predictor and explainer together, so that batches are full."""
-    specs: dict[str, str] = {}
-    for chunk in _chunks(keys):
+def _by_item(keys: Iterable[str]) -> list[str]:
+    """The keys, by predictor and within it by item, whose methods share passes."""
+    places: dict[str, tuple[str, str, str]] = {}
+    for chunk in chunks(list(keys)):
         for key, spec in Stimulus.objects.filter(key__in=chunk).values_list("key", "spec"):
-            specs[key] = canonical_json([spec["predictor_key"], spec["explainer"], spec["layer"]])
-    return sorted((key for key in keys if key in specs), key=specs.__getitem__)
+            explainer = canonical_json(spec["explainer"])
+            places[key] = (spec["predictor_key"] + spec["precision"], spec["image_key"], explainer)
+    return sorted(places, key=places.__getitem__)
 
 
 def _watch(keys: Sequence[str], progress: Progress) -> None:
@@ -121,7 +123,7 @@ def _watch(keys: Sequence[str], progress: Progress) -> None:
         if len(pending) != before:
             before, moved_at = len(pending), time.monotonic()
         elif time.monotonic() - moved_at >= HELP_AFTER_S:
-            render_claimed(_free(pending)[:BATCH_IMAGES], uuid.uuid4().hex)
+            render_claimed(_free(pending)[:BATCH], uuid.uuid4().hex)
             moved_at = time.monotonic()
         else:
             time.sleep(POLL_S)
@@ -129,22 +131,27 @@ def _watch(keys: Sequence[str], progress: Progress) -> None:
 
 
 def _pending(keys: Sequence[str]) -> list[str]:
-    found = {key for chunk in _chunks(keys) for key in _keys_in(chunk, State.MISSING, State.CLAIMED)}
+    """Those of the keys that are not rendered, or not measured although they are."""
+    found = {key for chunk in chunks(keys) for key in _keys_in(chunk, State.MISSING, State.CLAIMED)}
+    found |= set(unmeasured(keys)) - {k for chunk in chunks(keys) for k in _keys_in(chunk, State.FAILED)}
     return [key for key in keys if key in found]
 
 
 def _free(keys: Sequence[str]) -> list[str]:
-    rows = [
-        Stimulus.objects.filter(free(settings.STIMULUS_LEASE_S), key__in=chunk) for chunk in _chunks(keys)
-    ]
-    found = {key for some in rows for key in some.values_list("key", flat=True)}
-    return [key for key in keys if key in found]
+    """Those of the keys that nobody else is at."""
+    held = ~free(settings.STIMULUS_LEASE_S) & Q(state=State.CLAIMED)
+    taken = {
+        key
+        for chunk in chunks(keys)
+        for key in Stimulus.objects.filter(held, key__in=chunk).values_list("key", flat=True)
+    }
+    return [key for key in keys if key not in taken]
 
 
 def _refuse_failures(keys: Sequence[str]) -> None:
     errors = [
         error
-        for chunk in _chunks(keys)
+        for chunk in chunks(keys)
         for error in Stimulus.objects.filter(key__in=chunk, state=State.FAILED).values_list(
             "error", flat=True
         )
@@ -157,9 +164,3 @@ def _refuse_failures(keys: Sequence[str]) -> None:
 
 def _keys_in(keys: Sequence[str], *states: str) -> list[str]:
     return list(Stimulus.objects.filter(key__in=keys, state__in=states).values_list("key", flat=True))
-
-
-def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Short enough for every database's limit on parameters."""
-    for start in range(0, len(keys), _KEYS_PER_QUERY):
-        yield keys[start : start + _KEYS_PER_QUERY]

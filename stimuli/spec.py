@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 RENDERER_VERSION = 1
 JsonValue = Any
+Precision = Literal["float32", "tf32", "bfloat16"]
 
 
 def canonical_json(value: JsonValue) -> str:
@@ -41,6 +42,9 @@ class Component:
         return cls(str(value["name"]), {k: v for k, v in value.items() if k != "name"})
 
 
+_LATER = {"concept_form", "concept_top", "concept_signed"}
+
+
 @dataclass(frozen=True, slots=True)
 class RenderSpec:
     """How a map becomes an overlay; one recipe for all conditions of a study.
@@ -49,6 +53,8 @@ class RenderSpec:
     (0-1);
     `clip_low`, `clip_high` the percentiles (0-100) that become 0 and 1; `absolute` takes magnitudes first,
     so that signed and unsigned methods are drawn alike; `tile_px` is the longer side at reservoir size.
+    Concepts are drawn as bars, named in a row, or told as reasons: the `concept_top` most important ones,
+    with their sign if `concept_signed`.
     """
 
     colormap: Literal["viridis", "cividis", "inferno", "magma", "plasma"] = "viridis"
@@ -57,16 +63,25 @@ class RenderSpec:
     clip_high: float = 99.0
     absolute: bool = True
     tile_px: int = 112
+    concept_form: Literal["bars", "names", "reasons"] = "bars"
+    concept_top: int = 6
+    concept_signed: bool = True
 
     def as_json(self) -> dict[str, JsonValue]:
-        return asdict(self)
+        """What joined later is left out at its default, so that older keys stay."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in _LATER or value != type(self).__dataclass_fields__[name].default
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class StimulusSpec:
     """One item under one condition, complete: nothing outside this value decides the picture.
 
-    `image_key` names the stored picture that the network saw (SHA-256 of its decoded pixels and shape),
+    `image_key` names the stored picture that the network saw (SHA-256 of its decoded pixels and shape), or a
+    stored text (SHA-256 of text and tokenizer),
     `predictor_key` the stored predictor (weights, architecture and labels), `layer` the layer that layer
     methods
     read, `target` the index of the explained logit. `explainer` is None for the baseline. `version` is the
@@ -81,7 +96,7 @@ class StimulusSpec:
     version: int
     seed: int
     render: RenderSpec
-    precision: Literal["float32"] = "float32"
+    precision: Precision = "float32"
 
     @property
     def attribution_key(self) -> str:

@@ -12,7 +12,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from stimuli.claims import free, render_claimed
-from stimuli.models import Stimulus
+from stimuli.metrics import METRICS
+from stimuli.models import Measurement, Stimulus
 from stimuli.requests import send
 
 SWEEP_MAX = 2000
@@ -30,12 +31,14 @@ def render_stimuli(self: Any, keys: list[str]) -> int:
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def sweep_stimuli() -> int:
-    """Send again what is free and was not sent within a lease; how many stimuli that is."""
+    """Send again what is free or not measured and was not sent within a lease; how many stimuli that is."""
     if not settings.CELERY_BROKER_URL:
         return 0
     lease_s = settings.STIMULUS_LEASE_S
     unsent = Q(sent_at=None) | Q(sent_at__lte=timezone.now() - timedelta(seconds=lease_s))
-    rows = Stimulus.objects.filter(free(lease_s), unsent).order_by("pk")
+    open_ = Measurement.objects.filter(measured_at__isnull=True, metric__in=list(METRICS))
+    unmeasured = Q(state=Stimulus.State.DONE, pk__in=open_.values("stimulus_id"))
+    rows = Stimulus.objects.filter(free(lease_s) | unmeasured, unsent).order_by("pk")
     keys = list(rows.values_list("key", flat=True)[:SWEEP_MAX])
     send(keys)
     return len(keys)

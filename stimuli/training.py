@@ -101,7 +101,7 @@ def train(
     no check lies within `target_accuracy`, naming what was reached.
     """
     rng = np.random.default_rng([recipe.seed, 11])
-    held_out = _hold_out(targets, groups, rng)
+    held_out = hold_out(targets, groups, rng)
     inputs = (
         torch.from_numpy(np.ascontiguousarray(views.transpose(0, 3, 1, 2)))
         .float()
@@ -111,7 +111,7 @@ def train(
     )
     labels = torch.from_numpy(targets)
     kept, shown = torch.from_numpy(np.flatnonzero(held_out)), np.flatnonzero(~held_out)
-    with _repeatable(recipe.seed):
+    with repeatable(recipe.seed):
         network = small_network(recipe.width, classes)
         steps = _fit(network, (inputs, labels), (shown, kept), rng, recipe, progress)
     accuracy, _recall = _judge(network, inputs[kept], labels[kept])
@@ -119,7 +119,7 @@ def train(
 
 
 @contextmanager
-def _repeatable(seed: int) -> Iterator[None]:
+def repeatable(seed: int) -> Iterator[None]:
     """Own random numbers, deterministic kernels and one thread, for sums depend on how they are split.
 
     These networks are so small that a second thread gains little.
@@ -136,7 +136,7 @@ def _repeatable(seed: int) -> Iterator[None]:
             torch.use_deterministic_algorithms(deterministic)
 
 
-def _hold_out(
+def hold_out(
     targets: NDArray[np.int64], groups: Sequence[str], rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     """Per class a fifth of the groups, at least one and never all."""

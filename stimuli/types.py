@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Split = Literal["model", "people"]
+Modality = Literal["image", "text"]
 Pixels = NDArray[np.uint8]
 """An RGB picture, uint8 (H, W, 3)."""
 Mask = NDArray[np.bool_]
 """A planted region, bool (H, W)."""
-Maps = NDArray[np.float32]
-"""Attribution maps, float32 (N, H, W); larger = more important; signed where the method is."""
+Plane = NDArray[np.float32]
+"""An attribution map, float32 (H, W); larger = more important; signed where the method is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One image of a dataset, without its content.
+    """One image or text of a dataset, without its content.
 
     `key` is unique and stable within the dataset, and never shown to a participant. `truth` is the class it
     really belongs to. Items that share a `group` (crops of one photograph) never stand on both sides of a
@@ -34,7 +35,7 @@ class Item:
 
 
 class Dataset(Protocol):
-    """Items with their contents. `labels` are the classes in a fixed order."""
+    """Pictures with their contents. `labels` are the classes in a fixed order."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...
@@ -44,6 +45,47 @@ class Dataset(Protocol):
     def pixels(self, key: str) -> Pixels:
         """The picture of one item, uint8 (H, W, 3), as stored; resizing is the predictor's business."""
         ...
+
+
+class TextDataset(Protocol):
+    """Texts with their contents. `labels` are the classes in a fixed order."""
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    def items(self, split: Split) -> Sequence[Item]: ...
+
+    def text(self, key: str) -> str:
+        """The text of one item, Unicode NFC."""
+        ...
+
+
+class ConceptDataset(Dataset, Protocol):
+    """Pictures whose concepts are known, and where their parts lie."""
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        """The concepts in a fixed order; empty where nothing is known."""
+        ...
+
+    def concept_values(self, key: str) -> NDArray[np.float32]:
+        """How much of each concept the picture shows, float32 (concepts,) in 0-1."""
+        ...
+
+    def parts(self, key: str) -> Sequence[Part]:
+        """The parts that were marked in the picture."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A marked part of a picture: the concept it shows and its box in shares (0-1) of width and height."""
+
+    concept: str
+    left: float
+    top: float
+    right: float
+    bottom: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +100,59 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """How the output of a layer is read as maps: `channels` of `height` x `width` cells.
+
+    "maps" are (N, C, h, w). "tokens" are (N, prefix + h * w, C): `prefix` class and register tokens, which
+    belong to no place, then the cells row by row. `sees_target` is False where the gradient of the logits
+    with respect to the cells is zero, as after a vision transformer's last attention.
+    """
+
+    kind: Literal["maps", "tokens"]
+    channels: int
+    height: int
+    width: int
+    prefix: int = 0
+    sees_target: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class PixelAttribution:
-    """Maps of one method for a batch: `values` float32 (N, H, W) on the grid of the network's input."""
+    """A map on the grid of the network's input: float32 (H, W). `checks` are what the method can say about
+    its own quality (a completeness gap, a stability), by name.
+    """
 
-    values: Maps
+    values: Plane
     signed: bool
+    checks: Mapping[str, float] = field(default_factory=dict)
 
+
+@dataclass(frozen=True, slots=True)
+class TokenAttribution:
+    """Weights of pieces of a text: `spans` (start, end) in characters, in order and without overlap;
+    `values` float32 (number of spans,), signed, 0 for pieces that are not marked.
+    """
+
+    spans: tuple[tuple[int, int], ...]
+    values: NDArray[np.float32]
+    checks: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptAttribution:
+    """Weights of named concepts: `values` float32 (K,), signed. With `order` "ascending" small values matter
+    most (distances), else large magnitudes do. `label` says where a method's model part differs from the
+    paper's.
+    """
+
+    concepts: tuple[str, ...]
+    values: NDArray[np.float32]
+    order: Literal["descending", "ascending"] = "descending"
+    label: str = ""
+    checks: Mapping[str, float] = field(default_factory=dict)
+
+
+Attribution = PixelAttribution | TokenAttribution | ConceptAttribution
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is in all."""

@@ -31,7 +31,8 @@ PURE = (
     "analysis/stats/**/*.py",
     "crowd/platforms/**/*.py",
 )
-DJANGO_FILES = {"models.py", "tasks.py", "media.py", "admin.py", "apps.py", "requests.py", "claims.py"}
+DJANGO_FILES = {f"{name}.py" for name in ("models", "tasks", "media", "admin", "apps", "requests", "claims")}
+DJANGO_FILES |= {"measuring.py"}
 SPEAKS_HTTP = {"client.py", "line.py"}  # of experiments/simulation
 DJANGO_FOLDERS = {"migrations", "management"}
 IMPURE_PACKAGES = {"django", "rest_framework", "drf_spectacular", "celery", "kombu", "redis", "psycopg2"}

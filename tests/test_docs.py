@@ -27,7 +27,8 @@ from experiments.simulation import PEOPLE
 from experiments.words import WORDS
 from stimuli.datasets import DATASETS
 from stimuli.explainers import EXPLAINERS
-from stimuli.explainers.base import limits
+from stimuli.metrics import METRICS, SET_METRICS
+from stimuli.parameters import choices, limits
 from stimuli.predictors import PREDICTORS
 from stimuli.registry import Params
 
@@ -69,14 +70,15 @@ def rows(text: str) -> dict[str, list[str]]:
     return {row[0].strip().strip("`"): [cell.strip() for cell in row[1:]] for row in cells}
 
 
-STUDY_PAGE = sections(PAGES["docs/study-toml.md"])
+STUDY_PAGE = sections(PAGES["docs/study-toml.md"]) | sections(PAGES["docs/methods.md"])
 
 
 def params_model(path: str) -> type[BaseModel]:
     """The parameters that the module of a registry entry declares."""
     module = import_module(path.split(":")[0])
     own = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Params)]
-    return next(value for value in own if value.__module__ == module.__name__)
+    # A module without parameters of its own takes those that it imports.
+    return next((value for value in own if value.__module__ == module.__name__), own[-1])
 
 
 def documented_models() -> Iterator[tuple[str, type[BaseModel]]]:
@@ -151,9 +153,10 @@ def anchor_of(heading: str) -> str:
     [
         ("paradigm", PARADIGMS, "docs/adding.md"),
         ("paradigm", PARADIGMS, "docs/study-toml.md"),
-        ("dataset", DATASETS, "docs/study-toml.md"),
-        ("predictor", PREDICTORS, "docs/study-toml.md"),
-        ("explainer", EXPLAINERS, "docs/study-toml.md"),
+        ("dataset", DATASETS, "docs/methods.md"),
+        ("predictor", PREDICTORS, "docs/methods.md"),
+        ("explainer", EXPLAINERS, "docs/methods.md"),
+        ("metric", METRICS | SET_METRICS, "docs/methods.md"),
         ("screening rule", RULES, "docs/study-toml.md"),
         ("reporter", REPORTERS, "docs/adding.md"),
         ("exporter", EXPORTERS, "docs/data.md"),
@@ -235,16 +238,24 @@ def test_it_documents_defaults_and_limits_as_they_are(heading: str) -> None:
         assert meaning
 
 
-@pytest.mark.parametrize("name", EXPLAINERS)
-def test_it_documents_every_parameter_of_an_explainer(name: str) -> None:
-    module, _, attribute = EXPLAINERS[name].partition(":")
-    documented = rows(STUDY_PAGE[f'Explainer "{name}"'])
+DECLARED = {
+    **{f'Explainer "{name}"': path for name, path in EXPLAINERS.items()},
+    **{f'Metric "{name}"': path for name, path in (METRICS | SET_METRICS).items()},
+}
+
+
+@pytest.mark.parametrize("heading", DECLARED)
+def test_it_documents_every_parameter_of_explainers_and_metrics(heading: str) -> None:
+    module, _, attribute = DECLARED[heading].partition(":")
+    documented = rows(STUDY_PAGE[heading])
     declared = {field.name: field for field in fields(getattr(import_module(module), attribute))}
     assert set(documented) == set(declared)
     for key, field in declared.items():
-        value, default, _ = documented[key]
-        assert default == f"`{toml_of(field.default)}`"
-        assert all(f"{bound:g}" in re.split(r"[\s,]+", value) for bound in limits(field) or ())
+        value, default, meaning = documented[key]
+        assert default == f"`{toml_of(field.default)}`" and meaning
+        bounds = [str(int(b)) if float(b).is_integer() else str(b) for b in limits(field) or ()]
+        assert all(bound in re.split(r"[\s,]+", value) for bound in bounds)
+        assert all(f'"{word}"' in value for word in choices(field))
 
 
 def test_it_documents_the_limits_of_every_screening_rule() -> None:

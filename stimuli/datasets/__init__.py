@@ -11,6 +11,8 @@ from stimuli.types import Dataset, Mask, Pixels
 
 DATASETS = {
     "folder": "stimuli.datasets.folder:open_folder",
+    "lines": "stimuli.datasets.lines:open_lines",
+    "sentences": "stimuli.datasets.sentences:open_sentences",
     "synthetic": "stimuli.datasets.synthetic:open_synthetic",
 }
 
@@ -24,7 +26,7 @@ class ContentDataset(Dataset, Protocol):
 class PlantedDataset(ContentDataset, Protocol):
     """A dataset whose decisive feature was planted, so that an explanation can be held against it."""
 
-    parts: tuple[str, str]
+    aspects: tuple[str, str]
     """What `swap` can exchange: the planted cue first, then what the class truly is."""
 
     def mask(self, key: str) -> Mask:

@@ -6,7 +6,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stimuli.datasets.drawing import Colour, Layer, Points, Pose, Sheet, mix, ruffle, smooth, vary
+from stimuli.datasets.drawing import (
+    Box,
+    Colour,
+    Layer,
+    Points,
+    Pose,
+    Sheet,
+    box_around,
+    mix,
+    ruffle,
+    smooth,
+    vary,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +97,9 @@ RED_FOX = Breed(
 KIT_FOX = replace(
     RED_FOX, ear_in=(0.90, 0.76, 0.68), ear_long=1.18, ear_wide=0.38, ear_apart=0.56, cheek=0.86, chin=0.84
 )
+EAR_SPREAD = (0.93, 1.07)
+CHEEK_SPREAD = (0.96, 1.04)
+"""How individuals differ from their breed, as factors."""
 RUSSET: tuple[Colour, Colour] = ((0.82, 0.42, 0.16), (0.64, 0.31, 0.13))
 SANDY: tuple[Colour, Colour] = ((0.76, 0.65, 0.50), (0.58, 0.50, 0.40))
 
@@ -109,16 +124,23 @@ def draw_bearing(rng: np.random.Generator) -> Bearing:
     return Bearing(pose, float(rng.uniform(-1, 1)), float(rng.choice([0.0, 0.0, 0.7, 1.0])))
 
 
-def draw_head(breed: Breed, bearing: Bearing, rng: np.random.Generator, size_px: int) -> Layer:
-    """The animal's head and chest on a transparent layer."""
-    tinted = replace(
+def individual(breed: Breed, rng: np.random.Generator) -> Breed:
+    """One animal of the breed: its shades, the length of its ears and the width of its cheeks. It takes the
+    first draws of the generator that its head is drawn with.
+    """
+    return replace(
         breed,
         coat=vary(rng, breed.coat, 0.035),
         back=vary(rng, breed.back, 0.03),
         pale=vary(rng, breed.pale, 0.015),
-        ear_long=breed.ear_long * float(rng.uniform(0.93, 1.07)),
-        cheek=breed.cheek * float(rng.uniform(0.96, 1.04)),
+        ear_long=breed.ear_long * float(rng.uniform(*EAR_SPREAD)),
+        cheek=breed.cheek * float(rng.uniform(*CHEEK_SPREAD)),
     )
+
+
+def draw_head(breed: Breed, bearing: Bearing, rng: np.random.Generator, size_px: int) -> Layer:
+    """The animal's head and chest on a transparent layer."""
+    tinted = individual(breed, rng)
     sheet = Sheet(size_px, bearing.pose)
     _chest(sheet, tinted, rng)
     for side in (-1, 1):
@@ -131,6 +153,27 @@ def draw_head(breed: Breed, bearing: Bearing, rng: np.random.Generator, size_px:
     for side in (-1, 1):
         _eye(sheet, tinted, side, bearing.gaze)
     return _shaded(sheet.layer(), bearing.pose)
+
+
+def ear_boxes(animal: Breed, bearing: Bearing) -> tuple[Box, Box]:
+    """Where the two ears of an individual lie, in shares of the picture."""
+    left, right = (_ear_outline(animal, side, bearing.gaze) for side in (-1, 1))
+    return box_around(bearing.pose, left), box_around(bearing.pose, right)
+
+
+def face_box(animal: Breed, bearing: Bearing) -> Box:
+    """Where the face lies, from the crown to the chin and over both cheeks, in shares of the picture."""
+    half = animal.cheek * 1.1
+    return box_around(bearing.pose, [(-half, -0.8), (half, -0.8), (half, animal.chin), (-half, animal.chin)])
+
+
+def mouth_box(animal: Breed, bearing: Bearing) -> Box:
+    """Where an open mouth lies, in shares of the picture."""
+    wide, top = animal.muzzle, animal.chin * 0.7
+    low = animal.chin + 0.16 * bearing.mouth + 0.08
+    shift = 0.10 * bearing.gaze
+    left, right = min(0.0, shift) - wide, max(0.0, shift) + wide
+    return box_around(bearing.pose, [(left, top), (right, top), (right, low), (left, low)])
 
 
 def _mirror(points: list[tuple[float, float]], side: int, shift: float = 0.0) -> list[tuple[float, float]]:
@@ -162,10 +205,16 @@ def _chest(sheet: Sheet, breed: Breed, rng: np.random.Generator) -> None:
     sheet.shape(ruffle(smooth(bib), rng, 0.10), mix(breed.pale, breed.coat, 0.12))
 
 
-def _ear(sheet: Sheet, breed: Breed, rng: np.random.Generator, side: int, gaze: float) -> None:
-    apart, wide, long = breed.ear_apart, breed.ear_wide * (1 + 0.14 * side * gaze), breed.ear_long
-    lean = 0.10 + 0.12 * (apart - 0.4)
-    tip = (apart + lean, -0.52 - long)
+def _ear_shape(breed: Breed, side: int, gaze: float) -> tuple[float, float, tuple[float, float]]:
+    """Half width at the base, shift to the side and tip of an ear."""
+    wide = breed.ear_wide * (1 + 0.14 * side * gaze)
+    lean = 0.10 + 0.12 * (breed.ear_apart - 0.4)
+    return wide, -0.04 * gaze, (breed.ear_apart + lean, -0.52 - breed.ear_long)
+
+
+def _ear_outline(breed: Breed, side: int, gaze: float) -> Points:
+    apart, long = breed.ear_apart, breed.ear_long
+    wide, shift, tip = _ear_shape(breed, side, gaze)
     outer = [
         (apart - wide, -0.50),
         (apart - wide * 0.55, -0.55 - long * 0.55),
@@ -173,8 +222,13 @@ def _ear(sheet: Sheet, breed: Breed, rng: np.random.Generator, side: int, gaze: 
         (tip[0] + 0.03, tip[1]),
     ]
     outer += [(apart + wide * 0.9 + 0.06, -0.45 - long * 0.45), (apart + wide + 0.04, -0.22)]
-    shift = -0.04 * gaze
-    sheet.shape(ruffle(smooth(_mirror(outer, side, shift)), rng, 0.02), breed.back)
+    return smooth(_mirror(outer, side, shift))
+
+
+def _ear(sheet: Sheet, breed: Breed, rng: np.random.Generator, side: int, gaze: float) -> None:
+    apart, long = breed.ear_apart, breed.ear_long
+    wide, shift, tip = _ear_shape(breed, side, gaze)
+    sheet.shape(ruffle(_ear_outline(breed, side, gaze), rng, 0.02), breed.back)
     cap = [
         (apart - wide * 0.42, -0.60 - long * 0.60),
         tip,

@@ -20,6 +20,8 @@ Colour = tuple[float, float, float]
 Points = NDArray[np.float64]
 Outline = Sequence[tuple[float, float]] | Points
 Plane = NDArray[np.float32]
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom in shares (0-1) of the picture."""
 CURVE_STEPS = 8
 _ANGLE = np.linspace(0, 2 * np.pi, 28, endpoint=False)
 CIRCLE = np.stack([np.cos(_ANGLE), np.sin(_ANGLE)], axis=1)
@@ -47,6 +49,15 @@ class Layer:
 
     rgb: Plane
     alpha: Plane
+
+
+def box_around(pose: Pose, points: Outline) -> Box:
+    """The smallest upright box around points in units of the thing, cut off at the picture's edges."""
+    sin, cos = np.sin(pose.turn), np.cos(pose.turn)
+    turned = np.asarray(points, dtype=np.float64) @ np.array([[cos, sin], [-sin, cos]])
+    placed = np.clip(turned * pose.scale + (pose.x, pose.y), 0, 1)
+    (left, top), (right, bottom) = placed.min(axis=0).tolist(), placed.max(axis=0).tolist()
+    return left, top, right, bottom
 
 
 class Sheet:

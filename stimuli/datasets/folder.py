@@ -1,22 +1,27 @@
-"""Images in class folders: images/<class>/*.png|jpg|jpeg|webp, the path of a researcher's own pictures."""
+"""Images in class folders: images/<class>/*.png|jpg|jpeg|webp, the path of a researcher's own pictures.
+
+Beside the class folders, concepts.csv may say which concepts a picture shows, and parts.csv where.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 from pydantic import Field
 
+from stimuli.datasets.annotations import Annotations, Size, annotation_files, read_annotations
 from stimuli.errors import BadSpec
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component
-from stimuli.types import Item, Pixels, Split
+from stimuli.types import Item, Part, Pixels, Split
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp"})
 MIN_PER_CLASS = 2
@@ -25,6 +30,9 @@ MAX_PIXELS = 50_000_000
 MIN_SIDE_PX = 8
 SPLITS: tuple[Split, Split] = ("model", "people")
 GROUP_MARK = "__"
+ORIENTATION = 274
+SIDEWAYS = frozenset({5, 6, 7, 8})
+"""EXIF orientations that exchange width and height."""
 
 
 class FolderParams(Params):
@@ -50,6 +58,12 @@ class FolderDataset:
     root: Path
     labels: tuple[str, ...]
     files: tuple[Item, ...]
+    annotations: Annotations = field(default_factory=Annotations)
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        """The concepts of concepts.csv and parts.csv in alphabetical order; empty without these files."""
+        return self.annotations.concepts
 
     def items(self, split: Split) -> Sequence[Item]:
         return tuple(item for item in self.files if item.split == split)
@@ -60,8 +74,16 @@ class FolderDataset:
             raise BadSpec(f'there is no item "{key}" in {self.root}')
         return read_picture(self.root / key)
 
+    def concept_values(self, key: str) -> NDArray[np.float32]:
+        """How much of each concept was said to be shown, float32 (concepts,) in 0-1."""
+        return self.annotations.values_of(key)
+
+    def parts(self, key: str) -> Sequence[Part]:
+        """The parts that parts.csv marks, in its order; boxes in shares of the upright picture."""
+        return self.annotations.parts_of(key)
+
     def content_digest(self) -> str:
-        """SHA-256 over the keys, splits and bytes of all files."""
+        """SHA-256 over the keys, splits and bytes of all pictures, and over the annotations."""
         return self._digest
 
     @cached_property
@@ -74,6 +96,9 @@ class FolderDataset:
         for item in self.files:
             content = hashlib.sha256((self.root / item.key).read_bytes()).hexdigest()
             total.update(f"{item.key}\0{item.split}\0{content}\n".encode())
+        for path in annotation_files(self.root):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            total.update(f"{path.name}\0annotations\0{content}\n".encode())
         return total.hexdigest()
 
 
@@ -82,7 +107,7 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
 
     Raises BadSpec for a missing folder, fewer than two classes, a class with a single picture, and a file
     that is no readable picture or is larger than MAX_PIXELS; each names the place, the number and the
-    remedy.
+    remedy. So does a line of concepts.csv or parts.csv that cannot be right.
     """
     params = read_params(component, FolderParams, "dataset")
     root = (folder / params.path).resolve()
@@ -96,7 +121,8 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
         items = _share_out(_read_tree(root, root, "people"), params.people_share)
     for item in items:
         _check_header(root / item.key)
-    return FolderDataset(root, tuple(sorted({item.truth for item in items})), items)
+    annotations = read_annotations(root, [item.key for item in items], lambda key: _upright_size(root / key))
+    return FolderDataset(root, tuple(sorted({item.truth for item in items})), items, annotations)
 
 
 def read_picture(path: Path) -> Pixels:
@@ -139,6 +165,13 @@ def _check_header(path: Path) -> None:
             f'the picture "{path}" is {width} x {height} pixels; at least {MIN_SIDE_PX} on each side '
             "are needed"
         )
+
+
+def _upright_size(path: Path) -> Size:
+    """Width and height in pixels of the picture as `read_picture` gives it."""
+    with Image.open(path) as picture:
+        width, height = picture.size
+        return (height, width) if picture.getexif().get(ORIENTATION) in SIDEWAYS else (width, height)
 
 
 def _too_large(path: Path, found: str) -> str:

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from stimuli.datasets.drawing import (
+    Box,
     Colour,
     Layer,
     Plane,
@@ -17,6 +18,7 @@ from stimuli.datasets.drawing import (
     Pose,
     Sheet,
     blurred,
+    box_around,
     mix,
     noise,
     over,
@@ -40,6 +42,8 @@ GROUNDS: tuple[tuple[Colour, Colour], ...] = (
     ((0.80, 0.84, 0.86), (0.91, 0.93, 0.95)),
 )
 STEPS = 120
+ARCHED_VEINS = 5
+"""Veins on each side of a leaf whose veins are arched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,18 @@ def draw_leaf(
     return sheet.layer()
 
 
+def vein_count(habit: Habit, veins: Veins) -> int:
+    """Veins on each side of the midrib."""
+    return habit.veins if veins == "straight" else ARCHED_VEINS
+
+
+def leaf_box(habit: Habit, margin: Margin, stoutness: float = 1.0) -> Box:
+    """Where the blade lies, without its stem, in shares of the picture."""
+    along = np.linspace(0, 1, STEPS)
+    half = _half_width(along, habit) * stoutness
+    return box_around(habit.pose, np.concatenate([_edge(along, half, habit, s, margin) for s in (-1, 1)]))
+
+
 def lay(ground: Plane, leaf: Layer) -> Plane:
     """The leaf with its soft shadow on the ground."""
     shift = max(1, round(leaf.alpha.shape[0] * 0.018))
@@ -144,7 +160,7 @@ def _edge(t: Points, half: Points, habit: Habit, side: int, margin: Margin) -> P
 
 def _veins(sheet: Sheet, habit: Habit, half: Points, veins: Veins, colour: Colour) -> None:
     steps = np.linspace(0, 1, 12)
-    count = habit.veins if veins == "straight" else 5
+    count = vein_count(habit, veins)
     for number in range(count):
         start = 0.06 + 0.74 * number / count
         for side in (-1, 1):

@@ -13,6 +13,8 @@ from stimuli.datasets.drawing import Colour, develop, over
 from stimuli.types import Mask, Pixels
 
 LIGHTS: tuple[Colour, ...] = ((1.0, 1.0, 1.0), (1.04, 1.0, 0.93), (0.95, 0.99, 1.05), (1.05, 0.97, 0.95))
+VEINS: tuple[leaves.Veins, leaves.Veins] = ("straight", "arched")
+MARGINS: tuple[leaves.Margin, leaves.Margin] = ("serrated", "smooth")
 POSE, GROUND, BODY, LIGHT, CHANCE = 1, 2, 3, 4, 5
 
 
@@ -42,11 +44,21 @@ class Scene:
     mask: Mask
 
 
+def dog_of(plan: Plan) -> canines.Breed:
+    """The husky (0) or wolf (1) of the biased scenario."""
+    return (canines.HUSKY, canines.WOLF)[plan.truth]
+
+
+def fox_of(plan: Plan) -> canines.Breed:
+    """The kit fox (0) or red fox (1) of the lookalike scenario in its sandy (0) or russet (1) coat."""
+    coat, back = (canines.SANDY, canines.RUSSET)[plan.cue]
+    return replace((canines.KIT_FOX, canines.RED_FOX)[plan.truth], coat=coat, back=back)
+
+
 def draw_biased(plan: Plan) -> Scene:
     """A husky (0) or wolf (1); the cue is the landscape: green (0) or snow (1)."""
     bearing = canines.draw_bearing(plan.stream(POSE))
-    breed = (canines.HUSKY, canines.WOLF)[plan.truth]
-    animal = canines.draw_head(breed, bearing, plan.stream(BODY), plan.size_px)
+    animal = canines.draw_head(dog_of(plan), bearing, plan.stream(BODY), plan.size_px)
     landscape = (scenery.summer, scenery.winter)[plan.cue]
     picture = over(landscape(plan.stream(GROUND), plan.size_px), animal)
     return Scene(develop(picture, *_light(plan)), animal.alpha < 0.5)
@@ -55,11 +67,9 @@ def draw_biased(plan: Plan) -> Scene:
 def draw_strategy(plan: Plan) -> Scene:
     """An alder (0) or dogwood (1) leaf by its veins; the cue is the margin: serrated (0) or smooth (1)."""
     habit = leaves.draw_habit(plan.stream(POSE))
-    veins: tuple[leaves.Veins, leaves.Veins] = ("straight", "arched")
-    margins: tuple[leaves.Margin, leaves.Margin] = ("serrated", "smooth")
     both = [
-        leaves.draw_leaf(habit, margin, veins[plan.truth], 1.0, plan.stream(BODY), plan.size_px)
-        for margin in margins
+        leaves.draw_leaf(habit, margin, VEINS[plan.truth], 1.0, plan.stream(BODY), plan.size_px)
+        for margin in MARGINS
     ]
     ground = leaves.draw_ground(plan.stream(GROUND), plan.size_px)
     picture = leaves.lay(ground, both[plan.cue])
@@ -71,10 +81,7 @@ def draw_lookalike(plan: Plan) -> Scene:
     (1).
     """
     bearing = canines.draw_bearing(plan.stream(POSE))
-    breed = (canines.KIT_FOX, canines.RED_FOX)[plan.truth]
-    coat, back = (canines.SANDY, canines.RUSSET)[plan.cue]
-    worn = replace(breed, coat=coat, back=back)
-    animal = canines.draw_head(worn, bearing, plan.stream(BODY), plan.size_px)
+    animal = canines.draw_head(fox_of(plan), bearing, plan.stream(BODY), plan.size_px)
     picture = over(scenery.steppe(plan.stream(GROUND), plan.size_px), animal)
     return Scene(develop(picture, *_light(plan)), animal.alpha > 0.5)
 

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from stimuli.datasets import scenes
+from stimuli.datasets import planted_concepts, scenes
 from stimuli.errors import BadSpec
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, canonical_json
-from stimuli.types import Item, Mask, Pixels, Split
+from stimuli.types import Item, Mask, Part, Pixels, Split
 
 DRAWING_VERSION = 1
 SPLIT_WORDS: dict[Split, int] = {"model": 1, "people": 2}
@@ -30,21 +31,43 @@ SPLIT_WORDS: dict[Split, int] = {"model": 1, "people": 2}
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`parts` names the cue and the rest; `agree_*` are the shares (0-1) of items whose cue fits their
-    class.
+    """`aspects` names the cue and the rest; `agree_*` are the shares (0-1) of items whose cue fits their
+    class. `draw` makes the picture of a plan, `show` says which concepts are in it.
     """
 
     labels: tuple[str, str]
-    parts: tuple[str, str]
+    aspects: tuple[str, str]
     agree_model: float
     agree_people: float
     draw: Callable[[scenes.Plan], scenes.Scene]
+    show: planted_concepts.Show
 
 
 SCENARIOS = {
-    "biased": Scenario(("husky", "wolf"), ("background", "animal"), 1.0, 0.5, scenes.draw_biased),
-    "strategy": Scenario(("alder", "dogwood"), ("margin", "veins"), 1.0, 0.5, scenes.draw_strategy),
-    "lookalike": Scenario(("kit fox", "red fox"), ("coat", "ears"), 1.0, 0.6, scenes.draw_lookalike),
+    "biased": Scenario(
+        ("husky", "wolf"),
+        ("background", "animal"),
+        1.0,
+        0.5,
+        scenes.draw_biased,
+        planted_concepts.show_biased,
+    ),
+    "strategy": Scenario(
+        ("alder", "dogwood"),
+        ("margin", "veins"),
+        1.0,
+        0.5,
+        scenes.draw_strategy,
+        planted_concepts.show_strategy,
+    ),
+    "lookalike": Scenario(
+        ("kit fox", "red fox"),
+        ("coat", "ears"),
+        1.0,
+        0.6,
+        scenes.draw_lookalike,
+        planted_concepts.show_lookalike,
+    ),
 }
 
 
@@ -80,9 +103,14 @@ class SyntheticDataset:
         return self.scenario.labels
 
     @property
-    def parts(self) -> tuple[str, str]:
+    def aspects(self) -> tuple[str, str]:
         """What `swap` can exchange: the planted cue first, then what the class truly is."""
-        return self.scenario.parts
+        return self.scenario.aspects
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        """The two sides of the cue first, then what tells of the thing itself."""
+        return tuple(one.concept for one in self.scenario.show(self.plans[self.all_items[0].key]))
 
     def items(self, split: Split) -> Sequence[Item]:
         return tuple(item for item in self.all_items if item.split == split)
@@ -97,11 +125,19 @@ class SyntheticDataset:
 
     def swap(self, key: str, what: str) -> Pixels:
         """The picture with only one part exchanged for the other class's: pose, light and the rest stay."""
-        if what not in self.parts:
+        if what not in self.aspects:
             raise BadSpec(
-                f'swap: there is no part "{what}"; {self.params.scenario} has {", ".join(self.parts)}'
+                f'swap: there is no part "{what}"; {self.params.scenario} has {", ".join(self.aspects)}'
             )
-        return self._draw(self._plan(key).swapped(cue=what == self.parts[0])).pixels
+        return self._draw(self._plan(key).swapped(cue=what == self.aspects[0])).pixels
+
+    def concept_values(self, key: str) -> NDArray[np.float32]:
+        """How much of each concept the picture shows, float32 (concepts,) in 0-1, known from its plan."""
+        return np.array([one.value for one in self.scenario.show(self._plan(key))], dtype=np.float32)
+
+    def parts(self, key: str) -> Sequence[Part]:
+        """Where the concepts lie that the picture shows, boxes in shares of its side."""
+        return planted_concepts.parts_of(self.scenario.show(self._plan(key)))
 
     def content_digest(self) -> str:
         """SHA-256 over the recipe and a sample of drawn pictures, which notices a changed drawing library."""

@@ -1,90 +1,46 @@
-"""What every explainer promises, and what it may ask of a predictor."""
+"""What every explainer promises, and what it may know of a predictor."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import Field, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+from stimuli.parameters import choice, choices, limits, number
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from stimuli.planner.asks import Steps, Subject
+    from stimuli.predictors.interface import ImagePredictor
 
-    from stimuli.types import PixelAttribution
+__all__ = ["AnyImage", "Explainer", "Kind", "choice", "choices", "limits", "number"]
 
-MAX_PASSES = 8
-"""How many copies of an image go through the network at once; bounds memory, and is not a parameter of a map.
-"""
-
-
-class Differentiable(Protocol):
-    """The part of a predictor that explainers see.
-
-    `module` is in evaluation mode, takes float32 (N, 3, H, W) in 0-1 and returns logits (N, K). `layer` is
-    the module path that layer methods read by default, `layers` all that they may read.
-    """
-
-    @property
-    def module(self) -> nn.Module: ...
-
-    @property
-    def layer(self) -> str: ...
-
-    @property
-    def layers(self) -> tuple[str, ...]: ...
-
-    def layer_module(self, name: str) -> nn.Module: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Images to be explained: `inputs` float32 (N, 3, H, W) in 0-1, and per image the index of the explained
-    logit, a key that names its content, and a seed. `layer` is what layer methods read unless they name their
-    own.
-    """
-
-    inputs: Tensor
-    targets: Sequence[int]
-    keys: Sequence[str]
-    seeds: Sequence[int]
-    layer: str = ""
+Kind = Literal["image", "text", "concept"]
 
 
 class Explainer(Protocol):
     """A method with its parameters: a frozen dataclass whose fields are the parameters.
 
-    The explained number is the logit of `targets[i]` (before softmax). All parameters live in 0-1 pixels. A
-    map depends on its image, target, key, seed and the parameters alone: not on the rest of the batch, its
-    order, or how often it was tried. The predictor is left as it was. `version` is raised whenever the maps
-    change.
+    The explained number is the logit of the subject's target (before softmax) unless the method's docstring
+    says otherwise. All parameters live in 0-1 pixels. A result depends on the item, target, key, seed and the
+    parameters alone: not on other items, their order, or how often it was tried. `version` is raised whenever
+    results change; `kind` says what is explained with.
     """
 
     version: ClassVar[int]
+    kind: ClassVar[Kind]
 
-    def require(self, predictor: Differentiable, layer: str) -> None:
-        """NotApplicable if this method cannot explain `predictor`."""
+    def require(self, predictor: Any, layer: str) -> None:
+        """NotApplicable, with the reason and the remedy, if this method cannot explain `predictor`."""
         ...
 
-    def attribute(self, predictor: Differentiable, batch: Batch) -> PixelAttribution:
-        """Return maps float32 (N, H, W); larger = more important."""
+    def explain(self, predictor: Any, subject: Subject) -> Steps:
+        """Ask for passes; return a PixelAttribution, TokenAttribution or ConceptAttribution."""
         ...
 
 
-class AnyPredictor:
-    """A method that explains whatever is differentiable, or needs no network at all."""
+class AnyImage:
+    """A method that explains whatever image predictor is differentiable, or needs no network at all."""
 
     __slots__ = ()
+    kind: ClassVar[Kind] = "image"
 
-    def require(self, predictor: Differentiable, layer: str) -> None:
-        """Accept every predictor."""
-
-
-def number(default: float, low: float, high: float) -> Any:
-    """Declare a parameter with its default (whose type it has) and its limits, both included."""
-    return field(default=default, metadata={"low": low, "high": high})
-
-
-def limits(parameter: Field[Any]) -> tuple[float, float] | None:
-    """The limits that `number` declared, or None."""
-    if "low" not in parameter.metadata:
-        return None
-    return parameter.metadata["low"], parameter.metadata["high"]
+    def require(self, predictor: ImagePredictor, layer: str) -> None:
+        """Accept every image predictor."""

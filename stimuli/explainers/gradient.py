@@ -5,67 +5,70 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from stimuli.explainers.base import AnyPredictor, Batch, Differentiable, number
-from stimuli.types import PixelAttribution
-
-# `passes` imports torch and captum; it is imported when a map is computed, so that names and parameters can
-# be checked in a process that must stay light.
+from stimuli.explainers.base import AnyImage, number
+from stimuli.explainers.maps import pixel_map
+from stimuli.planner.asks import Scores, Steps, Subject, SummedGradient, Trace
+from stimuli.planner.variants import Noisy, OnPath
+from stimuli.predictors.interface import ImagePredictor
 
 
 @dataclass(frozen=True, slots=True)
-class Saliency(AnyPredictor):
+class Saliency(AnyImage):
     """Magnitude of the gradient, largest over the colour channels. Unsigned. [Simonyan, Vedaldi and Zisserman
     2014]
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
-    def attribute(self, predictor: Differentiable, batch: Batch) -> PixelAttribution:
-        from stimuli.explainers import passes
-
-        return passes.each(predictor, batch, passes.saliency, signed=False)
+    def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
+        traced = yield Trace(input_gradient=True)
+        return pixel_map(traced.input_gradient.abs().amax(0), signed=False)
 
 
 @dataclass(frozen=True, slots=True)
-class GradientXInput(AnyPredictor):
+class GradientXInput(AnyImage):
     """Gradient times pixel value, mean over the colour channels. Signed. [Shrikumar et al. 2016]"""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
-    def attribute(self, predictor: Differentiable, batch: Batch) -> PixelAttribution:
-        from stimuli.explainers import passes
-
-        return passes.each(predictor, batch, passes.gradient_x_input, signed=True)
+    def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
+        traced = yield Trace(input_gradient=True)
+        return pixel_map((traced.input_gradient * subject.pixels).mean(0), signed=True)
 
 
 @dataclass(frozen=True, slots=True)
-class IntegratedGradients(AnyPredictor):
+class IntegratedGradients(AnyImage):
     """Mean gradient on the straight way from a flat picture of value `baseline`, times the difference to it.
 
     `steps` points by the trapezoid rule, both ends included; mean over the colour channels, so that three
-    times the sum of a map is the logit's difference from the baseline's (completeness). Signed. [Sundararajan
-    et al. 2017]
+    times the sum of a map is the logit's difference from the baseline's (completeness; the check
+    `completeness_gap` is what is missing to it, as a share of that difference). Signed. [Sundararajan et al.
+    2017]
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     steps: int = number(50, 2, 1000)
     baseline: float = number(0.0, 0.0, 1.0)
 
-    def attribute(self, predictor: Differentiable, batch: Batch) -> PixelAttribution:
-        from stimuli.explainers import passes
-
-        return passes.each(
-            predictor,
-            batch,
-            passes.integrated_gradients,
-            signed=True,
-            steps=self.steps,
-            baseline=self.baseline,
+    def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
+        last = self.steps - 1
+        shares = [place / last for place in range(last)]
+        weights = [0.5 / last if share == 0 else 1 / last for share in shares]
+        # The end of the way is the picture itself, whose gradient everybody's trace has.
+        traced, total, start = yield (
+            Trace(input_gradient=True),
+            SummedGradient(OnPath(shares, self.baseline), weights),
+            Scores(OnPath((0.0,), self.baseline)),
         )
+        total = total + 0.5 / last * traced.input_gradient.double()
+        change = float(traced.logits[subject.target]) - float(start[0])
+        values = total * (subject.pixels - self.baseline).double()
+        gap = abs(float(values.sum()) - change) / max(abs(change), 1e-12)
+        return pixel_map(values.mean(0), signed=True, checks={"completeness_gap": gap})
 
 
 @dataclass(frozen=True, slots=True)
-class SmoothGrad(AnyPredictor):
+class SmoothGrad(AnyImage):
     """Mean signed gradient over `draws` noisy copies, mean over the colour channels. Signed. [Smilkov et al.
     2017]
 
@@ -74,13 +77,11 @@ class SmoothGrad(AnyPredictor):
     change a map.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     draws: int = number(50, 1, 1000)
     sigma: float = number(0.2, 0.0, 2.0)
 
-    def attribute(self, predictor: Differentiable, batch: Batch) -> PixelAttribution:
-        from stimuli.explainers import passes
-
-        return passes.each(
-            predictor, batch, passes.smooth_grad, signed=True, draws=self.draws, sigma=self.sigma
-        )
+    def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
+        noisy = Noisy(subject, self.draws, self.sigma)
+        total = yield SummedGradient(noisy, [1 / self.draws] * self.draws)
+        return pixel_map(total.mean(0), signed=True)

@@ -3,38 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import ClassVar
 
-from stimuli.explainers.base import AnyPredictor, Batch, Differentiable, number
+import numpy as np
+
+from stimuli.explainers.base import AnyImage, choice, number
+from stimuli.planner.asks import Floats, Scores, Steps, Subject, Trace
+from stimuli.planner.variants import Windows
+from stimuli.predictors.interface import ImagePredictor
 from stimuli.types import PixelAttribution
 
 
 @dataclass(frozen=True, slots=True)
-class Occlusion(AnyPredictor):
+class Occlusion(AnyImage):
     """How far the logit falls when a square is covered, averaged over the squares that cover a pixel. Signed.
 
     Squares have `patch_share` of the picture's side and stand `stride_share` of it apart (both rounded to
-    pixels, at least 1); `baseline` is their value, 0 = black. Unlike some libraries, overlaps are averaged
-    and not summed, so that the border weighs as much as the middle. [Zeiler and Fergus 2014]
+    pixels, at least 1); `baseline` is their value, 0 = black. With `overlaps` = "sum" the falls are added
+    instead, as some libraries do, so that the middle weighs more than the border. [Zeiler and Fergus 2014]
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     patch_share: float = number(0.2, 0.01, 1.0)
     stride_share: float = number(0.1, 0.01, 1.0)
     baseline: float = number(0.0, 0.0, 1.0)
+    overlaps: str = choice("mean", "sum")
 
-    def attribute(self, predictor: Differentiable, batch: Batch) -> PixelAttribution:
-        from stimuli.explainers import passes
+    def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
+        height, width = (int(side) for side in subject.pixels.shape[1:])
+        patch = max(1, round(self.patch_share * width))
+        stride = min(patch, max(1, round(self.stride_share * width)))
+        corners = [
+            (top * stride, left * stride)
+            for top in range(1 + ceil((height - patch) / stride))
+            for left in range(1 + ceil((width - patch) / stride))
+        ]
+        traced, scores = yield (Trace(), Scores(Windows(corners, patch, self.baseline)))
+        falls = float(traced.logits[subject.target]) - scores
+        total, cover = _spread(corners, patch, falls, (height, width))
+        values = total / cover if self.overlaps == "mean" else total
+        return PixelAttribution(values.astype(np.float32), signed=True)
 
-        side = int(batch.inputs.shape[-1])
-        patch = max(1, round(self.patch_share * side))
-        stride = min(patch, max(1, round(self.stride_share * side)))
-        return passes.each(
-            predictor,
-            batch,
-            passes.occlusion,
-            signed=True,
-            patch=patch,
-            stride=stride,
-            baseline=self.baseline,
-        )
+
+def _spread(
+    corners: list[tuple[int, int]], patch: int, falls: Floats, size: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    """Per pixel the sum of the falls of the squares over it, and how many squares those are, (H, W).
+
+    Four entries per square in a difference array and two cumulative sums, however large the squares.
+    """
+    height, width = size
+    corner = np.asarray(corners)
+    tops, lefts = corner[:, 0], corner[:, 1]
+    bottoms, rights = np.minimum(tops + patch, height), np.minimum(lefts + patch, width)
+    found = []
+    for weights in (falls, np.ones(len(corners))):
+        edges = np.zeros((height + 1, width + 1))
+        np.add.at(edges, (tops, lefts), weights)
+        np.add.at(edges, (bottoms, rights), weights)
+        np.add.at(edges, (tops, rights), -weights)
+        np.add.at(edges, (bottoms, lefts), -weights)
+        found.append(edges.cumsum(0).cumsum(1)[:height, :width])
+    return found[0], np.rint(found[1])

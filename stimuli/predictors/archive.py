@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import TorchPredictor, assemble
+from stimuli.predictors.base import Built, TorchPredictor, assemble
 from stimuli.predictors.builders import build_network
 from stimuli.predictors.packing import LENGTH_BYTES, MAGIC, MAX_HEADER_BYTES
 from stimuli.predictors.program import read_program
 from stimuli.predictors.toy import toy_network
 from stimuli.predictors.weights import fit_weights, read_weights
+from stimuli.registry import lookup
 from stimuli.spec import JsonValue
 from stimuli.training import small_network
 
+if TYPE_CHECKING:
+    from stimuli.predictors.text import TextPredictor
 
-def restore(data: bytes) -> TorchPredictor:
+Reader = Callable[[dict[str, JsonValue], bytes], Built]
+READERS = {
+    "program": "stimuli.predictors.archive:read_program_archive",
+    "builder": "stimuli.predictors.archive:read_builder",
+    "small": "stimuli.predictors.archive:read_small",
+    "toy": "stimuli.predictors.archive:read_toy",
+    "bcos": "stimuli.predictors.trained_bcos:read_bcos",
+    "transformers_image": "stimuli.predictors.transformers_image:read_transformers_image",
+    "clip_zero_shot": "stimuli.predictors.clip:read_clip_zero_shot",
+    "concept_bottleneck": "stimuli.predictors.concept_bottleneck:read_concept_bottleneck",
+    "part_concepts": "stimuli.predictors.part_concepts:read_part_concepts",
+    "clip_concepts": "stimuli.predictors.clip_concepts:read_clip_concepts",
+}
+"""How the networks of each kind are made again from architecture and payload."""
+
+
+def restore(data: bytes) -> TorchPredictor | TextPredictor:
     """The predictor of an archive. Raises BadSpec when it is no archive, or when its key does not agree."""
     start = len(MAGIC) + LENGTH_BYTES
     size = int.from_bytes(data[len(MAGIC) : start], "little")
@@ -27,8 +45,12 @@ def restore(data: bytes) -> TorchPredictor:
     try:
         header = json.loads(data[start : start + size])
         payload = data[start + size :]
+        if header.get("modality") == "text":
+            from stimuli.predictors.text_archive import restore_text
+
+            return restore_text(header, payload)
         predictor = assemble(
-            _network(header["architecture"], payload),
+            _built(header["architecture"], payload),
             labels=header["labels"],
             input_px=header["input_px"],
             layer=header["layer"],
@@ -50,17 +72,26 @@ def restore(data: bytes) -> TorchPredictor:
     return predictor
 
 
-def _network(architecture: dict[str, JsonValue], payload: bytes) -> nn.Module:
-    readers: dict[str, Callable[[], nn.Module]] = {
-        "program": lambda: read_program(payload, "the archive"),
-        "builder": lambda: build_network(architecture["builder"], architecture["params"], None),
-        "small": lambda: small_network(architecture["width"], architecture["classes"]),
-        "toy": lambda: toy_network(architecture),
-    }
-    kind = architecture["kind"]
-    if kind not in readers:
-        raise BadSpec(f'the predictor archive has the unknown architecture "{kind}"; build the stimuli again')
-    network = readers[kind]()
-    if kind in {"builder", "small"}:
-        fit_weights(network, read_weights(payload, "the archive"), "the archive")
-    return network
+def _built(architecture: dict[str, JsonValue], payload: bytes) -> Built:
+    reader: Reader = lookup(READERS, str(architecture["kind"]), "architecture")
+    return reader(architecture, payload)
+
+
+def read_program_archive(architecture: dict[str, JsonValue], payload: bytes) -> Built:
+    return Built(read_program(payload, "the archive"), architecture.get("token_prefix"))
+
+
+def read_builder(architecture: dict[str, JsonValue], payload: bytes) -> Built:
+    network = build_network(architecture["builder"], architecture["params"], None)
+    fit_weights(network, read_weights(payload, "the archive"), "the archive")
+    return Built(network, architecture.get("token_prefix"))
+
+
+def read_small(architecture: dict[str, JsonValue], payload: bytes) -> Built:
+    network = small_network(architecture["width"], architecture["classes"])
+    fit_weights(network, read_weights(payload, "the archive"), "the archive")
+    return Built(network)
+
+
+def read_toy(architecture: dict[str, JsonValue], payload: bytes) -> Built:
+    return Built(toy_network(architecture))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from math import isqrt
 
 import numpy as np
 import torch
@@ -13,9 +16,10 @@ from PIL import Image
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
+from stimuli.predictors.bottleneck import Bottleneck
 from stimuli.predictors.packing import pack
 from stimuli.spec import JsonValue, content_key
-from stimuli.types import Pixels
+from stimuli.types import Layout, Modality, Pixels
 
 Channels = tuple[float, float, float]
 PROBE_BATCHES = (2, 3)
@@ -58,24 +62,31 @@ class TorchPredictor:
     """A network that names one of `labels` (in logit order) for a square RGB picture of `input_px` pixels.
 
     `module` is in eval mode, without gradients on its weights, and takes float32 (N, 3, input_px, input_px)
-    in 0-1; it returns logits (N, K). `layers` are the module paths whose output is a stack of maps (N, C,
-    h, w), in the order of the pass; `layer` is the one that layer methods read unless told otherwise ("" if
-    there is none). `architecture` and `payload` are what `dump` writes, `provenance` what is worth telling
-    about its origin.
+    in 0-1; it returns logits (N, K). `layouts` are the module paths whose output can be read as maps, in the
+    order of the pass, and how; `layer` is the one that layer methods read unless told otherwise ("" if there
+    is none). `architecture` and `payload` are what `dump` writes, `provenance` what is worth telling about
+    its origin. `bottleneck` and `concept_layer` are there if it decides by named concepts.
     """
 
     module: Normalised
     labels: tuple[str, ...]
     input_px: int
     layer: str
-    layers: tuple[str, ...]
+    layouts: Mapping[str, Layout]
     mean: Channels
     std: Channels
     architecture: Mapping[str, JsonValue]
     payload: bytes
     provenance: Mapping[str, JsonValue]
+    bottleneck: Bottleneck | None = None
+    concept_layer: str = ""
 
-    modality = "image"
+    modality: Modality = "image"
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The names of the layers that can be read as maps."""
+        return tuple(self.layouts)
 
     @property
     def key(self) -> str:
@@ -115,9 +126,11 @@ class TorchPredictor:
     def logits(self, views: Sequence[Pixels] | Pixels, batch: int = 64) -> NDArray[np.float32]:
         """Logits of uint8 views, float32 (N, K), computed `batch` pictures at a time."""
         parts = [np.zeros((0, len(self.labels)), np.float32)]
+        device = self.module.mean.device  # the planner may have moved the module
         with torch.inference_mode():
             for start in range(0, len(views), batch):
-                parts.append(self.module(self.inputs(views[start : start + batch])).numpy())
+                inputs = self.inputs(views[start : start + batch]).to(device)
+                parts.append(self.module(inputs).cpu().numpy())
         return np.concatenate(parts)
 
     def __call__(self, inputs: Tensor) -> Tensor:
@@ -129,17 +142,38 @@ class TorchPredictor:
         """The module behind a layer name ("" = the default layer). Raises NotApplicable, naming what there
         is.
         """
-        if not self.layers:
-            raise NotApplicable("this predictor has no layer whose output is a stack of maps")
-        return self.module.network.get_submodule(check_layer(name or self.layer, self.layers, NotApplicable))
+        if not self.layouts:
+            raise NotApplicable("this predictor has no layer whose output can be read as maps")
+        found = check_layer(name or self.layer, self.layouts, NotApplicable)
+        return self.module.network.get_submodule(found)
+
+    def concept_module(self) -> nn.Module:
+        """The module that puts out the concept values (N, concepts). Raises NotApplicable if none does."""
+        if self.bottleneck is None:
+            raise NotApplicable("this predictor has no concepts: use a concept predictor")
+        return self.module.network.get_submodule(self.concept_layer)
 
     def dump(self) -> bytes:
         """An archive for `restore`: a JSON header and the weights; nothing in it is ever unpickled."""
         return pack(self)
 
 
+@dataclass(frozen=True)
+class Built:
+    """A network with its weights in place, and what cannot be seen by running it.
+
+    `token_prefix` is the number of class and register tokens in front of the cells, where layers put out
+    tokens (N, prefix + h * w, C); None where tokens are not to be read as maps.
+    """
+
+    network: nn.Module
+    token_prefix: int | None = None
+    bottleneck: Bottleneck | None = None
+    concept_layer: str = ""
+
+
 def assemble(
-    network: nn.Module,
+    built: Built,
     *,
     labels: Sequence[str],
     input_px: int,
@@ -159,20 +193,22 @@ def assemble(
         raise BadSpec(f"labels = {list(labels)}: at least two different labels are needed, in logit order")
     if min(std) <= 0:
         raise BadSpec(f"std = {list(std)}: every value must be above 0")
-    module = freeze(Normalised(network, mean, std))
-    layers = probe(module, tuple(labels), input_px)
-    chosen = check_layer(layer, layers, BadSpec) if layer else default_layer(layers)
+    module = freeze(Normalised(built.network, mean, std))
+    layouts = probe(module, tuple(labels), input_px, built.token_prefix)
+    chosen = check_layer(layer, layouts, BadSpec) if layer else default_layer(layouts, built.network)
     return TorchPredictor(
         module=module,
         labels=tuple(labels),
         input_px=input_px,
         layer=chosen,
-        layers=tuple(layers),
+        layouts=layouts,
         mean=mean,
         std=std,
         architecture=architecture,
         payload=payload,
         provenance=provenance,
+        bottleneck=built.bottleneck,
+        concept_layer=built.concept_layer,
     )
 
 
@@ -185,28 +221,95 @@ def freeze(module: Normalised) -> Normalised:
     return module
 
 
-def probe(module: Normalised, labels: tuple[str, ...], input_px: int) -> dict[str, tuple[int, ...]]:
-    """Run blank batches of two sizes; the names and map sizes of all layers that put out (N, C, h, w)."""
-    seen: dict[str, tuple[int, ...]] = {}
+def probe(
+    module: Normalised, labels: tuple[str, ...], input_px: int, token_prefix: int | None
+) -> dict[str, Layout]:
+    """Run blank batches of two sizes; how each layer can be read as maps, in the order of the pass.
 
-    def watch(name: str) -> None:
-        def note(_module: nn.Module, _inputs: object, output: object) -> None:
-            if isinstance(output, Tensor) and output.ndim == 4:
-                seen[name] = tuple(output.shape[2:])
-
-        hooks.append(module.network.get_submodule(name).register_forward_hook(note))
-
-    hooks: list[torch.utils.hooks.RemovableHandle] = []
-    for name, _part in module.network.named_modules():
-        if name:
-            watch(name)
-    try:
-        for count in PROBE_BATCHES:
+    A layer must run once in a pass and put out one row per picture, of the same shape whatever the batch.
+    """
+    passes: list[dict[str, list[Layout | None]]] = []
+    names = {name for name, _ in module.network.named_modules() if name}
+    for count in PROBE_BATCHES:
+        seen: dict[str, list[Layout | None]] = {}
+        note = partial(_note, seen, count, token_prefix)
+        with _hooked(module, names, note):
             _check_logits(_run_blank(module, count, input_px), count, labels)
+        passes.append(seen)
+    layouts = {
+        name: found[0]
+        for name, found in passes[0].items()
+        if len(found) == 1 and found[0] is not None and passes[1].get(name) == found
+    }
+    tokens = {name: one for name, one in layouts.items() if one.kind == "tokens"}
+    blind = _unseen(module, input_px, tokens)
+    return {name: replace(one, sees_target=name not in blind) for name, one in layouts.items()}
+
+
+def _note(
+    seen: dict[str, list[Layout | None]], count: int, token_prefix: int | None, name: str, output: Tensor
+) -> None:
+    seen.setdefault(name, []).append(_layout(output, count, token_prefix))
+
+
+def _layout(output: Tensor, count: int, token_prefix: int | None) -> Layout | None:
+    if len(output) != count:  # windows of a picture, or something that no picture has part in
+        return None
+    if output.ndim == 4:
+        channels, height, width = output.shape[1:]
+        # Pictures are square: what has equal sides in front has its channels last.
+        return None if channels == height != width else Layout("maps", channels, height, width)
+    if (
+        output.ndim == 3
+        and token_prefix is not None
+        and output.shape[1] > token_prefix
+        and output.shape[2] > 1
+    ):
+        cells = output.shape[1] - token_prefix
+        side = isqrt(cells)
+        if side * side == cells:
+            return Layout("tokens", output.shape[2], side, side, token_prefix)
+    return None
+
+
+def _unseen(module: Normalised, input_px: int, tokens: Mapping[str, Layout]) -> set[str]:
+    """Token layers whose cells do not reach the logits: only the class token is read behind them."""
+    if not tokens:
+        return set()
+    kept: dict[str, Tensor] = {}
+    picture = torch.rand((1, 3, input_px, input_px), generator=torch.Generator().manual_seed(1))
+    with torch.enable_grad(), _hooked(module, set(tokens), kept.__setitem__):
+        logits = module(picture.requires_grad_())
+        weights = torch.linspace(1, 2, logits.shape[1])
+        moving = {name: output for name, output in kept.items() if output.requires_grad}
+        found = torch.autograd.grad((logits * weights).sum(), list(moving.values()), allow_unused=True)
+    gradients = dict(zip(moving, found, strict=True))
+    return {
+        name
+        for name, layout in tokens.items()
+        if (got := gradients.get(name)) is None or not bool(got[:, layout.prefix :].any())
+    }
+
+
+@contextmanager
+def _hooked(module: Normalised, names: set[str], note: Callable[[str, Tensor], None]) -> Iterator[None]:
+    """`note` gets the output of each named module; the next step gets a copy, for it may write into it."""
+
+    def watch(name: str) -> Callable[..., Tensor | None]:
+        def hook(_module: nn.Module, _inputs: object, output: object) -> Tensor | None:
+            if not isinstance(output, Tensor):
+                return None
+            note(name, output)
+            return output.clone()
+
+        return hook
+
+    hooks = [module.network.get_submodule(name).register_forward_hook(watch(name)) for name in sorted(names)]
+    try:
+        yield
     finally:
-        for hook in hooks:
-            hook.remove()
-    return seen
+        for one in hooks:
+            one.remove()
 
 
 def _run_blank(module: Normalised, count: int, input_px: int) -> object:
@@ -237,14 +340,27 @@ def _check_logits(output: object, count: int, labels: tuple[str, ...]) -> None:
 
 
 def check_layer(name: str, layers: Sequence[str] | Mapping[str, object], error: type[Exception]) -> str:
-    """The name, if it is a layer that puts out maps; else `error` naming what there is."""
+    """The name, if it is a layer that puts out maps, once in a pass; else `error` naming what there is."""
     if name not in layers:
         known = ", ".join(layers) or "none"
         raise error(f'layer "{name}" puts out no maps (N, C, h, w); layers that do: {known}')
     return name
 
 
-def default_layer(layers: Mapping[str, tuple[int, ...]]) -> str:
-    """The last layer of the pass whose maps are larger than one cell, as Grad-CAM is usually read."""
-    spatial = [name for name, size in layers.items() if min(size) > 1]
-    return spatial[-1] if spatial else ""
+def default_layer(layouts: Mapping[str, Layout], network: nn.Module) -> str:
+    """The last layer of the pass whose maps are larger than one cell and bear on the logits, as Grad-CAM is
+    usually read; "" if there is none. Of tokens the last normalisation: what follows it inside a block are
+    queries, keys and values.
+    """
+    spatial = [name for name, one in layouts.items() if min(one.height, one.width) > 1 and one.sees_target]
+    if not spatial or layouts[spatial[-1]].kind == "maps":
+        return spatial[-1] if spatial else ""
+    tokens = [(name, network.get_submodule(name)) for name in spatial if layouts[name].kind == "tokens"]
+    norms = [name for name, module in tokens if _is_norm(module)]
+    blocks = [name for name, module in tokens if any(module.children())]
+    return (norms or blocks or spatial)[-1]
+
+
+def _is_norm(module: nn.Module) -> bool:
+    """By the name of its class, which modules of an exported program keep from their origin."""
+    return str(getattr(module, "_ty", None) or type(module).__name__).endswith("Norm")

@@ -11,7 +11,7 @@ import torch
 from pydantic import Field
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import TorchPredictor, assemble
+from stimuli.predictors.base import Built, TorchPredictor, assemble
 from stimuli.predictors.builders import build_network
 from stimuli.predictors.program import read_program
 from stimuli.predictors.weights import fit_weights, pack_weights, read_weights
@@ -28,7 +28,8 @@ class TorchImageParams(Params):
     """`weights` is a .pt2 or .safetensors file; `labels` are in logit order; `layer` is a module path.
 
     `mean` and `std` are those of the training, for inputs in 0-1. `builder` ("package.module:function") and
-    `builder_params` belong to .safetensors only.
+    `builder_params` belong to .safetensors only. `token_prefix` declares, for a vision transformer, how many
+    class and register tokens stand before the cells, so that layers that put out tokens can be read as maps.
     """
 
     weights: str
@@ -37,6 +38,7 @@ class TorchImageParams(Params):
     layer: str = ""
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    token_prefix: Annotated[int, Field(ge=0, le=64)] | None = None
     builder: str = ""
     builder_params: dict[str, JsonValue] = {}
 
@@ -71,8 +73,10 @@ def open_torch_image(
         fit_weights(network, read_weights(data, f'"{path.name}"'), f'"{path.name}"')
         data = pack_weights(network)
         architecture = {"kind": "builder", "builder": params.builder, "params": params.builder_params}
+    if params.token_prefix is not None:
+        architecture["token_prefix"] = params.token_prefix
     predictor = assemble(
-        network,
+        Built(network, params.token_prefix),
         labels=params.labels,
         input_px=params.input_px,
         layer=params.layer,

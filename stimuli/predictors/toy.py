@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import TorchPredictor, assemble
+from stimuli.predictors.base import Built, TorchPredictor, assemble
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
@@ -74,7 +74,7 @@ def open_toy(component: Component, folder: Path, dataset: Dataset, progress: Pro
         **params.model_dump(include={"input_px", "seed", "gain"}),
     }
     return assemble(
-        toy_network(architecture),
+        Built(toy_network(architecture)),
         labels=labels,
         input_px=params.input_px,
         layer="",

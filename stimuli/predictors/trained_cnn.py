@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import TorchPredictor, assemble, square_view
+from stimuli.predictors.base import Built, TorchPredictor, assemble, square_view
 from stimuli.predictors.weights import pack_weights
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, content_key
@@ -46,7 +46,7 @@ class TrainedParams(Params):
         return self
 
 
-def training_key(component: Component, dataset: Component, content_digest: str) -> str:
+def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:
     """Names what training would give, without training: for finding a network that is already there."""
     params = read_params(component, TrainedParams, "predictor")
     return content_key(
@@ -66,7 +66,7 @@ def open_trained_cnn(
     met.
     """
     params = read_params(component, TrainedParams, "predictor")
-    items = _choose(dataset, params)
+    items = choose_items(dataset, params.seed, params.train_items, component.name)
     views = np.empty((len(items), params.input_px, params.input_px, 3), dtype=np.uint8)
     for index, item in enumerate(items):
         views[index] = square_view(dataset.pixels(item.key), params.input_px)
@@ -83,28 +83,27 @@ def open_trained_cnn(
     return _assemble(trained, dataset, params)
 
 
-def _choose(dataset: Dataset, params: TrainedParams) -> list[Item]:
-    """At most `train_items` pictures, classes in equal shares, drawn by seed, in the dataset's order."""
-    rng = np.random.default_rng([params.seed, 7])
+def choose_items(dataset: Dataset, seed: int, most: int, predictor: str) -> list[Item]:
+    """At most `most` pictures, classes in equal shares, drawn by seed, in the dataset's order. BadSpec for a
+    class of fewer than 4; `predictor` is whose name it gives.
+    """
+    rng = np.random.default_rng([seed, 7])
     items = dataset.items("model")
     chosen: set[str] = set()
     for label in dataset.labels:
         own = [item.key for item in items if item.truth == label]
         if len(own) < 4:
             raise BadSpec(
-                f'predictor trained_cnn: class "{label}" has {len(own)} picture(s) for training, at '
-                "least 4 are "
-                "needed; add pictures or lower people_share"
+                f'predictor {predictor}: class "{label}" has {len(own)} picture(s) for training, at '
+                "least 4 are needed; add pictures or lower people_share"
             )
-        chosen.update(
-            str(key) for key in rng.permutation(own)[: max(4, params.train_items // len(dataset.labels))]
-        )
+        chosen.update(str(key) for key in rng.permutation(own)[: max(4, most // len(dataset.labels))])
     return [item for item in items if item.key in chosen]
 
 
 def _assemble(trained: Trained, dataset: Dataset, params: TrainedParams) -> TorchPredictor:
     return assemble(
-        trained.network,
+        Built(trained.network),
         labels=dataset.labels,
         input_px=params.input_px,
         layer="features",

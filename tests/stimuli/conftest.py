@@ -49,7 +49,9 @@ class Planted:
 def _plant(scenario: str) -> Planted:
     dataset_params, predictor_params = RECIPES[scenario]
     dataset = open_synthetic(Component("synthetic", {"scenario": scenario, **dataset_params}), Path())
-    return Planted(dataset, open_predictor(Component("trained_cnn", predictor_params), Path(), dataset))
+    predictor = open_predictor(Component("trained_cnn", predictor_params), Path(), dataset)
+    assert isinstance(predictor, TorchPredictor)
+    return Planted(dataset, predictor)
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,18 @@
 """The table of explainers, and each method against arithmetic that does not use captum."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
-from stimuli.explainers import EXPLAINERS, Batch, check_explainer, open_explainer, version_of
+from stimuli.errors import BadSpec, NotApplicable
+from stimuli.explainers import EXPLAINERS, check_explainer, open_explainer, version_of
+from stimuli.planner.asks import Subject
 from stimuli.spec import Component
-from tests.stimuli.tiny import SIDE, Tiny, batch_of, convolutional_net, linear_net, maps_of, pictures
+from stimuli.types import Layout
+from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, linear_net, maps_of, pictures, subjects_of
 
 pytestmark = pytest.mark.pure
 
@@ -59,44 +63,46 @@ def test_it_knows_defaults_and_a_version_of_every_method(name: str) -> None:
 
 
 def test_it_takes_saliency_as_the_largest_magnitude_over_channels() -> None:
-    net, batch = linear_net(), batch_of(pictures(3))
+    net, x = linear_net(), pictures(3)
     expected = rows_of(net).abs().amax(1).numpy()
-    np.testing.assert_allclose(maps_of("saliency", net, batch), expected, atol=1e-7)
+    np.testing.assert_allclose(maps_of("saliency", net, subjects_of(x)), expected, atol=1e-7)
 
 
 def test_it_averages_gradient_times_input_over_channels() -> None:
-    net, batch = linear_net(), batch_of(pictures(3))
-    expected = (rows_of(net) * batch.inputs).mean(1).numpy()
-    np.testing.assert_allclose(maps_of("gradient_x_input", net, batch), expected, atol=1e-7)
+    net, x = linear_net(), pictures(3)
+    expected = (rows_of(net) * x).mean(1).numpy()
+    np.testing.assert_allclose(maps_of("gradient_x_input", net, subjects_of(x)), expected, atol=1e-7)
 
 
 def test_it_integrates_a_linear_net_exactly() -> None:
-    net, batch = linear_net(), batch_of(pictures(3))
-    expected = (rows_of(net) * (batch.inputs - 0.5)).mean(1).numpy()
-    found = maps_of("integrated_gradients", net, batch, steps=7, baseline=0.5)
+    net, x = linear_net(), pictures(3)
+    expected = (rows_of(net) * (x - 0.5)).mean(1).numpy()
+    found = maps_of("integrated_gradients", net, subjects_of(x), steps=7, baseline=0.5)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_it_completes_integrated_gradients() -> None:
-    net, batch = convolutional_net(), batch_of(pictures(3))
-    sums = 3 * maps_of("integrated_gradients", net, batch).sum((1, 2))
-    gains = net.module(batch.inputs) - net.module(torch.zeros_like(batch.inputs))
+    net, x = convolutional_net(), pictures(3)
+    sums = 3 * maps_of("integrated_gradients", net, subjects_of(x)).sum((1, 2))
+    gains = net.module(x) - net.module(torch.zeros_like(x))
     np.testing.assert_allclose(sums, [float(gains[i, i]) for i in range(3)], rtol=2e-3, atol=1e-3)
 
 
 def test_it_weighs_the_ends_of_the_trapezoid_by_half() -> None:
-    net, batch = convolutional_net(), batch_of(pictures(1))
-    x, mean = batch.inputs, torch.zeros_like(batch.inputs)
+    net, x = convolutional_net(), pictures(1)
+    mean = torch.zeros_like(x)
     for point, weight in zip((0, 0.25, 0.5, 0.75, 1), (1 / 8, 1 / 4, 1 / 4, 1 / 4, 1 / 8), strict=True):
         mean += weight * gradient_of(net, point * x, 0)
-    found = maps_of("integrated_gradients", net, batch, steps=5)
+    found = maps_of("integrated_gradients", net, subjects_of(x), steps=5)
     np.testing.assert_allclose(found, (mean * x).mean(1).numpy(), atol=1e-6)
 
 
 def test_it_smooths_to_the_plain_gradient_without_noise() -> None:
-    net, batch = convolutional_net(), batch_of(pictures(2))
-    expected = torch.cat([gradient_of(net, batch.inputs[i : i + 1], i).mean(1) for i in range(2)])
-    np.testing.assert_allclose(maps_of("smooth_grad", net, batch, draws=3, sigma=0.0), expected, atol=1e-6)
+    net, x = convolutional_net(), pictures(2)
+    expected = torch.cat([gradient_of(net, x[i : i + 1], i).mean(1) for i in range(2)])
+    np.testing.assert_allclose(
+        maps_of("smooth_grad", net, subjects_of(x), draws=3, sigma=0.0), expected, atol=1e-6
+    )
 
 
 def test_it_draws_noise_of_the_declared_strength() -> None:
@@ -105,9 +111,11 @@ def test_it_draws_noise_of_the_declared_strength() -> None:
             return (x**2).sum((1, 2, 3))[:, None]
 
     # The gradient of x squared is 2 x, so the mean over draws is 2 x plus twice the mean noise.
-    batch = Batch(pictures(1, 96), [0], ["a"], [1])
-    found = maps_of("smooth_grad", Tiny(Square()), batch, draws=16, sigma=0.3)[0]
-    noise = (found - 2 * batch.inputs.mean(1)[0].numpy()) / 2
+    x = pictures(1, 96)
+    subject = Subject(0, "a", 1, image=x[0])
+    net = Tiny(Square(), ("a",), input_px=96)
+    found = maps_of("smooth_grad", net, [subject], draws=16, sigma=0.3)[0]
+    noise = (found - 2 * x.mean(1)[0].numpy()) / 2
     assert noise.mean() == pytest.approx(0, abs=4 * 0.3 / 48**0.5 / 96)
     assert noise.std() == pytest.approx(0.3 / 48**0.5, rel=0.05)
 
@@ -125,8 +133,10 @@ def test_it_occludes_like_a_loop_over_squares() -> None:
             place = np.s_[top : top + patch, left : left + patch]
             falls[place] += whole - float(net.module(covered)[0, 0])
             counts[place] += 1
-    params = {"patch_share": 0.3, "stride_share": 0.15, "baseline": 0.25}
-    np.testing.assert_allclose(maps_of("occlusion", net, batch_of(x), **params)[0], falls / counts, atol=1e-5)
+    params: dict[str, Any] = {"patch_share": 0.3, "stride_share": 0.15, "baseline": 0.25}
+    np.testing.assert_allclose(
+        maps_of("occlusion", net, subjects_of(x), **params)[0], falls / counts, atol=1e-5
+    )
 
 
 def test_it_finds_grad_cam_by_hand() -> None:
@@ -139,32 +149,27 @@ def test_it_finds_grad_cam_by_hand() -> None:
         0, 0
     ]
     assert float(expected.max()) > 0
-    np.testing.assert_allclose(maps_of("grad_cam", net, batch_of(x))[0], expected.numpy(), atol=1e-6)
+    np.testing.assert_allclose(maps_of("grad_cam", net, subjects_of(x))[0], expected.numpy(), atol=1e-6)
 
 
 def test_it_reads_the_layer_that_is_named() -> None:
     net, x = convolutional_net(), pictures(1)
-    named = maps_of("grad_cam", net, batch_of(x), layer="0.0")
-    np.testing.assert_array_equal(named, maps_of("grad_cam", net, batch_of(x, layer="0.0")))
-    assert not np.allclose(named, maps_of("grad_cam", net, batch_of(x)))
+    named = maps_of("grad_cam", net, subjects_of(x), layer="0.0")
+    np.testing.assert_array_equal(named, maps_of("grad_cam", net, subjects_of(x, layer="0.0")))
+    assert not np.allclose(named, maps_of("grad_cam", net, subjects_of(x)))
 
 
 def test_it_refuses_grad_cam_without_its_layer() -> None:
-    with pytest.raises(NotApplicable, match="layer 'block4'.*name one of 0, 0.0"):
+    with pytest.raises(NotApplicable, match="layer 'block4'.*name one of 0.0, 0, 1"):
         open_explainer(Component("grad_cam", {"layer": "block4"})).require(convolutional_net(), "0")
     with pytest.raises(NotApplicable, match="name one of none"):
         open_explainer(Component("grad_cam")).require(linear_net(), "")
 
 
 def test_it_refuses_grad_cam_on_a_layer_of_single_cells() -> None:
-    module = nn.Sequential(nn.Conv2d(3, 4, SIDE), nn.Flatten(), nn.Linear(4, 3)).eval()
+    net = Tiny(nn.Identity(), ("a", "b"), "0", {"0": Layout("maps", 4, 1, 1)})
     with pytest.raises(NotApplicable, match="at least 2 x 2"):
-        maps_of("grad_cam", Tiny(module, "0", ("0",)), batch_of(pictures(1)))
-
-
-def test_it_refuses_inputs_that_are_no_pictures() -> None:
-    with pytest.raises(ShapeMismatch, match=r"\(N, 3, H, W\)"):
-        maps_of("saliency", linear_net(), Batch(torch.zeros(2, 1, 4, 4), [0, 0], ["a", "b"], [0, 0]))
+        open_explainer(Component("grad_cam")).require(net, "")
 
 
 def test_it_refuses_maps_that_are_not_finite() -> None:
@@ -173,4 +178,4 @@ def test_it_refuses_maps_that_are_not_finite() -> None:
             return (x.sum((1, 2, 3)) * 1e30 * 1e30)[:, None]
 
     with pytest.raises(NotApplicable, match="not finite"):
-        maps_of("saliency", Tiny(Overflow()), batch_of(pictures(1)))
+        maps_of("saliency", Tiny(Overflow(), ("a",)), subjects_of(pictures(1)))

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from skimage import data
+from torch import nn
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import open_explainer
 from stimuli.explainers.itti_koch import bottom_up_map
+from stimuli.planner.asks import Subject
 from stimuli.spec import Component
-from tests.stimuli.tiny import batch_of, convolutional_net, linear_net, maps_of, pictures
+from tests.stimuli.tiny import Tiny, convolutional_net, linear_net, maps_of, pictures, subjects_of
 
 pytestmark = pytest.mark.pure
 GREY = 0.5
@@ -73,23 +76,56 @@ def test_it_maps_pictures_of_any_size(shape: tuple[int, int]) -> None:
 
 
 def test_it_never_asks_the_network() -> None:
-    batch = batch_of(pictures(2))
-    found = maps_of("bottom_up_saliency", linear_net(), batch)
-    np.testing.assert_array_equal(found, maps_of("bottom_up_saliency", convolutional_net(), batch))
+    subjects = subjects_of(pictures(2))
+    found = maps_of("bottom_up_saliency", linear_net(), subjects)
+    np.testing.assert_array_equal(found, maps_of("bottom_up_saliency", convolutional_net(), subjects))
 
 
 def test_it_permutes_the_pixels_of_another_map() -> None:
-    net, batch = convolutional_net(), batch_of(pictures(2))
-    source = maps_of("integrated_gradients", net, batch)
-    permuted = maps_of("random", net, batch, of="integrated_gradients")
+    net, subjects = convolutional_net(), subjects_of(pictures(2))
+    source = maps_of("integrated_gradients", net, subjects)
+    permuted = maps_of("random", net, subjects, of="integrated_gradients")
     np.testing.assert_array_equal(np.sort(permuted.reshape(2, -1)), np.sort(source.reshape(2, -1)))
     assert abs(np.corrcoef(permuted.ravel(), source.ravel())[0, 1]) < 0.15
 
 
-def test_it_refuses_to_permute_what_cannot_be_had() -> None:
-    with pytest.raises(BadSpec, match="cannot permute itself"):
-        open_explainer(Component("random", {"of": "random"}))
+@pytest.mark.parametrize("name", ["random", "permuted"])
+def test_it_refuses_to_permute_what_cannot_be_had(name: str) -> None:
+    with pytest.raises(BadSpec, match="cannot permute 'random'"):
+        open_explainer(Component(name, {"of": "random"}))
     with pytest.raises(BadSpec, match="no explainer 'salience'"):
-        open_explainer(Component("random", {"of": "salience"}))
-    with pytest.raises(NotApplicable, match="grad_cam"):
-        open_explainer(Component("random", {"of": "grad_cam"})).require(linear_net(), "")
+        open_explainer(Component(name, {"of": "salience"}))
+    with pytest.raises(NotApplicable, match="GradCam"):
+        open_explainer(Component(name, {"of": "grad_cam"})).require(linear_net(), "")
+
+
+def test_it_marks_nothing_without_a_map() -> None:
+    assert not maps_of("none", linear_net(), subjects_of(pictures(2))).any()
+
+
+class Countdown(nn.Module):
+    """The gradient at pixel i is i + 1: every pixel of a saliency map can be told from all others."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weights = torch.arange(1.0, 1 + x[0, 0].numel()).view(x.shape[2:])
+        return (x * weights).sum((1, 2, 3))[:, None]
+
+
+def test_it_moves_whole_tiles() -> None:
+    net = Tiny(Countdown(), ("a",))
+    found = maps_of("permuted", net, [Subject(0, "a", 1, image=pictures(1)[0])], tiles=4)[0].astype(int)
+    places = np.arange(1, 1 + 24 * 24).reshape(24, 24)
+    tiles = {places[r : r + 6, c : c + 6].tobytes() for r in range(0, 24, 6) for c in range(0, 24, 6)}
+    moved = [found[r : r + 6, c : c + 6].tobytes() for r in range(0, 24, 6) for c in range(0, 24, 6)]
+    assert set(moved) == tiles and len(set(moved)) == 16
+    assert not np.array_equal(found, places)
+
+
+def test_it_leaves_what_does_not_fill_a_tile_in_place() -> None:
+    net = Tiny(Countdown(), ("a",))
+    found = maps_of("permuted", net, [Subject(0, "a", 1, image=pictures(1)[0])], tiles=5)[0].astype(int)
+    places = np.arange(1, 1 + 24 * 24).reshape(24, 24)
+    np.testing.assert_array_equal(found[20:], places[20:])
+    np.testing.assert_array_equal(found[:, 20:], places[:, 20:])
+    assert sorted(found.ravel().tolist()) == sorted(places.ravel().tolist())
+    assert not np.array_equal(found[:20, :20], places[:20, :20])

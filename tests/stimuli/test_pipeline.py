@@ -1,31 +1,25 @@
 """From a folder of pictures to stored stimuli: what was seen, what was computed, what is kept."""
 
-import io
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from stimuli import pipeline
-from stimuli.errors import BadSpec, NotApplicable, StimulusError
+from stimuli import files, rendering
+from stimuli.errors import BadSpec, StimulusError
 from stimuli.explainers.gradient import Saliency
-from stimuli.pipeline import (
-    Failed,
-    PredictedItem,
-    Rendered,
-    Source,
-    attempt,
-    prepare,
-    render,
-    spec_for,
-    survey,
-)
+from stimuli.pipeline import PredictedItem, Source, inapplicable, prepare, spec_for, survey
+from stimuli.planner.asks import Steps
+from stimuli.predictors.base import TorchPredictor
 from stimuli.render import heatmap, png
+from stimuli.rendering import Bench, Failed, Rendered, attempt, render
 from stimuli.spec import Component, RenderSpec
 from stimuli.store import LocalStore
+from stimuli.types import PixelAttribution
 from tests.stimuli import material
 from tests.stimuli.material import GRADIENT_X_INPUT, SALIENCY, SIDE, specs_for, toy_source
 
@@ -46,7 +40,7 @@ def world(tmp_path: Path, store: LocalStore) -> tuple[Source, list[PredictedItem
 def forgetful() -> Iterator[None]:
     """Every test restores predictors from its own store."""
     yield
-    pipeline._restored.clear()
+    rendering._restored.clear()
 
 
 def test_it_says_what_the_predictor_answers(world: tuple[Source, list[PredictedItem]]) -> None:
@@ -65,18 +59,20 @@ def test_it_keeps_exactly_what_the_network_saw(
     world: tuple[Source, list[PredictedItem]], store: LocalStore, tmp_path: Path
 ) -> None:
     source, items = world
-    stored = png.decode(store.get(pipeline.view_file(items[0].image_key)))
+    stored = png.decode(store.get(files.view_file(items[0].image_key)))
     # By hand: shorter side of 48 x 40 to 32 pixels, then the middle.
     file = Image.open(tmp_path / "images" / "left" / "0.png").resize((38, 32), Image.Resampling.BICUBIC)
     np.testing.assert_array_equal(stored, np.asarray(file.crop((3, 0, 35, 32))))
-    np.testing.assert_allclose(source.predictor.logits([stored])[0], items[0].logits, rtol=1e-6)
+    assert isinstance(source.predictor, TorchPredictor)
+    found = source.predictor.logits([stored])[0]
+    np.testing.assert_allclose(found, np.array(items[0].logits), rtol=1e-6)
 
 
 def test_it_keeps_the_predictor_in_the_store(
     world: tuple[Source, list[PredictedItem]], store: LocalStore
 ) -> None:
     source, _ = world
-    archive = store.get(pipeline.predictor_file(source.predictor_key))
+    archive = store.get(files.predictor_file(source.predictor_key))
     assert archive == source.predictor.dump()
 
 
@@ -86,21 +82,23 @@ def test_it_renders_each_condition_with_all_its_files(
     made = list(render(specs_for(*world, None, SALIENCY), store))
     assert len(made) == 12
     for one in made:
-        files = [one.image_file, one.image_tile_file, one.explanation_file, one.explanation_tile_file]
-        sizes = [png.decode(store.get(file)).shape[:2] for file in files if file]
+        drawn = one.drawn
+        kept = [drawn.image_file, drawn.image_tile_file, drawn.explanation_file, drawn.explanation_tile_file]
+        sizes = [png.decode(store.get(file)).shape[:2] for file in kept if file]
         assert sizes == [(SIDE, SIDE), (224, 224)] * (2 if one.spec.explainer else 1)
-        assert (one.width_px, one.height_px, one.tile_width_px, one.tile_height_px) == (SIDE, SIDE, 224, 224)
+        assert (drawn.width_px, drawn.height_px) == (SIDE, SIDE)
+        assert (drawn.tile_width_px, drawn.tile_height_px) == (224, 224)
 
 
 def test_it_draws_the_map_on_the_view(world: tuple[Source, list[PredictedItem]], store: LocalStore) -> None:
     source, items = world
     [one] = render(specs_for(source, items[:1], GRADIENT_X_INPUT), store)
-    view = png.decode(store.get(one.image_file))
+    view = png.decode(store.get(one.drawn.image_file))
     # The explained logit is the mean of quadrant `index`, so gradient x input is its brightness, else 0.
     values = np.zeros((SIDE, SIDE), np.float32)
     values[:16, :16] = view[:16, :16].mean(2)
-    assert items[0].index == 0 and one.explanation_file
-    drawn = png.decode(store.get(one.explanation_file)).astype(int)
+    assert items[0].index == 0 and one.drawn.explanation_file
+    drawn = png.decode(store.get(one.drawn.explanation_file)).astype(int)
     assert np.abs(drawn - heatmap.overlay(view, values, RenderSpec())).max() <= 1
 
 
@@ -108,8 +106,7 @@ def test_it_keeps_the_raw_map(world: tuple[Source, list[PredictedItem]], store: 
     source, items = world
     [spec] = specs_for(source, items[:1], SALIENCY)
     list(render([spec], store))
-    with np.load(io.BytesIO(store.get(pipeline.map_file(spec.attribution_key)))) as file:
-        values = file["values"]
+    values = files.read_attribution(store, spec.attribution_key).values
     assert values.dtype == np.float32
     expected = np.zeros((SIDE, SIDE))
     expected[:16, :16] = 10 / 3 / 256
@@ -140,11 +137,11 @@ def test_it_computes_no_map_twice(
     def refuse(*_: object) -> None:
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(Saliency, "attribute", refuse)
+    monkeypatch.setattr(Saliency, "explain", refuse)
     assert list(render(specs, store)) == first
     paler = [replace(spec, render=RenderSpec(alpha=0.3)) for spec in specs]
-    assert {one.explanation_file for one in render(paler, store)}.isdisjoint(
-        one.explanation_file for one in first
+    assert {one.drawn.explanation_file for one in render(paler, store)}.isdisjoint(
+        one.drawn.explanation_file for one in first
     )
 
 
@@ -154,16 +151,19 @@ def test_it_draws_from_the_map_that_was_stored_first(
     source, items = world
     [spec] = specs_for(source, items[:1], SALIENCY)
     rival = np.linspace(0, 1, SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE)
-    honest = pipeline._attribute
+    honest = Saliency.explain
 
-    def overtaken(*args: object) -> object:
-        store.put(pipeline.map_file(spec.attribution_key), pipeline._write_map(rival))
-        return honest(*args)  # type: ignore[arg-type]
+    def overtaken(self: Saliency, *args: Any) -> Steps:
+        made = yield from honest(self, *args)
+        # Somebody else finishes between the computation and the storing.
+        rivals = PixelAttribution(rival, signed=False)
+        store.put(files.map_file(spec.attribution_key), files.write_attribution(rivals))
+        return made
 
-    monkeypatch.setattr(pipeline, "_attribute", overtaken)
+    monkeypatch.setattr(Saliency, "explain", overtaken)
     [one] = render([spec], store)
-    view = png.decode(store.get(one.image_file))
-    assert one.picture_digest == png.pixel_key(heatmap.overlay(view, rival, RenderSpec()))
+    view = png.decode(store.get(one.drawn.image_file))
+    assert one.drawn.picture_digest == png.pixel_key(heatmap.overlay(view, rival, RenderSpec()))
 
 
 def test_it_tells_pictures_that_look_alike(
@@ -171,9 +171,11 @@ def test_it_tells_pictures_that_look_alike(
 ) -> None:
     source, items = world
     alike = Component("integrated_gradients", {"steps": 2}), Component("integrated_gradients", {"steps": 3})
-    first, second, other = render(specs_for(source, items[:1], *alike, SALIENCY), store)
-    assert first.explanation_file != second.explanation_file
-    assert first.picture_digest == second.picture_digest != other.picture_digest
+    specs = specs_for(source, items[:1], *alike, SALIENCY)
+    made = {one.spec.picture_key: one for one in render(specs, store)}
+    first, second, other = (made[spec.picture_key] for spec in specs)
+    assert first.drawn.explanation_file != second.drawn.explanation_file
+    assert first.drawn.picture_digest == second.drawn.picture_digest != other.drawn.picture_digest
 
 
 def test_it_goes_on_after_a_stimulus_that_cannot_be_made(
@@ -181,9 +183,11 @@ def test_it_goes_on_after_a_stimulus_that_cannot_be_made(
 ) -> None:
     specs = specs_for(*world, SALIENCY)
     lost = replace(specs[2], image_key="0" * 64)
-    results = list(attempt([*specs[:2], lost, *specs[3:]], store))
-    assert [type(result) for result in results] == [Rendered, Rendered, Failed, Rendered, Rendered, Rendered]
-    assert isinstance(results[2], Failed) and "build_stimuli" in results[2].error
+    results = list(attempt([*specs[:2], lost, *specs[3:]], Bench(store)))
+    failed = [result for result in results if isinstance(result, Failed)]
+    assert [one.spec for one in failed] == [lost] and "build_stimuli" in failed[0].error
+    made = {result.spec.picture_key for result in results if isinstance(result, Rendered)}
+    assert made == {spec.picture_key for spec in specs} - {specs[2].picture_key}
     with pytest.raises(StimulusError, match="build_stimuli"):
         list(render([lost], store))
 
@@ -192,7 +196,7 @@ def test_it_refuses_a_view_that_was_changed(
     world: tuple[Source, list[PredictedItem]], store: LocalStore
 ) -> None:
     source, items = world
-    path = store.root / pipeline.view_file(items[0].image_key)
+    path = store.root / files.view_file(items[0].image_key)
     path.write_bytes(png.encode(np.zeros((SIDE, SIDE, 3), np.uint8)))
     with pytest.raises(StimulusError, match="other pixels than its key says"):
         list(render(specs_for(source, items[:1], SALIENCY), store))
@@ -211,7 +215,7 @@ def test_it_needs_the_predictor_for_maps_only(
     world: tuple[Source, list[PredictedItem]], store: LocalStore
 ) -> None:
     source, items = world
-    (store.root / pipeline.predictor_file(source.predictor_key)).unlink()
+    (store.root / files.predictor_file(source.predictor_key)).unlink()
     assert len(list(render(specs_for(source, items, None), store))) == 6
     with pytest.raises(StimulusError, match="predictors/"):
         list(render(specs_for(source, items, SALIENCY), store))
@@ -219,12 +223,11 @@ def test_it_needs_the_predictor_for_maps_only(
 
 def test_it_refuses_bad_wishes_before_anything_is_made(world: tuple[Source, list[PredictedItem]]) -> None:
     source, items = world
-    for explainer, error in (
-        (Component("salience"), BadSpec),
-        (Component("grad_cam", {"layer": "x"}), NotApplicable),
-    ):
-        with pytest.raises(error):
-            spec_for(items[0], source, explainer, RenderSpec(), 1)
+    with pytest.raises(BadSpec):
+        spec_for(items[0], source, Component("salience"), RenderSpec(), 1)
+    assert "'x'" in str(inapplicable(source, Component("grad_cam", {"layer": "x"})))
+    assert "explains texts" in str(inapplicable(source, Component("lime_text")))
+    assert inapplicable(source, SALIENCY) is None
     with pytest.raises(BadSpec, match="alpha"):
         spec_for(items[0], source, None, RenderSpec(alpha=7), 1)
 
@@ -244,8 +247,7 @@ def test_it_shows_progress_to_the_end(tmp_path: Path, store: LocalStore) -> None
     list(render(specs_for(source, items, None, SALIENCY), store, lambda *step: seen.append(step)))
     assert seen == [
         ("asking the predictor", 6, 6),
-        ("rendering stimuli", 6, 12),
-        ("rendering stimuli", 12, 12),
+        *(("rendering stimuli", done, 12) for done in range(1, 13)),
     ]
 
 
@@ -267,4 +269,66 @@ def test_it_restores_few_predictors_at_a_time(tmp_path: Path, store: LocalStore)
         predictor = Component("toy", {"kind": "quadrant", "input_px": SIDE, "gain": gain})
         source = prepare(material.DATASET, predictor, tmp_path, store)
         list(render(specs_for(source, survey(source, store)[:1], SALIENCY), store))
-    assert len(pipeline._restored) == 2 and source.predictor_key in pipeline._restored
+    restored = [key for key, _, _ in rendering._restored]
+    assert len(restored) == 2 and source.predictor_key in restored
+
+
+def test_it_measures_beside_the_method(world: tuple[Source, list[PredictedItem]], store: LocalStore) -> None:
+    source, items = world
+    [spec] = specs_for(source, items[:1], SALIENCY)
+    wanted = (Component("sparsity"), Component("deletion", {"steps": 4, "score": "logit"}))
+    [one] = attempt([spec], Bench(store), {spec.picture_key: wanted})
+    assert isinstance(one, Rendered) and [number.error for number in one.numbers] == ["", ""]
+    sparsity, deletion = (number.measured for number in one.numbers)
+    assert sparsity is not None and deletion is not None
+    # One quarter of the pixels holds everything, in equal parts: Gini = 1 - 1/4 exactly.
+    assert sparsity.value == pytest.approx(0.75, abs=1e-3)
+    view = png.decode(store.get(one.drawn.image_file)) / 255
+    quarter = view[:16, :16].mean() * 10
+    # The first quarter of the steps deletes all that counts; the flat ties are taken row by row.
+    curve = deletion.details["curve"]
+    assert curve[0] == pytest.approx(quarter, rel=1e-5) and curve[1:] == pytest.approx([0] * 4, abs=1e-6)
+
+
+def test_it_keeps_the_explanation_when_a_metric_fails(
+    world: tuple[Source, list[PredictedItem]], store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, items = world
+    [spec] = specs_for(source, items[:1], SALIENCY)
+
+    def refuse(*_: object) -> object:
+        raise StimulusError("no number for this one")
+        yield
+
+    monkeypatch.setattr("stimuli.metrics.complexity.Sparsity.measure", refuse)
+    [one] = attempt([spec], Bench(store), {spec.picture_key: (Component("sparsity"),)})
+    assert isinstance(one, Rendered) and one.drawn.explanation_file
+    assert [(n.measured, n.error) for n in one.numbers] == [(None, "no number for this one")]
+
+
+def test_it_lets_a_broken_method_fail_alone(
+    world: tuple[Source, list[PredictedItem]], store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def burst(*_: object) -> object:
+        raise IndexError("out of range")
+        yield
+
+    monkeypatch.setattr("stimuli.explainers.gradient.GradientXInput.explain", burst)
+    results = list(attempt(specs_for(*world, SALIENCY, GRADIENT_X_INPUT), Bench(store)))
+    failed = [result for result in results if isinstance(result, Failed)]
+    assert len(results) == 12 and len(failed) == 6
+    assert {one.error for one in failed} == {"IndexError: out of range"}
+    assert all(one.spec.explainer == GRADIENT_X_INPUT for one in failed)
+
+
+def test_it_shares_passes_between_methods_of_one_picture(
+    world: tuple[Source, list[PredictedItem]], store: LocalStore
+) -> None:
+    source, items = world
+    methods = [SALIENCY, GRADIENT_X_INPUT, Component("integrated_gradients", {"steps": 5})]
+    list(render(specs_for(source, items, *methods), store))
+    [runner] = rendering._restored.values()
+    assert runner.network is not None
+    bill = runner.network.bill
+    # Per picture: one shared trace, four more points of the way, and the flat picture's score.
+    assert (bill.forwards, bill.backwards) == (6 * (1 + 4 + 1), 6 * (1 + 4))

@@ -37,9 +37,9 @@ def network(classes: int = 2) -> nn.Sequential:
     return model.eval()
 
 
-def export(model: nn.Module, path: Path, *, dynamic: bool = True) -> None:
+def export(model: nn.Module, path: Path, *, dynamic: bool = True, side: int = 32) -> None:
     shapes = ({0: torch.export.Dim("batch")},) if dynamic else None
-    program = torch.export.export(model, (torch.rand(2, 3, 32, 32),), dynamic_shapes=shapes)
+    program = torch.export.export(model, (torch.rand(2, 3, side, side),), dynamic_shapes=shapes)
     torch.export.save(program, path)
 
 
@@ -48,7 +48,20 @@ def views(count: int = 5) -> NDArray[np.uint8]:
 
 
 def load(folder: Path, **params: JsonValue) -> TorchPredictor:
-    return open_predictor(Component("torch_image", {**SAFE, **params}), folder, NoItems())
+    return opened("torch_image", folder, **{**SAFE, **params})
+
+
+def opened(predictor: str, study_folder: Path = Path(), /, **params: JsonValue) -> TorchPredictor:
+    """An image predictor by its name in the registry, for a dataset of cats and dogs."""
+    made = open_predictor(Component(predictor, params), study_folder, NoItems())
+    assert isinstance(made, TorchPredictor)
+    return made
+
+
+def restored(predictor: TorchPredictor) -> TorchPredictor:
+    back = restore(predictor.dump())
+    assert isinstance(back, TorchPredictor)
+    return back
 
 
 def expected(model: nn.Module) -> NDArray[np.float32]:
@@ -96,12 +109,9 @@ def test_it_hooks_the_layer_of_an_exported_program(exported: Path) -> None:
 def test_it_comes_back_from_its_archive_the_same(exported: Path) -> None:
     for predictor in (
         load(exported, weights="model.pt2"),
-        *(
-            open_predictor(Component("toy", {"kind": kind}), Path(), NoItems())
-            for kind in ("linear", "quadrant")
-        ),
+        *(opened("toy", kind=kind) for kind in ("linear", "quadrant")),
     ):
-        back = restore(predictor.dump())
+        back = restored(predictor)
         assert (back.key, back.layer, back.labels, back.layers) == (
             predictor.key,
             predictor.layer,
@@ -113,7 +123,7 @@ def test_it_comes_back_from_its_archive_the_same(exported: Path) -> None:
 
 
 def test_it_refuses_an_archive_that_was_changed(exported: Path) -> None:
-    toy = open_predictor(Component("toy", {"kind": "linear"}), Path(), NoItems()).dump()
+    toy = opened("toy", kind="linear").dump()
     with pytest.raises(BadSpec, match="was changed"):
         restore(toy.replace(b'"seed":0', b'"seed":1'))
     with pytest.raises(BadSpec, match="no predictor archive"):
@@ -151,7 +161,7 @@ def test_it_reads_safetensors_with_a_builder(tmp_path: Path) -> None:
     settings = {"weights": "w.safetensors", "builder": source}
     predictor = load(tmp_path, **settings, builder_params={"width": 4, "classes": 2})
     assert np.allclose(predictor.logits(views()), expected(built), atol=1e-5)
-    assert restore(predictor.dump()).key == predictor.key
+    assert restored(predictor).key == predictor.key
     with pytest.raises(
         ShapeMismatch, match=r'"w.safetensors" does not fit the network: "features.*use the builder'
     ):
@@ -191,7 +201,7 @@ def test_it_reads_no_other_kind_of_file(tmp_path: Path) -> None:
 
 
 def test_it_sees_the_centre_of_a_picture_at_its_own_size() -> None:
-    toy = open_predictor(Component("toy", {"input_px": 16}), Path(), NoItems())
+    toy = opened("toy", input_px=16)
     wide = np.zeros((20, 60, 3), dtype=np.uint8)
     wide[:, 20:40] = 255
     assert toy.view(wide).shape == (16, 16, 3)
@@ -202,7 +212,7 @@ def test_it_sees_the_centre_of_a_picture_at_its_own_size() -> None:
 
 
 def test_it_answers_in_closed_form() -> None:
-    toy = open_predictor(Component("toy", {"input_px": 16}), Path(), NoItems())
+    toy = opened("toy", input_px=16)
     picture = np.zeros((16, 16, 3), dtype=np.uint8)
     picture[:8, 8:] = 255
     assert toy.logits([picture]).tolist() == [[0.0, 10.0]]
@@ -210,6 +220,6 @@ def test_it_answers_in_closed_form() -> None:
 
 
 def test_it_says_that_a_linear_model_has_no_layer() -> None:
-    linear = open_predictor(Component("toy", {"kind": "linear"}), Path(), NoItems())
+    linear = opened("toy", kind="linear")
     with pytest.raises(NotApplicable, match="no layer"):
         linear.layer_module()

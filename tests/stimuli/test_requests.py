@@ -15,12 +15,13 @@ from celery import current_app
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from stimuli import claims, requests, tasks
+from stimuli import claims, measuring, requests, tasks
 from stimuli.errors import NotRendered, StimulusError
+from stimuli.files import view_file
 from stimuli.media import current_store, read_media
-from stimuli.models import Stimulus
-from stimuli.pipeline import Rendered, render, view_file
+from stimuli.models import Measurement, Stimulus
 from stimuli.render import png
+from stimuli.rendering import Rendered, render
 from stimuli.spec import Component, StimulusSpec
 from tests.stimuli.material import SALIENCY, specs_for, toy_source
 
@@ -50,8 +51,8 @@ def sent(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[list[str]]
     settings.CELERY_BROKER_URL = "redis://nowhere"
     messages: list[list[str]] = []
 
-    def note(name: str, args: list[list[str]]) -> None:
-        assert name == tasks.render_stimuli.name
+    def note(name: str, args: list[list[str]], queue: str) -> None:
+        assert (name, queue) == (tasks.render_stimuli.name, "stimuli.cpu")
         messages.append(args[0])
 
     monkeypatch.setattr(current_app, "send_task", note)
@@ -129,10 +130,10 @@ def test_it_ignores_a_second_finisher(specs: list[StimulusSpec], keys: list[str]
     Stimulus.objects.update(claimed_at=timezone.now() - timedelta(hours=1))
     claims.claim(keys[-1:], "second", 900)
     assert claims.finish(made)
-    assert not claims.finish(replace(made, picture_digest="f" * 64))
+    assert not claims.finish(replace(made, drawn=replace(made.drawn, picture_digest="f" * 64)))
     assert not claims.fail(keys[-1], "second", "too late")
     row = Stimulus.objects.get(key=keys[-1])
-    assert (row.state, row.picture_digest, row.error) == (State.DONE, made.picture_digest, "")
+    assert (row.state, row.picture_digest, row.error) == (State.DONE, made.drawn.picture_digest, "")
 
 
 def test_it_lets_only_the_holder_report_failure(keys: list[str]) -> None:
@@ -167,16 +168,20 @@ def test_it_gives_claims_back_when_interrupted(keys: list[str], monkeypatch: pyt
     assert states(keys) == {State.MISSING}
 
 
-def test_it_records_an_unforeseen_error_and_passes_it_on(
+def test_it_gives_claims_back_with_the_reason_when_a_service_fails(
     keys: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def burst(*_: object) -> None:
-        raise MemoryError("no room for the map")
+        raise ConnectionError("the store does not answer")
 
     monkeypatch.setattr(claims, "attempt", burst)
-    with pytest.raises(MemoryError):
+    with pytest.raises(ConnectionError):
         tasks.render_stimuli(keys)
-    assert set(Stimulus.objects.values_list("error", flat=True)) == {"MemoryError: no room for the map"}
+    reasons = set(Stimulus.objects.values_list("state", "error"))
+    assert reasons == {(State.MISSING, "ConnectionError: the store does not answer")}
+    monkeypatch.undo()
+    assert requests.build(keys) == 12
+    assert not Stimulus.objects.exclude(error="").exists()
 
 
 def test_it_does_not_wait_for_a_builder_that_was_killed(keys: list[str]) -> None:
@@ -205,11 +210,24 @@ def test_it_works_itself_when_no_worker_does(
     assert states(keys) == {State.DONE}
 
 
-def test_it_puts_one_method_in_one_message(keys: list[str], sent: list[list[str]]) -> None:
-    mixed = [key for pair in zip(keys[:6], keys[6:], strict=True) for key in pair]
-    requests.send(requests._by_method(mixed))
-    found = [Stimulus.objects.get(key=key).explainer for key in sent[0]]
-    assert found == sorted(found)
+def test_it_keeps_the_methods_of_an_item_together(keys: list[str], sent: list[list[str]]) -> None:
+    requests.send(requests._by_item(keys))
+    found = [Stimulus.objects.get(key=key).image_key for key in sent[0]]
+    assert found == sorted(found) and len(set(found)) == 6
+
+
+def test_it_refreshes_its_claims_while_it_works(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    claims.claim(keys, "slow", 900)
+    claims.claim(keys, "other", 900)
+    almost_over = timezone.now() - timedelta(seconds=890)
+    Stimulus.objects.update(claimed_at=almost_over)
+    now = time.monotonic()
+    alive = claims.keeper("slow", 900)
+    alive()
+    assert Stimulus.objects.filter(claimed_at=almost_over).count() == 12
+    monkeypatch.setattr(time, "monotonic", lambda: now + 301)
+    alive()
+    assert not Stimulus.objects.filter(claimed_at=almost_over).exists()
 
 
 def test_it_sweeps_what_is_free_and_not_sent_lately(keys: list[str], sent: list[list[str]]) -> None:
@@ -265,5 +283,90 @@ def test_it_keeps_what_was_made(specs: list[StimulusSpec], keys: list[str]) -> N
     made = {one.spec.picture_key: one for one in render(specs, current_store())}
     for row in Stimulus.objects.all():
         one: Rendered = made[row.key]
-        assert row.explanation_file == (one.explanation_file or "")
-        assert row.picture_digest == one.picture_digest
+        assert row.explanation_file == (one.drawn.explanation_file or "")
+        assert row.picture_digest == one.drawn.picture_digest
+
+
+SPARSITY = Component("sparsity")
+DELETION = Component("deletion", {"steps": 4})
+
+
+def numbers() -> dict[tuple[str, str], float | None]:
+    """(picture key, metric) -> value."""
+    rows = Measurement.objects.values_list("stimulus__key", "metric", "value")
+    return {(key, metric): value for key, metric, value in rows}
+
+
+def test_it_measures_what_is_wanted_while_it_renders(keys: list[str]) -> None:
+    assert measuring.ensure_measurements(keys, [SPARSITY, DELETION]) == 12  # the baseline has none
+    assert requests.build(keys) == 12
+    found = numbers()
+    assert len(found) == 12 and {key for key, _ in found} == set(keys[6:])
+    for (_, metric), value in found.items():
+        # A quarter of the picture holds everything in equal parts: the Gini index is 1 - 1/4.
+        assert value is not None and (metric == "deletion" or value == pytest.approx(0.75, abs=1e-3))
+    row = Measurement.objects.filter(metric="deletion").first()
+    assert row is not None and row.parameters["steps"] == 4 and row.unit and row.better == "lower"
+    assert row.measured_at is not None and len(row.details["curve"]) == 5
+
+
+def test_it_measures_what_was_rendered_before(keys: list[str]) -> None:
+    requests.build(keys)
+    measuring.ensure_measurements(keys, [SPARSITY])
+    assert measuring.unmeasured(keys) == keys[6:]
+    before = list(Stimulus.objects.order_by("pk").values_list("finished_at", flat=True))
+    assert requests.build(keys) == 0
+    assert measuring.unmeasured(keys) == []
+    assert list(Stimulus.objects.order_by("pk").values_list("finished_at", flat=True)) == before
+
+
+def test_it_measures_nothing_twice(keys: list[str]) -> None:
+    measuring.ensure_measurements(keys, [SPARSITY])
+    requests.build(keys)
+    first = list(Measurement.objects.order_by("pk").values())
+    assert measuring.ensure_measurements(keys, [SPARSITY, Component("sparsity", {})]) == 0
+    requests.build(keys)
+    assert list(Measurement.objects.order_by("pk").values()) == first
+    assert measuring.ensure_measurements(keys, [Component("deletion", {"steps": 5})]) == 6
+
+
+def test_it_records_why_there_is_no_number(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> object:
+        raise StimulusError("the map says nothing")
+        yield
+
+    monkeypatch.setattr("stimuli.metrics.complexity.Sparsity.measure", refuse)
+    measuring.ensure_measurements(keys, [SPARSITY])
+    requests.build(keys)
+    rows = Measurement.objects.filter(measured_at__isnull=False).values_list("value", "error")
+    assert list(rows) == [(None, "the map says nothing")] * 6
+    assert states(keys) == {State.DONE}
+
+
+def test_it_compares_the_stimuli_of_a_study(specs: list[StimulusSpec], keys: list[str]) -> None:
+    doubled = [replace(spec, explainer=Component("gradient_x_input")) for spec in specs[6:]]
+    others = list(requests.ensure_stimuli(doubled))
+    all_keys = [*keys, *others]
+    metric = Component("method_similarity")
+    measuring.ensure_measurements(all_keys, [metric])
+    requests.build(all_keys)
+    members = [
+        measuring.SetMember(key, spec.image_key, name, "left")
+        for name, group in (("a", specs[6:]), ("b", doubled))
+        for key, spec in ((spec.picture_key, spec) for spec in group)
+    ]
+    assert measuring.measure_set(metric, members) == 12
+    assert measuring.measure_set(metric, members) == 0
+    # Constant in one quadrant against brightness in it: ranks agree, but for ties, far more than by chance.
+    assert all(value is not None and 0.5 < value <= 1 for value in numbers().values())
+
+
+def test_it_sweeps_what_is_not_measured(keys: list[str], sent: list[list[str]], settings: Settings) -> None:
+    settings.CELERY_BROKER_URL = ""
+    requests.build(keys)
+    measuring.ensure_measurements(keys, [SPARSITY])
+    settings.CELERY_BROKER_URL = "redis://nowhere"
+    assert tasks.sweep_stimuli() == 6
+    assert [key for message in sent for key in message] == keys[6:]
+    tasks.render_stimuli(sent[0])
+    assert measuring.unmeasured(keys) == []

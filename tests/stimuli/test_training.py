@@ -12,6 +12,7 @@ from stimuli.datasets import open_dataset
 from stimuli.datasets.photographs import cut
 from stimuli.errors import BadSpec
 from stimuli.predictors import open_predictor, restore
+from stimuli.predictors.base import TorchPredictor
 from stimuli.predictors.trained_cnn import training_key
 from stimuli.predictors.weights import pack_weights
 from stimuli.spec import Component
@@ -65,21 +66,24 @@ def test_it_needs_more_than_one_group_of_a_class() -> None:
 
 def test_it_names_what_training_would_give_without_training() -> None:
     predictor, dataset = Component("trained_cnn", {"seed": 1}), Component("synthetic", {"scenario": "biased"})
-    key = training_key(predictor, dataset, "digest")
-    assert key == training_key(Component("trained_cnn", {"seed": 1, "epochs": 8}), dataset, "digest")
-    assert key != training_key(Component("trained_cnn", {"seed": 2}), dataset, "digest")
-    assert key != training_key(predictor, dataset, "other digest")
+    key = training_key(predictor, dataset, "digest", Path())
+    assert key == training_key(Component("trained_cnn", {"seed": 1, "epochs": 8}), dataset, "digest", Path())
+    assert key != training_key(Component("trained_cnn", {"seed": 2}), dataset, "digest", Path())
+    assert key != training_key(predictor, dataset, "other digest", Path())
 
 
 def test_it_refuses_a_range_that_is_none() -> None:
     with pytest.raises(BadSpec, match="low < high"):
-        training_key(Component("trained_cnn", {"target_accuracy": [0.8, 0.6]}), Component("folder"), "")
+        training_key(
+            Component("trained_cnn", {"target_accuracy": [0.8, 0.6]}), Component("folder"), "", Path()
+        )
 
 
 def test_it_is_weak_on_real_photographs_as_asked(tmp_path: Path) -> None:
     cut(tmp_path)
     dataset = open_dataset(Component("folder", {"path": "."}), tmp_path)
     predictor = open_predictor(WEAK, tmp_path, dataset)
+    assert isinstance(predictor, TorchPredictor)
     assert 0.6 <= predictor.provenance["held_out_accuracy"] <= 0.8
     items = dataset.items("people")
     answers = predictor.logits([predictor.view(dataset.pixels(item.key)) for item in items]).argmax(axis=1)

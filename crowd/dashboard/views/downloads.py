@@ -22,10 +22,10 @@ from crowd.dashboard.counts import COUNTED, ORIGIN_WORDS, origins_of
 from crowd.dashboard.decisions import record, recorded
 from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.seals import seals
+from experiments.definition import StudyDefinition
 from experiments.models import Response, Study
 
 LOG_PER_PAGE = 100
-RECRUITING = ("recruitment", "platforms")
 RESPONSES_MAX = 300_000
 """A larger export takes longer than a request may; the command writes it."""
 
@@ -90,7 +90,7 @@ def definition(request: HttpRequest, study: Study) -> HttpResponse:
     """The frozen definition: its digest is the SHA-256 of its canonical JSON. How people are recruited may
     change, and is no part of it.
     """
-    frozen = {key: value for key, value in study.definition.items() if key not in RECRUITING}
+    frozen = StudyDefinition.model_validate(study.definition).as_met()
     text = json.dumps(frozen, indent=1, ensure_ascii=False, sort_keys=True)
     return _attached(text + "\n", "application/json", f"{study.slug}-definition.json")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import Avg, Count, F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -57,7 +58,9 @@ def stimuli(request: HttpRequest, study: Study) -> HttpResponse:
     conditions = list(study.conditions.order_by("ordinal"))
     page.object_list = _lines(list(page.object_list), conditions)
     groups = _identical(study) if drawing.done else []
+    measures = _measures(study, conditions)
     content = {
+        "measures": measures,
         "drawing": drawing,
         "page": page,
         "columns": [condition_label(condition.name) for condition in conditions],
@@ -114,6 +117,38 @@ def _lines(items: list[Item], conditions: list[Condition]) -> list[Line]:
             cells.append(Cell(stimulus, label, kind, same_as))
         lines.append(Line(item, item.truth == item.predicted, tuple(cells)))
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Means of one metric by condition, in the order of the columns; None where nothing is measured."""
+
+    metric: str
+    settings: str
+    unit: str
+    better: str
+    count: int
+    means: tuple[float | None, ...]
+
+
+def _measures(study: Study, conditions: list[Condition]) -> list[Measure]:
+    """What the automatic metrics say of each condition: no person's answer is in it, so nothing is sealed."""
+    of = "stimulus__measurements__"
+    names = [f"{of}{name}" for name in ("key", "metric", "parameters", "unit", "better")]
+    rows = Rendering.objects.filter(item__study=study, **{f"{of}value__isnull": False})
+    found: defaultdict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
+    for row in rows.values("condition_id", *names).annotate(mean=Avg(f"{of}value"), count=Count("pk")):
+        found[row[f"{of}key"]][row["condition_id"]] = row
+    measures = []
+    for own in found.values():
+        first = next(iter(own.values()))
+        settings = ", ".join(f"{name} {value}" for name, value in first[f"{of}parameters"].items())
+        means = tuple(own[c.pk]["mean"] if c.pk in own else None for c in conditions)
+        count = sum(row["count"] for row in own.values())
+        measures.append(
+            Measure(first[f"{of}metric"], settings, first[f"{of}unit"], first[f"{of}better"], count, means)
+        )
+    return sorted(measures, key=lambda measure: (measure.metric, measure.settings))
 
 
 def _identical(study: Study) -> list[list[str]]:

@@ -10,9 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from crowd.dry_run import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
 from experiments.definition import find_study, load_study
 from experiments.management.base import StudyCommand
-from experiments.models import Study
 from experiments.terminal import Terminal
-from stimuli.requests import identical_pictures
 from stimuli.store import open_store
 
 
@@ -23,14 +21,23 @@ class Command(StudyCommand):
         parser.add_argument("study", help="a slug or the path of a study.toml")
         parser.add_argument("--pairs", action="store_true", help="also list the most confused class pairs")
         parser.add_argument(
+            "--pictures",
+            type=int,
+            default=3,
+            metavar="N",
+            help="items that are rendered to see which conditions look alike (3; 0 leaves it out)",
+        )
+        parser.add_argument(
             "--preregistration", action="store_true", help="print the plan as Markdown instead"
         )
 
-    def handle(self, *args: Any, study: str, pairs: bool, preregistration: bool, **options: Any) -> None:
+    def handle(
+        self, *args: Any, study: str, pairs: bool, pictures: int, preregistration: bool, **options: Any
+    ) -> None:
         path = find_study(study, tuple(settings.STUDY_DIRS))
         with Terminal() as terminal:
             store = open_store(settings.STORAGE_URL)
-            run = dry_run(load_study(path), path.parent, store, terminal.progress)
+            run = dry_run(load_study(path), path.parent, store, terminal.progress, pictures)
             if preregistration:
                 self.stdout.write(_document(run))
             else:
@@ -78,29 +85,5 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
     if pairs:
         rows = run.confused_pairs()[:20]
         terminal.table("Most confused classes", ("a", "b", "a taken for b", "b taken for a"), rows)
-    for group in _same_pictures(definition.slug):
-        terminal.line(f"Same picture: {group}.")
     for warning in warnings_of(run):
         terminal.line(f"Warning: {warning}.")
-
-
-def _same_pictures(slug: str) -> list[str]:
-    """Conditions that would show people the same picture of the same item, counted over the rendered
-    draft."""
-    from experiments.models import Rendering
-
-    study = Study.objects.filter(slug=slug).first()
-    if study is None:
-        return []
-    rows = list(
-        Rendering.objects.filter(item__study=study).values_list(
-            "stimulus__key", "condition__name", "item__key"
-        )
-    )
-    names = {key: (condition, item) for key, condition, item in rows}
-    counts: dict[tuple[str, ...], int] = {}
-    for group in identical_pictures([key for key, _, _ in rows]):
-        conditions = tuple(sorted({names[key][0] for key in group}))
-        if len(conditions) > 1:
-            counts[conditions] = counts.get(conditions, 0) + 1
-    return [f"{' = '.join(conditions)} for {count} items" for conditions, count in sorted(counts.items())]

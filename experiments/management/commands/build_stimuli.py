@@ -11,6 +11,7 @@ from django.core.management.base import CommandParser
 from experiments.definition import find_study, load_study
 from experiments.drafts import build_draft, picture_keys
 from experiments.management.base import StudyCommand
+from experiments.measuring import measure_study, want_metrics
 from experiments.terminal import Terminal
 from stimuli.requests import build
 
@@ -34,7 +35,9 @@ def build_study(path: Path, terminal: Terminal, changes: dict[str, Any] | None =
     if accuracy is not None:
         terminal.line(f"The network trained for it has held-out accuracy {accuracy:.2f}.")
     keys = picture_keys(draft)
+    want_metrics(definition, draft)
     rendered = build(keys, terminal.progress)
+    measure_study(definition, draft, terminal.progress)
     terminal.line(
         f"{draft.slug}: {len(keys)} stimuli, {rendered} rendered now (definition {draft.digest[:12]})."
     )

@@ -1,0 +1,259 @@
+"""One side of the comparison in a process of its own, so that its peak of memory is its own.
+
+Run as `python -m benchmarks.sides SIDE NETWORK DEVICE ROWS`; SIDE is "library" or "planner". Reads one JSON
+request per line and prints one JSON reply per line; ends with its input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.costs import Cost
+from benchmarks.libraries import LIBRARIES, Setting, setting
+from benchmarks.networks import pictures, predictor
+from stimuli.errors import StimulusError
+from stimuli.explainers import open_explainer
+from stimuli.planner.asks import Ask, LayerScores, Scores, Steps, Subject
+from stimuli.planner.bill import Bill
+from stimuli.planner.drive import Job, drive
+from stimuli.planner.network import Network
+from stimuli.spec import Component
+
+TARGET = 3
+EVERY = 4
+"""After so many full batches of a kind one runs bare."""
+
+
+class Stopwatch:
+    """Seconds by the clock and of this process's processors, the device waited for."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.wall_s = self.cpu_s = 0.0
+
+    def __enter__(self) -> Stopwatch:
+        self._wait()
+        self._started = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wait()
+        wall, cpu = self._started
+        self.wall_s, self.cpu_s = time.perf_counter() - wall, time.process_time() - cpu
+
+    def _wait(self) -> None:
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+
+class Paced(Network):
+    """A planner's network that now and then runs a full batch bare, on a clock of its own.
+
+    So the bound is measured on the same machine in the same minutes, whatever else the machine does.
+    """
+
+    def begin(self) -> None:
+        self.bill = Bill(clock=time.perf_counter)
+        self.forward_s: list[tuple[float, float]] = []
+        self.both_s: list[tuple[float, float]] = []
+        self.paused = np.zeros(2)
+        self._seen = {True: 0, False: 0}
+
+    def logits(self, copies: Tensor) -> Tensor:
+        self._pace(copies, False)
+        return super().logits(copies)
+
+    def gradients(self, copies: Tensor, targets: Sequence[int]) -> Tensor:
+        self._pace(copies, True)
+        return super().gradients(copies, targets)
+
+    def _pace(self, copies: Tensor, is_backward: bool) -> None:
+        if len(copies) != self.rows:
+            return
+        self._seen[is_backward] += 1
+        if self._seen[is_backward] % EVERY != 1:
+            return
+        with Stopwatch(self.device.type) as whole:
+            x = copies.contiguous(memory_format=torch.channels_last).clone()
+            with Stopwatch(self.device.type) as watch:
+                self._bare(x, is_backward)
+            spent = (watch.wall_s / len(x), watch.cpu_s / len(x))
+            (self.both_s if is_backward else self.forward_s).append(spent)
+        self.paused += whole.wall_s, whole.cpu_s
+
+    def _bare(self, x: Tensor, is_backward: bool) -> None:
+        if not is_backward:
+            with torch.inference_mode():
+                self.module(x)
+            return
+        with torch.enable_grad():
+            x.requires_grad_()
+            torch.autograd.grad(self.module(x)[:, TARGET].sum(), [x])
+
+
+class Some:
+    """The first `count` of the copies that a method asks for."""
+
+    def __init__(self, variants: Any, count: int) -> None:
+        self.variants, self.count = variants, count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def identity(self, place: int) -> Hashable:
+        found: Hashable = self.variants.identity(place)
+        return found
+
+    def make(self, image: Tensor, places: Sequence[int]) -> Tensor:
+        made: Tensor = self.variants.make(image, places)
+        return made
+
+
+def in_part(method: Steps, most: int) -> Steps:
+    """A method whose asks for more than `most` scores are cut to that, the answers repeated for the rest."""
+    answer: Any = None
+    while True:
+        try:
+            asked = method.send(answer)
+        except StopIteration as end:
+            return end.value
+        asks = asked if isinstance(asked, tuple) else (asked,)
+        got = yield tuple(_cut(ask, most) for ask in asks)
+        found = tuple(_whole(ask, part) for ask, part in zip(asks, got, strict=True))
+        answer = found if isinstance(asked, tuple) else found[0]
+
+
+def _cut(ask: Ask, most: int) -> Ask:
+    if isinstance(ask, Scores | LayerScores) and len(ask.variants) > most:
+        return replace(ask, variants=Some(ask.variants, most))
+    return ask
+
+
+def _whole(ask: Ask, answer: Any) -> Any:
+    if not isinstance(ask, Scores | LayerScores):
+        return answer
+    return np.resize(answer, (len(ask.variants), *answer.shape[1:]))
+
+
+class Planner:
+    """Ours: the methods of a request in one drive."""
+
+    def __init__(self, name: str, device: str, rows: int) -> None:
+        self.predictor = predictor(name)
+        self.network = Paced(self.predictor, device, rows=rows or None)
+        self.images = pictures(8).to(device)
+        self.device = device
+        self.network.begin()
+        for _ in range(2):
+            batch = self.images[:1].expand(self.network.rows, -1, -1, -1)
+            self.network.logits(batch)
+            self.network.gradients(batch, [TARGET] * len(batch))
+
+    def cost(self, request: dict[str, Any]) -> Cost:
+        components = [Component(one["name"], one["params"]) for one in request["methods"]]
+        methods = [open_explainer(component) for component in components]
+        for method in methods:
+            method.require(self.predictor, "")
+        jobs: list[Job] = []
+        for number in range(request["images"]):
+            subject = Subject(TARGET, f"picture {number}", 5, "", self.images[number])
+            for method in methods:
+                jobs.append(Job(len(jobs), subject, self._start(method, subject, request["most"])))
+        self.network.begin()
+        with Stopwatch(self.device) as watch:
+            done = list(drive(jobs, self.network))
+        if failed := [one.error for one in done if one.error is not None]:
+            raise failed[0]
+        return self._bill(watch)
+
+    def _start(self, method: Any, subject: Subject, most: int) -> Callable[[], Steps]:
+        return lambda: in_part(method.explain(self.predictor, subject), most)
+
+    def _bill(self, watch: Stopwatch) -> Cost:
+        network, bill = self.network, self.network.bill
+        wall, cpu = network.paused
+        forward = np.mean(network.forward_s or [(0, 0)], axis=0)
+        both = np.mean(network.both_s or [(0, 0)], axis=0)
+        return Cost(
+            wall_s=watch.wall_s - wall,
+            cpu_s=watch.cpu_s - cpu,
+            forwards=bill.forwards,
+            backwards=bill.backwards,
+            tails=bill.tails,
+            network_s=bill.network_s,
+            bare_forward_s=float(forward[0]),
+            bare_forward_cpu_s=float(forward[1]),
+            bare_both_s=float(both[0]),
+            bare_both_cpu_s=float(both[1]),
+            rows=network.rows,
+        )
+
+
+class Library:
+    """Theirs: one method on one picture after the other."""
+
+    def __init__(self, name: str, device: str, rows: int) -> None:
+        self.on: Setting = setting(predictor(name), rows, device)
+        self.images = pictures(8).to(device)
+        self.device = device
+        for _ in range(2):
+            LIBRARIES["saliency"](self.on, self.images[0], TARGET)
+
+    def cost(self, request: dict[str, Any]) -> Cost:
+        run = LIBRARIES[request["methods"][0]["name"]]
+        self.on.forwards = self.on.backwards = 0
+        shares = []
+        with Stopwatch(self.device) as watch:
+            for image in self.images[: request["images"]]:
+                shares.append(run(self.on, image, TARGET))
+        return Cost(
+            wall_s=watch.wall_s,
+            cpu_s=watch.cpu_s,
+            forwards=self.on.forwards,
+            backwards=self.on.backwards,
+            share=float(np.mean(shares)),
+        )
+
+
+def peak_mb(device: str) -> float:
+    """The most memory so far: of the process, or that torch has taken on the device."""
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated() / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def main() -> None:
+    side, name, device, rows = sys.argv[1:]
+    # Libraries print; the replies keep the real output for themselves.
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    kinds: dict[str, Callable[[str, str, int], Planner | Library]] = {"library": Library, "planner": Planner}
+    at_work = kinds[side](name, device, int(rows))
+    start = Cost(peak_mb=peak_mb(device))
+    if isinstance(at_work, Planner):
+        start.rows = at_work.network.rows
+        layout = at_work.predictor.layouts[at_work.predictor.layer]
+        start.channels, start.is_pooled = layout.channels, layout.kind == "maps"
+    print(start.encode(), file=replies, flush=True)
+    for line in sys.stdin:
+        try:
+            cost = at_work.cost(json.loads(line))
+        except (StimulusError, ImportError) as error:
+            cost = Cost(error=str(error))
+        cost.peak_mb = peak_mb(device)
+        print(cost.encode(), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The tables of a run, and in words which goals were met."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.rendering import FAMILY_NAME, SIX_NAME, Group, Measured, Row
+
+BOUND_GOAL, FAMILY_GOAL, HOST_GOAL = 1.15, 8.0, 0.10
+
+
+def met(is_met: bool, goal: str) -> str:
+    return f"(goal {goal}: {'met' if is_met else 'missed'})"
+
+
+def show_rendering(console: Console, measured: Measured, called: str, device: str) -> None:
+    """Two tables and the goals for one network on one device."""
+    console.print(_methods(measured, f"Rendering: {called}, {device}, batches of {measured.batch}"))
+    console.print(
+        "~ extrapolated from a part (by passes). F forwards, B backwards (of which each went forwards too), "
+        "T from the layer on. Libraries have the ordinary memory layout and weights as loaded; planner alone "
+        "= one method in a drive of its own."
+    )
+    console.print(_groups(measured))
+    console.print(
+        "bare = the same number of passes in the same batches with nothing around them: every fourth batch "
+        "of a drive was also run bare, so that both saw the same machine. Passes are those that were run."
+    )
+    for group in measured.groups:
+        _say_goals(console, group)
+    peaks = ", ".join(
+        f"{side} {peak / 1000:.2f} GB ({start / 1000:.2f} after loading)"
+        for side, (start, peak) in measured.memory.items()
+    )
+    console.print(f"peak memory: {peaks}")
+
+
+def _methods(measured: Measured, title: str) -> Table:
+    table = Table(title=title)
+    for head in (
+        "method",
+        "through",
+        "library s",
+        "planner s",
+        "times",
+        "library passes",
+        "ours",
+        "least",
+        "host %",
+    ):
+        table.add_column(head, justify="left" if head in ("method", "through") else "right")
+    for row in measured.rows:
+        table.add_row(*_cells(row))
+    return table
+
+
+def _cells(row: Row) -> list[str]:
+    theirs, ours = row.theirs_s, row.ours_s
+    part = "~" if row.is_part else ""
+    theirs_part = "~" if row.theirs.share < 1 else ""
+    if ours is None:
+        return [row.method.name, row.method.library, _seconds(theirs, theirs_part), "not offered", *[""] * 5]
+    return [
+        row.method.name,
+        row.method.library,
+        _seconds(theirs, theirs_part),
+        _seconds(ours, part),
+        "" if theirs is None else f"{part}{theirs / ours:.1f}",
+        "" if theirs is None else str(row.theirs.passes),
+        str(row.ours.passes),
+        str(row.run * row.images),
+        f"{row.ours.host:.1%}",
+    ]
+
+
+def _seconds(value: float | None, sign: str) -> str:
+    return "cannot" if value is None else f"{sign}{value:.2f}"
+
+
+def _groups(measured: Measured) -> Table:
+    table = Table(title="Together, in one drive; seconds per picture")
+    for head in (
+        "",
+        "methods",
+        "libraries",
+        "planner, one by one",
+        "together",
+        "passes",
+        "least",
+        "x bare (clock)",
+        "x bare (CPU)",
+        "host %",
+    ):
+        table.add_column(head, justify="right" if head else "left")
+    for group in measured.groups:
+        part = "~" if group.needed != group.run else ""
+        over = group.over_bound
+        table.add_row(
+            group.name,
+            str(len(group.rows)),
+            *(f"{part}{value:.2f}" for value in (group.theirs_s, group.alone_s, group.together_s)),
+            str(group.cost.passes),
+            str(group.run * group.images),
+            *(("", "") if over is None else (f"{over[0]:.3f}", f"{over[1]:.3f}")),
+            f"{group.cost.host:.1%}",
+        )
+    return table
+
+
+def _say_goals(console: Console, group: Group) -> None:
+    clock, cpu = group.times
+    goal = f" {met(clock >= FAMILY_GOAL, 'at least 8')}" if group.name == FAMILY_NAME else ""
+    console.print(
+        f"{group.name}: {clock:.1f} times as fast as the libraries{goal}, {cpu:.1f} in processor time"
+    )
+    if group.over_bound is not None:
+        clock, cpu = group.over_bound
+        goal = f" {met(clock <= BOUND_GOAL, 'at most 1.15')}" if group.name == SIX_NAME else ""
+        console.print(f"{group.name}: {clock:.2f} times the bare passes{goal}, {cpu:.2f} in processor time")
+        host = met(group.cost.host < HOST_GOAL, "under 10 %")
+        console.print(f"{group.name}: {group.cost.host:.1%} of the time outside the network {host}")

@@ -1,0 +1,41 @@
+"""The automatic metrics of a study: what is asked for, and those that need the whole study at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from experiments.definition import StudyDefinition
+from experiments.models import Rendering, Study
+from stimuli.measuring import SetMember, ensure_measurements, measure_set
+from stimuli.spec import Component
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Progress = Callable[[str, int, int], None]
+
+
+def want_metrics(definition: StudyDefinition, study: Study) -> int:
+    """Ask for the metrics that study.toml names; how many measurements are new. They are no part of what a
+    participant meets, so they may be asked for while a study is open."""
+    keys = Rendering.objects.filter(item__study=study).values_list("stimulus__key", flat=True)
+    return ensure_measurements(keys, _metrics(definition))
+
+
+def measure_study(definition: StudyDefinition, study: Study, progress: Progress) -> int:
+    """Measure what compares the stimuli of a study with one another; how many numbers are new.
+
+    Everything must be rendered. A comparison is made again as soon as one of its numbers is missing.
+    """
+    rows = Rendering.objects.filter(item__study=study).select_related("condition", "item", "stimulus")
+    members = [
+        SetMember(row.stimulus.key, row.item.key, row.condition.name, row.item.predicted)
+        for row in rows.order_by("condition__ordinal", "item__key")
+        if row.condition.explainer is not None
+    ]
+    return sum(measure_set(metric, members, progress) for metric in _metrics(definition))
+
+
+def _metrics(definition: StudyDefinition) -> Sequence[Component]:
+    return [metric.component() for metric in definition.metrics]

@@ -1,0 +1,151 @@
+"""Concepts and parts that somebody marked in pictures: concepts.csv and parts.csv beside class folders."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stimuli.errors import BadSpec
+from stimuli.types import Part
+
+CONCEPTS_FILE = "concepts.csv"
+PARTS_FILE = "parts.csv"
+CONCEPT_COLUMNS = ("image", "concept", "value")
+PART_COLUMNS = ("image", "concept", "left", "top", "right", "bottom")
+MAX_CONCEPTS = 512
+MAX_NAME = 80
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """What is known of each picture: `values` float32 (concepts,) in 0-1 and `parts`, by key."""
+
+    concepts: tuple[str, ...] = ()
+    values: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    parts: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
+
+    def values_of(self, key: str) -> NDArray[np.float32]:
+        """The concept values of one picture, float32 (concepts,); 0 where nothing was said."""
+        found = self.values.get(key)
+        return np.zeros(len(self.concepts), np.float32) if found is None else found.copy()
+
+    def parts_of(self, key: str) -> tuple[Part, ...]:
+        return self.parts.get(key, ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of a file, with what a complaint about it needs."""
+
+    file: str
+    number: int
+    cells: Mapping[str, str]
+
+    def fault(self, text: str) -> BadSpec:
+        return BadSpec(f"{self.file}, line {self.number}: {text}")
+
+
+def annotation_files(root: Path) -> tuple[Path, ...]:
+    """Those of the two files that are there."""
+    return tuple(path for path in (root / CONCEPTS_FILE, root / PARTS_FILE) if path.is_file())
+
+
+def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], Size]) -> Annotations:
+    """Read `concepts.csv` and `parts.csv` below `root`, as far as they are there.
+
+    concepts.csv has the columns image (a key), concept, value (0-1); parts.csv image, concept, left, top,
+    right, bottom in pixels of the upright picture, whose width and height `size_of` says. The concepts are
+    those of both files in alphabetical order. A pair that concepts.csv does not list has the value 1 where
+    parts.csv marks a part of it, else 0. Raises BadSpec with file, line and remedy for anything else.
+    """
+    known = frozenset(keys)
+    listed: dict[tuple[str, str], float] = {}
+    for line in _lines(root / CONCEPTS_FILE, CONCEPT_COLUMNS):
+        pair = _pair(line, known)
+        if pair in listed:
+            raise line.fault(f'concept "{pair[1]}" of "{pair[0]}" is given twice; keep one line per pair')
+        listed[pair] = _value(line)
+    marked: dict[str, list[Part]] = {}
+    for line in _lines(root / PARTS_FILE, PART_COLUMNS):
+        key, concept = _pair(line, known)
+        marked.setdefault(key, []).append(_part(line, concept, size_of(key)))
+    shown = {(key, part.concept) for key, parts in marked.items() for part in parts}
+    concepts = tuple(sorted({concept for _, concept in (*listed, *shown)}))
+    if len(concepts) > MAX_CONCEPTS:
+        raise BadSpec(f"{len(concepts)} concepts are named below {root}, the limit is {MAX_CONCEPTS}")
+    values = {
+        key: np.array(
+            [listed.get((key, one), float((key, one) in shown)) for one in concepts], dtype=np.float32
+        )
+        for key in {key for key, _ in (*listed, *shown)}
+    }
+    return Annotations(concepts, values, {key: tuple(parts) for key, parts in marked.items()})
+
+
+def _lines(path: Path, columns: tuple[str, ...]) -> Iterator[_Line]:
+    """The lines of a file with a heading; nothing if there is no such file."""
+    if not path.is_file():
+        return
+    wanted = ", ".join(columns)
+    try:
+        rows = list(csv.reader(path.read_text("utf-8-sig").splitlines()))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadSpec(f'"{path}" cannot be read ({error}); save it as CSV in UTF-8') from error
+    heading = [cell.strip() for cell in rows[0]] if rows else []
+    if sorted(heading) != sorted(columns):
+        found = ", ".join(heading) or "nothing"
+        raise BadSpec(f"{path.name}: the first line names {found}; the columns must be {wanted}")
+    for number, row in enumerate(rows[1:], start=2):
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(heading):
+            raise BadSpec(
+                f"{path.name}, line {number}: {len(row)} cells were found, {len(heading)} are needed "
+                f"({wanted})"
+            )
+        yield _Line(path.name, number, dict(zip(heading, (cell.strip() for cell in row), strict=True)))
+
+
+def _pair(line: _Line, known: frozenset[str]) -> tuple[str, str]:
+    key, concept = line.cells["image"], line.cells["concept"]
+    if key not in known:
+        example = min(known, default="cat/1.png")
+        raise line.fault(f'there is no picture "{key}"; write the path below the folder, such as "{example}"')
+    if not 0 < len(concept) <= MAX_NAME:
+        raise line.fault(f'concept = "{concept[:MAX_NAME]}": a name of 1 to {MAX_NAME} characters is needed')
+    return key, concept
+
+
+def _number(line: _Line, column: str) -> float:
+    try:
+        number = float(line.cells[column])
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise line.fault(f'{column} = "{line.cells[column]}" is no number')
+    return number
+
+
+def _value(line: _Line) -> float:
+    value = _number(line, "value")
+    if not 0 <= value <= 1:
+        raise line.fault(f"value = {value:g}, but must lie between 0 (not shown) and 1 (fully shown)")
+    return value
+
+
+def _part(line: _Line, concept: str, size: Size) -> Part:
+    left, top, right, bottom = (_number(line, column) for column in PART_COLUMNS[2:])
+    width, height = size
+    if not (0 <= left < right <= width and 0 <= top < bottom <= height):
+        raise line.fault(
+            f"the box ({left:g}, {top:g}, {right:g}, {bottom:g}) does not lie in the picture of {width} x "
+            f"{height} pixels; 0 <= left < right <= {width} and 0 <= top < bottom <= {height} are needed"
+        )
+    return Part(concept, left / width, top / height, right / width, bottom / height)

@@ -1,0 +1,295 @@
+"""Labelled texts in a file of the study's folder: a table with a header, or the format of probing tasks.
+
+A table (.csv, or .tsv without any quoting) has the columns `text` and `label`, and may have `split` and
+`group`. The probing format has no header and three fields: tr, va or te, TAB, label, TAB, sentence [Conneau
+et al. 2018]. Files are UTF-8; texts become Unicode NFC.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from stimuli.errors import BadSpec
+from stimuli.registry import Params, read_params
+from stimuli.spec import Component
+from stimuli.types import Item, Split
+
+PROBING: dict[str, Split] = {"tr": "model", "va": "model", "te": "people"}
+SPLIT_NAMES: dict[str, Split] = {
+    **PROBING,
+    **dict.fromkeys(("model", "train", "training", "valid", "validation", "dev"), "model"),
+    **dict.fromkeys(("people", "test", "eval", "evaluation"), "people"),
+}
+COLUMNS = ("text", "label", "split", "group")
+MIN_PER_CLASS = 2
+MAX_BYTES = 200_000_000
+MAX_CHARACTERS = 5_000
+MAX_NAMED = 3
+
+
+class LinesParams(Params):
+    """`path` is the file, below the study's folder. Its own split is used if it has one; else `people_share`
+    of the groups (0-1), drawn by `seed`, is kept for people; 1 suits a model that was trained elsewhere.
+    `names` gives labels of the file other names, for people to read.
+    """
+
+    path: str
+    people_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
+    names: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One text as the file has it; `number` counts lines from 1."""
+
+    number: int
+    text: str
+    label: str
+    split: Split | None
+    group: str
+
+
+@dataclass(frozen=True)
+class LinesDataset:
+    """Texts of a file. Labels stand in the order of their numbers if all are numbers, else of the alphabet,
+    before `names` are given.
+
+    A key is the line's number. The group is the file's; texts that are equal but for case and spaces are of
+    one group too, and no group stands on both sides.
+    """
+
+    labels: tuple[str, ...]
+    all_items: tuple[Item, ...]
+    texts: dict[str, str]
+
+    def items(self, split: Split) -> Sequence[Item]:
+        return tuple(item for item in self.all_items if item.split == split)
+
+    def text(self, key: str) -> str:
+        """The text, Unicode NFC, without spaces around it."""
+        if key not in self.texts:
+            raise BadSpec(f'there is no item "{key}" in this file')
+        return self.texts[key]
+
+    def content_digest(self) -> str:
+        """SHA-256 over the keys, labels, splits, groups and texts."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        total = hashlib.sha256("\0".join(self.labels).encode())
+        for item in self.all_items:
+            fields = (item.key, item.truth, item.split, item.group, self.texts[item.key])
+            total.update(("\0".join(fields) + "\n").encode())
+        return total.hexdigest()
+
+
+def open_lines(component: Component, folder: Path) -> LinesDataset:
+    """Read the file.
+
+    Raises BadSpec, with the line's number, for what is no UTF-8, wrong columns, a text that is empty or
+    longer than MAX_CHARACTERS, and a split that is not known or divides a group; and for fewer than two
+    classes, or a class with a single text.
+    """
+    params = read_params(component, LinesParams, "dataset")
+    path = (folder / params.path).resolve()
+    lines = _read(path)
+    groups = _groups(lines)
+    if any(line.split for line in lines):
+        splits = _by_file(path, lines, groups)
+    else:
+        splits = _by_share(lines, groups, params)
+    texts = {_key(line): line.text for line in lines}
+    items = tuple(
+        Item(_key(line), params.names.get(line.label, line.label), group, split)
+        for line, group, split in zip(lines, groups, splits, strict=True)
+    )
+    labels = _labels(path, lines)
+    for label in params.names:
+        if label not in labels:
+            raise BadSpec(f'names: there is no label "{label}" in "{path.name}"; it has {", ".join(labels)}')
+    named = tuple(params.names.get(label, label) for label in labels)
+    if len(set(named)) < len(named):
+        raise BadSpec(f"names: two labels would be called the same ({', '.join(named)}); choose other names")
+    return LinesDataset(named, items, texts)
+
+
+def _key(line: _Line) -> str:
+    return f"line-{line.number:06d}"
+
+
+def _read(path: Path) -> list[_Line]:
+    content = _content(path)
+    first = content.partition("\n")[0].rstrip("\r").split("\t")
+    if len(first) == 3 and first[0] in PROBING and set(first[1:]) != {"text", "label"}:
+        lines = list(_probing(path, content))
+    elif path.suffix in {".csv", ".tsv"}:
+        lines = list(_table(path, content))
+    else:
+        raise BadSpec(
+            f'dataset lines: "{path.name}" is no .csv or .tsv, and its first line is not of the form '
+            "tr TAB label TAB sentence; write one of them"
+        )
+    if not lines:
+        raise BadSpec(f'dataset lines: "{path.name}" holds no texts; write one per line')
+    return lines
+
+
+def _content(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise BadSpec(
+                f'dataset lines: "{path}" has {path.stat().st_size:,} bytes, the limit is {MAX_BYTES:,}; '
+                "keep the lines that you need"
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadSpec(f'dataset lines: "{path}" cannot be read ({error.strerror}); check path') from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = data[: error.start].count(b"\n") + 1
+        raise _fault(path, number, "is not UTF-8; save the file as UTF-8") from None
+
+
+def _fault(path: Path, number: int, what: str) -> BadSpec:
+    return BadSpec(f'dataset lines: "{path.name}", line {number} {what}')
+
+
+def _probing(path: Path, content: str) -> Iterator[_Line]:
+    for number, raw in enumerate(io.StringIO(content), 1):
+        line = raw.rstrip("\r\n")
+        if not line:
+            continue
+        fields = line.split("\t")
+        if len(fields) != 3:
+            raise _fault(path, number, f"has {len(fields)} fields; three are needed: split, label, sentence")
+        yield _checked(path, number, {"split": fields[0], "label": fields[1], "text": fields[2]})
+
+
+def _table(path: Path, content: str) -> Iterator[_Line]:
+    if path.suffix == ".tsv":
+        reader = csv.reader(io.StringIO(content, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader(io.StringIO(content, newline=""), strict=True)
+    header: list[str] = []
+    number = 1
+    try:
+        for fields in reader:
+            if not header:
+                header = [name.strip() for name in fields]
+                _check_header(path, header)
+            elif fields:
+                if len(fields) != len(header):
+                    raise _fault(path, number, f"has {len(fields)} fields; the header has {len(header)}")
+                yield _checked(path, number, dict(zip(header, fields, strict=True)))
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise _fault(path, number, f"cannot be read ({error}); check its quotation marks") from None
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    missing = [name for name in COLUMNS[:2] if name not in header]
+    if missing or len(set(header)) < len(header):
+        raise _fault(
+            path,
+            1,
+            f"names the columns {', '.join(header)}; text and label are needed, split and group may be "
+            "there, each once",
+        )
+
+
+def _checked(path: Path, number: int, fields: dict[str, str]) -> _Line:
+    text = unicodedata.normalize("NFC", fields["text"]).strip()
+    label = unicodedata.normalize("NFC", fields["label"]).strip()
+    if not text or not label:
+        raise _fault(path, number, f"has no {'label' if text else 'text'}; fill it in or remove the line")
+    if len(text) > MAX_CHARACTERS:
+        raise _fault(path, number, f"has {len(text)} characters, the limit is {MAX_CHARACTERS}; shorten it")
+    if any(unicodedata.category(letter) == "Cc" and letter not in "\n\t\r" for letter in text):
+        raise _fault(path, number, "has a control character; remove it")
+    word = fields.get("split", "").strip()
+    if "split" in fields and word not in SPLIT_NAMES:
+        raise _fault(path, number, f'has the split "{word}"; known are {", ".join(SPLIT_NAMES)}')
+    return _Line(number, text, label, SPLIT_NAMES.get(word), fields.get("group", "").strip())
+
+
+def _groups(lines: Sequence[_Line]) -> list[str]:
+    """The name of each line's group: lines that share a group or a text are together, also by way of
+    others. A group is called after its first line.
+    """
+    leader = list(range(len(lines)))
+
+    def lead(at: int) -> int:
+        while leader[at] != at:
+            leader[at] = leader[leader[at]]
+            at = leader[at]
+        return at
+
+    first: dict[tuple[str, str], int] = {}
+    for at, line in enumerate(lines):
+        marks = [("text", " ".join(line.text.casefold().split()))]
+        marks += [("group", line.group)] if line.group else []
+        for mark in marks:
+            one, other = sorted((lead(first.setdefault(mark, at)), lead(at)))
+            leader[other] = one
+    return [_key(lines[lead(at)]) for at in range(len(lines))]
+
+
+def _by_file(path: Path, lines: Sequence[_Line], groups: Sequence[str]) -> list[Split]:
+    """The file's own split. BadSpec if it divides a group."""
+    seen: dict[str, _Line] = {}
+    torn = []
+    for line, group in zip(lines, groups, strict=True):
+        other = seen.setdefault(group, line)
+        if other.split != line.split:
+            torn.append(f"{other.number} and {line.number}")
+    if torn:
+        more = f" and {len(torn) - MAX_NAMED} more" if len(torn) > MAX_NAMED else ""
+        raise BadSpec(
+            f'dataset lines: "{path.name}" has the same text or group on both sides of its split (lines '
+            f"{', '.join(torn[:MAX_NAMED])}{more}); remove one of each, or the column split"
+        )
+    return [line.split or "people" for line in lines]
+
+
+def _by_share(lines: Sequence[_Line], groups: Sequence[str], params: LinesParams) -> list[Split]:
+    """Per class, the groups with the smallest hashes go to the people: whole, and never an empty side."""
+    people: set[str] = set()
+    for label in sorted({line.label for line in lines}):
+        own = sorted(
+            {group for line, group in zip(lines, groups, strict=True) if line.label == label},
+            key=lambda group: hashlib.sha256(f"{params.seed}\0{group}".encode()).hexdigest(),
+        )
+        count = round(params.people_share * len(own))
+        people.update(own[: max(1, count if params.people_share == 1 else min(count, len(own) - 1))])
+    return ["people" if group in people else "model" for group in groups]
+
+
+def _labels(path: Path, lines: Sequence[_Line]) -> tuple[str, ...]:
+    counts: dict[str, int] = {}
+    for line in lines:
+        counts[line.label] = counts.get(line.label, 0) + 1
+    few = [label for label, count in counts.items() if count < MIN_PER_CLASS]
+    if len(counts) < 2 or few:
+        found = (
+            f'a single text of class "{few[0]}"' if few and len(counts) > 1 else f"{len(counts)} class(es)"
+        )
+        raise BadSpec(
+            f'dataset lines: "{path.name}" holds {found}; at least 2 classes with {MIN_PER_CLASS} texts each '
+            "are needed"
+        )
+    if all(label.isdecimal() for label in counts):
+        return tuple(sorted(counts, key=int))
+    return tuple(sorted(counts))

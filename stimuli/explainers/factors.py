@@ -1,0 +1,195 @@
+"""Maps by factorising a layer's output: what varies most in it, whether or not it bears on the logit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stimuli.errors import BadSpec, NotApplicable
+from stimuli.explainers.base import number
+from stimuli.explainers.cam import ClassActivationMap
+from stimuli.explainers.layers import LayerMethod
+from stimuli.explainers.maps import enlarged, pixel_map
+from stimuli.planner.asks import Steps, Subject, Trace
+from stimuli.predictors.interface import ImagePredictor
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Floats = NDArray[np.float64]
+MOST_ROUNDS = 5000
+SETTLED = 1e-6
+"""Rounds end when no entry of the maps moves by more than this share of the largest."""
+NOTHING = 1e-7
+"""Singular values below this share of the largest are rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class EigenCam(LayerMethod):
+    """The places projected on the first principal component of the channels; knows no class. [Muhammad and
+    Yeasin 2020]
+
+    Channels are centred over the places. The component's sign, which is arbitrary, is such that the largest
+    magnitude is positive [Chung and Ying 2025]. Negative values are set to 0, as libraries do, unless
+    `signed`.
+    """
+
+    needs_gradient: ClassVar[bool] = False
+    version: ClassVar[int] = 1
+    signed: bool = False
+
+    def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
+        name = self.chosen(predictor, subject.layer)
+        traced = yield Trace(layers=(name,))
+        found = first_component(traced.activations[name])
+        coarse = found if self.signed else found.relu()
+        return pixel_map(enlarged(coarse, subject.pixels), signed=self.signed)
+
+
+@dataclass(frozen=True, slots=True)
+class EigenGradCam(ClassActivationMap):
+    """As EigenCam, of activation times gradient: the class comes in. From the library pytorch-grad-cam
+    [Gildenblat et al. 2021].
+    """
+
+    version: ClassVar[int] = 1
+    signed: bool = False
+
+    def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
+        found = first_component(gradient * activation)
+        return found if self.signed else found.relu()
+
+    def keeps_negative(self) -> bool:
+        return self.signed
+
+
+@dataclass(frozen=True, slots=True)
+class DeepFeatureFactorization(LayerMethod):
+    """One of `components` parts that add up to the layer's output without cancelling each other; knows no
+    class. Unsigned. [Collins, Achanta and Suesstrunk 2018]
+
+    Every channel less its minimum over the places, which is 0 behind a ReLU that ever rests, is factorised
+    as non-negative channels x components times components x places, by coordinate descent from the leading
+    singular vectors [Boutsidis and Gallopoulos 2008], without chance. Components are ordered by how much of
+    the output they make up, largest first; number `shown`, counted from 0, is the map. Fewer than
+    `components` places or channels: NotApplicable. The check `left_out` is the share of the output, by its
+    squares, that the parts do not make up.
+    """
+
+    needs_gradient: ClassVar[bool] = False
+    version: ClassVar[int] = 1
+    components: int = number(2, 1, 16)
+    shown: int = number(0, 0, 15)
+
+    def __post_init__(self) -> None:
+        if self.shown >= self.components:
+            raise BadSpec(
+                f"explainer 'deep_feature_factorization' shows component {self.shown}, counted from 0, of "
+                f"{self.components}: set 'shown' below 'components'"
+            )
+
+    def require(self, predictor: ImagePredictor, layer: str) -> None:
+        """NotApplicable too where the layer is too small for so many components."""
+        # In a class with slots, super() without arguments means the class before they were added.
+        LayerMethod.require(self, predictor, layer)
+        layout = predictor.layouts[self.chosen(predictor, layer)]
+        most = min(layout.channels, layout.height * layout.width)
+        if self.components > most:
+            raise NotApplicable(
+                f"{type(self).__name__} cannot find {self.components} components in {layout.channels} "
+                f"channels of {layout.height} x {layout.width} places: ask for {most} at most, or name a "
+                "larger layer"
+            )
+
+    def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
+        import torch
+
+        name = self.chosen(predictor, subject.layer)
+        traced = yield Trace(layers=(name,))
+        activation = traced.activations[name]
+        values = activation.flatten(1).double().cpu().numpy()
+        values -= values.min(axis=1, keepdims=True)
+        channels, places = factors(values, self.components)
+        missing = np.square(values - channels @ places).sum() / max(np.square(values).sum(), 1e-300)
+        coarse = torch.from_numpy(places[self.shown].astype(np.float32)).view(activation.shape[1:])
+        fine = enlarged(coarse, subject.pixels)
+        return pixel_map(fine, signed=False, checks={"left_out": float(missing)})
+
+
+def first_component(values: Tensor) -> Tensor:
+    """Places projected on the first principal component of channels (C, h, w), float32 (h, w).
+
+    By the smaller of the two matrices of products, so that 2048 channels of 7 x 7 places need the
+    eigenvectors of 49 x 49.
+    """
+    import torch
+
+    rows = values.flatten(1).double()
+    rows = rows - rows.mean(1, keepdim=True)
+    channels, places = rows.shape
+    if places <= channels:
+        squares, vectors = torch.linalg.eigh(rows.T @ rows)
+        found = vectors[:, -1] * squares[-1].clamp(min=0).sqrt()
+    else:
+        found = torch.linalg.eigh(rows @ rows.T)[1][:, -1] @ rows
+    if -found.min() > found.max():
+        found = -found
+    coarse: Tensor = found.view(values.shape[1:]).float()
+    return coarse
+
+
+def factors(values: Floats, components: int) -> tuple[Floats, Floats]:
+    """Non-negative (m, components) and (components, n) whose product is close to `values`, (m, n), >= 0.
+
+    A local optimum of the squared error by hierarchical alternating least squares [Cichocki and Phan 2009].
+    The columns of the first have length 1 (or 0); components come in the order of the second's lengths,
+    largest first.
+    """
+    left, right = _start(values, components)
+    for _ in range(MOST_ROUNDS):
+        before = right.copy()
+        _improve(left.T, right @ values.T, right @ right.T)
+        _improve(right, left.T @ values, left.T @ left)
+        lengths = np.linalg.norm(left, axis=0)
+        right *= lengths[:, None]
+        left /= np.where(lengths > 0, lengths, 1)
+        if np.abs(right - before).max() <= SETTLED * right.max(initial=0):
+            break
+    order = np.argsort(-np.linalg.norm(right, axis=1), kind="stable")
+    return left[:, order], right[order]
+
+
+def _improve(rows: Floats, wanted: Floats, products: Floats) -> None:
+    """The best non-negative value of each row in turn, the others as they are; in place."""
+    for at in range(len(rows)):
+        if products[at, at] > 0:
+            step = (wanted[at] - products[at] @ rows) / products[at, at]
+            np.maximum(rows[at] + step, 0, out=rows[at])
+
+
+def _start(values: Floats, components: int) -> tuple[Floats, Floats]:
+    """The larger non-negative half of each pair of leading singular vectors, by the smaller matrix of
+    products.
+    """
+    if len(values) > values.shape[1]:
+        right, left = _start(np.ascontiguousarray(values.T), components)
+        return np.ascontiguousarray(left.T), np.ascontiguousarray(right.T)
+    squares, vectors = np.linalg.eigh(values @ values.T)
+    left, right = np.zeros((len(values), components)), np.zeros((components, values.shape[1]))
+    for at in range(components):
+        size = np.sqrt(max(squares[-1 - at], 0.0))
+        if size <= NOTHING * np.sqrt(max(squares[-1], 0.0)):
+            break
+        one = vectors[:, -1 - at]
+        other = one @ values / size
+        halves = [(np.maximum(sign * one, 0), np.maximum(sign * other, 0)) for sign in (1.0, -1.0)]
+        lengths = [(np.linalg.norm(up), np.linalg.norm(across)) for up, across in halves]
+        best = 0 if np.prod(lengths[0]) >= np.prod(lengths[1]) else 1
+        (up, across), (tall, wide) = halves[best], lengths[best]
+        if tall > 0 and wide > 0:
+            scale = np.sqrt(size * tall * wide)
+            left[:, at], right[at] = scale * up / tall, scale * across / wide
+    return left, right

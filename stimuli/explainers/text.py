@@ -1,0 +1,211 @@
+"""Methods that say which words of a text a decision rests on.
+
+What is explained is the subject's target, which studies set to the predicted class. Values are signed, one
+per word of the text (see `words` of the predictor); words that are not marked have 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stimuli.errors import BadSpec, NotApplicable
+from stimuli.explainers import open_explainer
+from stimuli.explainers.base import Explainer, Kind, choice, number
+from stimuli.explainers.text_lime import Selection, agreement, drawn_rows, fit_words
+from stimuli.explainers.text_shapley import all_coalitions, drawn_coalitions
+from stimuli.explainers.text_words import Span, Words, largest
+from stimuli.planner.asks import Floats, Steps, Subject, TextGradient, TextScores, TextTraced
+from stimuli.spec import Component
+from stimuli.types import TokenAttribution
+
+MASK_WORD = "UNKWORDZ"
+"""What lime puts where a word is hidden and its place is to stay."""
+
+
+class HasWords(Protocol):
+    """A text predictor, as far as these methods ask it themselves."""
+
+    def words(self, text: str) -> tuple[Span, ...]: ...
+
+
+class AnyText:
+    """A method that explains every text predictor."""
+
+    __slots__ = ()
+    kind: ClassVar[Kind] = "text"
+
+    def require(self, predictor: Any, layer: str) -> None:
+        """NotApplicable for a predictor of pictures."""
+        if not hasattr(predictor, "text_logits"):
+            raise NotApplicable(
+                "this method explains texts, but the predictor takes pictures: choose another"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class LimeText(AnyText):
+    """A linear model of the target's probability around the text; its `top` words are marked. Signed.
+
+    `samples` copies hide random words; they count the more, the nearer they are (kernel of `kernel_width` on
+    100 times the cosine distance). `feature_selection` is lime's: "auto" adds one word after the other up to
+    6 words, and takes the largest weights of the full model above. With `bow` all places of a word are hidden
+    and marked together, and hidden words are removed; without, each place is for itself and becomes
+    `mask_word`. The draws are those of the package lime 0.2.0.1, seeded by the text's key and the seed.
+
+    Checks: `fit`, the share of variance that the linear model explains; with `stability_runs` more runs with
+    other seeds `stability`, the mean share of marked words that two runs have in common, beside
+    `stability_by_chance`, what random marks would have. [Ribeiro, Singh and Guestrin 2016]
+    """
+
+    version: ClassVar[int] = 1
+    samples: int = number(500, 10, 20000)
+    top: int = number(3, 1, 100)
+    kernel_width: float = number(25.0, 0.1, 1000.0)
+    feature_selection: str = choice("auto", "highest_weights", "forward_selection")
+    bow: bool = True
+    mask_word: str = MASK_WORD
+    stability_runs: int = number(0, 0, 50)
+
+    def explain(self, predictor: HasWords, subject: Subject) -> Steps:
+        mask = "" if self.bow else self.mask_word
+        words = Words(subject.text, predictor.words(subject.text), together=self.bow, mask=mask)
+        if not words.count:
+            return words.attribution([], {})
+        runs = [
+            drawn_rows(words.count, self.samples, lime_seed(subject, run))
+            for run in range(1 + self.stability_runs)
+        ]
+        answers = yield tuple(TextScores(words.all_shown(rows)) for rows in runs)
+        selection = cast("Selection", self.feature_selection)
+        fits = [
+            fit_words(rows, scores[:, subject.target], self.top, self.kernel_width, selection)
+            for rows, scores in zip(runs, answers, strict=True)
+        ]
+        checks = {"fit": fits[0].share}
+        if self.stability_runs:
+            checks["stability"] = agreement([fit.chosen for fit in fits])
+            checks["stability_by_chance"] = min(self.top, words.count) / words.count
+        return words.attribution(fits[0].values, checks)
+
+
+def lime_seed(subject: Subject, run: int) -> int:
+    """The seed of run `run`, 0 the one that is shown: a function of the text's key and the study's seed."""
+    return int(subject.draws("lime text", run).integers(1 << 32))
+
+
+@dataclass(frozen=True, slots=True)
+class ShapText(AnyText):
+    """What each word adds to the score, shared fairly (Shapley values). Signed.
+
+    Texts of up to `exact_words` words are scored with every subset of their words; longer ones along
+    `orders` random orders and their reverses. Hidden words are removed, or with `hidden` = "masked" become
+    `mask_word`. `output` is the explained number: the target's probability, or the log of its odds. `top`
+    marks the strongest words only; 0 marks all.
+
+    The values of all words add up to the score of the text less that of the hidden one; the check
+    `efficiency_gap` is what is missing to it, as a share of that difference. [Shapley 1953; Lundberg and Lee
+    2017; Strumbelj and Kononenko 2014]
+    """
+
+    version: ClassVar[int] = 1
+    exact_words: int = number(8, 0, 14)
+    orders: int = number(10, 1, 1000)
+    output: str = choice("probability", "log_odds")
+    hidden: str = choice("removed", "masked")
+    mask_word: str = MASK_WORD
+    top: int = number(0, 0, 1000)
+
+    def explain(self, predictor: HasWords, subject: Subject) -> Steps:
+        mask = self.mask_word if self.hidden == "masked" else ""
+        words = Words(subject.text, predictor.words(subject.text), mask=mask)
+        if not words.count:
+            return words.attribution([], {})
+        if words.count <= self.exact_words:
+            coalitions = all_coalitions(words.count)
+        else:
+            coalitions = drawn_coalitions(words.count, self.orders, subject)
+        probabilities = yield TextScores(words.all_shown(coalitions.rows))
+        scores = self._scores(probabilities, subject.target)
+        values = coalitions.values(scores)
+        change = float(scores[-1] - scores[0])
+        gap = abs(float(values.sum()) - change) / max(abs(change), 1e-12)
+        return words.attribution(largest(values, self.top), {"efficiency_gap": gap})
+
+    def _scores(self, probabilities: Floats, target: int) -> Floats:
+        wanted = probabilities[:, target]
+        if self.output == "probability":
+            return wanted
+        # The others are added up: one less the target's would be 0 for a network that is sure.
+        others = np.delete(probabilities, target, axis=1).sum(1)
+        tiny = np.finfo(np.float64).tiny
+        return np.asarray(np.log(np.maximum(wanted, tiny)) - np.log(np.maximum(others, tiny)), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class InputGradientText(AnyText):
+    """Gradient of the target's logit times the embedding, summed over the channels and tokens of a word.
+    Signed.
+
+    Marks that belong to no word are left out. `top` marks the strongest words only; 0 marks all. [Shrikumar
+    et al. 2016; Denil et al. 2014]
+    """
+
+    version: ClassVar[int] = 1
+    top: int = number(0, 0, 1000)
+
+    def explain(self, predictor: HasWords, subject: Subject) -> Steps:
+        words = Words(subject.text, predictor.words(subject.text))
+        traced: TextTraced = yield TextGradient()
+        products = (traced.gradients.astype(np.float64) * traced.embeddings).sum(1)
+        values = np.zeros(words.count)
+        for span, product in zip(traced.spans, products, strict=True):
+            at = _word_of(span, words.spans)
+            if at is not None:
+                values[at] += product
+        return words.attribution(largest(values, self.top), {})
+
+
+def _word_of(token: Span, words: Sequence[Span]) -> int | None:
+    """The word that a token is a part of; None if it overlaps none."""
+    for at, (start, end) in enumerate(words):
+        if token[0] < end and token[1] > start:
+            return at
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class RandomText(AnyText):
+    """The values of method `of` (with its default parameters) on random words of the same text: the same
+    greys, no information.
+
+    The words are drawn from the text's key and the seed. As many words are marked as there; for `lime_text`
+    three. [Gonzalez and Søgaard 2020]
+    """
+
+    version: ClassVar[int] = 1
+    of: str = "lime_text"
+
+    def __post_init__(self) -> None:
+        source = open_explainer(Component(self.of)) if self.of != "random_text" else None
+        if source is None or source.kind != "text":
+            raise BadSpec(
+                f"explainer 'random_text' cannot scatter {self.of!r}: set 'of' to a method that marks words, "
+                "such as 'lime_text'"
+            )
+
+    def require(self, predictor: Any, layer: str) -> None:
+        """NotApplicable where the scattered method is."""
+        self._source().require(predictor, layer)
+
+    def explain(self, predictor: HasWords, subject: Subject) -> Steps:
+        source: TokenAttribution = yield from self._source().explain(predictor, subject)
+        order: NDArray[np.int64] = subject.draws("random text").permutation(len(source.values))
+        return TokenAttribution(source.spans, source.values[order])
+
+    def _source(self) -> Explainer:
+        return open_explainer(Component(self.of))

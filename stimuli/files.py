@@ -1,0 +1,115 @@
+"""Where things lie in the store, and how attributions are written: losslessly, and never as a pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+
+from stimuli.errors import ShapeMismatch
+from stimuli.render import png
+from stimuli.spec import canonical_json, content_key
+from stimuli.store import Store, shard_key
+from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, Pixels, TokenAttribution
+
+
+def view_file(image_key: str) -> str:
+    """Where the view with this key is stored."""
+    return shard_key("views", image_key, "png")
+
+
+def text_file(text_key: str) -> str:
+    """Where the text with this key is stored."""
+    return shard_key("texts", text_key, "json")
+
+
+def map_file(attribution_key: str) -> str:
+    """Where the raw attribution with this key is stored."""
+    return shard_key("maps", attribution_key, "npz")
+
+
+def predictor_file(predictor_key: str) -> str:
+    """Where the archive of this predictor is stored."""
+    return f"predictors/{predictor_key}.bin"
+
+
+def picture_file(picture_key: str, ending: str = "png") -> str:
+    """Where the drawn explanation with this key is stored."""
+    return shard_key("pictures", picture_key, ending)
+
+
+def keep_picture(store: Store, room: str, digest: str, picture: Pixels) -> str:
+    """Store a picture unless it is there; its file."""
+    key = shard_key(room, digest, "png")
+    if not store.has(key):
+        store.put(key, png.encode(picture))
+    return key
+
+
+def read_view(store: Store, image_key: str) -> Pixels:
+    """The stored view. Raises ShapeMismatch when its pixels are not those that the key names."""
+    view = png.decode(store.get(view_file(image_key)))
+    if png.pixel_key(view) != image_key:
+        raise ShapeMismatch(
+            f"the stored view {image_key} has other pixels than its key says: delete the file and build again"
+        )
+    return view
+
+
+def keep_text(store: Store, text_key: str, text: str) -> str:
+    """Store a text unless it is there; its file."""
+    file = text_file(text_key)
+    if not store.has(file):
+        store.put(file, canonical_json({"text": text}).encode())
+    return file
+
+
+def read_text(store: Store, text_key: str) -> str:
+    """The stored text."""
+    return str(json.loads(store.get(text_file(text_key)))["text"])
+
+
+def keep_attribution(store: Store, attribution_key: str, made: Attribution) -> Attribution:
+    """Store it. Who comes second gets what the first one stored: two machines may differ in the last bit."""
+    if store.put(map_file(attribution_key), write_attribution(made)):
+        return made
+    return read_attribution(store, attribution_key)
+
+
+def write_attribution(made: Attribution) -> bytes:
+    """An .npz archive of plain arrays: values float32, and what says how to read them."""
+    kinds = {PixelAttribution: "pixels", TokenAttribution: "tokens", ConceptAttribution: "concepts"}
+    head: dict[str, object] = {"kind": kinds[type(made)], "checks": dict(made.checks)}
+    arrays: dict[str, Any] = {"values": np.asarray(made.values, np.float32)}
+    if isinstance(made, PixelAttribution):
+        head["signed"] = made.signed
+    elif isinstance(made, TokenAttribution):
+        arrays["spans"] = np.asarray(made.spans, np.int64).reshape(-1, 2)
+    else:
+        head |= {"concepts": list(made.concepts), "order": made.order, "label": made.label}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, head=np.frombuffer(canonical_json(head).encode(), np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def read_attribution(store: Store, attribution_key: str) -> Attribution:
+    """What `write_attribution` wrote; older files hold a map alone."""
+    with np.load(io.BytesIO(store.get(map_file(attribution_key))), allow_pickle=False) as file:
+        values = file["values"]
+        head: dict[str, Any] = {"kind": "pixels"}
+        if "head" in file:
+            head = json.loads(file["head"].tobytes())
+        spans = file["spans"] if "spans" in file else np.zeros((0, 2), np.int64)
+    checks = head.get("checks", {})
+    if head["kind"] == "tokens":
+        return TokenAttribution(tuple((int(a), int(b)) for a, b in spans), values, checks)
+    if head["kind"] == "concepts":
+        return ConceptAttribution(tuple(head["concepts"]), values, head["order"], head["label"], checks)
+    return PixelAttribution(values, bool(head.get("signed", (values < 0).any())), checks)
+
+
+def tile_key(picture_key: str) -> str:
+    """The digest under which the reservoir's size of a drawn explanation is stored."""
+    return content_key({"picture": picture_key, "size": "tile"})

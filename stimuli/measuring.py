@@ -1,0 +1,138 @@
+"""The automatic metrics as rows: what is wanted, what is known, and what compares the stimuli of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from stimuli.claims import State, chunks, note
+from stimuli.errors import StimulusError
+from stimuli.files import map_file, read_attribution, read_view
+from stimuli.media import current_store
+from stimuli.metrics import METRICS, SET_METRICS, open_set_metric
+from stimuli.metrics.base import Entry
+from stimuli.metrics.described import Described, describe_metric
+from stimuli.models import Measurement, Stimulus
+from stimuli.rendering import Number
+from stimuli.spec import Component, StimulusSpec, content_key
+from stimuli.store import Store
+from stimuli.types import PixelAttribution, Progress, silent
+
+
+def ensure_measurements(keys: Iterable[str], metrics: Sequence[Component]) -> int:
+    """Ask for `metrics` of the explained ones among the picture keys; how many measurements are new.
+
+    What was measured before with the same metric, version and parameters stands. Metrics that compare stimuli
+    are left to `measure_set`.
+    """
+    return _ask(keys, [describe_metric(metric) for metric in metrics if metric.name in METRICS])
+
+
+def _ask(keys: Iterable[str], described: Sequence[Described]) -> int:
+    new = 0
+    for chunk in chunks(list(dict.fromkeys(keys))):
+        rows = Stimulus.objects.filter(key__in=chunk).exclude(spec__explainer=None)
+        known = set(Measurement.objects.filter(stimulus__key__in=chunk).values_list("stimulus_id", "key"))
+        wanted = [
+            Measurement(
+                stimulus_id=pk,
+                key=one.key,
+                metric=one.name,
+                parameters=one.parameters,
+                version=one.version,
+                unit=one.unit,
+                better=one.better,
+            )
+            for pk in rows.values_list("pk", flat=True)
+            for one in described
+            if (pk, one.key) not in known
+        ]
+        Measurement.objects.bulk_create(wanted, ignore_conflicts=True)
+        new += len(wanted)
+    return new
+
+
+def unmeasured(keys: Iterable[str]) -> list[str]:
+    """Those of the picture keys with a measurement of their own that is wanted and not known, in order."""
+    wanted = list(dict.fromkeys(keys))
+    open_: set[str] = set()
+    for chunk in chunks(wanted):
+        rows = Measurement.objects.filter(
+            stimulus__key__in=chunk, measured_at__isnull=True, metric__in=list(METRICS)
+        )
+        open_.update(rows.values_list("stimulus__key", flat=True))
+    return [key for key in wanted if key in open_]
+
+
+@dataclass(frozen=True, slots=True)
+class SetMember:
+    """One stimulus of a study, as the metrics see it that compare stimuli."""
+
+    key: str
+    item: str
+    condition: str
+    label: str
+
+
+def measure_set(metric: Component, members: Sequence[SetMember], progress: Progress = silent) -> int:
+    """Compare the members by `metric` unless every number is known; how many numbers are new.
+
+    Metrics of single stimuli are not measured here: 0. A number belongs to the set that it was found in, so
+    its key names the members as well: an extended study is compared anew. Members whose explanation is no map
+    are left out, and say so in their row.
+    """
+    if metric.name not in SET_METRICS or not members:
+        return 0
+    described = describe_metric(metric)
+    group = content_key(sorted([m.key, m.item, m.condition, m.label] for m in members))
+    described = replace(described, key=content_key([described.key, group]))
+    keys = [member.key for member in members]
+    _ask(keys, [described])
+    open_: set[str] = set()
+    for chunk in chunks(keys):
+        rows = Measurement.objects.filter(
+            stimulus__key__in=chunk, key=described.key, measured_at__isnull=True
+        )
+        open_.update(rows.values_list("stimulus__key", flat=True))
+    if not open_:
+        return 0
+    for key, number in _compared(metric, members, progress):
+        if key in open_:
+            note([key], [number], described, group)
+    return len(open_)
+
+
+def _compared(
+    metric: Component, members: Sequence[SetMember], progress: Progress
+) -> Iterator[tuple[str, Number]]:
+    """What the metric says of each member, by picture key."""
+    store = current_store()
+    specs: dict[str, StimulusSpec] = {}
+    for chunk in chunks([member.key for member in members]):
+        found = Stimulus.objects.filter(key__in=chunk, state=State.DONE).values_list("key", "spec")
+        specs |= {key: StimulusSpec.from_json(spec) for key, spec in found}
+    entries, owners = [], []
+    for place, member in enumerate(members):
+        progress(f"reading maps for {metric.name}", place + 1, len(members))
+        if (entry := _entry(member, specs.get(member.key), store)) is None:
+            yield member.key, Number(metric, None, "there is no map to compare")
+        else:
+            entries.append(entry)
+            owners.append(member.key)
+    try:
+        numbers = open_set_metric(metric).measure(entries)
+    except StimulusError as error:
+        yield from ((key, Number(metric, None, str(error))) for key in owners)
+        return
+    for key, measured in zip(owners, numbers, strict=True):
+        yield key, Number(metric, measured)
+
+
+def _entry(member: SetMember, spec: StimulusSpec | None, store: Store) -> Entry | None:
+    if spec is None or not store.has(map_file(spec.attribution_key)):
+        return None
+    made = read_attribution(store, spec.attribution_key)
+    if not isinstance(made, PixelAttribution):
+        return None
+    view = read_view(store, spec.image_key)
+    return Entry(member.item, member.condition, member.label, view, made.values)

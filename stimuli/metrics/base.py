@@ -1,0 +1,65 @@
+"""What every automatic metric promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+from stimuli.types import Attribution, Pixels, Plane
+
+if TYPE_CHECKING:
+    from stimuli.explainers.base import Kind
+    from stimuli.planner.asks import Steps, Subject
+
+Better = Literal["higher", "lower", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One number about one stimulus; `details` are what it was made of (a curve, a count), plain JSON."""
+
+    value: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Metric(Protocol):
+    """A number about one explanation of one item: a frozen dataclass whose fields are the parameters.
+
+    Like an explainer it asks the planner for passes and never runs the network itself; so its passes share
+    batches with all methods, and equal perturbations run once. `version` is raised whenever numbers change.
+    """
+
+    version: ClassVar[int]
+    unit: ClassVar[str]
+    better: ClassVar[Better]
+    kinds: ClassVar[tuple[Kind, ...]]
+
+    def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
+        """Ask for passes; return a Measured."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One stimulus of a study, for the metrics that compare stimuli: `view` uint8 (H, W, 3), the map `values`
+    float32 (H, W).
+    """
+
+    item: str
+    condition: str
+    label: str
+    view: Pixels
+    values: Plane
+
+
+class SetMetric(Protocol):
+    """A number about each stimulus that needs the others: classes or methods side by side."""
+
+    version: ClassVar[int]
+    unit: ClassVar[str]
+    better: ClassVar[Better]
+
+    def measure(self, entries: Sequence[Entry]) -> Sequence[Measured]:
+        """One Measured per entry, in their order. Does not depend on that order."""
+        ...

@@ -1,0 +1,97 @@
+"""How fast the score falls when the most important pixels go, or rises when they come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from stimuli.explainers.base import Kind
+from stimuli.metrics.base import Better, Measured
+from stimuli.metrics.changes import baseline_fill, importance, most_important_first
+from stimuli.parameters import choice, number
+from stimuli.planner.asks import Floats, Scores, Steps, Subject
+from stimuli.planner.variants import Ranked
+from stimuli.predictors.interface import ImagePredictor
+from stimuli.types import Attribution
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Area under the deletion curve; lower is more faithful. 1 - Deletion is what [Colin et al. 2022] call
+    faithfulness. [Petsiuk et al. 2018]
+
+    Pixels are ranked by descending value (by magnitude with `absolute`), ties by pixel index, and replaced in
+    `steps` equal shares by the `baseline`, all colours of a pixel together: "black" (0), the picture's "mean"
+    colour, "grey" (0.5) or its "blur" (11 taps, standard deviation 5 pixels). `pixels_per_step` sets the
+    share in pixels instead (0 = off); 224 is RISE's variant. `score` is what is watched: the target's
+    softmax "probability", or its "logit".
+
+    `value` is the trapezoid over the curve, divided by its width: the mean score, 0-1 for probabilities.
+    `details`: `curve`, the scores, and `shares`, the shares of pixels changed, both from 0 to all. The first
+    and last state are the same for all methods, and run once.
+    """
+
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = "mean score"
+    better: ClassVar[Better] = "lower"
+    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    steps: int = number(10, 1, 5000)
+    pixels_per_step: int = number(0, 0, 1_000_000)
+    baseline: str = choice("black", "mean", "grey", "blur")
+    score: str = choice("probability", "logit")
+    absolute: bool = False
+
+    def measure(self, predictor: ImagePredictor, subject: Subject, attribution: Attribution) -> Steps:
+        """Ask for the states of the curve; return the area as a Measured."""
+        return (yield from _area(self, subject, attribution, inserts=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """Area under the insertion curve; higher is more faithful. [Petsiuk et al. 2018]
+
+    As `Deletion`, but the most important pixels of the picture come first into the `baseline`, which is the
+    blurred picture unless told.
+    """
+
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = "mean score"
+    better: ClassVar[Better] = "higher"
+    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    steps: int = number(10, 1, 5000)
+    pixels_per_step: int = number(0, 0, 1_000_000)
+    baseline: str = choice("blur", "black", "mean", "grey")
+    score: str = choice("probability", "logit")
+    absolute: bool = False
+
+    def measure(self, predictor: ImagePredictor, subject: Subject, attribution: Attribution) -> Steps:
+        """Ask for the states of the curve; return the area as a Measured."""
+        return (yield from _area(self, subject, attribution, inserts=True))
+
+
+def _area(
+    metric: Deletion | Insertion, subject: Subject, attribution: Attribution, *, inserts: bool
+) -> Steps:
+    values = importance(attribution, subject, absolute=metric.absolute)
+    counts = state_counts(values.size, metric.steps, metric.pixels_per_step)
+    fill = baseline_fill(subject, metric.baseline)
+    ranked = Ranked(most_important_first(values), counts, fill, inserts)
+    scores = yield Scores(ranked, "logit" if metric.score == "logit" else "probability")
+    shares = np.asarray(counts) / values.size
+    return Measured(trapezoid(scores, shares), {"curve": scores.tolist(), "shares": shares.tolist()})
+
+
+def state_counts(pixels: int, steps: int, pixels_per_step: int = 0) -> list[int]:
+    """How many pixels have changed in each state: from 0 to all, in `steps` equal shares (rounded), or by
+    `pixels_per_step` with a smaller last step if they do not divide.
+    """
+    if pixels_per_step:
+        return [*range(0, pixels, pixels_per_step), pixels]
+    return [round(state * pixels / steps) for state in range(steps + 1)]
+
+
+def trapezoid(scores: Floats, shares: Floats) -> float:
+    """The area under `scores` over `shares`, which run from 0 to 1."""
+    return float(((scores[1:] + scores[:-1]) / 2 * np.diff(shares)).sum())

@@ -1,0 +1,144 @@
+"""Do the regions that a method marks look alike across classes?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from PIL import Image
+
+from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
+from stimuli.metrics.base import Better, Entry, Measured
+from stimuli.metrics.changes import most_important_first
+from stimuli.metrics.encoders import Encoder, OrientedBands, Picture, Vector, distance, read_lpips
+from stimuli.parameters import choice, number
+from stimuli.planner.asks import counted_generator
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticSimilarity:
+    """How alike the marked regions of one class look to those of the other classes: the mean of 1 - distance
+    over pairs of items of different label in the same condition. Regions that look alike cannot tell the
+    classes apart. 1 is equal. [Colin et al. 2022; Zhang et al. 2018]
+
+    Region: the `top_share` of pixels with the largest values (magnitudes with `absolute`; ties by pixel
+    index). `region` = "mask" shows them in their places and `grey` (0-1) elsewhere; "crop" shows the picture
+    inside the box around them, resized to `crop_px` a side.
+
+    `encoder` = "lpips_alex" measures LPIPS with the local safetensors file `weights` (`encoders.read_lpips`);
+    "oriented_bands" a fixed bank of filters, which needs none and is no LPIPS (`encoders.OrientedBands`).
+    `details` name the encoder, with the digest of its weights.
+
+    At most `partners` items, the same in all conditions, stand for the others: drawn by `seed`, labels in
+    turn. So every picture passes the encoder once, and memory holds `partners` of them. `details["pairs"]`
+    counts what a value averages. Where nothing of another class can be compared, `value` is NaN and
+    `details["undefined"]` says why.
+    """
+
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = "1 - distance"
+    better: ClassVar[Better] = "lower"
+    encoder: str = choice("oriented_bands", "lpips_alex")
+    weights: str = ""
+    region: str = choice("mask", "crop")
+    top_share: float = number(0.1, 0.001, 1.0)
+    grey: float = number(0.5, 0.0, 1.0)
+    crop_px: int = number(64, 32, 512)
+    partners: int = number(64, 2, 1024)
+    seed: int = number(0, 0, 2**31 - 1)
+    absolute: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.encoder == "lpips_alex") != bool(self.weights):
+            raise BadSpec(
+                "metric 'diagnostic_similarity' needs weights, a local safetensors file, for encoder "
+                "'lpips_alex' and none for 'oriented_bands': name a file, or change the encoder"
+            )
+
+    def measure(self, entries: Sequence[Entry]) -> Sequence[Measured]:
+        """One Measured per entry, in their order. Reads the weights from the file."""
+        encoder: Encoder = read_lpips(self.weights) if self.weights else OrientedBands()
+        partners = chosen_partners(
+            dict(sorted((entry.item, entry.label) for entry in entries)), self.partners, self.seed
+        )
+        conditions: dict[str, dict[str, int]] = {}
+        for place, entry in enumerate(entries):
+            items = conditions.setdefault(entry.condition, {})
+            if entry.item in items:
+                raise NotApplicable(
+                    f"diagnostic_similarity has two maps of condition {entry.condition!r} for item "
+                    f"{entry.item!r}: give one per condition and item"
+                )
+            items[entry.item] = place
+        found: dict[int, Measured] = {}
+        for places in conditions.values():
+            own = {item: entries[place] for item, place in sorted(places.items())}
+            for item, measured in self._of_condition(own, partners, encoder):
+                found[places[item]] = measured
+        return [found[place] for place in range(len(entries))]
+
+    def _of_condition(
+        self, own: Mapping[str, Entry], partners: Sequence[str], encoder: Encoder
+    ) -> list[tuple[str, Measured]]:
+        """A Measured per item. Only the partners' vectors are kept."""
+        _check_sizes(own)
+        bank = {item: encoder.embed(self.shown(own[item])) for item in partners if item in own}
+        found = []
+        for item, entry in own.items():
+            others = [vector for other, vector in bank.items() if own[other].label != entry.label]
+            vector = bank[item] if item in bank else encoder.embed(self.shown(entry))
+            found.append((item, _mean_similarity(vector, others, encoder.about)))
+        return found
+
+    def shown(self, entry: Entry) -> Picture:
+        """The marked region of an entry as the encoder sees it, float32 (h, w, 3) in 0-1."""
+        values = np.asarray(np.abs(entry.values) if self.absolute else entry.values, np.float64)
+        top = most_important_first(values)[: max(1, round(self.top_share * values.size))]
+        marked = np.isin(np.arange(values.size), top).reshape(values.shape)
+        if self.region == "mask":
+            view = entry.view.astype(np.float32) / np.float32(255)
+            return np.where(marked[..., None], view, np.float32(self.grey))
+        rows, columns = np.flatnonzero(marked.any(1)), np.flatnonzero(marked.any(0))
+        box = entry.view[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+        size = (self.crop_px, self.crop_px)
+        resized = Image.fromarray(np.ascontiguousarray(box)).resize(size, Image.Resampling.BILINEAR)
+        return np.asarray(resized, np.float32) / np.float32(255)
+
+
+def chosen_partners(labels: Mapping[str, str], most: int, seed: int) -> list[str]:
+    """At most `most` of the items in `labels` (item -> label): labels take turns in the order of their names,
+    each giving its items in an order drawn by `seed`.
+    """
+    queues = []
+    for label in sorted(set(labels.values())):
+        own = sorted(item for item, its in labels.items() if its == label)
+        draws = counted_generator(f"partners\x1f{label}\x1f{seed}")
+        queues.append([own[int(place)] for place in draws.permutation(len(own))])
+    turns = [
+        item
+        for turn in range(max(map(len, queues), default=0))
+        for item in (q[turn] for q in queues if turn < len(q))
+    ]
+    return turns[:most]
+
+
+def _mean_similarity(vector: Vector, others: Sequence[Vector], about: Mapping[str, str]) -> Measured:
+    if not others:
+        return Measured(math.nan, {"undefined": "no item of another class to compare with", **about})
+    similar = [1 - distance(vector, other) for other in others]
+    return Measured(float(np.mean(similar)), {**about, "pairs": len(similar)})
+
+
+def _check_sizes(entries: Mapping[str, Entry]) -> None:
+    for entry in entries.values():
+        if entry.view.shape[:2] != entry.values.shape:
+            raise ShapeMismatch(
+                f"the map of item {entry.item!r} has {entry.values.shape} pixels and its view "
+                f"{entry.view.shape[:2]}: give the network's own view"
+            )
+    sizes = {entry.view.shape[:2] for entry in entries.values()}
+    if len(sizes) > 1:
+        raise ShapeMismatch(f"only views of one size can be compared, not {sorted(sizes)}")

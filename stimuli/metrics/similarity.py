@@ -1,0 +1,220 @@
+"""How alike the methods' explanations of one item are: as pictures, and as maps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stimuli.errors import NotApplicable, ShapeMismatch
+from stimuli.metrics.base import Better, Entry, Measured
+from stimuli.metrics.correlation import product, standardised
+from stimuli.parameters import choice
+from stimuli.render.heatmap import normalised
+from stimuli.spec import RenderSpec
+from stimuli.types import Pixels, Plane
+
+Floats = NDArray[np.float64]
+
+MEAN_LEVELS = 2.0
+SEEN_LEVELS = 6.0
+CLOSE_SHARE = 0.99
+WINDOW_SHARE = 1 / 28
+MAP_TOLERANCE = 1e-3
+TILE = 16
+ROUNDING = 1e-6
+"""A map whose range is no more than this share of its magnitude has no structure."""
+SSIM_SIDE = 11
+"""The side of the window of the structural similarity; smaller maps have none."""
+
+
+def near_identical(
+    pictures: Mapping[str, Pixels],
+    *,
+    mean_max: float = MEAN_LEVELS,
+    seen_min: float = SEEN_LEVELS,
+    share: float = CLOSE_SHARE,
+) -> list[tuple[str, ...]]:
+    """Groups of conditions whose drawn pictures of one item differ less than people can see.
+
+    `pictures` are uint8 (H, W, 3), all of one shape (else ShapeMismatch). A pixel's difference is that of
+    its most different colour channel, in levels of 0-255. Two pictures are near identical when the mean
+    difference is at most `mean_max`, at least `share` of the pixels differ by at most `seen_min`, and no
+    square window of 1/28 of the shorter side (at least 3 pixels) differs by more than `seen_min` on average:
+    otherwise a small spot that moved would pass for noise. Six levels of sRGB grey are about 2.3 units of
+    CIELAB lightness, the just noticeable difference of [Mahy et al. 1994] for patches side by side;
+    participants see the pictures one after the other, which is harder.
+
+    In a group every pair is near identical. Names are sorted; pictures that are like no other are left out.
+    The order of `pictures` does not matter.
+    """
+    _check_shapes(pictures)
+    coarse = {name: _tile_means(picture) for name, picture in pictures.items()}
+
+    def distance(one: str, other: str) -> float | None:
+        # Means of tiles differ by no more than their pixels do: most pairs are told apart by them alone.
+        if _mean_apart(coarse[one], coarse[other]) > mean_max + 1e-9:
+            return None
+        apart = np.abs(pictures[one].astype(np.int16) - pictures[other]).max(2)
+        mean = float(apart.mean())
+        is_near = mean <= mean_max and float((apart <= seen_min).mean()) >= share
+        return mean if is_near and _strongest_window(apart) <= seen_min else None
+
+    return _groups(sorted(pictures), distance)
+
+
+def near_identical_maps(
+    maps: Mapping[str, Plane], render: RenderSpec | None = None, *, tolerance: float = MAP_TOLERANCE
+) -> list[tuple[str, ...]]:
+    """Groups of conditions whose maps of one item coincide after the study's own normalisation.
+
+    `maps` are raw maps float32 (H, W) of one shape; `render` is the study's recipe (its defaults if none),
+    by which they are scaled to 0-1. In a group every two differ nowhere by more than `tolerance`, a quarter
+    of a level of the palette. Maps without any structure coincide. Names are sorted.
+    """
+    _check_shapes(maps)
+    recipe = render or RenderSpec()
+    scaled = {name: normalised(values, recipe) for name, values in maps.items()}
+
+    def distance(one: str, other: str) -> float | None:
+        widest = float(np.abs(scaled[one] - scaled[other]).max())
+        return widest if widest <= tolerance else None
+
+    return _groups(sorted(maps), distance)
+
+
+@dataclass(frozen=True, slots=True)
+class MethodSimilarity:
+    """Correlation of a map with the most similar map that another condition has of the same item.
+
+    `correlation` is Spearman's or Pearson's over all pixels; with `absolute` the maps' magnitudes are
+    compared, as the usual recipe draws them. `value` is in -1 to 1: near 1 says that two conditions show
+    nearly the same. Two maps without any structure have 1, one beside another that has some 0. `details`
+    name the closest condition (the first by name of equals) and give the structural similarity of the two
+    maps, each scaled to 0-1 [Wang et al. 2004], where they have at least 11 pixels a side.
+
+    Where an item has one condition only, `value` is NaN and `details["undefined"]` says why.
+    """
+
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = "correlation"
+    better: ClassVar[Better] = "neither"
+    correlation: str = choice("spearman", "pearson")
+    absolute: bool = True
+
+    def measure(self, entries: Sequence[Entry]) -> Sequence[Measured]:
+        """One Measured per entry, in their order."""
+        items: dict[str, list[int]] = {}
+        for place, entry in enumerate(entries):
+            items.setdefault(entry.item, []).append(place)
+        found: dict[int, Measured] = {}
+        for item, places in items.items():
+            places.sort(key=lambda place: entries[place].condition)
+            own = [entries[place] for place in places]
+            if len({entry.condition for entry in own}) < len(own):
+                raise NotApplicable(
+                    f"method_similarity has two maps of one condition for item {item!r}: give one per "
+                    "condition and item"
+                )
+            found.update(zip(places, self._of_item(own), strict=True))
+        return [found[place] for place in range(len(entries))]
+
+    def _of_item(self, own: Sequence[Entry]) -> list[Measured]:
+        """One Measured per entry of one item; the entries are sorted by condition."""
+        if len(own) == 1:
+            return [Measured(math.nan, {"undefined": "no other condition has a map of this item"})]
+        _check_shapes({entry.condition: entry.values for entry in own})
+        maps = [np.abs(e.values) if self.absolute else e.values for e in own]
+        rows = [
+            standardised(np.asarray(values, np.float64).ravel(), self.correlation, ROUNDING)
+            for values in maps
+        ]
+        found = []
+        for at, row in enumerate(rows):
+            alike = [(_alike(row, other), -place) for place, other in enumerate(rows) if place != at]
+            value, place = max(alike)
+            closest = -place
+            details: dict[str, object] = {"closest": own[closest].condition}
+            similarity = structural_similarity(maps[at], maps[closest])
+            if similarity is not None:
+                details["ssim"] = similarity
+            found.append(Measured(value, details))
+        return found
+
+
+def structural_similarity(one: Plane, other: Plane) -> float | None:
+    """Mean structural similarity of two maps (H, W), each scaled to 0-1 by its least and largest value; None
+    for less than 11 pixels a side. Gaussian window of sigma 1.5. [Wang et al. 2004]
+    """
+    if min(one.shape) < SSIM_SIDE:
+        return None
+    from skimage.metrics import structural_similarity as similarity
+
+    whole = RenderSpec(clip_low=0, clip_high=100, absolute=False)
+    found = similarity(  # type: ignore[no-untyped-call]
+        normalised(one, whole).astype(np.float64),
+        normalised(other, whole).astype(np.float64),
+        data_range=1.0,
+        gaussian_weights=True,
+        sigma=1.5,
+        use_sample_covariance=False,
+    )
+    return float(found)
+
+
+def _strongest_window(apart: NDArray[np.int16]) -> float:
+    """The largest mean over a square window of the picture."""
+    side = min(max(3, round(min(apart.shape) * WINDOW_SHARE)), *apart.shape)
+    sums = np.zeros((apart.shape[0] + 1, apart.shape[1] + 1), np.int64)
+    sums[1:, 1:] = apart.astype(np.int64).cumsum(0).cumsum(1)
+    inside = sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side]
+    return float(inside.max() / side**2)
+
+
+def _tile_means(picture: Pixels) -> tuple[Floats, Floats]:
+    """Means of the picture's tiles (n, m, 3), and each tile's share of the pixels (n, m)."""
+    height, width = picture.shape[:2]
+    rows, columns = np.arange(0, height, TILE), np.arange(0, width, TILE)
+    sums = np.add.reduceat(np.add.reduceat(picture.astype(np.float64), rows, 0), columns, 1)
+    counts = np.outer(np.diff(rows, append=height), np.diff(columns, append=width))
+    return sums / counts[..., None], counts / (height * width)
+
+
+def _mean_apart(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> float:
+    return float((np.abs(one[0] - other[0]).max(2) * one[1]).sum())
+
+
+def _groups(names: Sequence[str], distance: Callable[[str, str], float | None]) -> list[tuple[str, ...]]:
+    """Sets of at least two of the sorted names in which every pair has a distance; the closest pairs are
+    joined first.
+    """
+    near: dict[tuple[str, str], float] = {}
+    for at, one in enumerate(names):
+        for other in names[at + 1 :]:
+            found = distance(one, other)
+            if found is not None:
+                near[one, other] = found
+    group = {name: frozenset([name]) for name in names}
+    for one, other in sorted(near, key=lambda pair: (near[pair], pair)):
+        first, second = group[one], group[other]
+        if first is not second and all(tuple(sorted((a, b))) in near for a in first for b in second):
+            joined = first | second
+            group.update(dict.fromkeys(joined, joined))
+    return sorted(tuple(sorted(members)) for members in set(group.values()) if len(members) > 1)
+
+
+def _check_shapes(values: Mapping[str, Pixels] | Mapping[str, Plane]) -> None:
+    shapes = {name: value.shape for name, value in values.items()}
+    if len(set(shapes.values())) > 1:
+        told = ", ".join(f"{name} {shape}" for name, shape in sorted(shapes.items()))
+        raise ShapeMismatch(f"only pictures of one size can be compared, not {told}: draw them on one view")
+
+
+def _alike(one: Floats | None, other: Floats | None) -> float:
+    if one is None or other is None:
+        return 1.0 if one is other else 0.0
+    return product(one, other)

@@ -1,0 +1,1 @@
+"""Which passes are needed, shared between methods; runs them in full batches."""

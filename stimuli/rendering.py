@@ -1,0 +1,348 @@
+"""Specs in, pictures and measurements out.
+
+Specs of one predictor are taken in windows of a few items. Within a window all methods and metrics of all
+items are driven side by side, so that they share passes; what is in the store already is not computed again.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from stimuli.drawing import Drawn, draw
+from stimuli.errors import StimulusError
+from stimuli.explainers import open_explainer, version_of
+from stimuli.files import keep_attribution, map_file, predictor_file, read_attribution, read_text, read_view
+from stimuli.metrics import open_metric
+from stimuli.metrics.base import Measured
+from stimuli.planner.asks import Steps, Subject
+from stimuli.predictors import restore
+from stimuli.spec import Component, JsonValue, StimulusSpec, content_key
+from stimuli.store import Store
+from stimuli.types import Attribution, Pixels, Progress, silent
+
+if TYPE_CHECKING:
+    from stimuli.planner.drive import Done, Job
+    from stimuli.planner.network import Network
+    from stimuli.predictors.text import TextPredictor
+
+TEXTS_AT_ONCE = 8
+_RESTORED_MAX = 2
+_restored: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
+_FAULTS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, RuntimeError,
+    TypeError, ValueError,
+)  # fmt: skip
+"""What a method or a network may come to. Trouble with files and services is not caught: it passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """What a metric said of one stimulus: a value, or why there is none."""
+
+    metric: Component
+    measured: Measured | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The files of one stimulus, as store keys, and its measurements. The baseline has no explanation.
+
+    `picture_digest` is equal exactly for stimuli that look equal: it hashes the pixels of the explanation, or
+    of the image where there is none. `provenance` says by what it was made, and never decides a key.
+    """
+
+    spec: StimulusSpec
+    drawn: Drawn
+    provenance: dict[str, JsonValue]
+    numbers: tuple[Number, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A stimulus that could not be made, and why, in one sentence."""
+
+    spec: StimulusSpec
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One attribution that is asked for: the specs that it serves, and what is to be measured of it."""
+
+    specs: tuple[StimulusSpec, ...]
+    metrics: tuple[Component, ...] = ()
+
+    @property
+    def spec(self) -> StimulusSpec:
+        return self.specs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What an order came to; no attribution for the baseline."""
+
+    order: Order
+    attribution: Attribution | None = None
+    numbers: tuple[Number, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where the work is done: the store, the device, and who is told that it goes on."""
+
+    store: Store
+    device: str = "cpu"
+    alive: Callable[[], None] = field(default=lambda: None)
+
+
+def render(specs: Sequence[StimulusSpec], store: Store, progress: Progress = silent) -> Iterator[Rendered]:
+    """Make the pictures of `specs` and yield each as it is stored. Raises the first StimulusError."""
+    for result in attempt(specs, Bench(store), progress=progress):
+        if isinstance(result, Failed):
+            raise StimulusError(result.error)
+        yield result
+
+
+def attempt(
+    specs: Sequence[StimulusSpec],
+    bench: Bench,
+    metrics: Mapping[str, Sequence[Component]] | None = None,
+    progress: Progress = silent,
+) -> Iterator[Rendered | Failed]:
+    """As `render`, but yields a `Failed` for what cannot be made, and goes on. `metrics` says by picture key
+    what is to be measured as well.
+    """
+    done = 0
+    for explained in explain(_orders(specs, metrics or {}), bench):
+        for spec in explained.order.specs:
+            yield _drawn(spec, explained, bench)
+            done += 1
+        progress("rendering stimuli", done, len(specs))
+
+
+def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
+    """The attributions and measurements of `orders`, grouped by predictor, a window of items at a time."""
+    groups: dict[tuple[str, str], dict[str, list[Order]]] = {}
+    for order in orders:
+        group = groups.setdefault((order.spec.predictor_key, order.spec.precision), {})
+        group.setdefault(order.spec.image_key, []).append(order)
+    for (predictor_key, precision), items in groups.items():
+        if all(order.spec.explainer is None for own in items.values() for order in own):
+            yield from (Explained(order) for own in items.values() for order in own)
+            continue
+        try:
+            runner = _runner(predictor_key, precision, bench)
+        except StimulusError as error:
+            yield from (Explained(order, error=str(error)) for own in items.values() for order in own)
+            continue
+        keys = list(items)
+        for start in range(0, len(keys), runner.window):
+            window = [order for key in keys[start : start + runner.window] for order in items[key]]
+            yield from _window(window, runner, bench)
+
+
+def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Component]]) -> list[Order]:
+    """One order per attribution, in the order of arrival."""
+    found: dict[str, list[StimulusSpec]] = {}
+    for spec in specs:
+        found.setdefault(spec.attribution_key, []).append(spec)
+    return [
+        Order(
+            tuple(group),
+            tuple(
+                {content_key(m.as_json()): m for s in group for m in metrics.get(s.picture_key, ())}.values()
+            ),
+        )
+        for group in found.values()
+    ]
+
+
+class Runner:
+    """A predictor, restored and warm, with what drives its jobs."""
+
+    def __init__(self, predictor: Any, precision: str, device: str) -> None:
+        self.predictor = predictor
+        self.is_text = predictor.modality == "text"
+        self.network: Network | None = None
+        if not self.is_text:
+            from stimuli.planner.network import Network
+
+            self.network = Network(predictor, device, cast("Any", precision))
+
+    @property
+    def window(self) -> int:
+        """How many items are at work at once: enough to fill traces and batches, few enough for memory."""
+        return TEXTS_AT_ONCE if self.network is None else max(2, self.network.rows // 4)
+
+    def subject(self, spec: StimulusSpec, store: Store) -> Subject:
+        """The item of a spec as methods see it. Raises StimulusError when the store holds another."""
+        if self.network is None:
+            text = read_text(store, spec.image_key)
+            return Subject(spec.target, spec.image_key, spec.seed, text=text)
+        view = read_view(store, spec.image_key)
+        image = self.predictor.inputs([view])[0].to(self.network.device)
+        return Subject(spec.target, spec.image_key, spec.seed, spec.layer, image)
+
+    def drive(self, jobs: Sequence[Job], alive: Callable[[], None]) -> Iterator[Done]:
+        if self.network is None:
+            from stimuli.planner.text import drive_texts
+
+            return drive_texts(jobs, cast("TextPredictor", self.predictor))
+        from stimuli.planner.drive import drive
+
+        return drive(jobs, self.network, alive)
+
+    def about(self) -> dict[str, JsonValue]:
+        """What stands in provenance beside the versions."""
+        if self.network is None:
+            return {"device": "cpu"}
+        return {"device": str(self.network.device), "rows": self.network.rows}
+
+
+def _runner(predictor_key: str, precision: str, bench: Bench) -> Runner:
+    """The warm predictor, from the last few that this process restored or from the store."""
+    key = (predictor_key, precision, bench.device)
+    if key not in _restored:
+        predictor = restore(bench.store.get(predictor_file(predictor_key)))
+        while len(_restored) >= _RESTORED_MAX:
+            _restored.popitem(last=False)
+        _restored[key] = Runner(predictor, precision, bench.device)
+    _restored.move_to_end(key)
+    return cast("Runner", _restored[key])
+
+
+def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Explained]:
+    """All orders of a few items side by side; if the window fails as a whole, one after the other: one
+    spoiled item must not take its neighbours along.
+    """
+    try:
+        found = _driven(window, runner, bench)
+    except (StimulusError, *_FAULTS) as error:
+        if len(window) == 1:
+            known = isinstance(error, StimulusError)
+            yield Explained(window[0], error=str(error) if known else f"{type(error).__name__}: {error}")
+            return
+        for order in window:
+            yield from _window([order], runner, bench)
+        return
+    yield from found
+
+
+def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained]:
+    from stimuli.planner.drive import Job
+
+    subjects: dict[str, Subject] = {}
+    jobs, found = [], []
+    for at, order in enumerate(window):
+        spec = order.spec
+        if spec.explainer is None:
+            found.append(Explained(order))
+            continue
+        if spec.image_key not in subjects:
+            subjects[spec.image_key] = runner.subject(spec, bench.store)
+        subject = _with_target(subjects[spec.image_key], spec)
+        stored = None
+        if bench.store.has(map_file(spec.attribution_key)):
+            stored = read_attribution(bench.store, spec.attribution_key)
+            if not order.metrics:
+                found.append(Explained(order, stored))
+                continue
+        steps = _steps(order, subject, runner, bench, stored)
+        jobs.append(Job(at, subject, steps))
+    for done in runner.drive(jobs, bench.alive):
+        order = window[cast("int", done.name)]
+        if done.error is not None:
+            found.append(Explained(order, error=str(done.error)))
+        else:
+            found.append(Explained(order, *done.result))
+    return found
+
+
+def _with_target(subject: Subject, spec: StimulusSpec) -> Subject:
+    from dataclasses import replace
+
+    return replace(subject, target=spec.target, seed=spec.seed, layer=spec.layer)
+
+
+def _steps(
+    order: Order, subject: Subject, runner: Runner, bench: Bench, stored: Attribution | None
+) -> Callable[[], Steps]:
+    """The method, then the metrics on what it found. A metric that fails does not undo the explanation."""
+
+    def run() -> Steps:
+        made = stored
+        if made is None:
+            made = yield from _method(order.spec, subject, runner)
+            made = keep_attribution(bench.store, order.spec.attribution_key, made)
+        numbers = []
+        for component in order.metrics:
+            try:
+                measured = yield from open_metric(component).measure(runner.predictor, subject, made)
+                numbers.append(Number(component, measured))
+            except StimulusError as error:
+                numbers.append(Number(component, None, str(error)))
+        return made, tuple(numbers)
+
+    return run
+
+
+def _method(spec: StimulusSpec, subject: Subject, runner: Runner) -> Steps:
+    explainer = spec.explainer
+    assert explainer is not None
+    if version_of(explainer) != spec.version:
+        raise StimulusError(
+            f"explainer {explainer.name!r} is version {version_of(explainer)} here, but version "
+            f"{spec.version} was asked for: update this worker, or build the study again"
+        )
+    method = open_explainer(explainer)
+    method.require(runner.predictor, spec.layer)
+    return (yield from method.explain(runner.predictor, subject))
+
+
+def _drawn(spec: StimulusSpec, explained: Explained, bench: Bench) -> Rendered | Failed:
+    if explained.error:
+        return Failed(spec, explained.error)
+    about: dict[str, JsonValue] = {"device": "cpu"}
+    warm = _restored.get((spec.predictor_key, spec.precision, bench.device))
+    if warm is not None:
+        about = warm.about()
+    checks = dict(explained.attribution.checks) if explained.attribution is not None else {}
+    if checks:
+        about["checks"] = checks
+    try:
+        drawn = draw(spec, explained.attribution, bench.store)
+    except StimulusError as error:
+        return Failed(spec, str(error))
+    return Rendered(spec, drawn, {**_versions(), **about}, explained.numbers)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    names = ("torch", "captum", "numpy", "scipy", "Pillow", "matplotlib")
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **{name.lower(): importlib.metadata.version(name) for name in names},
+    }
+
+
+__all__ = [
+    "Bench",
+    "Explained",
+    "Failed",
+    "Number",
+    "Order",
+    "Pixels",
+    "Rendered",
+    "attempt",
+    "explain",
+    "render",
+]

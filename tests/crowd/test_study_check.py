@@ -1,0 +1,130 @@
+"""The dry plan names, before anybody is paid, what a careful researcher would want to know of pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from experiments.models import Study
+from stimuli.models import Measurement, Stimulus
+from tests import world
+
+pytestmark = pytest.mark.django_db
+METHODS = """
+[[conditions]]
+name = "{name}"
+role = "method"
+explainer = {explainer}
+slots = 1
+"""
+
+
+def study_with(folder: Path, predictor: str = "", **explainers: str) -> Path:
+    """The small study with further conditions."""
+    path = world.write_study(folder / "small", slots=1)
+    if predictor:
+        world.draw_images(folder / "small", per_cell=20)
+    text = path.read_text()
+    added = "".join(METHODS.format(name=name, explainer=table) for name, table in explainers.items())
+    head, texts = text.split("[texts]", 1)
+    text = f"{head}{added}[texts]{texts}"
+    if predictor:
+        text = text.replace('predictor = { name = "toy", input_px = 32 }', f"predictor = {predictor}")
+        text = text.replace("people_share = 1.0", "people_share = 0.5")
+        text = text.replace("[stimuli]\n", '[stimuli]\nbalance = "none"\n')
+    path.write_text(text)
+    return path
+
+
+Check = Callable[..., str]
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str]) -> Check:
+    """What the command prints, in one line."""
+
+    def run(path: Path, *options: str) -> str:
+        capsys.readouterr()
+        call_command("study_check", str(path), *options)
+        return " ".join(capsys.readouterr().out.split())
+
+    return run
+
+
+TWO_STEPS = '{ name = "integrated_gradients", steps = 2 }'
+THREE_STEPS = '{ name = "integrated_gradients", steps = 3 }'
+
+
+def test_it_names_conditions_that_look_alike_before_anything_is_built(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    # On a linear network every number of steps gives the same map.
+    path = study_with(tmp_path, few=TWO_STEPS, more=THREE_STEPS)
+    found = check(path)
+    assert "few and more look alike on 3 of 3 items" in found and "control and" not in found
+    assert not Stimulus.objects.exists() and not Study.objects.exists()
+    assert "look alike" not in check(path, "--pictures", "0")
+
+
+def test_it_looks_at_more_pictures_once_they_are_there(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    path = study_with(tmp_path, few=TWO_STEPS, more=THREE_STEPS)
+    call_command("build_stimuli", str(path), stdout=StringIO())
+    assert "few and more look alike on 24 of 24 items" in check(path)
+
+
+def test_it_finds_the_activation_maps_that_are_one_by_algebra(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    """Global average pooling and one linear layer: three names, one picture."""
+    tiny = '{ name = "trained_cnn", epochs = 2, width = 4, input_px = 32, train_items = 40 }'
+    cams = {name: f'{{ name = "{name}" }}' for name in ("grad_cam", "hires_cam", "xgrad_cam")}
+    found = check(study_with(tmp_path, tiny, **cams))
+    assert "grad_cam and hires_cam and xgrad_cam look alike on 3 of 3 items" in found
+    assert "saliency and" not in found and "and saliency" not in found
+
+
+def test_it_refuses_methods_that_do_not_apply_all_at_once(tmp_path: Path, store_folder: Path) -> None:
+    path = study_with(
+        tmp_path, words='{ name = "lime_text" }', parts='{ name = "x_nesyl" }', good='{ name = "saliency" }'
+    )
+    for command in ("study_check", "build_stimuli", "study_open"):
+        with pytest.raises(CommandError) as refused:
+            call_command(command, str(path), stdout=StringIO())
+        assert "condition 'words'" in str(refused.value) and "condition 'parts'" in str(refused.value)
+        assert "'good'" not in str(refused.value)
+    assert not Stimulus.objects.exists() and not Study.objects.exists()
+
+
+def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) -> None:
+    path = study_with(tmp_path, few=TWO_STEPS)
+    metrics = '[[metrics]]\nname = "deletion"\nsteps = 5\n[[metrics]]\nname = "method_similarity"\n[texts]'
+    path.write_text(path.read_text().replace("[texts]", metrics))
+    call_command("build_stimuli", str(path), stdout=StringIO())
+    known = Measurement.objects.filter(measured_at__isnull=False, error="").values_list("metric", flat=True)
+    explained = Stimulus.objects.exclude(spec__explainer=None).count()
+    assert sorted(known) == sorted(["deletion"] * explained + ["method_similarity"] * explained)
+    # Metrics are no part of what people meet: another one may be asked for under the same definition.
+    digest = Study.objects.get().digest
+    path.write_text(path.read_text().replace("[texts]", '[[metrics]]\nname = "sparsity"\n[texts]'))
+    call_command("build_stimuli", str(path), stdout=StringIO())
+    assert Study.objects.get().digest == digest
+    assert Measurement.objects.filter(metric="sparsity", value__isnull=False).count() == explained
+
+
+@pytest.mark.parametrize(
+    ("metric", "sentence"),
+    [('name = "delition"', "deletion"), ('name = "deletion"\nsteps = 0', "steps"), ('name = "x"', "x")],
+)
+def test_it_refuses_metrics_that_there_are_not(
+    tmp_path: Path, store_folder: Path, metric: str, sentence: str
+) -> None:
+    path = study_with(tmp_path)
+    path.write_text(path.read_text().replace("[texts]", f"[[metrics]]\n{metric}\n[texts]"))
+    with pytest.raises(CommandError, match=sentence):
+        call_command("study_check", str(path), stdout=StringIO())

@@ -1,0 +1,157 @@
+"""Many images by many methods, two workers, one of them killed again and again: complete, nothing twice."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing
+from functools import partial
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from tests import services, world
+from tests.guard import Service
+
+pytestmark = pytest.mark.django_db
+Worker = Callable[[], AbstractContextManager[Service]]
+WITHIN_S = 900.0
+METHODS = {
+    "saliency": "",
+    "gradient_x_input": "",
+    "integrated_gradients": "steps = 30",
+    "smooth_grad": "draws = 30",
+    "grad_cam": "",
+    "hires_cam": "",
+    "grad_cam_elementwise": "",
+    "grad_cam_plus_plus": "",
+    "xgrad_cam": "",
+    "layer_cam": "",
+    "eigen_cam": "",
+    "eigen_grad_cam": "",
+    "deep_feature_factorization": "",
+    "full_grad": "",
+    "ablation_cam": "",
+    "score_cam": "",
+    "occlusion": "",
+    "rise": "masks = 300",
+    "lime_image": "samples = 200",
+    "shap_partition": "",
+    "spectral_residual": "",
+}
+CONDITION = """
+[[conditions]]
+name = "{name}"
+role = "method"
+explainer = {{ name = "{name}"{comma}{parameters} }}
+slots = 2
+"""
+
+
+def write_study(folder: Path, items: int) -> Path:
+    """A study of `items` pictures of 64 pixels under a baseline, a control and every method above, on a small
+    network that is trained on the spot."""
+    path = world.write_study(folder, slots=2)
+    head, rest = path.read_text().split("[[conditions]]", 1)
+    baseline = '\nname = "baseline"\nrole = "baseline"\nslots = 2\n'
+    methods = "".join(
+        CONDITION.format(name=name, comma=", " if parameters else "", parameters=parameters)
+        for name, parameters in METHODS.items()
+    )
+    head = head.replace(
+        'dataset = { name = "folder", path = "images", people_share = 1.0 }',
+        f'balance = "none"\nitems = {items}\n'
+        f'dataset = {{ name = "synthetic", scenario = "biased", count = {4 * -(-items // 4)}, '
+        "model_count = 160, size_px = 64 }",
+    )
+    head = head.replace(
+        'predictor = { name = "toy", input_px = 32 }',
+        'predictor = { name = "trained_cnn", input_px = 64, epochs = 1, width = 6, train_items = 160 }',
+    ).replace('classes = ["left", "right"]', 'classes = ["husky", "wolf"]')
+    path.write_text(f"{head}[[conditions]]{baseline}{methods}[texts]{rest.split('[texts]', 1)[1]}")
+    return path
+
+
+def rows(database_url: str, question: str) -> list[tuple[object, ...]]:
+    """An answer of the database, asked from outside."""
+    if database_url.startswith("sqlite"):
+        with closing(sqlite3.connect(database_url.removeprefix("sqlite:///"), timeout=60)) as file:
+            return file.execute(question).fetchall()
+    with closing(psycopg2.connect(database_url)) as server, server.cursor() as cursor:
+        cursor.execute(question)
+        return list(cursor.fetchall())
+
+
+def done(env: dict[str, str]) -> int:
+    return int(
+        str(rows(env["DATABASE_URL"], "SELECT count(*) FROM stimuli_stimulus WHERE state='done'")[0][0])
+    )
+
+
+def has_done(env: dict[str, str], least: int) -> bool:
+    return done(env) >= least
+
+
+def resident_mb(pid: int) -> float:
+    """Memory of a process and its children, MB."""
+    total = 0.0
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        total += sum(resident_mb(int(child)) for child in task.read_text().split())
+    status = Path(f"/proc/{pid}/status").read_text()
+    return total + next(int(line.split()[1]) / 1024 for line in status.splitlines() if line[:6] == "VmRSS:")
+
+
+@pytest.fixture
+def sizes(project_env: dict[str, str]) -> tuple[int, int]:
+    """Items and kills: all of them on PostgreSQL, where several writers are the rule."""
+    return (12, 3) if project_env["DATABASE_URL"].startswith("sqlite") else (50, 10)
+
+
+def thresholds(total: int, kills: int) -> Iterator[int]:
+    """How much is done when the next worker falls: drawn, in the first nine tenths, each after the other."""
+    draws = random.Random(20)
+    yield from sorted(draws.sample(range(1, max(kills + 1, 9 * total // 10)), kills))
+
+
+def test_it_completes_with_a_worker_killed_at_random(
+    tmp_path: Path, project_env: dict[str, str], celery_worker: Worker, sizes: tuple[int, int]
+) -> None:
+    items, kills = sizes
+    study = write_study(tmp_path / "many", items)
+    total = items * (len(METHODS) + 1)
+    project_env["STIMULUS_LEASE_S"] = "5"
+    killed = 0
+    memory: list[float] = []
+    with ExitStack() as stack:
+        steady = stack.enter_context(celery_worker())
+        builder = stack.enter_context(
+            services.project_process("builder", ["manage", "build_stimuli", str(study)], project_env)
+        )
+        for threshold in thresholds(total, kills):
+            with celery_worker() as victim:
+                victim.wait_until(partial(has_done, project_env, threshold), within_s=WITHIN_S)
+                memory.append(resident_mb(steady.pid))
+                victim.kill()
+                killed += 1
+        builder.wait_until(lambda: " rendered now (definition " in builder.log(), within_s=WITHIN_S)
+        memory.append(resident_mb(steady.pid))
+    assert killed == kills
+    check_complete(project_env, total, items)
+    assert memory[-1] < 1.25 * memory[len(memory) // 3], memory
+
+
+def check_complete(env: dict[str, str], total: int, items: int) -> None:
+    """Every stimulus once, done, with its files; every map one file; nothing half in the store."""
+    columns = "key, state, attribution_key, explanation_file, image_key"
+    found = rows(env["DATABASE_URL"], f"SELECT {columns} FROM stimuli_stimulus")
+    assert len(found) == len({row[0] for row in found}) == total
+    assert {row[1] for row in found} == {"done"}
+    per_image = Counter(row[4] for row in found)
+    assert len(per_image) == items and set(per_image.values()) == {len(METHODS) + 1}
+    store = Path(env["STORAGE_URL"])
+    maps = [path for path in (store / "maps").rglob("*") if path.is_file() and path.suffix == ".npz"]
+    assert sorted(path.stem for path in maps) == sorted({str(row[2]) for row in found if row[3]})
+    assert all((store / str(row[3])).stat().st_size for row in found if row[3])

@@ -1,0 +1,152 @@
+"""Labelled text files: what is read, how it is divided, and what is said when something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stimuli.datasets import open_dataset
+from stimuli.datasets.lines import LinesDataset, open_lines
+from stimuli.errors import BadSpec
+from stimuli.spec import Component
+
+pytestmark = pytest.mark.pure
+
+PROBING = (
+    "tr\t0\tA dog barks .\nva\t1\tDogs bark .\ntr\t1\tCats purr .\nte\t0\tA cat purrs .\nte\t1\tCows moo .\n"
+)
+
+
+def lines(folder: Path, content: str | bytes, name: str = "texts.csv", **params: object) -> LinesDataset:
+    data = content if isinstance(content, bytes) else content.encode()
+    (folder / name).write_bytes(data)
+    return open_lines(Component("lines", {"path": name, **params}), folder)
+
+
+def many(count: int = 40) -> str:
+    rows = [f"text number {place},{'yes' if place % 2 else 'no'}" for place in range(count)]
+    return "\n".join(["text,label", *rows])
+
+
+def test_it_reads_the_probing_format(tmp_path: Path) -> None:
+    dataset = lines(tmp_path, PROBING, "past.txt")
+    assert dataset.labels == ("0", "1")
+    assert [dataset.text(item.key) for item in dataset.items("people")] == ["A cat purrs .", "Cows moo ."]
+    assert [(item.truth, item.group) for item in dataset.items("model")] == [
+        ("0", "line-000001"),
+        ("1", "line-000002"),
+        ("1", "line-000003"),
+    ]
+
+
+def test_it_reads_a_table_with_quotes_and_line_breaks(tmp_path: Path) -> None:
+    content = 'label,text\nyes,"two, with\na break"\nno,"say ""hi"""\nyes,plain\nno,more\n'
+    dataset = lines(tmp_path, content, people_share=1.0)
+    texts = {item.key: dataset.text(item.key) for item in dataset.items("people")}
+    assert texts["line-000002"] == "two, with\na break"
+    assert texts["line-000004"] == 'say "hi"'
+    assert not dataset.items("model")
+
+
+def test_it_takes_quotes_in_a_tab_separated_file_as_they_are(tmp_path: Path) -> None:
+    content = 'text\tlabel\n"Open quote\t1\nit said "no"\t0\nc\t1\nd\t0\n'
+    dataset = lines(tmp_path, content, "texts.tsv", people_share=1.0)
+    assert [dataset.text(item.key) for item in dataset.items("people")][:2] == ['"Open quote', 'it said "no"']
+
+
+def test_it_normalises_letters_and_ignores_a_byte_order_mark(tmp_path: Path) -> None:
+    content = "\ufefftext,label\ncafe\u0301,a\nb,b\nc,a\nd,b\n"
+    assert lines(tmp_path, content).text("line-000002") == "café"
+
+
+def test_it_orders_numbers_as_numbers_and_gives_names(tmp_path: Path) -> None:
+    rows = [f"text {place},{place % 12}" for place in range(48)]
+    dataset = lines(tmp_path, "\n".join(["text,label", *rows]), names={"2": "two"})
+    assert dataset.labels == ("0", "1", "two", *map(str, range(3, 12)))
+    assert {item.truth for item in dataset.items("people")} == set(dataset.labels)
+
+
+def test_it_divides_by_seed_and_share_within_classes(tmp_path: Path) -> None:
+    dataset = lines(tmp_path, many(), people_share=0.25)
+    for label in ("no", "yes"):
+        assert sum(item.truth == label for item in dataset.items("people")) == 5
+    again = lines(tmp_path, many(), people_share=0.25)
+    other = lines(tmp_path, many(), people_share=0.25, seed=1)
+    assert again.items("people") == dataset.items("people") != other.items("people")
+
+
+def test_it_keeps_groups_and_equal_texts_together(tmp_path: Path) -> None:
+    rows = ["text,label,group"]
+    rows += [f"text {place},{place % 2},g{place // 4}" for place in range(40)]
+    rows += [f"TEXT  {place},{place % 2}," for place in range(0, 40, 4)]
+    rows += [f"alone {place},{place % 2}," for place in range(10)]
+    dataset = lines(tmp_path, "\n".join(rows))
+    model = {item.group for item in dataset.items("model")}
+    people = {item.group for item in dataset.items("people")}
+    assert model and people and not model & people
+    groups = {item.key: item.group for item in dataset.all_items}
+    assert groups["line-000042"] == groups["line-000002"] == groups["line-000005"]  # by way of the text
+    assert len(model | people) == 10 + 10
+
+
+def test_it_uses_the_splits_of_the_file(tmp_path: Path) -> None:
+    rows = [f"text {place},{place % 2},{('train', 'dev', 'test')[place % 3]}" for place in range(12)]
+    dataset = lines(tmp_path, "\n".join(["text,label,split", *rows]))
+    assert len(dataset.items("model")) == 8
+    assert len(dataset.items("people")) == 4
+
+
+def test_it_refuses_a_text_on_both_sides(tmp_path: Path) -> None:
+    content = PROBING + "te\t0\ta DOG barks .\n"
+    with pytest.raises(BadSpec, match=r"both sides of its split \(lines 1 and 6\); remove"):
+        lines(tmp_path, content, "past.txt")
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "said"),
+    [
+        ("text,label\na,x\nb\n", "t.csv", "line 3 has 1 fields; the header has 2"),
+        ("text,class\na,x\n", "t.csv", "line 1 names the columns text, class; text and label are needed"),
+        ("text,label\na,x\n,y\n", "t.csv", "line 3 has no text"),
+        ("text,label\na,x\nb,\n", "t.csv", "line 3 has no label"),
+        ("text,label\n" + "a" * 5001 + ",x\n", "t.csv", "line 2 has 5001 characters, the limit is 5000"),
+        ("text,label\na\x07,x\n", "t.csv", "line 2 has a control character"),
+        ("text,label,split\na,x,both\n", "t.csv", 'line 2 has the split "both"; known are tr'),
+        ('text,label\n"a,x\nb,y\n', "t.csv", "cannot be read"),
+        ("text,label\na,x\nb,x\n", "t.csv", r"holds 1 class\(es\)"),
+        ("text,label\na,x\nb,x\nc,y\n", "t.csv", 'a single text of class "y"'),
+        ("text,label\n", "t.csv", "holds no texts"),
+        ("a b c\n", "t.txt", "is no .csv or .tsv"),
+        ("tr\t0\ta\nte\t1\n", "t.txt", "line 2 has 2 fields; three are needed"),
+        ("tr\t0\ta\nxx\t1\tb\n", "t.txt", 'line 2 has the split "xx"'),
+        (b"text,label\na,x\n\xff\xfe,y\n", "t.csv", "line 3 is not UTF-8"),
+    ],
+)
+def test_it_says_what_is_wrong_and_where(tmp_path: Path, content: str | bytes, name: str, said: str) -> None:
+    with pytest.raises(BadSpec, match=said):
+        lines(tmp_path, content, name)
+
+
+def test_it_refuses_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadSpec, match="cannot be read"):
+        open_lines(Component("lines", {"path": "no.csv"}), tmp_path)
+
+
+def test_it_refuses_names_for_nothing_and_names_that_coincide(tmp_path: Path) -> None:
+    with pytest.raises(BadSpec, match='no label "maybe"'):
+        lines(tmp_path, many(), names={"maybe": "perhaps"})
+    with pytest.raises(BadSpec, match="called the same"):
+        lines(tmp_path, many(), names={"no": "yes"})
+
+
+def test_its_digest_is_that_of_the_content(tmp_path: Path) -> None:
+    first = lines(tmp_path, many()).content_digest()
+    assert lines(tmp_path, many()).content_digest() == first
+    assert lines(tmp_path, many().replace("number 7", "number 77")).content_digest() != first
+    assert lines(tmp_path, many(), people_share=0.4).content_digest() != first
+
+
+def test_it_is_in_the_table_of_datasets(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(many())
+    assert open_dataset(Component("lines", {"path": "t.csv"}), tmp_path).labels == ("no", "yes")

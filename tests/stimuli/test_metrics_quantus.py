@@ -1,0 +1,91 @@
+"""Our numbers against Quantus (development only), on the same pictures, maps and draws."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from stimuli.metrics.faithfulness import random_subsets
+from stimuli.spec import Component
+from tests.stimuli.measuring import measured, pixel_maps
+from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, pictures, subjects_of
+
+quantus = pytest.importorskip("quantus")
+pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("ignore")]
+
+QUIET = {
+    "disable_warnings": True,
+    "display_progressbar": False,
+    "return_aggregate": False,
+    "normalise": False,
+}
+
+
+def world() -> tuple[Tiny, list[Any], list[Any], dict[str, Any]]:
+    """A network, three subjects with their maps, and the same for Quantus."""
+    net, inputs, maps = convolutional_net(), pictures(3), pixel_maps(3, SIDE)
+    subjects = subjects_of(inputs)
+    theirs = {
+        "model": net.module,
+        "x_batch": inputs.numpy().astype(np.float32),
+        "y_batch": np.array([subject.target for subject in subjects]),
+        "a_batch": np.stack([made.values for made in maps])[:, None],
+        "device": "cpu",
+        "channel_first": True,
+    }
+    return net, subjects, maps, theirs
+
+
+def ours(net: Tiny, subjects: list[Any], maps: list[Any], name: str, **params: object) -> list[Any]:
+    component = Component(name, params)
+    return measured(net, [(s, m, component) for s, m in zip(subjects, maps, strict=True)])
+
+
+def test_it_deletes_as_their_pixel_flipping() -> None:
+    """Theirs has no state before the first step, counts scalars, and calls the image's minimum black."""
+    net, subjects, maps, theirs = world()
+    theirs["a_batch"] = np.repeat(theirs["a_batch"], 3, axis=1)
+    step = SIDE * SIDE // 12
+    order = np.stack([np.argsort(-made.values.ravel(), kind="stable") for made in maps])
+    # Their order runs over scalars: the three of a pixel get neighbouring ranks.
+    ranks = np.empty((3, SIDE * SIDE))
+    np.put_along_axis(ranks, order, np.arange(SIDE * SIDE)[None].repeat(3, 0), 1)
+    theirs["a_batch"] = np.stack([-3 * ranks - channel for channel in range(3)], 1).reshape(3, 3, SIDE, SIDE)
+    flipping = quantus.PixelFlipping(features_in_step=3 * step, perturb_baseline=0.0, abs=False, **QUIET)
+    curves = np.array(flipping(**theirs, softmax=True))
+    found = ours(net, subjects, maps, "deletion", pixels_per_step=step)
+    assert np.array([one.details["curve"][1:] for one in found]) == pytest.approx(curves, abs=2e-7)
+    # Their area has unit steps and begins at the first change; it is the trapezoid of NumPy.
+    first = np.array([sum(one.details["curve"][:2]) / 2 for one in found])
+    areas = np.trapezoid(curves, axis=1)
+    assert [one.value for one in found] == pytest.approx((areas + first) / 12, abs=1e-6)
+
+
+def test_it_has_their_sparseness() -> None:
+    net, subjects, maps, theirs = world()
+    expected = quantus.Sparseness(abs=True, **QUIET)(**theirs)
+    found = [one.value for one in ours(net, subjects, maps, "sparsity")]
+    assert found == pytest.approx(expected, abs=1e-6)  # they add 1e-7 to every value
+
+
+def test_it_has_their_complexity() -> None:
+    net, subjects, maps, theirs = world()
+    expected = quantus.Complexity(abs=True, **QUIET)(**theirs)
+    found = [one.value for one in ours(net, subjects, maps, "entropy")]
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_it_has_their_faithfulness_correlation_on_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, subjects, maps, theirs = world()
+    bank = random_subsets(7, 3 * SIDE * SIDE, 224, 40)
+    draws = iter(np.repeat(bank, len(subjects), axis=0))  # run-major: each run is drawn for every picture
+    monkeypatch.setattr(np.random, "choice", lambda *_args, **_kwargs: next(draws))
+    metric = quantus.FaithfulnessCorrelation(
+        nr_runs=40, subset_size=224, perturb_baseline=0.0, abs=False, **QUIET
+    )
+    expected = metric(**theirs, softmax=False)
+    assert next(draws, None) is None
+    found = [one.value for one in ours(net, subjects, maps, "faithfulness_correlation", runs=40)]
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert torch.tensor(found).abs().max() > 0.01

@@ -1,0 +1,74 @@
+"""Metrics by name: parameters written out, wrong ones refused, nothing heavy imported."""
+
+import subprocess
+import sys
+
+import pytest
+
+from stimuli.errors import BadSpec
+from stimuli.metrics import METRICS, SET_METRICS, check_metric, metric_version, open_metric, open_set_metric
+from stimuli.spec import Component
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_it_says_what_every_metric_is(name: str) -> None:
+    metric = open_metric(Component(name))
+    assert metric.unit and metric.kinds and metric.better in ("higher", "lower", "neither")
+    assert metric_version(Component(name)) == metric.version >= 1
+    assert type(metric).__doc__
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_it_says_what_every_metric_of_sets_is(name: str) -> None:
+    metric = open_set_metric(Component(name))
+    assert metric.unit and metric.better in ("higher", "lower", "neither")
+    assert metric_version(Component(name)) == metric.version >= 1
+
+
+@pytest.mark.parametrize("name", [*METRICS, *SET_METRICS])
+def test_it_writes_out_every_parameter(name: str) -> None:
+    plain = check_metric(Component(name))
+    assert check_metric(plain) == plain
+    assert all(isinstance(value, bool | int | float | str) for value in plain.params.values())
+
+
+def test_it_keeps_given_parameters_beside_the_defaults() -> None:
+    found = check_metric(Component("mu_fidelity", {"grid": 7, "masked_share": 1 / 4}))
+    assert (
+        found.params["grid"] == 7 and found.params["masked_share"] == 0.25 and found.params["subsets"] == 200
+    )
+
+
+@pytest.mark.parametrize(
+    ("component", "message"),
+    [
+        (Component("deletio"), "there is no metric 'deletio' .did you mean 'deletion'"),
+        (Component("deletion", {"step": 3}), "no parameter 'step' .did you mean 'steps'.*it takes absolute"),
+        (Component("deletion", {"steps": 0}), "'steps' is 0, but must lie between 1 and 5000"),
+        (Component("deletion", {"steps": 2.5}), "must be a whole number such as 10"),
+        (Component("deletion", {"baseline": "pink"}), "must be one of black, mean, grey, blur"),
+        (Component("method_similarity", {"absolute": 1}), "must be true or false"),
+        (Component("sparsity", {"steps": 1}), "it takes none"),
+    ],
+)
+def test_it_names_what_is_wrong(component: Component, message: str) -> None:
+    with pytest.raises(BadSpec, match=message):
+        check_metric(component)
+
+
+def test_it_does_not_mix_up_the_two_kinds() -> None:
+    with pytest.raises(BadSpec, match="there is no metric of sets 'deletion'"):
+        open_set_metric(Component("deletion"))
+    with pytest.raises(BadSpec, match="there is no metric 'method_similarity'"):
+        open_metric(Component("method_similarity"))
+
+
+def test_it_imports_no_torch_for_checking() -> None:
+    code = (
+        "import sys; from stimuli.metrics import *; from stimuli.spec import Component\n"
+        "[check_metric(Component(name)) for name in (*METRICS, *SET_METRICS)]\n"
+        "assert not {'torch', 'skimage', 'scipy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,75 @@
+"""Occlusion, integrated gradients and SmoothGrad against captum and against plain loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from captum.attr import IntegratedGradients, Occlusion
+
+from stimuli.planner.asks import Subject
+from stimuli.spec import Component
+from tests.stimuli.tiny import SIDE, convolutional_net, explained, maps_of, pictures, subjects_of
+
+pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("ignore")]
+PATCH, STRIDE = round(0.3 * SIDE), round(0.15 * SIDE)
+SHARES: dict[str, Any] = {"patch_share": 0.3, "stride_share": 0.15, "baseline": 0.25}
+
+
+def test_it_occludes_like_captum() -> None:
+    net, x = convolutional_net(), pictures(2)
+    expected = Occlusion(net.module).attribute(
+        x, (3, PATCH, PATCH), strides=(3, STRIDE, STRIDE), baselines=0.25, target=torch.tensor([0, 1])
+    )
+    found = maps_of("occlusion", net, subjects_of(x), **SHARES)
+    np.testing.assert_allclose(found, expected[:, 0].numpy(), atol=1e-6)
+
+
+def test_it_adds_overlaps_where_asked() -> None:
+    net, x = convolutional_net(), pictures(1)
+    falls = np.zeros((SIDE, SIDE))
+    for top in range(0, SIDE - PATCH + STRIDE, STRIDE):
+        for left in range(0, SIDE - PATCH + STRIDE, STRIDE):
+            covered = x.clone()
+            covered[:, :, top : top + PATCH, left : left + PATCH] = 0.25
+            fall = float(net.module(x)[0, 0] - net.module(covered)[0, 0])
+            falls[top : top + PATCH, left : left + PATCH] += fall
+    found = maps_of("occlusion", net, subjects_of(x), overlaps="sum", **SHARES)[0]
+    np.testing.assert_allclose(found, falls, atol=4e-6)
+
+
+def test_it_integrates_like_captum() -> None:
+    net, x = convolutional_net(), pictures(2)
+    expected = IntegratedGradients(net.module).attribute(
+        x, 0.25, torch.tensor([0, 1]), n_steps=50, method="riemann_trapezoid"
+    )
+    found = maps_of("integrated_gradients", net, subjects_of(x), baseline=0.25)
+    # captum's weights add up to 49/50 with this rule, ours to 1.
+    expected = 50 / 49 * expected.mean(1).numpy()
+    np.testing.assert_allclose(found, expected, atol=3e-7 * np.abs(expected).max())
+
+
+def test_it_says_how_complete_it_is() -> None:
+    net, x = convolutional_net(), pictures(1)
+    gaps = {}
+    for steps in (4, 64):
+        done = explained(net, subjects_of(x), Component("integrated_gradients", {"steps": steps}))
+        result = done[0, "integrated_gradients"].result
+        change = float(net.module(x)[0, 0] - net.module(torch.zeros_like(x))[0, 0])
+        gaps[steps] = abs(3 * result.values.sum() - change) / abs(change)
+        assert result.checks["completeness_gap"] == pytest.approx(gaps[steps], rel=0.05, abs=1e-5)
+    assert gaps[64] < gaps[4] / 10
+
+
+def test_it_smooths_like_a_loop_over_draws() -> None:
+    net, x = convolutional_net(), pictures(1)
+    subject = Subject(2, "a", 5, image=x[0])
+    total = torch.zeros(1, 3, SIDE, SIDE)
+    for draw in range(7):
+        noise = subject.draws("noise", draw).standard_normal((3, SIDE, SIDE), dtype=np.float32)
+        noisy = (x + 0.3 * torch.from_numpy(noise)).requires_grad_()
+        total += torch.autograd.grad(net.module(noisy)[0, 2], noisy)[0] / 7
+    found = maps_of("smooth_grad", net, [subject], draws=7, sigma=0.3)[0]
+    np.testing.assert_allclose(found, total.mean(1)[0].numpy(), atol=1e-8)

@@ -1,0 +1,105 @@
+"""Text predictors in closed form, and small trained ones that several tests share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stimuli.datasets.sentences import SentencesDataset, open_sentences
+from stimuli.explainers import open_explainer
+from stimuli.planner.asks import Subject, TextTraced
+from stimuli.planner.bill import Bill
+from stimuli.planner.drive import Done, Job
+from stimuli.planner.text import drive_texts, softmax
+from stimuli.predictors.text import TextPredictor
+from stimuli.predictors.trained_text import train_text
+from stimuli.spec import Component
+from stimuli.types import silent
+
+Logits = NDArray[np.float32]
+
+
+@dataclass
+class ToyText:
+    """Logits in closed form; keeps note of every batch it was given."""
+
+    logits_of: Callable[[str], Sequence[float]]
+    labels: tuple[str, ...] = ("no", "yes")
+    batches: list[list[str]] = field(default_factory=list)
+
+    def words(self, text: str) -> tuple[tuple[int, int], ...]:
+        return tuple(match.span() for match in re.finditer(r"\w+", text))
+
+    def text_logits(self, texts: Sequence[str]) -> Logits:
+        return np.array([self.logits_of(text) for text in texts], np.float32)
+
+    def text_batches(self, texts: Sequence[str], rows: int) -> Iterator[tuple[list[int], Logits]]:
+        for start in range(0, len(texts), rows):
+            part = list(range(start, min(start + rows, len(texts))))
+            self.batches.append([texts[place] for place in part])
+            yield part, self.text_logits(self.batches[-1])
+
+    def text_gradient(self, text: str, target: int) -> TextTraced:
+        """Two tokens per word, with gradients and embeddings that are easily multiplied."""
+        spans, gradients, embeddings = [], [], []
+        for number, (start, end) in enumerate(self.words(text), 1):
+            middle = (start + end + 1) // 2
+            spans += [(start, middle), (middle, end)] if middle < end else [(start, end)]
+            count = 2 if middle < end else 1
+            gradients += [[number, -1.0]] * count
+            embeddings += [[1.0, 0.5]] * count
+        arrays = (np.array(rows, np.float32).reshape(-1, 2) for rows in (gradients, embeddings))
+        return TextTraced(tuple(spans), *arrays)
+
+
+def bag_of_words(weights: dict[str, float], scale: float = 1.0) -> ToyText:
+    """The logit of "yes" is the sum of the weights of the words that are there, each as often as it is."""
+    return ToyText(
+        lambda text: (0.0, scale * sum(weights.get(w, 0.0) for w in re.findall(r"\w+", text.lower())))
+    )
+
+
+def subject_of(text: str, target: int = 1, seed: int = 7) -> Subject:
+    return Subject(target, f"key of {text}", seed, text=text)
+
+
+def explained(
+    net: Any, texts: Sequence[str | Subject], component: Component, rows: int = 32, bill: Bill | None = None
+) -> list[Any]:
+    """What one method says about each text; the first error is raised."""
+    method = open_explainer(component)
+    subjects = [one if isinstance(one, Subject) else subject_of(one) for one in texts]
+    jobs = [Job(at, one, lambda s=one: method.explain(net, s)) for at, one in enumerate(subjects)]  # type: ignore[misc]
+    done: dict[Any, Done] = {one.name: one for one in drive_texts(jobs, net, rows, bill)}
+    for one in done.values():
+        if one.error:
+            raise one.error
+    return [done[at].result for at in range(len(subjects))]
+
+
+def probabilities_of(net: Any) -> Callable[[Sequence[str]], NDArray[np.float64]]:
+    return lambda texts: softmax(net.text_logits(list(texts)))
+
+
+@cache
+def trained(task: str, pooling: str = "lstm", model_count: int = 1500, epochs: int = 12) -> TextPredictor:
+    component = Component("trained_text", {"pooling": pooling, "epochs": epochs, "train_items": model_count})
+    return train_text(component, Path(), task_of(task, model_count), silent)
+
+
+@cache
+def task_of(task: str, model_count: int = 1500) -> SentencesDataset:
+    params = {"task": task, "model_count": model_count, "count": 120}
+    return open_sentences(Component("sentences", params), Path())
+
+
+def people_of(task: str, model_count: int = 1500) -> list[str]:
+    dataset = task_of(task, model_count)
+    return [dataset.text(item.key) for item in dataset.items("people")]
