@@ -9,10 +9,10 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import rendering, serving
+from benchmarks import rendering, serving, study
 from benchmarks.methods import METHODS
 from benchmarks.serving import LATER
-from benchmarks.tables import met, show_rendering
+from benchmarks.tables import met, show_rendering, show_study
 
 PARTS = ("serving", "rendering", "study")
 SHARE_GOAL, CPU_GOAL_MS = 0.6, 2.0
@@ -25,13 +25,19 @@ def main() -> int:
     parser.add_argument("--only", choices=PARTS, help="one part instead of all")
     _serving_options(parser.add_argument_group("serving"))
     _rendering_options(parser.add_argument_group("rendering"))
+    _study_options(parser.add_argument_group("study"))
     asked = parser.parse_args()
     serve, render = _serving_plan(parser, asked), _rendering_plan(parser, asked)
+    build = _study_plan(parser, asked)
     console = Console(width=140)
     if asked.only in (None, "serving"):
         _serving(console, serve)
     if asked.only in (None, "rendering"):
         _rendering(console, render)
+    if asked.only in (None, "study"):
+        with console.status("") as status:
+            built = study.measure(build, status.update)
+        show_study(console, built)
     return 0
 
 
@@ -53,6 +59,25 @@ def _rendering_options(parser: argparse._ArgumentGroup) -> None:
         "--network", default="resnet50,vit_b16", help="resnet50, vit_b16, vit_s16; with commas"
     )
     parser.add_argument("--methods", default="", help="names with commas; all without")
+
+
+def _study_options(parser: argparse._ArgumentGroup) -> None:
+    usual, most = study.Plan(), len(study.METHODS)
+    parser.add_argument("--items", type=int, default=usual.items, help="items of the study (1000)")
+    parser.add_argument(
+        "--conditions", type=int, default=usual.methods, help=f"methods of the study ({most}, the most)"
+    )
+    parser.add_argument("--kills", type=int, default=usual.kills, help="workers that are killed (10)")
+
+
+def _study_plan(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> study.Plan:
+    if not 8 <= asked.items <= 5000:
+        parser.error("--items must be between 8 and 5000")
+    if not 1 <= asked.conditions <= len(study.METHODS):
+        parser.error(f"--conditions must be between 1 and {len(study.METHODS)}")
+    if asked.kills < 0:
+        parser.error("--kills must be at least 0")
+    return study.Plan(asked.items, asked.conditions, asked.kills)
 
 
 def _serving_plan(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> serving.Plan:

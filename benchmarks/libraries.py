@@ -137,13 +137,14 @@ def _grad_cam(on: Setting, image: Tensor, target: int) -> float:
     return 1
 
 
-def _cam(name: str, **settings: Any) -> Callable[[Setting, Tensor, int], float]:
+def _cam(name: str) -> Callable[[Setting, Tensor, int], float]:
     def run(on: Setting, image: Tensor, target: int) -> float:
         library = grad_cam()
         from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
-        layers = [] if name == "FullGrad" else [on.layer]
-        with getattr(library, name)(on.module, layers, reshape_transform=on.reshape, **settings) as method:
+        # FullGrad reads convolutions and normalisations of maps, wherever they are.
+        layers, reshape = ([], None) if name == "FullGrad" else ([on.layer], on.reshape)
+        with getattr(library, name)(on.module, layers, reshape_transform=reshape) as method:
             method(input_tensor=image[None], targets=[ClassifierOutputTarget(target)])
         return 1
 

@@ -1,4 +1,4 @@
-"""What processes cost, read from /proc: CPU seconds and loaded libraries. Linux only."""
+"""What processes cost, read from /proc: CPU seconds, memory and loaded libraries. Linux only."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def _fields(pid: int) -> list[str]:
@@ -40,3 +41,8 @@ def cpu_s(pid: int) -> float:
 def loads(pid: int, library: str) -> bool:
     """Whether any process of the family has a file of this name mapped."""
     return any(library in Path(f"/proc/{member}/maps").read_text() for member in family(pid))
+
+
+def rss_mb(pid: int) -> float:
+    """Memory of the family that lies in RAM, in MB; pages that they share are counted once for each."""
+    return sum(int(fields[21]) for member in family(pid) if (fields := _fields(member))) * PAGE_BYTES / 1e6

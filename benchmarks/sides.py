@@ -21,6 +21,7 @@ from torch import Tensor
 
 from benchmarks.costs import Cost
 from benchmarks.libraries import LIBRARIES, Setting, setting
+from benchmarks.methods import MANY, MOST
 from benchmarks.networks import pictures, predictor
 from stimuli.errors import StimulusError
 from stimuli.explainers import open_explainer
@@ -120,8 +121,8 @@ class Some:
         return made
 
 
-def in_part(method: Steps, most: int) -> Steps:
-    """A method whose asks for more than `most` scores are cut to that, the answers repeated for the rest."""
+def in_part(method: Steps) -> Steps:
+    """A method whose asks for more than `MANY` scores are cut to `MOST`, answers repeated for the rest."""
     answer: Any = None
     while True:
         try:
@@ -129,14 +130,14 @@ def in_part(method: Steps, most: int) -> Steps:
         except StopIteration as end:
             return end.value
         asks = asked if isinstance(asked, tuple) else (asked,)
-        got = yield tuple(_cut(ask, most) for ask in asks)
+        got = yield tuple(_cut(ask) for ask in asks)
         found = tuple(_whole(ask, part) for ask, part in zip(asks, got, strict=True))
         answer = found if isinstance(asked, tuple) else found[0]
 
 
-def _cut(ask: Ask, most: int) -> Ask:
-    if isinstance(ask, Scores | LayerScores) and len(ask.variants) > most:
-        return replace(ask, variants=Some(ask.variants, most))
+def _cut(ask: Ask) -> Ask:
+    if isinstance(ask, Scores | LayerScores) and len(ask.variants) > MANY:
+        return replace(ask, variants=Some(ask.variants, MOST))
     return ask
 
 
@@ -169,7 +170,7 @@ class Planner:
         for number in range(request["images"]):
             subject = Subject(TARGET, f"picture {number}", 5, "", self.images[number])
             for method in methods:
-                jobs.append(Job(len(jobs), subject, self._start(method, subject, request["most"])))
+                jobs.append(Job(len(jobs), subject, self._start(method, subject)))
         self.network.begin()
         with Stopwatch(self.device) as watch:
             done = list(drive(jobs, self.network))
@@ -177,8 +178,8 @@ class Planner:
             raise failed[0]
         return self._bill(watch)
 
-    def _start(self, method: Any, subject: Subject, most: int) -> Callable[[], Steps]:
-        return lambda: in_part(method.explain(self.predictor, subject), most)
+    def _start(self, method: Any, subject: Subject) -> Callable[[], Steps]:
+        return lambda: in_part(method.explain(self.predictor, subject))
 
     def _bill(self, watch: Stopwatch) -> Cost:
         network, bill = self.network, self.network.bill
@@ -249,8 +250,12 @@ def main() -> None:
     for line in sys.stdin:
         try:
             cost = at_work.cost(json.loads(line))
-        except (StimulusError, ImportError) as error:
+        except StimulusError as error:
             cost = Cost(error=str(error))
+        except Exception as error:
+            if isinstance(at_work, Planner):
+                raise
+            cost = Cost(error=f"{type(error).__name__}: {error}")  # some libraries cannot do some networks
         cost.peak_mb = peak_mb(device)
         print(cost.encode(), file=replies, flush=True)
 

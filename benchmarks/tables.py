@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import study
 from benchmarks.rendering import FAMILY_NAME, SIX_NAME, Group, Measured, Row
 
 BOUND_GOAL, FAMILY_GOAL, HOST_GOAL = 1.15, 8.0, 0.10
@@ -120,3 +121,37 @@ def _say_goals(console: Console, group: Group) -> None:
         console.print(f"{group.name}: {clock:.2f} times the bare passes{goal}, {cpu:.2f} in processor time")
         host = met(group.cost.host < HOST_GOAL, "under 10 %")
         console.print(f"{group.name}: {group.cost.host:.1%} of the time outside the network {host}")
+
+
+def show_study(console: Console, found: study.Measured) -> None:
+    """What became of the study, and the workers' memory over time."""
+    rendering_s = found.wall_s - found.prepared_s
+    console.print(
+        f"Study: {found.plan.items} items, {found.plan.methods} methods and the baseline, {study.WORKERS} "
+        f"workers, {found.kills} of them killed with kill -9 while they rendered"
+    )
+    console.print(
+        f"{found.done} of {found.expected} stimuli done, {found.keys} different keys, {found.failed} failed, "
+        f"{found.lost_files} pictures missing or cut off (goal complete, nothing twice: "
+        f"{'met' if found.is_complete else 'missed'})"
+    )
+    console.print(
+        f"{rendering_s:.0f} s of rendering after {found.prepared_s:.0f} s of preparation: "
+        f"{found.done / rendering_s:.1f} stimuli per s"
+    )
+    console.print(_memory(found))
+
+
+def _memory(found: study.Measured) -> Table:
+    table = Table(title="Memory of each worker with its child, MB, by its age")
+    table.add_column("worker")
+    for head in ("s alive", "after 10 s", "at a third", "at two thirds", "at the end", "most"):
+        table.add_column(head, justify="right")
+    for worker in sorted({sample.worker for sample in found.samples}):
+        own = [sample for sample in found.samples if sample.worker == worker]
+        end = own[-1].age_s
+        moments = (10.0, end / 3, 2 * end / 3, end)
+        at = [next((one.mb for one in own if one.age_s >= moment), own[-1].mb) for moment in moments]
+        most = max(one.mb for one in own)
+        table.add_row(str(worker + 1), f"{end:.0f}", *(f"{value:.0f}" for value in (*at, most)))
+    return table

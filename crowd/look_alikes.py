@@ -6,15 +6,15 @@ pooling and one linear layer, three of the class activation maps coincide.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from experiments.definition import StudyDefinition
 from experiments.drafts import Material, specs_of
+from stimuli.claims import device
 from stimuli.files import map_file
 from stimuli.metrics.similarity import near_identical
 from stimuli.render import png
-from stimuli.rendering import render
+from stimuli.rendering import Bench, Rendered, attempt
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
 from stimuli.types import Pixels
@@ -44,13 +44,26 @@ def look_alikes(
     sample = _sample(specs, store, rendered_max)
     wanted = [spec for item in sample for spec in specs[item].values()]
     files = {}
-    for place, made in enumerate(render(wanted, store)):
-        files[made.spec.picture_key] = made.drawn.explanation_file
+    # What cannot be made is no news here: the build names it, with its reason.
+    for place, made in enumerate(attempt(wanted, Bench(store, device()))):
+        if isinstance(made, Rendered):
+            files[made.spec.picture_key] = made.drawn.explanation_file
         progress("comparing pictures", place + 1, len(wanted))
-    found: Counter[tuple[str, ...]] = Counter()
-    for item in sample:
-        found.update(near_identical(_pictures(specs[item], files, store)))
-    return tuple((names, count, len(sample)) for names, count in sorted(found.items()))
+    groups = [near_identical(_pictures(specs[item], files, store)) for item in sample]
+    return tuple((names, count, len(sample)) for names, count in _counted(groups))
+
+
+def _counted(groups: Sequence[Sequence[tuple[str, ...]]]) -> list[tuple[tuple[str, ...], int]]:
+    """On how many items each group looks alike, also as part of a larger one; a group is left out where a
+    larger one looks alike just as often.
+    """
+    found = {group for own in groups for group in own}
+    counts = {group: sum(any(set(group) <= set(other) for other in own) for own in groups) for group in found}
+    return sorted(
+        (group, count)
+        for group, count in counts.items()
+        if not any(set(group) < set(other) and counts[other] == count for other in found)
+    )
 
 
 def _sample(

@@ -150,6 +150,8 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# Longer than any batch takes: a message that is delivered twice is rendered twice.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 12 * 3600}
 CELERY_TASK_DEFAULT_QUEUE = "celery"
 # A worker that is told no queue takes these two; one that is started with -Q stimuli.cuda takes only that.
 CELERY_TASK_QUEUES = [Queue(name) for name in ("celery", "stimuli.cpu")]  # type: ignore[no-untyped-call]

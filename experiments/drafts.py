@@ -15,7 +15,7 @@ from experiments.design.rng import Streams
 from experiments.errors import FrozenStudy, StudyError
 from experiments.models import Condition, Item, Rendering, Study
 from experiments.paradigms.base import PlanCondition, Pool, PoolItem
-from stimuli.spec import StimulusSpec
+from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             f"{existing.digest[:12]}, "
             f"this file is {definition.digest[:12]}): choose a new slug, or extend the study."
         )
-    if existing is not None and existing.digest == definition.digest and existing.items.exists():
+    if existing is not None and existing.digest == definition.digest and _is_buildable(existing):
         return existing
     store = open_store(settings.STORAGE_URL)
     material = gather(definition, folder, store, progress)
@@ -216,6 +216,19 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             for (key, name), spec in specs.items()
         )
     return study
+
+
+def _is_buildable(study: Study) -> bool:
+    """Whether this draft can be finished: it has items, and what is missing was asked for from the methods'
+    versions of today."""
+    from stimuli.explainers import version_of
+
+    open_specs = Rendering.objects.filter(item__study=study).exclude(stimulus__state="done")
+    for spec in open_specs.values_list("stimulus__spec", flat=True).iterator():
+        explainer = spec["explainer"]
+        if explainer and version_of(Component.from_json(explainer)) != spec["version"]:
+            return False
+    return study.items.exists()
 
 
 def _item_row(study: Study, item: PredictedItem) -> Item:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from math import isfinite
 from typing import Any
@@ -21,6 +21,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from stimuli.errors import BadSpec
 from stimuli.media import current_store
 from stimuli.metrics import METRICS
 from stimuli.metrics.described import Described, describe_metric
@@ -103,7 +104,7 @@ def note(
         error, value = number.error, None
         details: dict[str, Any] = {}
         if measured is not None:
-            details = dict(measured.details) | ({"set": group} if group else {})
+            details = _plain(dict(measured.details)) | ({"set": group} if group else {})
             value = measured.value if isfinite(measured.value) else None
             if value is None:
                 error = str(details.get("undefined", "the metric is not defined for this explanation"))
@@ -115,6 +116,15 @@ def note(
             better=one.better,
             measured_at=timezone.now(),
         )
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: numbers that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def fail(key: str, token: str, error: str) -> bool:
@@ -197,9 +207,25 @@ def keeper(token: str, lease_s: int) -> Callable[[], None]:
 
 def _wanted(keys: Iterable[str]) -> dict[str, tuple[Component, ...]]:
     """The metrics that are wanted and not known, by picture key."""
-    rows = Measurement.objects.filter(stimulus__key__in=list(keys), measured_at__isnull=True)
+    rows = Measurement.objects.filter(
+        stimulus__key__in=list(keys), measured_at__isnull=True, metric__in=list(METRICS)
+    )
     found: defaultdict[str, list[Component]] = defaultdict(list)
-    for key, metric, parameters in rows.order_by("pk").values_list("stimulus__key", "metric", "parameters"):
-        if metric in METRICS:  # those of whole studies are measured when all of it is there
-            found[key].append(Component(metric, parameters))
+    for row in rows.order_by("pk").select_related("stimulus"):
+        component = Component(row.metric, row.parameters)
+        if _is_current(component, row.key):
+            found[row.stimulus.key].append(component)
+        else:
+            # Nobody could ever answer it; who wants the number asks for today's metric.
+            Measurement.objects.filter(pk=row.pk).update(
+                error="asked for from another version of the metric: build the study again",
+                measured_at=timezone.now(),
+            )
     return {key: tuple(metrics) for key, metrics in found.items()}
+
+
+def _is_current(component: Component, key: str) -> bool:
+    try:
+        return describe_metric(component).key == key
+    except BadSpec:
+        return False

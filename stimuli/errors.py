@@ -5,6 +5,19 @@ class StimulusError(Exception):
     """A stimulus cannot be made; the message names the value, the limit and the remedy."""
 
 
+FAULTS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NotImplementedError,
+    RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+"""What a method or a network may come to by its own fault. Trouble with files and services is not among them:
+it passes, and concerns nobody in particular."""
+
+
+def as_stimulus_error(error: BaseException) -> StimulusError:
+    """A fault as a sentence about one stimulus."""
+    return error if isinstance(error, StimulusError) else StimulusError(f"{type(error).__name__}: {error}")
+
+
 class BadSpec(StimulusError):
     """A dataset, predictor, explainer or render recipe was asked for with a value that it does not take."""
 

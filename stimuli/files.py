@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import zlib
+from math import isfinite
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
-from stimuli.errors import ShapeMismatch
+from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.render import png
 from stimuli.spec import canonical_json, content_key
 from stimuli.store import Store, shard_key
@@ -72,7 +75,15 @@ def read_text(store: Store, text_key: str) -> str:
 
 
 def keep_attribution(store: Store, attribution_key: str, made: Attribution) -> Attribution:
-    """Store it. Who comes second gets what the first one stored: two machines may differ in the last bit."""
+    """Store it. Who comes second gets what the first one stored: two machines may differ in the last bit.
+
+    Raises NotApplicable for values that are not finite: what is stored stands for good.
+    """
+    if not np.isfinite(made.values).all():
+        raise NotApplicable(
+            "the explanation has values that are not finite: the network overflows on this item or on a "
+            "changed copy of it"
+        )
     if store.put(map_file(attribution_key), write_attribution(made)):
         return made
     return read_attribution(store, attribution_key)
@@ -81,7 +92,8 @@ def keep_attribution(store: Store, attribution_key: str, made: Attribution) -> A
 def write_attribution(made: Attribution) -> bytes:
     """An .npz archive of plain arrays: values float32, and what says how to read them."""
     kinds = {PixelAttribution: "pixels", TokenAttribution: "tokens", ConceptAttribution: "concepts"}
-    head: dict[str, object] = {"kind": kinds[type(made)], "checks": dict(made.checks)}
+    checks = {name: value for name, value in made.checks.items() if isfinite(value)}
+    head: dict[str, object] = {"kind": kinds[type(made)], "checks": checks}
     arrays: dict[str, Any] = {"values": np.asarray(made.values, np.float32)}
     if isinstance(made, PixelAttribution):
         head["signed"] = made.signed
@@ -95,8 +107,19 @@ def write_attribution(made: Attribution) -> bytes:
 
 
 def read_attribution(store: Store, attribution_key: str) -> Attribution:
-    """What `write_attribution` wrote; older files hold a map alone."""
-    with np.load(io.BytesIO(store.get(map_file(attribution_key))), allow_pickle=False) as file:
+    """What `write_attribution` wrote; older files hold a map alone. Raises ShapeMismatch for a damaged one."""
+    try:
+        return _read(store.get(map_file(attribution_key)))
+    except (BadZipFile, EOFError, KeyError, ValueError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ShapeMismatch(
+            f"the stored file {map_file(attribution_key)} is damaged ({error}): delete it and build again"
+        ) from error
+
+
+def _read(data: bytes) -> Attribution:
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
         values = file["values"]
         head: dict[str, Any] = {"kind": "pixels"}
         if "head" in file:

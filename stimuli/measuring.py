@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from stimuli.claims import State, chunks, note
 from stimuli.errors import StimulusError
@@ -52,6 +54,17 @@ def _ask(keys: Iterable[str], described: Sequence[Described]) -> int:
     return new
 
 
+def reopen(keys: Iterable[str]) -> int:
+    """Have measurements tried again that came to an error, as failed stimuli are; how many those are."""
+    count = 0
+    for chunk in chunks(list(dict.fromkeys(keys))):
+        rows = Measurement.objects.filter(
+            stimulus__key__in=chunk, metric__in=list(METRICS), value__isnull=True
+        )
+        count += rows.exclude(measured_at=None).update(measured_at=None, error="")
+    return count
+
+
 def unmeasured(keys: Iterable[str]) -> list[str]:
     """Those of the picture keys with a measurement of their own that is wanted and not known, in order."""
     wanted = list(dict.fromkeys(keys))
@@ -84,10 +97,15 @@ def measure_set(metric: Component, members: Sequence[SetMember], progress: Progr
     if metric.name not in SET_METRICS or not members:
         return 0
     described = describe_metric(metric)
-    group = content_key(sorted([m.key, m.item, m.condition, m.label] for m in members))
+    group = content_key(
+        [_file_digest(metric), sorted([m.key, m.item, m.condition, m.label] for m in members)]
+    )
     described = replace(described, key=content_key([described.key, group]))
     keys = [member.key for member in members]
     _ask(keys, [described])
+    for chunk in chunks(keys):  # what came to an error is tried again
+        errors = Measurement.objects.filter(stimulus__key__in=chunk, key=described.key).exclude(error="")
+        errors.update(measured_at=None, error="", value=None)
     open_: set[str] = set()
     for chunk in chunks(keys):
         rows = Measurement.objects.filter(
@@ -100,6 +118,14 @@ def measure_set(metric: Component, members: Sequence[SetMember], progress: Progr
         if key in open_:
             note([key], [number], described, group)
     return len(open_)
+
+
+def _file_digest(metric: Component) -> str:
+    """SHA-256 of the weights that a metric reads from a file; empty where it reads none or there is none."""
+    name = metric.params.get("weights")
+    if not isinstance(name, str) or not name or not Path(name).is_file():
+        return ""
+    return hashlib.sha256(Path(name).read_bytes()).hexdigest()
 
 
 def _compared(

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from stimuli.drawing import Drawn, draw
-from stimuli.errors import StimulusError
+from stimuli.errors import FAULTS, StimulusError, as_stimulus_error
 from stimuli.explainers import open_explainer, version_of
 from stimuli.files import keep_attribution, map_file, predictor_file, read_attribution, read_text, read_view
 from stimuli.metrics import open_metric
@@ -32,13 +32,10 @@ if TYPE_CHECKING:
     from stimuli.predictors.text import TextPredictor
 
 TEXTS_AT_ONCE = 8
+METHOD = -1
+"""Names the method's own job beside those of its metrics, which are counted from 0."""
 _RESTORED_MAX = 2
 _restored: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
-_FAULTS = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, RuntimeError,
-    TypeError, ValueError,
-)  # fmt: skip
-"""What a method or a network may come to. Trouble with files and services is not caught: it passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +137,17 @@ def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
             continue
         try:
             runner = _runner(predictor_key, precision, bench)
-        except StimulusError as error:
-            yield from (Explained(order, error=str(error)) for own in items.values() for order in own)
+        except (StimulusError, *FAULTS) as error:
+            reason = str(as_stimulus_error(error))
+            yield from (Explained(order, error=reason) for own in items.values() for order in own)
             continue
         keys = list(items)
-        for start in range(0, len(keys), runner.window):
-            window = [order for key in keys[start : start + runner.window] for order in items[key]]
+        while keys:
+            # Read anew each time: it becomes smaller when memory runs out.
+            size = runner.window
+            window = [order for key in keys[:size] for order in items[key]]
             yield from _window(window, runner, bench)
+            keys = keys[size:]
 
 
 def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Component]]) -> list[Order]:
@@ -191,14 +192,16 @@ class Runner:
         image = self.predictor.inputs([view])[0].to(self.network.device)
         return Subject(spec.target, spec.image_key, spec.seed, spec.layer, image)
 
-    def drive(self, jobs: Sequence[Job], alive: Callable[[], None]) -> Iterator[Done]:
+    def drive(
+        self, jobs: Sequence[Job], alive: Callable[[], None], follow: Callable[[Done], Sequence[Job]]
+    ) -> Iterator[Done]:
         if self.network is None:
             from stimuli.planner.text import drive_texts
 
-            return drive_texts(jobs, cast("TextPredictor", self.predictor))
+            return drive_texts(jobs, cast("TextPredictor", self.predictor), alive=alive, follow=follow)
         from stimuli.planner.drive import drive
 
-        return drive(jobs, self.network, alive)
+        return drive(jobs, self.network, alive, follow)
 
     def about(self) -> dict[str, JsonValue]:
         """What stands in provenance beside the versions."""
@@ -225,10 +228,9 @@ def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Expla
     """
     try:
         found = _driven(window, runner, bench)
-    except (StimulusError, *_FAULTS) as error:
+    except (StimulusError, *FAULTS) as error:
         if len(window) == 1:
-            known = isinstance(error, StimulusError)
-            yield Explained(window[0], error=str(error) if known else f"{type(error).__name__}: {error}")
+            yield Explained(window[0], error=str(as_stimulus_error(error)))
             return
         for order in window:
             yield from _window([order], runner, bench)
@@ -237,33 +239,60 @@ def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Expla
 
 
 def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained]:
+    """Methods as jobs, and metrics as jobs that follow them: a metric that fails undoes nothing."""
     from stimuli.planner.drive import Job
 
     subjects: dict[str, Subject] = {}
-    jobs, found = [], []
+    made: dict[int, Attribution | None] = {}
+    errors: dict[int, str] = {}
+    numbers: dict[int, dict[int, Number]] = {}
+
+    def subject_of(order: Order) -> Subject:
+        key = order.spec.image_key
+        if key not in subjects:
+            subjects[key] = runner.subject(order.spec, bench.store)
+        return _with_target(subjects[key], order.spec)
+
+    def metrics_of(at: int) -> list[Job]:
+        subject = subject_of(window[at])
+        return [
+            Job((at, place), subject, _measuring(component, runner, subject, cast("Attribution", made[at])))
+            for place, component in enumerate(window[at].metrics)
+        ]
+
+    def follow(done: Done) -> Sequence[Job]:
+        at, place = cast("tuple[int, int]", done.name)
+        if place == METHOD and done.error is None:
+            made[at] = done.result
+            return metrics_of(at)
+        return ()
+
+    jobs = []
     for at, order in enumerate(window):
-        spec = order.spec
-        if spec.explainer is None:
-            found.append(Explained(order))
-            continue
-        if spec.image_key not in subjects:
-            subjects[spec.image_key] = runner.subject(spec, bench.store)
-        subject = _with_target(subjects[spec.image_key], spec)
-        stored = None
-        if bench.store.has(map_file(spec.attribution_key)):
-            stored = read_attribution(bench.store, spec.attribution_key)
-            if not order.metrics:
-                found.append(Explained(order, stored))
-                continue
-        steps = _steps(order, subject, runner, bench, stored)
-        jobs.append(Job(at, subject, steps))
-    for done in runner.drive(jobs, bench.alive):
-        order = window[cast("int", done.name)]
-        if done.error is not None:
-            found.append(Explained(order, error=str(done.error)))
+        if order.spec.explainer is None:
+            made[at] = None
+        elif bench.store.has(map_file(order.spec.attribution_key)):
+            made[at] = read_attribution(bench.store, order.spec.attribution_key)
+            jobs.extend(metrics_of(at))
         else:
-            found.append(Explained(order, *done.result))
-    return found
+            subject = subject_of(order)
+            jobs.append(Job((at, METHOD), subject, _explaining(order.spec, subject, runner, bench)))
+    for done in runner.drive(jobs, bench.alive, follow):
+        at, place = cast("tuple[int, int]", done.name)
+        if place != METHOD:
+            reason = "" if done.error is None else str(done.error)
+            numbers.setdefault(at, {})[place] = Number(window[at].metrics[place], done.result, reason)
+        elif done.error is not None:
+            errors[at] = str(done.error)
+    return [
+        Explained(
+            order,
+            made.get(at),
+            tuple(number for _, number in sorted(numbers.get(at, {}).items())),
+            errors.get(at, ""),
+        )
+        for at, order in enumerate(window)
+    ]
 
 
 def _with_target(subject: Subject, spec: StimulusSpec) -> Subject:
@@ -272,24 +301,19 @@ def _with_target(subject: Subject, spec: StimulusSpec) -> Subject:
     return replace(subject, target=spec.target, seed=spec.seed, layer=spec.layer)
 
 
-def _steps(
-    order: Order, subject: Subject, runner: Runner, bench: Bench, stored: Attribution | None
-) -> Callable[[], Steps]:
-    """The method, then the metrics on what it found. A metric that fails does not undo the explanation."""
-
+def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) -> Callable[[], Steps]:
     def run() -> Steps:
-        made = stored
-        if made is None:
-            made = yield from _method(order.spec, subject, runner)
-            made = keep_attribution(bench.store, order.spec.attribution_key, made)
-        numbers = []
-        for component in order.metrics:
-            try:
-                measured = yield from open_metric(component).measure(runner.predictor, subject, made)
-                numbers.append(Number(component, measured))
-            except StimulusError as error:
-                numbers.append(Number(component, None, str(error)))
-        return made, tuple(numbers)
+        made = yield from _method(spec, subject, runner)
+        return keep_attribution(bench.store, spec.attribution_key, made)
+
+    return run
+
+
+def _measuring(
+    component: Component, runner: Runner, subject: Subject, made: Attribution
+) -> Callable[[], Steps]:
+    def run() -> Steps:
+        return (yield from open_metric(component).measure(runner.predictor, subject, made))
 
     return run
 
@@ -319,8 +343,8 @@ def _drawn(spec: StimulusSpec, explained: Explained, bench: Bench) -> Rendered |
         about["checks"] = checks
     try:
         drawn = draw(spec, explained.attribution, bench.store)
-    except StimulusError as error:
-        return Failed(spec, str(error))
+    except (StimulusError, *FAULTS) as error:
+        return Failed(spec, str(as_stimulus_error(error)))
     return Rendered(spec, drawn, {**_versions(), **about}, explained.numbers)
 
 

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 from celery import current_app
 from django.conf import settings
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from stimuli.claims import BATCH, State, chunks, free, render_claimed
 from stimuli.errors import StimulusError
-from stimuli.measuring import unmeasured
+from stimuli.measuring import reopen, unmeasured
 from stimuli.models import Stimulus
 from stimuli.spec import StimulusSpec, canonical_json
 from stimuli.types import Progress, silent
@@ -54,6 +55,7 @@ def build(keys: Iterable[str], progress: Progress = silent) -> int:
     wanted = missing(asked)
     for chunk in chunks(wanted):
         Stimulus.objects.filter(key__in=chunk, state=State.FAILED).update(state=State.MISSING)
+    reopen(asked)
     ordered = _by_item({*wanted, *unmeasured(asked)})
     if settings.CELERY_BROKER_URL:
         send(ordered)
@@ -138,8 +140,9 @@ def _pending(keys: Sequence[str]) -> list[str]:
 
 
 def _free(keys: Sequence[str]) -> list[str]:
-    """Those of the keys that nobody else is at."""
-    held = ~free(settings.STIMULUS_LEASE_S) & Q(state=State.CLAIMED)
+    """Those of the keys that nobody else is at: not claimed, and not sent lately if only to be measured."""
+    lately = timezone.now() - timedelta(seconds=settings.STIMULUS_LEASE_S)
+    held = ~free(settings.STIMULUS_LEASE_S) & Q(state=State.CLAIMED) | Q(state=State.DONE, sent_at__gt=lately)
     taken = {
         key
         for chunk in chunks(keys)

@@ -25,16 +25,31 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class Annotations:
-    """What is known of each picture: `values` float32 (concepts,) in 0-1 and `parts`, by key."""
+    """What is known of each picture: `values` float32 (concepts,) in 0-1 and `parts`, by key; and the keys
+    of the pictures that no line of either file names.
+    """
 
     concepts: tuple[str, ...] = ()
     values: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     parts: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
+    unlisted: tuple[str, ...] = ()
 
     def values_of(self, key: str) -> NDArray[np.float32]:
-        """The concept values of one picture, float32 (concepts,); 0 where nothing was said."""
+        """The concept values of one picture, float32 (concepts,).
+
+        0 for a concept that is not named for it where others are. Raises BadSpec for a picture that no line
+        names: nobody has looked at it, so that zeros would be invented.
+        """
         found = self.values.get(key)
-        return np.zeros(len(self.concepts), np.float32) if found is None else found.copy()
+        if found is not None:
+            return found.copy()
+        if self.concepts and key in self.unlisted:
+            raise BadSpec(
+                f"{CONCEPTS_FILE}: {len(self.unlisted)} of {len(self.unlisted) + len(self.values)} pictures have "
+                f'no line, the first is "{self.unlisted[0]}", but the concepts of "{key}" are needed; list '
+                "every picture, with the value 0 where a concept is not shown"
+            )
+        return np.zeros(len(self.concepts), np.float32)
 
     def parts_of(self, key: str) -> tuple[Part, ...]:
         return self.parts.get(key, ())
@@ -63,7 +78,8 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
     concepts.csv has the columns image (a key), concept, value (0-1); parts.csv image, concept, left, top,
     right, bottom in pixels of the upright picture, whose width and height `size_of` says. The concepts are
     those of both files in alphabetical order. A pair that concepts.csv does not list has the value 1 where
-    parts.csv marks a part of it, else 0. Raises BadSpec with file, line and remedy for anything else.
+    parts.csv marks a part of it, else 0 if any line names the picture; a picture that none names has no
+    values. Raises BadSpec with file, line and remedy for anything else.
     """
     known = frozenset(keys)
     listed: dict[tuple[str, str], float] = {}
@@ -86,7 +102,8 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
         )
         for key in {key for key, _ in (*listed, *shown)}
     }
-    return Annotations(concepts, values, {key: tuple(parts) for key, parts in marked.items()})
+    unlisted = tuple(key for key in keys if key not in values)
+    return Annotations(concepts, values, {key: tuple(parts) for key, parts in marked.items()}, unlisted)
 
 
 def _lines(path: Path, columns: tuple[str, ...]) -> Iterator[_Line]:

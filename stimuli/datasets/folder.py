@@ -6,8 +6,9 @@ Beside the class folders, concepts.csv may say which concepts a picture shows, a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from pydantic import Field
 
 from stimuli.datasets.annotations import Annotations, Size, annotation_files, read_annotations
+from stimuli.datasets.lines import check_sides, first_alike
 from stimuli.errors import BadSpec
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component
@@ -28,6 +30,7 @@ MIN_PER_CLASS = 2
 MIN_CLASSES = 2
 MAX_PIXELS = 50_000_000
 MIN_SIDE_PX = 8
+MAX_NAMED = 3
 SPLITS: tuple[Split, Split] = ("model", "people")
 GROUP_MARK = "__"
 ORIENTATION = 274
@@ -52,7 +55,8 @@ class FolderDataset:
 
     A key is the path below the root. The group is the part of the file name before "__" (with class and
     folder), so that `park__1.png` and `park__2.png`, crops of one photograph, always stay together; else
-    the key.
+    the key. Files that are equal byte for byte are of one group too, and so are their groups; it is called
+    after its first picture. The same picture saved anew, with other bytes, is not recognised.
     """
 
     root: Path
@@ -75,7 +79,9 @@ class FolderDataset:
         return read_picture(self.root / key)
 
     def concept_values(self, key: str) -> NDArray[np.float32]:
-        """How much of each concept was said to be shown, float32 (concepts,) in 0-1."""
+        """How much of each concept was said to be shown, float32 (concepts,) in 0-1: 0 for a concept that
+        the files do not name for this picture, though others. BadSpec where they do not name the picture.
+        """
         return self.annotations.values_of(key)
 
     def parts(self, key: str) -> Sequence[Part]:
@@ -83,7 +89,9 @@ class FolderDataset:
         return self.annotations.parts_of(key)
 
     def content_digest(self) -> str:
-        """SHA-256 over the keys, splits and bytes of all pictures, and over the annotations."""
+        """SHA-256 over the keys, splits and bytes of all pictures, over the groups that equal files have
+        joined, and over the annotations.
+        """
         return self._digest
 
     @cached_property
@@ -96,6 +104,8 @@ class FolderDataset:
         for item in self.files:
             content = hashlib.sha256((self.root / item.key).read_bytes()).hexdigest()
             total.update(f"{item.key}\0{item.split}\0{content}\n".encode())
+            if item.group != _named_group(item.key):
+                total.update(f"{item.key}\0group\0{item.group}\n".encode())
         for path in annotation_files(self.root):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             total.update(f"{path.name}\0annotations\0{content}\n".encode())
@@ -106,8 +116,9 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
     """Read the names and the headers of all pictures below `path`.
 
     Raises BadSpec for a missing folder, fewer than two classes, a class with a single picture, and a file
-    that is no readable picture or is larger than MAX_PIXELS; each names the place, the number and the
-    remedy. So does a line of concepts.csv or parts.csv that cannot be right.
+    that is no readable picture or is larger than MAX_PIXELS; for a group or a picture in model/ that is in
+    people/ too, and a people_share below 1 that leaves a class on one side alone; each names the place, the
+    number and the remedy. So does a line of concepts.csv or parts.csv that cannot be right.
     """
     params = read_params(component, FolderParams, "dataset")
     root = (folder / params.path).resolve()
@@ -115,12 +126,19 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
         raise BadSpec(
             f'dataset folder: there is no folder "{root}"; put one folder of pictures per class there'
         )
-    if all((root / split).is_dir() for split in SPLITS):
+    has_sides = all((root / split).is_dir() for split in SPLITS)
+    if has_sides:
         items = tuple(item for split in SPLITS for item in _read_tree(root, root / split, split))
     else:
-        items = _share_out(_read_tree(root, root, "people"), params.people_share)
+        items = _read_tree(root, root, "people")
     for item in items:
         _check_header(root / item.key)
+    contents = _equal_files(root, items)
+    if has_sides:
+        _check_apart(items, contents)
+    items = _joined(items, contents)
+    if not has_sides:
+        items = _share_out(items, params.people_share)
     annotations = read_annotations(root, [item.key for item in items], lambda key: _upright_size(root / key))
     return FolderDataset(root, tuple(sorted({item.truth for item in items})), items, annotations)
 
@@ -196,28 +214,79 @@ def _read_class(root: Path, place: Path, split: Split) -> list[Item]:
             f'dataset folder: class "{place.name}" has {len(names)} picture(s) in "{place}", at least '
             f"{MIN_PER_CLASS} are needed; add pictures ({', '.join(sorted(SUFFIXES))}) or remove the folder"
         )
-    here = place.relative_to(root).as_posix()
-    return [Item(f"{here}/{name}", place.name, f"{here}/{_group_of(name)}", split) for name in names]
+    keys = [f"{place.relative_to(root).as_posix()}/{name}" for name in names]
+    return [Item(key, place.name, _named_group(key), split) for key in keys]
 
 
-def _group_of(name: str) -> str:
+def _named_group(key: str) -> str:
+    """The group that a picture's own name tells: the key itself where the name has no mark."""
+    here, _, name = key.rpartition("/")
     before, mark, _ = name.partition(GROUP_MARK)
-    return before if mark and before else name
+    return f"{here}/{before}" if mark and before else key
+
+
+def _equal_files(root: Path, items: Sequence[Item]) -> dict[str, str]:
+    """SHA-256 of the bytes by key, of the pictures that could equal another: only files of one size do."""
+    sizes = {item.key: (root / item.key).stat().st_size for item in items}
+    shared = Counter(sizes.values())
+    return {
+        key: hashlib.sha256((root / key).read_bytes()).hexdigest()
+        for key, size in sizes.items()
+        if shared[size] > 1
+    }
+
+
+def _joined(items: Sequence[Item], contents: dict[str, str]) -> tuple[Item, ...]:
+    """Pictures with equal bytes, and their whole groups, under the name of the first one's group."""
+    marks: list[list[Hashable]] = [
+        [("group", item.group), ("content", contents.get(item.key, item.key))] for item in items
+    ]
+    return tuple(
+        replace(item, group=items[at].group) for item, at in zip(items, first_alike(marks), strict=True)
+    )
+
+
+def _check_apart(items: Sequence[Item], contents: dict[str, str]) -> None:
+    """Refuse a group or a picture that is in both model/ and people/: people would be shown what the model
+    has learnt from. Names without the mark say nothing of a group: 1.png may be in both.
+    """
+    seen: dict[tuple[str, str], Item] = {}
+    torn = []
+    for item in items:
+        marks = [("the same picture", contents[item.key])] if item.key in contents else []
+        if item.group != item.key:
+            marks.append(("of one group", item.group.removeprefix(f"{item.split}/")))
+        for mark in marks:
+            other = seen.setdefault(mark, item)
+            if other.split != item.split:
+                torn.append(f'"{other.key}" and "{item.key}" are {mark[0]}')
+                break
+    if torn:
+        more = f", and {len(torn) - MAX_NAMED} more" if len(torn) > MAX_NAMED else ""
+        raise BadSpec(
+            f"dataset folder: pictures of model/ are in people/ too ({'; '.join(torn[:MAX_NAMED])}{more}); "
+            f'keep each on one side, or give groups that differ other names before "{GROUP_MARK}"'
+        )
 
 
 def _share_out(items: Sequence[Item], people_share: float) -> tuple[Item, ...]:
-    """Per class, the groups with the smallest hashes go to the people: stable, whole, and never an empty
-    side.
+    """Per class, the groups with the smallest hashes go to the people: stable, and whole. BadSpec where
+    people_share is below 1 and a class has an empty side.
     """
     people: set[str] = set()
     for truth in {item.truth for item in items}:
         groups = sorted({item.group for item in items if item.truth == truth}, key=_hash)
         count = round(people_share * len(groups))
         people.update(groups[: max(1, count if people_share == 1 else min(count, len(groups) - 1))])
-    return tuple(
-        Item(item.key, item.truth, item.group, "people" if item.group in people else "model")
-        for item in items
+    shared = tuple(replace(item, split="people" if item.group in people else "model") for item in items)
+    check_sides(
+        "dataset folder",
+        ((item.truth, item.group, item.split) for item in shared),
+        people_share,
+        f'add pictures of other groups (names that differ before "{GROUP_MARK}", other contents), make the '
+        "folders model and people",
     )
+    return shared
 
 
 def _hash(name: str) -> str:

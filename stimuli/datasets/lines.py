@@ -11,7 +11,7 @@ import csv
 import hashlib
 import io
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -99,23 +99,28 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
     """Read the file.
 
     Raises BadSpec, with the line's number, for what is no UTF-8, wrong columns, a text that is empty or
-    longer than MAX_CHARACTERS, and a split that is not known or divides a group; and for fewer than two
-    classes, or a class with a single text.
+    longer than MAX_CHARACTERS, and a split that is not known or divides a group; for fewer than two classes,
+    or a class with a single text; and where people_share is below 1 and leaves a class on one side alone.
     """
     params = read_params(component, LinesParams, "dataset")
     path = (folder / params.path).resolve()
     lines = _read(path)
-    groups = _groups(lines)
+    labels, groups = _labels(path, lines), _groups(lines)
     if any(line.split for line in lines):
         splits = _by_file(path, lines, groups)
     else:
         splits = _by_share(lines, groups, params)
+        check_sides(
+            "dataset lines",
+            zip((line.label for line in lines), groups, splits, strict=True),
+            params.people_share,
+            "put fewer texts into one group, add texts, or give another seed or a column split",
+        )
     texts = {_key(line): line.text for line in lines}
     items = tuple(
         Item(_key(line), params.names.get(line.label, line.label), group, split)
         for line, group, split in zip(lines, groups, splits, strict=True)
     )
-    labels = _labels(path, lines)
     for label in params.names:
         if label not in labels:
             raise BadSpec(f'names: there is no label "{label}" in "{path.name}"; it has {", ".join(labels)}')
@@ -229,7 +234,18 @@ def _groups(lines: Sequence[_Line]) -> list[str]:
     """The name of each line's group: lines that share a group or a text are together, also by way of
     others. A group is called after its first line.
     """
-    leader = list(range(len(lines)))
+    marks = []
+    for line in lines:
+        own = [("text", " ".join(line.text.casefold().split()))]
+        marks.append([*own, ("group", line.group)] if line.group else own)
+    return [_key(lines[at]) for at in first_alike(marks)]
+
+
+def first_alike(marks: Sequence[Iterable[Hashable]]) -> list[int]:
+    """For each of a row of things the place of the first that it belongs with: things that share a mark do,
+    also by way of others.
+    """
+    leader = list(range(len(marks)))
 
     def lead(at: int) -> int:
         while leader[at] != at:
@@ -237,14 +253,12 @@ def _groups(lines: Sequence[_Line]) -> list[str]:
             at = leader[at]
         return at
 
-    first: dict[tuple[str, str], int] = {}
-    for at, line in enumerate(lines):
-        marks = [("text", " ".join(line.text.casefold().split()))]
-        marks += [("group", line.group)] if line.group else []
-        for mark in marks:
+    first: dict[Hashable, int] = {}
+    for at, own in enumerate(marks):
+        for mark in own:
             one, other = sorted((lead(first.setdefault(mark, at)), lead(at)))
             leader[other] = one
-    return [_key(lines[lead(at)]) for at in range(len(lines))]
+    return [lead(at) for at in range(len(marks))]
 
 
 def _by_file(path: Path, lines: Sequence[_Line], groups: Sequence[str]) -> list[Split]:
@@ -265,7 +279,9 @@ def _by_file(path: Path, lines: Sequence[_Line], groups: Sequence[str]) -> list[
 
 
 def _by_share(lines: Sequence[_Line], groups: Sequence[str], params: LinesParams) -> list[Split]:
-    """Per class, the groups with the smallest hashes go to the people: whole, and never an empty side."""
+    """Per class, the groups with the smallest hashes go to the people, whole: at least one, and not all
+    unless all are asked for. Groups of several classes can still empty a side: see `check_sides`.
+    """
     people: set[str] = set()
     for label in sorted({line.label for line in lines}):
         own = sorted(
@@ -275,6 +291,30 @@ def _by_share(lines: Sequence[_Line], groups: Sequence[str], params: LinesParams
         count = round(params.people_share * len(own))
         people.update(own[: max(1, count if params.people_share == 1 else min(count, len(own) - 1))])
     return ["people" if group in people else "model" for group in groups]
+
+
+def check_sides(
+    place: str, cases: Iterable[tuple[str, str, Split]], people_share: float, remedy: str
+) -> None:
+    """Refuse a division that leaves a class without a side, unless `people_share` is 1: then all is for
+    people.
+
+    `cases` are class, group and split of each item. Raises BadSpec with class, counts and `remedy`.
+    """
+    if people_share == 1:
+        return
+    found: dict[str, list[tuple[str, Split]]] = {}
+    for truth, group, split in cases:
+        found.setdefault(truth, []).append((group, split))
+    for truth, own in found.items():
+        sides = {split for _, split in own}
+        if len(sides) == 1:
+            has, lacks = ("people", "the model") if "people" in sides else ("the model", "people")
+            raise BadSpec(
+                f'{place}: people_share = {people_share:g} leaves all {len(own)} items of class "{truth}", '
+                f"in {len({group for group, _ in own})} group(s), to {has} and none to {lacks}; {remedy}, or "
+                "set people_share to 1 if the model was trained elsewhere"
+            )
 
 
 def _labels(path: Path, lines: Sequence[_Line]) -> tuple[str, ...]:

@@ -52,7 +52,13 @@ class SentencesParams(Params):
 
 @dataclass(frozen=True)
 class SentencesDataset:
-    """Planted sentences. Each depends on the seed and its own number alone; none occurs twice."""
+    """Planted sentences; none occurs twice.
+
+    The classes are shuffled over the whole number of sentences of a split. Given its class, a sentence is a
+    function of task, seed, split and its own number, except where the same sentence already stands before
+    it (the model's come first): then it is drawn again. So `model_count` never changes the classes of the
+    people's sentences, but can change a few of the sentences themselves.
+    """
 
     params: SentencesParams
     labels: tuple[str, ...]
@@ -118,7 +124,7 @@ def _seed(params: SentencesParams, split: Split, *more: int) -> list[int]:
 
 
 def _written(params: SentencesParams, split: Split, index: int, label: int, seen: set[str]) -> Sentence:
-    """Sentence `index` of a split, the first that has not been written yet."""
+    """Sentence `index` of a split: the first of its own draws that is not among those `seen` before it."""
     attempt = 0
     while True:
         rng = np.random.default_rng(_seed(params, split, index, attempt))

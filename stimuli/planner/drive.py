@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from stimuli.errors import NotApplicable, StimulusError
+from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
 from stimuli.planner.asks import (
     ORIGINAL,
     Ask,
@@ -25,101 +24,64 @@ from stimuli.planner.asks import (
     LayerScores,
     OwnPasses,
     Scores,
-    Steps,
-    Subject,
     SummedGradient,
     Trace,
-    Traced,
 )
 from stimuli.planner.network import Network
+from stimuli.planner.waiting import (
+    ENDED,
+    FEW_LABELS,
+    ORIGINALS,
+    Done,
+    Item,
+    Job,
+    Row,
+    Running,
+    Want,
+    by_want,
+    covers,
+    joined,
+    kept_rows,
+    runs_of,
+)
 
-Row = tuple[float, float, Floats | None]
-"""Logit and probability of the explained label, and all logits where they are few or were asked for."""
-FEW_LABELS = 32
-ORIGINALS: tuple[Hashable, ...] = (ORIGINAL, ("logits", ORIGINAL))
-ENDED = -1
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A method at work on one item. `name` is the caller's; jobs of one `subject` share its passes."""
-
-    name: Hashable
-    subject: Subject
-    start: Callable[[], Steps]
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a job came to: its result, or why it cannot be."""
-
-    name: Hashable
-    result: Any
-    error: StimulusError | None = None
+__all__ = ["Done", "Job", "drive"]
 
 
-@dataclass(eq=False)
-class _Running:
-    job: Job
-    item: _Item
-    steps: Steps
-    answers: list[Any] = field(default_factory=list)
-    open: int = 0
-    is_tuple: bool = False
+def drive(
+    jobs: Sequence[Job],
+    network: Network,
+    alive: Callable[[], None] = lambda: None,
+    follow: Callable[[Done], Sequence[Job]] = lambda done: (),
+) -> Iterator[Done]:
+    """Run the jobs; each is yielded as it ends. An error ends its own job only.
 
-
-@dataclass(eq=False)
-class _Item:
-    """What is known of one picture: its trace so far, and the scores of copies by identity."""
-
-    subject: Subject
-    traced: Traced | None = None
-    asked: Trace = Trace()
-    known: dict[Hashable, Row] = field(default_factory=dict)
-    awaited: dict[Hashable, list[tuple[_Want, int]]] = field(default_factory=dict)
-
-
-@dataclass(eq=False)
-class _Want:
-    """An ask that waits for rows: where its answer goes, and how many rows are missing."""
-
-    running: _Running
-    slot: int
-    ask: Any
-    answer: Any
-    missing: int
-
-
-def drive(jobs: Sequence[Job], network: Network, alive: Callable[[], None] = lambda: None) -> Iterator[Done]:
-    """Run the jobs; each is yielded as it ends. A StimulusError ends its own job only.
-
-    `alive` is called after every batch, for whoever must be told that the work goes on.
+    `alive` is called after every batch, for whoever must be told that the work goes on. `follow` says which
+    jobs a result calls for; they join at once and share what is known of their pictures.
     """
-    yield from _Driver(network, alive).run(jobs)
+    yield from _Driver(network, alive, follow).run(jobs)
 
 
 class _Driver:
-    def __init__(self, network: Network, alive: Callable[[], None]) -> None:
+    def __init__(
+        self, network: Network, alive: Callable[[], None], follow: Callable[[Done], Sequence[Job]]
+    ) -> None:
         self.network = network
         self.alive = alive
-        self.items: dict[tuple[str, int, int], _Item] = {}
-        self.traces: list[tuple[_Running, int, Trace]] = []
-        self.originals: list[_Item] = []
-        self.own: deque[tuple[_Running, int, OwnPasses]] = deque()
-        self.scores: deque[tuple[_Item, _Want, int]] = deque()
-        self.gradients: deque[tuple[_Want, int]] = deque()
-        self.layers: dict[str, deque[tuple[_Want, int]]] = {}
-        self.live: dict[int, _Running] = {}
+        self.follow = follow
+        self.items: dict[tuple[str, int, int], Item] = {}
+        self.traces: list[tuple[Running, int, Trace]] = []
+        self.originals: list[Item] = []
+        self.own: deque[tuple[Running, int, OwnPasses]] = deque()
+        self.scores: deque[tuple[Item, Want, int]] = deque()
+        self.gradients: deque[tuple[Want, int]] = deque()
+        self.layers: dict[str, deque[tuple[Want, int]]] = {}
+        self.live: dict[int, Running] = {}
         self.ended: list[Done] = []
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Done]:
         for job in jobs:
-            subject = job.subject
-            item = self.items.setdefault((subject.key, subject.target, subject.seed), _Item(subject))
-            running = _Running(job, item, job.start())
-            self.live[id(running)] = running
-            self._advance(running, None)
+            self._start(job)
         try:
             while True:
                 yield from self.ended
@@ -130,6 +92,14 @@ class _Driver:
         finally:
             for running in self.live.values():
                 running.steps.close()
+
+    def _start(self, job: Job) -> None:
+        subject = job.subject
+        item = self.items.setdefault((subject.key, subject.target, subject.seed), Item(subject))
+        item.jobs += 1
+        running = Running(job, item, job.start())
+        self.live[id(running)] = running
+        self._advance(running, None)
 
     def _work(self) -> bool:
         """Do the one thing that is next; False when nothing is left."""
@@ -154,7 +124,7 @@ class _Driver:
             return False
         return True
 
-    def _advance(self, running: _Running, answer: Any) -> None:
+    def _advance(self, running: Running, answer: Any) -> None:
         """Resume a method, and take note of what it asks next; until it waits or ends."""
         while True:
             try:
@@ -162,7 +132,7 @@ class _Driver:
             except StopIteration as end:
                 self._end(running, end.value)
                 return
-            except StimulusError as error:
+            except (StimulusError, *FAULTS) as error:
                 self._fail(running, error)
                 return
             running.is_tuple = isinstance(asked, tuple)
@@ -178,9 +148,9 @@ class _Driver:
                 return
             answer = tuple(running.answers) if running.is_tuple else running.answers[0]
 
-    def _take(self, running: _Running, slot: int, ask: Ask) -> None:
+    def _take(self, running: Running, slot: int, ask: Ask) -> None:
         if isinstance(ask, Trace):
-            if running.item.traced is not None and _covers(running.item.asked, ask):
+            if running.item.traced is not None and covers(running.item.asked, ask):
                 self._settle(running, slot, running.item.traced)
             else:
                 self.traces.append((running, slot, ask))
@@ -190,26 +160,26 @@ class _Driver:
             self._take_scores(running, slot, ask)
         elif isinstance(ask, SummedGradient):
             total = torch.zeros_like(running.item.subject.pixels, dtype=torch.float64)
-            want = _Want(running, slot, ask, total, len(ask.variants))
+            want = Want(running, slot, ask, total, len(ask.variants))
             self.gradients.extend((want, place) for place in range(len(ask.variants)))
             self._close_empty(want)
         elif isinstance(ask, LayerScores):
-            want = _Want(running, slot, ask, np.zeros(len(ask.variants)), len(ask.variants))
+            want = Want(running, slot, ask, np.zeros(len(ask.variants)), len(ask.variants))
             queue = self.layers.setdefault(ask.layer, deque())
             queue.extend((want, place) for place in range(len(ask.variants)))
             self._close_empty(want)
         else:
             raise NotApplicable("this method explains texts, and was asked about a picture")
 
-    def _close_empty(self, want: _Want) -> None:
+    def _close_empty(self, want: Want) -> None:
         if not want.missing:
             self._settle(want.running, want.slot, want.answer)
 
-    def _take_scores(self, running: _Running, slot: int, ask: Scores) -> None:
+    def _take_scores(self, running: Running, slot: int, ask: Scores) -> None:
         count, item = len(ask.variants), running.item
         labels = len(self.network.predictor.labels)
         answer = np.zeros((count, labels) if ask.output == "logits" else count)
-        want = _Want(running, slot, ask, answer, count)
+        want = Want(running, slot, ask, answer, count)
         for place in range(count):
             identity = self._identity(want, place)
             if identity in item.known:
@@ -224,24 +194,28 @@ class _Driver:
                     self.scores.append((item, want, place))
         self._close_empty(want)
 
-    def _end(self, running: _Running, result: Any, error: StimulusError | None = None) -> None:
+    def _end(self, running: Running, result: Any, error: StimulusError | None = None) -> None:
         running.open = ENDED
         del self.live[id(running)]
-        self.ended.append(Done(running.job.name, result, error))
+        done = Done(running.job.name, result, error)
+        self.ended.append(done)
+        for job in self.follow(done):
+            self._start(job)
+        running.item.leave()
 
-    def _fail(self, running: _Running, error: StimulusError) -> None:
-        """End a job that cannot be answered. Its rows that still wait are run in vain, or for others."""
+    def _fail(self, running: Running, error: BaseException) -> None:
+        """End a job that cannot be answered. Its rows that still wait are dropped, or run for others."""
         if running.open != ENDED:
             running.steps.close()
-            self._end(running, None, error)
+            self._end(running, None, as_stimulus_error(error))
 
-    def _settle(self, running: _Running, slot: int, answer: Any) -> None:
+    def _settle(self, running: Running, slot: int, answer: Any) -> None:
         """Put an answer in its place. The caller resumes the method when all are there."""
         if running.open != ENDED:
             running.answers[slot] = answer
             running.open -= 1
 
-    def _resume(self, touched: Sequence[_Running]) -> None:
+    def _resume(self, touched: Sequence[Running]) -> None:
         for running in dict.fromkeys(touched):
             if not running.open:
                 self._advance(running, tuple(running.answers) if running.is_tuple else running.answers[0])
@@ -255,11 +229,11 @@ class _Driver:
         self._answer_traces(waiting, originals)
 
     def _answer_traces(
-        self, waiting: Sequence[tuple[_Running, int, Trace]], originals: Sequence[_Item]
+        self, waiting: Sequence[tuple[Running, int, Trace]], originals: Sequence[Item]
     ) -> None:
         try:
             touched = self._trace_all(waiting, originals)
-        except StimulusError as error:
+        except (StimulusError, *FAULTS) as error:
             if len(waiting) + len(originals) == 1:
                 for running in (*(one[0] for one in waiting), *_awaiting(originals)):
                     self._fail(running, error)
@@ -274,15 +248,15 @@ class _Driver:
         self._resume([*(running for running, _, _ in waiting), *touched])
 
     def _trace_all(
-        self, waiting: Sequence[tuple[_Running, int, Trace]], originals: Sequence[_Item]
-    ) -> list[_Running]:
+        self, waiting: Sequence[tuple[Running, int, Trace]], originals: Sequence[Item]
+    ) -> list[Running]:
         items = {id(item): item for item in originals}
         union = Trace()
         for running, _slot, ask in waiting:
             items[id(running.item)] = running.item
-            union = _joined(union, ask)
+            union = joined(union, ask)
         for item in items.values():  # what was asked before is kept: somebody may ask for scores behind it
-            union = _joined(union, item.asked)
+            union = joined(union, item.asked)
         pictures = list(items.values())
         for start in range(0, len(pictures), self.network.rows):
             part = pictures[start : start + self.network.rows]
@@ -292,7 +266,7 @@ class _Driver:
                 item.traced, item.asked = traced, union
         return [running for item in pictures for running in self._know_original(item)]
 
-    def _know_original(self, item: _Item) -> list[_Running]:
+    def _know_original(self, item: Item) -> list[Running]:
         """Answer whoever asked for a copy that is the picture itself; who has all answers now."""
         assert item.traced is not None
         if self.network.precision != "float32":
@@ -300,7 +274,7 @@ class _Driver:
         touched = []
         for identity in ORIGINALS:
             is_whole = identity != ORIGINAL
-            (row,) = _rows(item.traced.logits[None], [item.subject.target], [is_whole])
+            (row,) = kept_rows(item.traced.logits[None], [item.subject.target], [is_whole])
             item.known[identity] = row
             for want, place in item.awaited.pop(identity, ()):
                 self._fill(want, place, row)
@@ -311,9 +285,11 @@ class _Driver:
 
     def _run_own(self) -> None:
         running, slot, ask = self.own.popleft()
+        if running.open == ENDED:
+            return
         try:
             answer = self.network.own(lambda: ask.run(self.network, running.item.subject))
-        except StimulusError as error:
+        except (StimulusError, *FAULTS) as error:
             self._fail(running, error)
             return
         self._settle(running, slot, answer)
@@ -322,12 +298,12 @@ class _Driver:
     def _run_scores(self) -> None:
         self._score([self.scores.popleft() for _ in range(min(self.network.rows, len(self.scores)))])
 
-    def _score(self, rows: Sequence[tuple[_Item, _Want, int]]) -> None:
+    def _score(self, rows: Sequence[tuple[Item, Want, int]]) -> None:
         try:
             copies = _made([(item, want.ask.variants, place) for item, want, place in rows], self.network)
             logits = self.network.logits(copies)
-        except StimulusError as error:
-            parts = _by_want([(want, (item, want, place)) for item, want, place in rows])
+        except (StimulusError, *FAULTS) as error:
+            parts = by_want([(want, (item, want, place)) for item, want, place in rows])
             if len(parts) > 1:
                 for part in parts:
                     self._score(part)
@@ -335,7 +311,7 @@ class _Driver:
                 self._give_up(rows, error)
             return
         touched = []
-        found = _rows(
+        found = kept_rows(
             logits,
             [item.subject.target for item, _, _ in rows],
             [want.ask.output == "logits" for _, want, _ in rows],
@@ -350,7 +326,7 @@ class _Driver:
                     touched.append(waiting.running)
         self._resume(touched)
 
-    def _give_up(self, rows: Sequence[tuple[_Item, _Want, int]], error: StimulusError) -> None:
+    def _give_up(self, rows: Sequence[tuple[Item, Want, int]], error: BaseException) -> None:
         """End the job of these rows; whoever waits for the same copies makes them itself."""
         self._fail(rows[0][1].running, error)
         for item, want, place in rows:
@@ -363,14 +339,17 @@ class _Driver:
     def _run_gradients(self) -> None:
         self._add([self.gradients.popleft() for _ in range(min(self.network.rows, len(self.gradients)))])
 
-    def _add(self, rows: Sequence[tuple[_Want, int]]) -> None:
+    def _add(self, rows: Sequence[tuple[Want, int]]) -> None:
+        rows = [row for row in rows if row[0].running.open != ENDED]
+        if not rows:
+            return
         try:
             copies = _made(
                 [(want.running.item, want.ask.variants, place) for want, place in rows], self.network
             )
             found = self.network.gradients(copies, [want.running.item.subject.target for want, _ in rows])
-        except StimulusError as error:
-            parts = _by_want([(want, (want, place)) for want, place in rows])
+        except (StimulusError, *FAULTS) as error:
+            parts = by_want([(want, (want, place)) for want, place in rows])
             if len(parts) > 1:
                 for part in parts:
                     self._add(part)
@@ -394,9 +373,11 @@ class _Driver:
         places: list[int] = []
         while queue and queue[0][0] is want and len(places) < self.network.rows:
             places.append(queue.popleft()[1])
+        if want.running.open == ENDED:
+            return
         try:
             want.answer[places] = self._scores_behind(layer, want, places)
-        except StimulusError as error:
+        except (StimulusError, *FAULTS) as error:
             self._fail(want.running, error)
             return
         want.missing -= len(places)
@@ -404,7 +385,7 @@ class _Driver:
             self._settle(want.running, want.slot, want.answer)
             self._resume([want.running])
 
-    def _scores_behind(self, layer: str, want: _Want, places: Sequence[int]) -> Floats:
+    def _scores_behind(self, layer: str, want: Want, places: Sequence[int]) -> Floats:
         item = want.running.item
         if item.traced is None or layer not in item.traced.activations:
             raise NotApplicable(f"scores behind layer {layer!r} need a trace of it first")
@@ -414,78 +395,28 @@ class _Driver:
         logits = self.network.layer_logits(layer, outputs, raw, item.subject.pixels)
         return cast("Floats", logits[:, item.subject.target].double().cpu().numpy())
 
-    def _identity(self, want: _Want, place: int) -> Hashable:
+    def _identity(self, want: Want, place: int) -> Hashable:
         """What is known under it answers this ask: all logits of many labels are kept for who wants them."""
         identity = want.ask.variants.identity(place)
         many = len(self.network.predictor.labels) > FEW_LABELS
         return ("logits", identity) if many and want.ask.output == "logits" else identity
 
-    def _fill(self, want: _Want, place: int, row: Row) -> None:
+    def _fill(self, want: Want, place: int, row: Row) -> None:
         output = want.ask.output
         want.answer[place] = row[2] if output == "logits" else row[output == "probability"]
         want.missing -= 1
 
 
-def _made(rows: Sequence[tuple[_Item, Any, int]], network: Network) -> Tensor:
+def _made(rows: Sequence[tuple[Item, Any, int]], network: Network) -> Tensor:
     """The copies of a batch, each run of one method made together."""
     parts = []
-    for start, end in _runs([(id(item), id(variants)) for item, variants, _ in rows]):
+    for start, end in runs_of([(id(item), id(variants)) for item, variants, _ in rows]):
         item, variants, _ = rows[start]
         image = item.subject.pixels.to(network.device)
         parts.append(variants.make(image, [place for _, _, place in rows[start:end]]))
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _awaiting(items: Sequence[_Item]) -> list[_Running]:
+def _awaiting(items: Sequence[Item]) -> list[Running]:
     """Who waits for copies that are the pictures themselves."""
     return [want.running for item in items for name in ORIGINALS for want, _ in item.awaited.pop(name, ())]
-
-
-def _by_want(rows: Sequence[tuple[_Want, T]]) -> list[list[T]]:
-    """The rows, apart by the ask that they belong to."""
-    parts: dict[int, list[T]] = {}
-    for want, row in rows:
-        parts.setdefault(id(want), []).append(row)
-    return list(parts.values())
-
-
-def _runs(keys: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
-    start = 0
-    for at in range(1, len(keys) + 1):
-        if at == len(keys) or keys[at] != keys[start]:
-            yield start, at
-            start = at
-
-
-def _rows(logits: Tensor, targets: Sequence[int], is_whole: Sequence[bool]) -> list[Row]:
-    """What is kept of logits (n, K), all labels at once."""
-    values = cast("Floats", logits.double().cpu().numpy())
-    shifted = np.exp(values - values.max(axis=1, keepdims=True))
-    places = np.arange(len(values))
-    chosen, shares = values[places, targets], shifted[places, targets] / shifted.sum(axis=1)
-    is_few = values.shape[1] <= FEW_LABELS
-    return [
-        (float(one), float(share), row.copy() if is_few or whole else None)
-        for one, share, row, whole in zip(chosen, shares, values, is_whole, strict=True)
-    ]
-
-
-def _joined(one: Trace, other: Trace) -> Trace:
-    return replace(
-        one,
-        layers=tuple(dict.fromkeys((*one.layers, *other.layers))),
-        gradients=one.gradients or other.gradients,
-        input_gradient=one.input_gradient or other.input_gradient,
-        biases=one.biases or other.biases,
-        concepts=one.concepts or other.concepts,
-    )
-
-
-def _covers(had: Trace, ask: Trace) -> bool:
-    return (
-        set(ask.layers) <= set(had.layers)
-        and had.gradients >= ask.gradients
-        and had.input_gradient >= ask.input_gradient
-        and had.biases >= ask.biases
-        and had.concepts >= ask.concepts
-    )

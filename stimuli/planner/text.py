@@ -6,14 +6,14 @@ started. So memory holds a pool of texts and the answers, however many jobs ther
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.errors import NotApplicable, StimulusError
+from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
 from stimuli.planner.asks import Ask, Floats, Steps, TextGradient, TextScores, TextTraced
 from stimuli.planner.bill import Bill
 from stimuli.planner.drive import Done, Job
@@ -48,18 +48,33 @@ class _Running:
 
 
 def drive_texts(
-    jobs: Sequence[Job], predictor: RunsTexts, rows: int = ROWS, bill: Bill | None = None
+    jobs: Sequence[Job],
+    predictor: RunsTexts,
+    rows: int = ROWS,
+    bill: Bill | None = None,
+    alive: Callable[[], None] = lambda: None,
+    follow: Callable[[Done], Sequence[Job]] = lambda done: (),
 ) -> Iterator[Done]:
-    """Run the jobs; each is yielded as it ends. A StimulusError ends its own job only.
+    """Run the jobs; each is yielded as it ends. An error ends its own job only; `alive` and `follow` as in
+    `drive`.
 
     `rows` is the number of texts in a batch; `bill` is added to: texts that ran, rows that were only filled
     up, calls, and seconds where it has a clock.
     """
-    yield from _TextDriver(predictor, rows, bill or Bill()).run(jobs)
+    yield from _TextDriver(predictor, rows, bill or Bill(), alive, follow).run(jobs)
 
 
 class _TextDriver:
-    def __init__(self, predictor: RunsTexts, rows: int, bill: Bill) -> None:
+    def __init__(
+        self,
+        predictor: RunsTexts,
+        rows: int,
+        bill: Bill,
+        alive: Callable[[], None],
+        follow: Callable[[Done], Sequence[Job]],
+    ) -> None:
+        self.alive = alive
+        self.follow = follow
         self.predictor = predictor
         self.rows = rows
         self.bill = bill
@@ -102,12 +117,17 @@ class _TextDriver:
             for slot, ask in enumerate(running.asks):
                 self._take(running, slot, ask)
         except StopIteration as end:
-            self.ended.append(Done(running.job.name, end.value))
-        except StimulusError as error:
+            self._end(Done(running.job.name, end.value))
+        except (StimulusError, *FAULTS) as error:
             running.steps.close()
-            self.ended.append(Done(running.job.name, None, error))
+            self._end(Done(running.job.name, None, as_stimulus_error(error)))
         else:
             self.running.append(running)
+
+    def _end(self, done: Done) -> None:
+        self.ended.append(done)
+        for job in self.follow(done):
+            self._advance(_Running(job, job.start()), None)
 
     def _take(self, running: _Running, slot: int, ask: Ask) -> None:
         if isinstance(ask, TextScores):
@@ -138,6 +158,7 @@ class _TextDriver:
         start = self.bill.now()
         for places, logits in self.predictor.text_batches(texts, self.rows):
             found[places] = softmax(logits)
+            self.alive()
             self._charge(len(places), self.rows - len(places), start)
             start = self.bill.now()
         self.probabilities.append(found)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from stimuli.errors import BadSpec
+from stimuli.errors import FAULTS, BadSpec, StimulusError
 from stimuli.predictors.base import Built, TorchPredictor, assemble
 from stimuli.predictors.builders import build_network
 from stimuli.predictors.packing import LENGTH_BYTES, MAGIC, MAX_HEADER_BYTES
@@ -61,7 +61,9 @@ def restore(data: bytes) -> TorchPredictor | TextPredictor:
             provenance=header["provenance"],
         )
         expected = header["key"]
-    except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except StimulusError:
+        raise
+    except FAULTS as error:
         raise BadSpec(f"the predictor archive is damaged ({error!r}); build the stimuli again") from error
     if predictor.key != expected:
         raise BadSpec(

@@ -364,14 +364,38 @@ def test_it_ends_a_job_that_cannot_be_and_no_other(kind: str, is_first: bool) ->
                 np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
-def test_it_hands_a_mistake_of_the_program_on() -> None:
+def test_it_lets_a_mistake_of_a_method_end_its_own_job() -> None:
     def mistaken() -> Steps:
         yield Trace()
-        raise ZeroDivisionError
+        raise ZeroDivisionError("by nothing")
 
+    def unreachable() -> Steps:
+        yield Trace()
+        raise ConnectionError("the store does not answer")
+
+    subjects = subjects_of(pictures(2))
+    network = Network(convolutional_net(), rows=2)
+    jobs = Job(0, subjects[0], mistaken), Job(1, subjects[1], asking(Trace()))
+    done = {one.name: one for one in drive(jobs, network)}
+    assert str(done[0].error) == "ZeroDivisionError: by nothing" and done[1].error is None
+    assert network.bill.forwards == 2
+    # Trouble with services concerns nobody in particular.
+    with pytest.raises(ConnectionError):
+        list(drive([Job(0, subjects[0], unreachable)], network))
+
+
+def test_it_lets_jobs_follow_that_share_what_is_known() -> None:
     [subject] = subjects_of(pictures(1))
-    with pytest.raises(ZeroDivisionError):
-        run(Network(convolutional_net(), rows=2), Job(0, subject, mistaken))
+    network = Network(convolutional_net(), rows=2)
+    windows = Windows([(3, 3), (5, 5)], 4, 0.1)
+
+    def follow(done: Done) -> list[Job]:
+        return [Job("second", subject, asking(Scores(windows)))] if done.name == "first" else []
+
+    first = Job("first", subject, asking(Scores(windows)))
+    done = {one.name: one.result for one in drive([first], network, follow=follow)}
+    np.testing.assert_array_equal(done["first"], done["second"])
+    assert network.bill.forwards == 2  # the second found everything there
 
 
 class Watched:
@@ -415,11 +439,11 @@ def test_it_closes_the_methods_when_a_job_fails_or_everything_does() -> None:
 
     def mistaken() -> Steps:
         yield Trace()
-        raise ZeroDivisionError
+        raise ConnectionError
 
     assert run(Network(convolutional_net(), rows=2), Job(0, subjects[0], spoiled))[0].error is not None
     assert failing.closed == 1
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ConnectionError):
         run(
             Network(convolutional_net(), rows=2),
             Job("waiting", subjects[0], waiting.start),

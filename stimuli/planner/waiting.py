@@ -1,0 +1,130 @@
+"""What the driver keeps of jobs that wait: who asked, for what, and what is known of each picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from torch import Tensor
+
+from stimuli.errors import StimulusError
+from stimuli.planner.asks import ORIGINAL, Floats, Steps, Subject, Trace, Traced
+
+Row = tuple[float, float, Floats | None]
+"""Logit and probability of the explained label, and all logits where they are few or were asked for."""
+FEW_LABELS = 32
+ORIGINALS: tuple[Hashable, ...] = (ORIGINAL, ("logits", ORIGINAL))
+ENDED = -1
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A method at work on one item. `name` is the caller's; jobs of one `subject` share its passes."""
+
+    name: Hashable
+    subject: Subject
+    start: Callable[[], Steps]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a job came to: its result, or why it cannot be."""
+
+    name: Hashable
+    result: Any
+    error: StimulusError | None = None
+
+
+@dataclass(eq=False)
+class Running:
+    """A job that waits: its answers so far, and how many are open; ENDED once it is over."""
+
+    job: Job
+    item: Item
+    steps: Steps
+    answers: list[Any] = field(default_factory=list)
+    open: int = 0
+    is_tuple: bool = False
+
+
+@dataclass(eq=False)
+class Item:
+    """What is known of one picture: its trace so far, and the scores of copies by identity."""
+
+    subject: Subject
+    traced: Traced | None = None
+    asked: Trace = Trace()
+    known: dict[Hashable, Row] = field(default_factory=dict)
+    jobs: int = 0
+    awaited: dict[Hashable, list[tuple[Want, int]]] = field(default_factory=dict)
+
+    def leave(self) -> None:
+        """One of its jobs has ended; with the last one goes what is known."""
+        self.jobs -= 1
+        if not self.jobs:
+            self.known.clear()
+            self.traced, self.asked = None, Trace()
+
+
+@dataclass(eq=False)
+class Want:
+    """An ask that waits for rows: where its answer goes, and how many rows are missing."""
+
+    running: Running
+    slot: int
+    ask: Any
+    answer: Any
+    missing: int
+
+
+def by_want(rows: Sequence[tuple[Want, T]]) -> list[list[T]]:
+    """The rows, apart by the ask that they belong to."""
+    parts: dict[int, list[T]] = {}
+    for want, row in rows:
+        parts.setdefault(id(want), []).append(row)
+    return list(parts.values())
+
+
+def runs_of(keys: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
+    start = 0
+    for at in range(1, len(keys) + 1):
+        if at == len(keys) or keys[at] != keys[start]:
+            yield start, at
+            start = at
+
+
+def kept_rows(logits: Tensor, targets: Sequence[int], is_whole: Sequence[bool]) -> list[Row]:
+    """What is kept of logits (n, K), all labels at once."""
+    values = cast("Floats", logits.double().cpu().numpy())
+    shifted = np.exp(values - values.max(axis=1, keepdims=True))
+    places = np.arange(len(values))
+    chosen, shares = values[places, targets], shifted[places, targets] / shifted.sum(axis=1)
+    is_few = values.shape[1] <= FEW_LABELS
+    return [
+        (float(one), float(share), row.copy() if is_few or whole else None)
+        for one, share, row, whole in zip(chosen, shares, values, is_whole, strict=True)
+    ]
+
+
+def joined(one: Trace, other: Trace) -> Trace:
+    return replace(
+        one,
+        layers=tuple(dict.fromkeys((*one.layers, *other.layers))),
+        gradients=one.gradients or other.gradients,
+        input_gradient=one.input_gradient or other.input_gradient,
+        biases=one.biases or other.biases,
+        concepts=one.concepts or other.concepts,
+    )
+
+
+def covers(had: Trace, ask: Trace) -> bool:
+    return (
+        set(ask.layers) <= set(had.layers)
+        and had.gradients >= ask.gradients
+        and had.input_gradient >= ask.input_gradient
+        and had.biases >= ask.biases
+        and had.concepts >= ask.concepts
+    )
