@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from crowd import look_alikes
+from experiments.definition import load_study
+from experiments.drafts import build_draft
 from experiments.models import Study
 from stimuli.models import Measurement, Stimulus
 from tests import world
@@ -128,3 +131,19 @@ def test_it_refuses_metrics_that_there_are_not(
     path.write_text(path.read_text().replace("[texts]", f"[[metrics]]\n{metric}\n[texts]"))
     with pytest.raises(CommandError, match=sentence):
         call_command("study_check", str(path), stdout=StringIO())
+
+
+def test_it_counts_a_group_also_where_others_join_it() -> None:
+    three, four = ("a", "b", "c"), ("a", "b", "c", "d")
+    found = dict(look_alikes._counted([[four], [three], [three, ("e", "f")], [four]]))
+    assert found == {three: 4, four: 2, ("e", "f"): 1}
+
+
+def test_it_builds_a_draft_anew_whose_methods_have_changed(tmp_path: Path, store_folder: Path) -> None:
+    path = study_with(tmp_path)
+    draft = build_draft(load_study(path), path.parent, lambda *_: None)
+    assert build_draft(load_study(path), path.parent, lambda *_: None).pk == draft.pk
+    row = Stimulus.objects.filter(spec__explainer__name="saliency").first()
+    assert row is not None
+    Stimulus.objects.filter(pk=row.pk).update(spec={**row.spec, "version": 0})
+    assert build_draft(load_study(path), path.parent, lambda *_: None).pk != draft.pk

@@ -17,6 +17,7 @@ from stimuli.datasets.folder import FolderDataset
 from stimuli.datasets.planted_concepts import parts_of, show_biased
 from stimuli.datasets.synthetic import SyntheticDataset, open_synthetic
 from stimuli.errors import BadSpec
+from stimuli.predictors import open_predictor
 from stimuli.spec import Component
 from stimuli.types import Part
 
@@ -26,10 +27,10 @@ SCENARIOS = ("biased", "strategy", "lookalike")
 
 @pytest.fixture
 def pictures(tmp_path: Path) -> Path:
-    for label in ("cat", "dog"):
+    for place, label in enumerate(("cat", "dog")):
         (tmp_path / "images" / label).mkdir(parents=True)
         for number in range(2):
-            Image.new("RGB", (20, 10)).save(tmp_path / "images" / label / f"{number}.png")
+            Image.new("RGB", (20, 10), (place, number, 0)).save(tmp_path / "images" / label / f"{number}.png")
     return tmp_path / "images"
 
 
@@ -56,12 +57,38 @@ def test_it_reads_values_and_boxes_in_shares(pictures: Path) -> None:
     assert dataset.concepts == ("bone", "fur", "tail")
     assert dataset.concept_values("cat/0.png").tolist() == [0, 0.75, 0]
     assert dataset.concept_values("dog/1.png").tolist() == [0, 1, 1]  # listed as 0, though it has a box
-    assert dataset.concept_values("dog/0.png").tolist() == [0, 0, 0]
     assert dataset.concept_values("dog/1.png").dtype == np.float32
     assert dataset.parts("dog/1.png") == (
         Part("tail", 0.25, 0.0, 1.0, 0.25),
         Part("bone", 0.0, 0.0, 0.05, 0.1),
     )
+
+
+def test_it_invents_no_values_for_a_picture_without_a_line(pictures: Path) -> None:
+    dataset = opened(
+        pictures,
+        concepts="image,concept,value\ncat/0.png,fur,1\ncat/0.png,bone,0.5\ncat/1.png,fur,0\n",
+        parts="image,concept,left,top,right,bottom\ndog/1.png,tail,5,0,20,2.5\n",
+    )
+    assert dataset.concept_values("cat/1.png").tolist() == [0, 0, 0]  # listed: what is not named is 0
+    assert dataset.concept_values("dog/1.png").tolist() == [0, 0, 1]
+    said = r'1 of 4 pictures have no line, the first is "dog/0.png".*list every picture, with the value 0'
+    with pytest.raises(BadSpec, match=said):
+        dataset.concept_values("dog/0.png")
+    assert list(dataset.parts("dog/0.png")) == []
+
+
+def test_it_trains_on_no_invented_values(tmp_path: Path) -> None:
+    rows = ["image,concept,value"]
+    for place, label in enumerate(("cat", "dog")):
+        (tmp_path / "images" / label).mkdir(parents=True)
+        for number in range(8):
+            Image.new("RGB", (20, 10), (place, number, 0)).save(tmp_path / "images" / label / f"{number}.png")
+    (tmp_path / "images" / "concepts.csv").write_text("\n".join([*rows, "cat/0.png,fur,1"]))
+    dataset = open_dataset(Component("folder", {"path": "images"}), tmp_path)
+    wishes = Component("concept_bottleneck", {"epochs": 1, "width": 2, "input_px": 32})
+    with pytest.raises(BadSpec, match="15 of 16 pictures have no line"):
+        open_predictor(wishes, tmp_path, dataset)
 
 
 def test_it_measures_boxes_in_the_upright_picture(pictures: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,8 @@ def pictures(tmp_path: Path) -> Path:
         for photo in range(10):
             for crop in range(2):
                 paint(
-                    tmp_path / "images" / label / f"p{photo}__{crop}.png", (photo * 20, crop * 90, len(label))
+                    tmp_path / "images" / label / f"p{photo}__{crop}.png",
+                    (photo * 20, crop * 90, ord(label[0])),
                 )
     return tmp_path
 
@@ -65,14 +67,105 @@ def test_it_splits_the_same_way_every_time_and_by_its_share(pictures: Path) -> N
 
 
 def test_it_takes_the_split_of_two_folders(tmp_path: Path) -> None:
-    for split in ("model", "people"):
+    for s, split in enumerate(("model", "people")):
         for label in ("cat", "dog"):
             for n in range(2):
-                paint(tmp_path / split / label / f"{n}.png")
+                paint(tmp_path / split / label / f"{n}.png", (s, n, len(label) + ord(label[0])))
     dataset = open_dataset(Component("folder", {"path": "."}), tmp_path)
     assert [item.key for item in dataset.items("people")] == [
         f"people/{label}/{n}.png" for label in ("cat", "dog") for n in range(2)
     ]
+
+
+def test_it_keeps_equal_pictures_on_one_side(tmp_path: Path) -> None:
+    for label in ("cat", "dog"):
+        for n in range(10):
+            path = paint(tmp_path / label / f"{n}.png", (n, 0, ord(label[0])))
+            (path.parent / f"copy-of-{n}.png").write_bytes(path.read_bytes())
+    dataset = open_dataset(Component("folder", {"path": "."}), tmp_path)
+    sides = [
+        {(tmp_path / item.key).read_bytes() for item in dataset.items(split)} for split in ("model", "people")
+    ]
+    assert len(sides[0]) == len(sides[1]) == 10
+    assert not sides[0] & sides[1]
+
+
+def test_it_joins_the_groups_of_equal_pictures_and_digests_that(pictures: Path) -> None:
+    component = Component("folder", {"path": "images", "people_share": 1.0})
+    cats = pictures / "images" / "cat"
+    (cats / "p7__1.png").write_bytes((cats / "p3__0.png").read_bytes())
+    dataset = open_dataset(component, pictures)
+    groups = {item.key: item.group for item in dataset.items("people")}
+    assert {key for key, group in groups.items() if group == "cat/p3"} == {
+        f"cat/p{photo}__{crop}.png" for photo in (3, 7) for crop in (0, 1)
+    }
+    assert len(set(groups.values())) == 19
+    assert dataset.content_digest() != digest_of(pictures / "images", list(groups))
+
+
+def digest_of(root: Path, keys: list[str]) -> str:
+    """What the digest of pictures for people has been since the first version."""
+    lines = [f"{key}\0people\0{hashlib.sha256((root / key).read_bytes()).hexdigest()}\n" for key in keys]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def test_it_digests_a_folder_without_equal_pictures_as_ever(pictures: Path) -> None:
+    dataset = open_dataset(Component("folder", {"path": "images", "people_share": 1.0}), pictures)
+    keys = [f"{label}/p{n}__{crop}.png" for label in ("cat", "dog") for n in range(10) for crop in range(2)]
+    assert [(item.key, item.group) for item in dataset.items("people")] == [
+        (key, key.partition("__")[0]) for key in keys
+    ]
+    assert dataset.content_digest() == digest_of(pictures / "images", keys)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (
+            ("park__1.png", "park__2.png"),
+            '"model/cat/park__1.png" and "people/cat/park__2.png" are of one group',
+        ),
+        (("1.png", "1.png"), None),
+        (("park__1.png", "lake__1.png"), None),
+    ],
+)
+def test_it_refuses_a_group_in_both_folders(tmp_path: Path, names: tuple[str, str], said: str | None) -> None:
+    for s, split in enumerate(("model", "people")):
+        for label in ("cat", "dog"):
+            paint(tmp_path / split / label / f"alone-{split}.png", (s, 1, ord(label[0])))
+        paint(tmp_path / split / "cat" / names[s], (s, 2, 0))
+    component = Component("folder", {"path": "."})
+    if said is None:
+        with pytest.raises(BadSpec, match=r'class "dog" has 1 picture'):
+            open_dataset(component, tmp_path)
+    for s, split in enumerate(("model", "people")):
+        paint(tmp_path / split / "dog" / f"more-{split}.png", (s, 3, 0))
+    if said is None:
+        assert len(open_dataset(component, tmp_path).items("people")) == 4
+    else:
+        with pytest.raises(BadSpec, match=said + ".*keep each on one side, or give groups"):
+            open_dataset(component, tmp_path)
+
+
+def test_it_refuses_a_picture_in_both_folders(tmp_path: Path) -> None:
+    for s, split in enumerate(("model", "people")):
+        for label in ("cat", "dog"):
+            for n in range(5):
+                colour = (n, 0, 0) if label == "dog" else (s, n, 9)
+                paint(tmp_path / split / label / f"{split}{n}.png", colour)
+    said = r'"model/dog/model0.png" and "people/dog/people0.png" are the same picture; .*, and 2 more\); keep'
+    with pytest.raises(BadSpec, match=said):
+        open_dataset(Component("folder", {"path": "."}), tmp_path)
+
+
+def test_it_refuses_a_share_that_leaves_a_class_on_one_side(pictures: Path) -> None:
+    for n in range(2):
+        paint(pictures / "images" / "owl" / f"night__{n}.png", (n, 7, 7))
+    said = r'= 0.5 leaves all 2 items of class "owl", in 1 group\(s\), to people and none to the model; add'
+    with pytest.raises(BadSpec, match=said):
+        open_dataset(Component("folder", {"path": "images"}), pictures)
+    whole = open_dataset(Component("folder", {"path": "images", "people_share": 1.0}), pictures)
+    assert len(whole.items("people")) == 42
 
 
 def test_it_digests_contents_and_not_times(pictures: Path) -> None:

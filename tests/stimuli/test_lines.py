@@ -128,6 +128,47 @@ def test_it_says_what_is_wrong_and_where(tmp_path: Path, content: str | bytes, n
         lines(tmp_path, content, name)
 
 
+@pytest.mark.parametrize(
+    ("share", "group", "said"),
+    [
+        (0.5, "one", r'leaves all 6 items of class "pos", in 1 group\(s\), to people and none to the model'),
+        (0.9, "", None),
+        (1.0, "one", None),
+    ],
+)
+def test_it_refuses_a_share_that_leaves_a_class_on_one_side(
+    tmp_path: Path, share: float, group: str, said: str | None
+) -> None:
+    rows = [f"good text {place},pos,{group}" for place in range(6)]
+    rows += [f"bad text {place},neg,n{place}" for place in range(6)]
+    content = "\n".join(["text,label,group", *rows])
+    if said:
+        with pytest.raises(BadSpec, match=said + "; put fewer texts into one group.* another seed"):
+            lines(tmp_path, content, people_share=share)
+    else:
+        dataset = lines(tmp_path, content, people_share=share)
+        assert {item.truth for item in dataset.items("people")} == {"pos", "neg"}
+        assert len(dataset.items("model")) == (0 if share == 1 else 2)
+
+
+def test_it_refuses_groups_of_two_classes_that_empty_a_side_of_one(tmp_path: Path) -> None:
+    """Class b has two groups, one for each side; class a, of the same groups and more, sends both to people
+    for some seeds.
+    """
+    rows = [f"a {place},a,g{place}" for place in range(8)] + [f"b {place},b,g{place}" for place in range(2)]
+    content, refused = "\n".join(["text,label,group", *rows]), 0
+    for seed in range(12):
+        try:
+            dataset = lines(tmp_path, content, seed=seed)
+        except BadSpec as error:
+            assert 'items of class "b", in 2 group(s), to people' in str(error)
+            refused += 1
+        else:
+            for split in ("model", "people"):
+                assert {item.truth for item in dataset.items(split)} == {"a", "b"}  # type: ignore[arg-type]
+    assert 0 < refused < 12
+
+
 def test_it_refuses_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadSpec, match="cannot be read"):
         open_lines(Component("lines", {"path": "no.csv"}), tmp_path)

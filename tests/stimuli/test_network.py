@@ -307,3 +307,14 @@ def test_it_says_when_a_network_no_longer_returns_logits() -> None:
 
     with pytest.raises(ShapeMismatch, match="no longer returns logits"):
         Network(Tiny(Odd(), ("a", "b")), rows=2).logits(pictures(1))
+
+
+def test_it_rounds_nothing_where_single_precision_is_asked_for() -> None:
+    """The switches that a CUDA device obeys, read inside the pass; they can be read anywhere."""
+    network = Network(convolutional_net(), rows=2)
+    network.device = torch.device("cuda")  # only its kind is looked at
+    before = torch.backends.cudnn.allow_tf32
+    with network._exact():
+        assert not torch.backends.cudnn.allow_tf32 and not torch.backends.cuda.matmul.allow_tf32
+        assert torch.backends.cudnn.deterministic
+    assert torch.backends.cudnn.allow_tf32 == before

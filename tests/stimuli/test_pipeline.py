@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from stimuli import files, rendering
@@ -332,3 +333,77 @@ def test_it_shares_passes_between_methods_of_one_picture(
     bill = runner.network.bill
     # Per picture: one shared trace, four more points of the way, and the flat picture's score.
     assert (bill.forwards, bill.backwards) == (6 * (1 + 4 + 1), 6 * (1 + 4))
+
+
+def test_it_skips_nothing_when_memory_runs_out(
+    world: tuple[Source, list[PredictedItem]], store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The window shrinks in the middle of the work; every item is still asked for once."""
+    source, items = world
+    specs = [replace(spec, seed=seed) for seed in range(4) for spec in specs_for(source, items, SALIENCY)]
+    list(render(specs[:1], store))
+    [runner] = rendering._restored.values()
+    assert runner.network is not None
+    network = runner.network
+    network.rows = 16
+    honest, is_full = type(network)._trace, [True]
+
+    def crowded(self: Any, images: Any, *rest: Any) -> Any:
+        if is_full.pop() if is_full else False:
+            raise torch.OutOfMemoryError("no room")
+        return honest(self, images, *rest)
+
+    monkeypatch.setattr(type(network), "_trace", crowded)
+    made = list(render(specs, store))
+    assert network.rows == 8 and len(made) == len({one.spec.picture_key for one in made}) == len(specs)
+
+
+def test_it_keeps_other_metrics_when_one_is_broken(
+    world: tuple[Source, list[PredictedItem]], store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, items = world
+    specs = specs_for(source, items, SALIENCY)
+
+    def burst(*_: object) -> object:
+        raise IndexError("bug in a metric")
+        yield
+
+    monkeypatch.setattr("stimuli.metrics.complexity.Entropy.measure", burst)
+    wanted = {spec.picture_key: (Component("entropy"), Component("sparsity")) for spec in specs}
+    made = list(attempt(specs, Bench(store), wanted))
+    for one in made:
+        assert isinstance(one, Rendered)
+        entropy, sparsity = one.numbers
+        assert entropy.measured is None and entropy.error == "IndexError: bug in a metric"
+        assert sparsity.measured is not None and sparsity.error == ""
+    [runner] = rendering._restored.values()
+    assert runner.network is not None and runner.network.bill.forwards == len(specs)  # nothing ran twice
+
+
+def test_it_names_a_damaged_map(world: tuple[Source, list[PredictedItem]], store: LocalStore) -> None:
+    source, items = world
+    specs = specs_for(source, items, SALIENCY)
+    list(render(specs, store))
+    path = store.root / files.map_file(specs[0].attribution_key)
+    path.write_bytes(path.read_bytes()[:40])
+    results = list(attempt(specs, Bench(store)))
+    failed = [one for one in results if isinstance(one, Failed)]
+    assert len(failed) == 1 and len(results) == len(specs) and path.name in failed[0].error
+
+
+def test_it_stores_no_map_that_is_not_finite(
+    world: tuple[Source, list[PredictedItem]], store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is stored stands for good, so a passing fault must not be stored."""
+    source, items = world
+    specs = specs_for(source, items[:1], Component("occlusion", {"patch_share": 0.5, "stride_share": 0.5}))
+
+    def overflowing(self: Any, copies: Any) -> Any:
+        return torch.full((len(copies), 2), float("nan"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("stimuli.planner.network.Network.logits", overflowing)
+        [failed] = attempt(specs, Bench(store))
+        assert isinstance(failed, Failed) and "not finite" in failed.error
+    [made] = attempt(specs, Bench(store))
+    assert isinstance(made, Rendered)

@@ -19,6 +19,7 @@ from stimuli import claims, measuring, requests, tasks
 from stimuli.errors import NotRendered, StimulusError
 from stimuli.files import view_file
 from stimuli.media import current_store, read_media
+from stimuli.metrics.base import Measured
 from stimuli.models import Measurement, Stimulus
 from stimuli.render import png
 from stimuli.rendering import Rendered, render
@@ -370,3 +371,44 @@ def test_it_sweeps_what_is_not_measured(keys: list[str], sent: list[list[str]], 
     assert [key for message in sent for key in message] == keys[6:]
     tasks.render_stimuli(sent[0])
     assert measuring.unmeasured(keys) == []
+
+
+def test_it_records_curves_with_holes(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that JSON does not have must not stop the study."""
+
+    def holes(*_: object) -> object:
+        return Measured(0.5, {"curve": [0.1, float("nan"), (float("inf"), 1.0)]})
+        yield
+
+    monkeypatch.setattr("stimuli.metrics.complexity.Sparsity.measure", holes)
+    measuring.ensure_measurements(keys, [SPARSITY])
+    assert requests.build(keys) == 12
+    row = Measurement.objects.first()
+    assert row is not None and row.details["curve"] == [0.1, None, [None, 1.0]] and row.value == 0.5
+
+
+def test_it_settles_what_another_version_asked_for(keys: list[str], sent: list[list[str]]) -> None:
+    """Nobody can answer such a row: building must end all the same, and today's metric can be asked for."""
+    measuring.ensure_measurements(keys, [SPARSITY])
+    Measurement.objects.update(key="0" * 64)
+    tasks.render_stimuli(keys)
+    assert measuring.unmeasured(keys) == []
+    assert "another version" in Measurement.objects.first().error  # type: ignore[union-attr]
+    assert measuring.ensure_measurements(keys, [SPARSITY]) == 6
+    tasks.render_stimuli(keys)
+    assert Measurement.objects.filter(value__isnull=False).count() == 6
+
+
+def test_it_tries_again_what_could_not_be_measured(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> object:
+        raise StimulusError("not today")
+        yield
+
+    measuring.ensure_measurements(keys, [SPARSITY])
+    with monkeypatch.context() as patch:
+        patch.setattr("stimuli.metrics.complexity.Sparsity.measure", refuse)
+        requests.build(keys)
+        assert set(Measurement.objects.values_list("error", flat=True)) == {"not today"}
+    requests.build(keys)
+    assert set(Measurement.objects.values_list("error", flat=True)) == {""}
+    assert not Measurement.objects.filter(value=None).exists()

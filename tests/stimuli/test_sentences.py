@@ -49,6 +49,17 @@ class TestEveryTask:
             words = [word for word in words_of(text) if word not in {"has", "and"}]
             assert len(set(words)) == len(words), text
 
+    def test_it_keeps_the_classes_and_nearly_all_sentences_of_people(self, task: str) -> None:
+        """Whatever the model learns from: only a sentence that the model's has taken is drawn again."""
+        few = sentences(task)
+        params = {"task": task, "count": 120, "model_count": 2400, "seed": 0}
+        many = open_sentences(Component("sentences", params), Path())
+        assert many.items("people") == few.items("people")
+        theirs = set(texts_of(many, "model"))
+        pairs = zip(texts_of(few, "people"), texts_of(many, "people"), strict=True)
+        redrawn = {one for one, other in pairs if one != other}
+        assert len(redrawn) < 12 and all(one in theirs for one in redrawn)
+
     def test_it_looks_like_a_sentence(self, task: str) -> None:
         for text in texts_of(sentences(task), "people"):
             assert re.fullmatch(r"[A-Z][a-z]*(,? [a-z]+)*\.", text), text
