@@ -32,7 +32,8 @@ class Passes:
 @dataclass
 class Cost:
     """What a run cost: seconds by the clock and of the processor (bare passes left out) and inside the
-    network; rows forwards, backwards and through tails; the share of the whole work that was done.
+    network; rows forwards, backwards and through tails; the share of the whole work that a library did, and
+    whether ours was cut.
 
     Per row of a full batch the bare seconds of a forward pass and of a forward and backward pass, by the
     clock and of the processor; 0 = not run. `rows` are those of a full batch, `peak_mb` the most memory of
@@ -47,6 +48,7 @@ class Cost:
     backwards: int = 0
     tails: int = 0
     share: float = 1.0
+    is_cut: bool = False
     bare_forward_s: float = 0.0
     bare_forward_cpu_s: float = 0.0
     bare_both_s: float = 0.0

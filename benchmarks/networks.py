@@ -85,7 +85,12 @@ def _vision_transformer(width: int, depth: int, heads: int) -> Built:
         patch_size=16,
         **settings,
     )
-    return Built(Logits(ViTForImageClassification(config)), token_prefix=1)
+    network = ViTForImageClassification(config)
+    for name, weights in network.named_parameters():
+        # As the library begins, every place attends to all alike; trained networks choose.
+        if name.endswith(("q_proj.weight", "k_proj.weight")):
+            weights.data *= 3
+    return Built(Logits(network), token_prefix=1)
 
 
 BEFORE_LAST_BLOCK = "classifier.vit.layers.11.layernorm_before"

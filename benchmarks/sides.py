@@ -121,24 +121,29 @@ class Some:
         return made
 
 
-def in_part(method: Steps) -> Steps:
+class InPart:
     """A method whose asks for more than `MANY` scores are cut to `MOST`, answers repeated for the rest."""
-    answer: Any = None
-    while True:
-        try:
-            asked = method.send(answer)
-        except StopIteration as end:
-            return end.value
-        asks = asked if isinstance(asked, tuple) else (asked,)
-        got = yield tuple(_cut(ask) for ask in asks)
-        found = tuple(_whole(ask, part) for ask, part in zip(asks, got, strict=True))
-        answer = found if isinstance(asked, tuple) else found[0]
 
+    def __init__(self) -> None:
+        self.is_cut = False
 
-def _cut(ask: Ask) -> Ask:
-    if isinstance(ask, Scores | LayerScores) and len(ask.variants) > MANY:
+    def steps(self, method: Steps) -> Steps:
+        answer: Any = None
+        while True:
+            try:
+                asked = method.send(answer)
+            except StopIteration as end:
+                return end.value
+            asks = asked if isinstance(asked, tuple) else (asked,)
+            got = yield tuple(self._cut(ask) for ask in asks)
+            found = tuple(_whole(ask, part) for ask, part in zip(asks, got, strict=True))
+            answer = found if isinstance(asked, tuple) else found[0]
+
+    def _cut(self, ask: Ask) -> Ask:
+        if not isinstance(ask, Scores | LayerScores) or len(ask.variants) <= MANY:
+            return ask
+        self.is_cut = True
         return replace(ask, variants=Some(ask.variants, MOST))
-    return ask
 
 
 def _whole(ask: Ask, answer: Any) -> Any:
@@ -167,19 +172,20 @@ class Planner:
         for method in methods:
             method.require(self.predictor, "")
         jobs: list[Job] = []
+        part = InPart()
         for number in range(request["images"]):
             subject = Subject(TARGET, f"picture {number}", 5, "", self.images[number])
             for method in methods:
-                jobs.append(Job(len(jobs), subject, self._start(method, subject)))
+                jobs.append(Job(len(jobs), subject, self._start(method, subject, part)))
         self.network.begin()
         with Stopwatch(self.device) as watch:
             done = list(drive(jobs, self.network))
         if failed := [one.error for one in done if one.error is not None]:
             raise failed[0]
-        return self._bill(watch)
+        return replace(self._bill(watch), is_cut=part.is_cut)
 
-    def _start(self, method: Any, subject: Subject) -> Callable[[], Steps]:
-        return lambda: in_part(method.explain(self.predictor, subject))
+    def _start(self, method: Any, subject: Subject, part: InPart) -> Callable[[], Steps]:
+        return lambda: part.steps(method.explain(self.predictor, subject))
 
     def _bill(self, watch: Stopwatch) -> Cost:
         network, bill = self.network, self.network.bill

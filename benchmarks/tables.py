@@ -58,7 +58,7 @@ def _methods(measured: Measured, title: str) -> Table:
 
 def _cells(row: Row) -> list[str]:
     theirs, ours = row.theirs_s, row.ours_s
-    part = "~" if row.is_part else ""
+    part = "~" if row.ours.is_cut else ""
     theirs_part = "~" if row.theirs.share < 1 else ""
     if ours is None:
         return [row.method.name, row.method.library, _seconds(theirs, theirs_part), "not offered", *[""] * 5]
@@ -67,7 +67,7 @@ def _cells(row: Row) -> list[str]:
         row.method.library,
         _seconds(theirs, theirs_part),
         _seconds(ours, part),
-        "" if theirs is None else f"{part}{theirs / ours:.1f}",
+        "" if theirs is None else f"{part or theirs_part}{theirs / ours:.1f}",
         "" if theirs is None else str(row.theirs.passes),
         str(row.ours.passes),
         str(row.run * row.images),
@@ -95,7 +95,7 @@ def _groups(measured: Measured) -> Table:
     ):
         table.add_column(head, justify="right" if head else "left")
     for group in measured.groups:
-        part = "~" if group.needed != group.run else ""
+        part = "~" if any(row.ours.is_cut for row in group.rows) else ""
         over = group.over_bound
         table.add_row(
             group.name,

@@ -107,7 +107,7 @@ def write_attribution(made: Attribution) -> bytes:
 
 
 def read_attribution(store: Store, attribution_key: str) -> Attribution:
-    """What `write_attribution` wrote; older files hold a map alone. Raises ShapeMismatch for a damaged one."""
+    """What `write_attribution` wrote; older files hold a map alone. ShapeMismatch if it is damaged."""
     try:
         return _read(store.get(map_file(attribution_key)))
     except (BadZipFile, EOFError, KeyError, ValueError, OSError, zlib.error) as error:

@@ -44,8 +44,9 @@ class Annotations:
         if found is not None:
             return found.copy()
         if self.concepts and key in self.unlisted:
+            count = len(self.unlisted)
             raise BadSpec(
-                f"{CONCEPTS_FILE}: {len(self.unlisted)} of {len(self.unlisted) + len(self.values)} pictures have "
+                f"{CONCEPTS_FILE}: {count} of {count + len(self.values)} pictures have "
                 f'no line, the first is "{self.unlisted[0]}", but the concepts of "{key}" are needed; list '
                 "every picture, with the value 0 where a concept is not shown"
             )

@@ -24,8 +24,14 @@ FLAT = 1e-6
 """A channel whose range is less than this share of its largest magnitude differs by rounding only."""
 LINEAR = 5e-3
 """How far scores may be from a linear prediction, as a share of everything that it adds up: what scores in
-bfloat16 lose. One channel of many is then far closer to it than trying could tell.
+bfloat16 lose.
 """
+SINGLES = 16
+"""How many channels are tried alone before the closed form is believed."""
+SINGLE = 1e-3
+"""How far the fall of one channel may be from its prediction, as a share of that prediction."""
+ROUNDED = 2e-6
+"""What scores in single precision lose, as a share of everything that they add up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +73,28 @@ class AblationCam(LayerMethod):
     The paper's division by the logit is left out: it changes no picture, but where the logit is negative it
     would turn it over. A class token stays as it is. Where the logit is linear in which channels are kept, as
     before global average pooling and one linear layer, the fall is the sum of activation times gradient, and
-    no channel is tried; that it is linear is seen from the scores with no channel, and with six halves of
-    them (the check `closed_form` is then 1). Elsewhere every channel is tried.
+    no channel is tried; that it is linear is seen from the scores with no channel, with six halves of them,
+    and without 16 single ones, the eight of the largest predicted falls and eight drawn (the check
+    `closed_form` is then 1). Elsewhere every channel is tried. In reduced precision the fall of one channel
+    among many is less than the rounding of the score, and the single channels decide little.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         name = self.chosen(predictor, subject.layer)
         traced = yield Trace(layers=(name,), gradients=True)
         activation = traced.activations[name]
         falls = (traced.gradients[name].double() * activation.double()).sum((1, 2)).cpu().numpy()
-        kept = _trials(subject, len(activation))
+        groups, alone = _groups(subject, len(falls)), _alone(subject, falls)
+        kept = np.concatenate([groups, _all_but(alone, len(falls))])
         scores = yield LayerScores(name, Kept(kept))
-        is_linear = _is_linear(scores, kept, falls)
+        is_linear = _is_linear(scores, kept, falls, float(traced.logits[subject.target]))
         if not is_linear:
-            without = yield LayerScores(name, Kept(~np.eye(len(activation), dtype=bool)))
-            falls = scores[0] - without
+            falls[alone] = scores[0] - scores[len(groups) :]
+            rest = np.setdiff1d(np.arange(len(falls)), alone)
+            if len(rest):
+                falls[rest] = scores[0] - (yield LayerScores(name, Kept(_all_but(rest, len(falls)))))
         return _weighted_map(falls, activation, subject, {"closed_form": float(is_linear)})
 
 
@@ -103,20 +114,56 @@ class Kept:
         return activation * kept[:, :, None, None]
 
 
-def _trials(subject: Subject, channels: int) -> NDArray[np.bool_]:
+def _groups(subject: Subject, channels: int) -> NDArray[np.bool_]:
     """Which channels stay: all, none, three times a random half and the other half; bool (8, channels)."""
-    kept = np.zeros((8, channels), bool)
-    kept[0] = True
-    for at in range(2, len(kept), 2):
-        kept[at, subject.draws("ablation", at).permutation(channels)[: channels // 2]] = True
-        kept[at + 1] = ~kept[at]
-    return kept
+    groups = np.zeros((8, channels), bool)
+    groups[0] = True
+    for at in range(2, len(groups), 2):
+        groups[at, subject.draws("ablation", at).permutation(channels)[: channels // 2]] = True
+        groups[at + 1] = ~groups[at]
+    return groups
 
 
-def _is_linear(scores: Floats, kept: NDArray[np.bool_], falls: Floats) -> bool:
-    """Whether the scores are what the falls of single channels, added up, say."""
-    expected = scores[0] - ~kept @ falls
-    return bool(np.abs(scores - expected).max() <= LINEAR * (abs(scores[0]) + np.abs(falls).sum()))
+def _alone(subject: Subject, falls: Floats) -> NDArray[np.int64]:
+    """The `SINGLES` channels, or all if there are fewer, that are tried alone: half of them those of the
+    largest predicted falls, the others drawn.
+    """
+    order = np.argsort(-np.abs(falls), kind="stable")
+    largest, others = np.split(order, [SINGLES // 2])
+    drawn = subject.draws("ablation", 8).permutation(others)[: SINGLES - SINGLES // 2]
+    return np.concatenate([largest, drawn])
+
+
+def _all_but(places: NDArray[np.int64], channels: int) -> NDArray[np.bool_]:
+    """Rows that keep all channels but one each of `places`, bool (len(places), channels)."""
+    return np.not_equal.outer(places, np.arange(channels)).astype(bool)
+
+
+def _is_linear(scores: Floats, kept: NDArray[np.bool_], falls: Floats, logit: float) -> bool:
+    """Whether the scores are what the falls of single channels, added up, say.
+
+    `logit` is the score of the picture in single precision. Groups of channels may miss by `LINEAR` of all
+    that is added up; a single channel, which would be lost in that, by `SINGLE` of its own fall, unless the
+    scores are of reduced precision.
+    """
+    size = abs(scores[0]) + np.abs(falls).sum()
+    expected = ~kept @ falls
+    missed = np.abs(scores[0] - scores - expected)
+    if missed.max() > LINEAR * size:
+        return False
+    if _is_reduced(scores, logit, size):
+        return True
+    is_single = (~kept).sum(1) == 1
+    allowed = SINGLE * np.abs(expected) + ROUNDED * size
+    return bool((missed <= allowed)[is_single].all())
+
+
+def _is_reduced(scores: Floats, logit: float, size: float) -> bool:
+    """Whether scores (n,) were computed in less than single precision: they are all numbers of bfloat16, or
+    the picture's own is not its `logit`.
+    """
+    low_bits = scores.astype(np.float32).view(np.uint32) & 0xFFFF
+    return not low_bits.any() or bool(abs(scores[0] - logit) > 10 * ROUNDED * size)
 
 
 def _flat(activation: Tensor) -> Tensor:

@@ -24,10 +24,9 @@ from stimuli.predictors.bottleneck import (
     LinearHead,
     QdaHead,
 )
+from stimuli.render.bars import FAR as FAR
 from stimuli.types import ConceptAttribution
 
-FAR = 1000.0
-"""The distance of a concept that cannot change the decision, however far it moves; no distance is larger."""
 _SOURCES = {
     ANNOTATIONS: "a network trained on annotations",
     PARTS: "a detector of parts",

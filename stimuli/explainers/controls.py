@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
+from math import gcd
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.errors import BadSpec
+from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import open_explainer
 from stimuli.explainers.base import AnyImage, Explainer, Kind, number
 from stimuli.explainers.itti_koch import bottom_up_map
 from stimuli.planner.asks import Steps, Subject
 from stimuli.spec import Component
 from stimuli.types import PixelAttribution
+
+MOST_TILES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +52,20 @@ class BottomUpSaliency(AnyImage):
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """The map of method `of` (with its default parameters), its pixels permuted: same histogram, no
-    information.
+    """The map of method `of`, its pixels permuted: same histogram, no information.
 
-    The permutation is drawn from the image's key and the seed. [Ours]
+    `parameters` are that method's, as JSON text; those that are not named have their defaults. A control of a
+    condition names what that condition names. The permutation is drawn from the image's key and the seed.
+    [Ours]
     """
 
     version: ClassVar[int] = 2
     kind: ClassVar[Kind] = "image"
     of: str = "saliency"
+    parameters: str = "{}"
 
     def __post_init__(self) -> None:
-        _check_source("random", self.of)
+        self._source()
 
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable where the permuted method is."""
@@ -72,51 +78,96 @@ class Random:
         return PixelAttribution(shuffled.reshape(source.values.shape), source.signed)
 
     def _source(self) -> Explainer:
-        return open_explainer(Component(self.of))
+        return _source_of("random", self.of, self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
 class Permuted:
-    """The map of method `of` (with its default parameters), cut into `tiles` x `tiles` squares that change
-    places: same histogram and same local structure, in the wrong places.
+    """The map of method `of`, cut into tiles that all change places: same histogram and same local structure,
+    in the wrong places.
 
-    Tiles have whole pixels; what is left over at the right and at the bottom stays where it is. The
-    permutation is drawn from the image's key and the seed. [Ours]
+    `parameters` are that method's, as JSON text; those that are not named have their defaults. The map is cut
+    into n x n equal tiles of whole pixels, n the largest number up to `tiles` that divides both sides (8 for
+    224 pixels and `tiles` = 8; 6 for 90). Every tile goes to the place of another one: of all permutations
+    that leave none in place, one is drawn from the image's key and the seed. [Ours]
+
+    NotApplicable where no number from 2 to `tiles` divides both sides.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     kind: ClassVar[Kind] = "image"
     of: str = "saliency"
-    tiles: int = number(8, 2, 64)
+    parameters: str = "{}"
+    tiles: int = number(8, 2, MOST_TILES)
 
     def __post_init__(self) -> None:
-        _check_source("permuted", self.of)
+        self._source()
 
     def require(self, predictor: Any, layer: str) -> None:
-        """NotApplicable where the permuted method is."""
-        open_explainer(Component(self.of)).require(predictor, layer)
+        """NotApplicable where the permuted method is, or where the network's pictures cannot be cut."""
+        self._source().require(predictor, layer)
+        self._count(predictor.input_px, predictor.input_px)
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
-        source = yield from open_explainer(Component(self.of)).explain(predictor, subject)
-        values = source.values.copy()
-        height, width = (max(1, side // self.tiles) for side in values.shape)
-        down, across = (min(self.tiles, side) for side in values.shape)
-        inner = values[: down * height, : across * width]
-        tiles = inner.reshape(down, height, across, width).swapaxes(1, 2)
-        order = subject.draws("tiles").permutation(down * across)
-        shuffled = tiles.reshape(-1, height, width)[order].reshape(tiles.shape)
-        inner[:] = shuffled.swapaxes(1, 2).reshape(inner.shape)
-        return PixelAttribution(values, source.signed)
+        height, width = (int(side) for side in subject.pixels.shape[1:])
+        count = self._count(height, width)
+        source = yield from self._source().explain(predictor, subject)
+        tiles = source.values.reshape(count, height // count, count, width // count).swapaxes(1, 2)
+        order = _derangement(subject.draws("tiles"), count**2)
+        moved = tiles.reshape(count**2, *tiles.shape[2:])[order].reshape(tiles.shape)
+        return PixelAttribution(moved.swapaxes(1, 2).reshape(height, width), source.signed)
+
+    def _count(self, height: int, width: int) -> int:
+        """How many tiles lie side by side, and as many one below the other."""
+        common = gcd(height, width)
+        found = [count for count in range(2, MOST_TILES + 1) if common % count == 0]
+        if found and found[0] <= self.tiles:
+            return max(count for count in found if count <= self.tiles)
+        remedy = f"set tiles to {found[0]} or more" if found else "set input_px to a multiple of 8"
+        raise NotApplicable(
+            f"Permuted: no number from 2 to {self.tiles} divides both sides of a map of {width} x {height} "
+            f"pixels, so it cannot be cut into equal tiles: {remedy}"
+        )
+
+    def _source(self) -> Explainer:
+        return _source_of("permuted", self.of, self.parameters)
 
 
-def _check_source(name: str, of: str) -> None:
-    """BadSpec unless `of` names a method that draws maps and shuffles nothing itself."""
-    source = None if of in {"random", "permuted"} else open_explainer(Component(of))
+def _source_of(name: str, of: str, parameters: str) -> Explainer:
+    """The method that control `name` permutes. BadSpec unless `of` names one that draws maps and shuffles
+    nothing itself, and `parameters` are a JSON object of its parameters.
+    """
+    try:
+        named = json.loads(parameters)
+    except (ValueError, RecursionError):
+        named = None
+    if not isinstance(named, dict):
+        raise BadSpec(
+            f"explainer {name!r}: parameters = {parameters[:200]!r} is no JSON object; give the parameters "
+            f"""of {of!r} as in '{{"layer": "4"}}', or '{{}}' for its defaults"""
+        )
+    try:
+        source = None if of in {"random", "permuted"} else open_explainer(Component(of, named))
+    except BadSpec as error:
+        raise BadSpec(f"explainer {name!r}, the method that it permutes: {error}") from None
     if source is None or source.kind != "image":
         raise BadSpec(
             f"explainer {name!r} cannot permute {of!r}: set 'of' to a method that draws maps, such "
             "as 'saliency'"
         )
+    return source
+
+
+def _derangement(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
+    """A permutation of `count` (at least 2) that leaves nothing in place, each as likely as another.
+
+    Drawn again until it is one: about every third permutation is.
+    """
+    places = np.arange(count)
+    order = rng.permutation(count)
+    while (order == places).any():
+        order = rng.permutation(count)
+    return order
 
 
 def _order(key: str, seed: int, count: int) -> NDArray[np.int64]:

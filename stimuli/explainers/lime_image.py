@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import AnyImage, choice, number
+from stimuli.explainers.maps import says_nothing
 from stimuli.explainers.segments import SEGMENTATIONS, segment_means, segmented
 from stimuli.explainers.surrogate import Floats, cosine_kernel, fit_share, ridge
-from stimuli.planner.asks import Scores, Steps, Subject
+from stimuli.planner.asks import Output, Scores, Steps, Subject
 from stimuli.planner.variants import Cells, Fill
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.types import PixelAttribution
@@ -30,7 +31,7 @@ class LimeImage(AnyImage):
     weigh more: sqrt(exp(-(d / kernel_width)^2)), d the cosine distance to the whole picture. `output` is the
     explained number. `segmentation` is described in `segments.segmented`; `segments` is the number asked of
     "slic-1" and "grid-1". With `shown` above 0 only that many segments of the largest magnitude are kept, the
-    rest is 0.
+    rest is 0. Where all copies have the same score but for rounding (a millionth of it), all weights are 0.
 
     Checks: `segments` found; `fit`, the share of the scores' variance that the linear model explains; with
     `stability` above 0, `stability`: that many further models from other copies, and the mean share of the
@@ -40,7 +41,7 @@ class LimeImage(AnyImage):
     NotApplicable where the picture is one single segment.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     samples: int = number(100, 10, 5000)
     segmentation: str = choice(*SEGMENTATIONS)
     segments: int = number(50, 2, 1000)
@@ -61,9 +62,10 @@ class LimeImage(AnyImage):
             )
         fill: Fill = 0.0 if self.fill == "black" else segment_means(picture, cells)
         kept = [self._kept(subject, number, int(cells.max()) + 1) for number in range(1 + self.stability)]
-        scores = yield Scores(
-            Cells(cells, np.concatenate(kept), fill), "logit" if self.output == "logit" else "probability"
-        )
+        output: Output = "logit" if self.output == "logit" else "probability"
+        scores = yield Scores(Cells(cells, np.concatenate(kept), fill), output)
+        if says_nothing(scores, output):
+            scores = np.zeros_like(scores)
         models = [
             self._weights(some, said) for some, said in zip(kept, np.split(scores, len(kept)), strict=True)
         ]

@@ -6,12 +6,30 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stimuli.errors import NotApplicable
 from stimuli.types import PixelAttribution
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from stimuli.planner.asks import Output
+
+ROUNDING = 1e-6
+"""Scores that differ by no more than this share of their size differ by rounding in single precision: the
+same picture may get other last digits in a batch of another size.
+"""
+
+
+def says_nothing(scores: NDArray[np.float64], output: Output) -> bool:
+    """Whether the scores (n,) of all copies of a picture are equal but for rounding: no pixel matters then.
+
+    Probabilities are told apart by their ratios; logits by their differences too, since a logit of 0 is the
+    outcome of sums that are not.
+    """
+    least = 0.0 if output == "probability" else 1.0
+    return float(np.ptp(scores)) <= ROUNDING * max(float(np.abs(scores).max()), least)
 
 
 def pixel_map(values: Tensor, *, signed: bool, checks: Mapping[str, float] | None = None) -> PixelAttribution:

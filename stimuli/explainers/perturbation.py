@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from stimuli.explainers.base import AnyImage, choice, number
+from stimuli.explainers.maps import ROUNDING
 from stimuli.planner.asks import Floats, Scores, Steps, Subject, Trace
 from stimuli.planner.variants import Windows
 from stimuli.predictors.interface import ImagePredictor
@@ -21,10 +22,11 @@ class Occlusion(AnyImage):
 
     Squares have `patch_share` of the picture's side and stand `stride_share` of it apart (both rounded to
     pixels, at least 1); `baseline` is their value, 0 = black. With `overlaps` = "sum" the falls are added
-    instead, as some libraries do, so that the middle weighs more than the border. [Zeiler and Fergus 2014]
+    instead, as some libraries do, so that the middle weighs more than the border. A fall of up to a
+    millionth of the logit (of 1, where that is larger) is rounding and counts as 0. [Zeiler and Fergus 2014]
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     patch_share: float = number(0.2, 0.01, 1.0)
     stride_share: float = number(0.1, 0.01, 1.0)
     baseline: float = number(0.0, 0.0, 1.0)
@@ -40,7 +42,9 @@ class Occlusion(AnyImage):
             for left in range(1 + ceil((width - patch) / stride))
         ]
         traced, scores = yield (Trace(), Scores(Windows(corners, patch, self.baseline)))
-        falls = float(traced.logits[subject.target]) - scores
+        logit = float(traced.logits[subject.target])
+        falls = logit - scores
+        falls[np.abs(falls) <= ROUNDING * max(abs(logit), 1.0)] = 0.0
         total, cover = _spread(corners, patch, falls, (height, width))
         values = total / cover if self.overlaps == "mean" else total
         return PixelAttribution(values.astype(np.float32), signed=True)

@@ -1,17 +1,18 @@
-"""RISE: the picture behind many random soft masks, each weighed by what the network says behind it."""
+"""RISE: the picture behind many random soft masks, and per pixel the mean score of the masks that show it."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.explainers.base import AnyImage, choice, number
-from stimuli.planner.asks import Floats, Scores, Steps, Subject, counted_generator
+from stimuli.explainers.maps import says_nothing
+from stimuli.planner.asks import Floats, Output, Scores, Steps, Subject, counted_generator
 from stimuli.planner.variants import Weighted
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.types import PixelAttribution
@@ -22,16 +23,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rise(AnyImage):
-    """Mean of random masks, weighed by the score of the picture behind each, over the share that is kept.
+    """Per pixel the mean score of the picture behind random masks, counted by how far they show the pixel.
 
     Each of `masks` masks is a grid of `grid` x `grid` cells, kept with probability `keep` and else dark,
     enlarged bilinearly to one cell more than the picture and shifted at random. The masks depend on the seed
     and the parameters alone: all pictures of a study see the same. `output` is the explained number. The map
-    is sum(score x mask) / (masks x keep), as in the definition; with "logit" it is signed. [Petsiuk, Das and
-    Saenko 2018]
+    is sum(score x mask) / sum(mask), the mean score given that the pixel is seen; with "logit" it is signed.
+    The paper defines the map as this mean, and then divides by masks x keep, what sum(mask) is expected to
+    be: but some pixels are shown more often by the masks that were drawn, and with few thousand of them that
+    outweighs what the network says.
+
+    A pixel that no mask shows has the mean of all scores. Where all copies have the same score but for
+    rounding (a millionth of it), the whole map has. [Petsiuk, Das and Saenko 2018]
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     masks: int = number(4000, 8, 20000)
     grid: int = number(7, 2, 32)
     keep: float = number(0.5, 0.05, 0.95)
@@ -40,10 +46,14 @@ class Rise(AnyImage):
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])
         bank = mask_bank(subject.seed, self.masks, self.grid, self.keep, height, width)
-        scores = yield Scores(
-            Weighted(bank.names, bank.masks), "logit" if self.output == "logit" else "probability"
-        )
-        values = bank.weighed(scores) / (self.masks * self.keep)
+        output: Output = "logit" if self.output == "logit" else "probability"
+        scores = yield Scores(Weighted(bank.names, bank.masks), output)
+        mean = float(scores.mean())
+        values = np.full((height, width), mean)
+        if not says_nothing(scores, output):
+            # The mean is taken off first, so that rounding does not grow with it.
+            seen, gains = bank.seen, bank.weighed(scores - mean)
+            values += np.divide(gains, seen, np.zeros_like(seen), where=seen > 0)
         return PixelAttribution(np.ascontiguousarray(values, np.float32), signed=self.output == "logit")
 
 
@@ -72,6 +82,11 @@ class MaskBank:
             for part in (rows, self.cells[chosen], columns)
         ]
         return torch.bmm(torch.bmm(parts[0], parts[1]), parts[2].transpose(1, 2))
+
+    @cached_property
+    def seen(self) -> Floats:
+        """The sum of all masks, float64 (H, W): how often each pixel is seen."""
+        return self.weighed(np.ones(len(self.cells)))
 
     def weighed(self, weights: Floats) -> Floats:
         """The sum of weight times mask, float64 (H, W), for weights (n,).

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from stimuli.explainers.base import AnyImage, choice, number
+from stimuli.explainers.maps import says_nothing
 from stimuli.planner.asks import ORIGINAL, Floats, Output, Scores, Steps, Subject
 from stimuli.planner.variants import Fill, fill_name, filling, flat
 from stimuli.predictors.interface import ImagePredictor
@@ -35,10 +36,11 @@ class ShapPartition(AnyImage):
     `value` (0 = black). `output` is the explained number.
 
     The sum of the map is the score of the picture less that of the hidden picture; the check `efficiency_gap`
-    is what is missing to it, as a share of that difference. [Lundberg and Lee 2017; Owen 1977]
+    is what is missing to it, as a share of that difference. Where all copies have the same score but for
+    rounding (a millionth of it), the map is 0. [Lundberg and Lee 2017; Owen 1977]
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     evaluations: int = number(200, 4, 20000)
     per_round: int = number(10, 2, 4096)
     fill: str = choice("blur", "flat")
@@ -53,12 +55,16 @@ class ShapPartition(AnyImage):
         output: Output = "probability" if self.output == "probability" else "logit"
         ends = yield Scores(Shown([(), ((0, size[0], 0, size[1]),)], size, fill), output)
         tree = Tree(size, float(ends[0]), float(ends[1]))
+        said = [ends]
         left = self.evaluations - 2
         while left >= 2 and (parts := tree.next_parts(min(left, self.per_round) // 2)):
             shown = [boxes for part in parts for boxes in part.shown()]
             scores = yield Scores(Shown(shown, size, fill), output)
             tree.split(parts, scores)
+            said.append(scores)
             left -= len(scores)
+        if says_nothing(np.concatenate(said), output):
+            return PixelAttribution(np.zeros(size, np.float32), signed=True, checks={"efficiency_gap": 0.0})
         values = tree.values()
         whole = float(ends[1]) - float(ends[0])
         gap = abs(float(values.sum()) - whole) / max(abs(whole), 1e-12)

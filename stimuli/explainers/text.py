@@ -6,19 +6,19 @@ per word of the text (see `words` of the predictor); words that are not marked h
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import open_explainer
 from stimuli.explainers.base import Explainer, Kind, choice, number
 from stimuli.explainers.text_lime import Selection, agreement, drawn_rows, fit_words
 from stimuli.explainers.text_shapley import all_coalitions, drawn_coalitions
-from stimuli.explainers.text_words import Span, Words, largest
+from stimuli.explainers.text_words import Span, Words, largest, says_nothing, scattered
 from stimuli.planner.asks import Floats, Steps, Subject, TextGradient, TextScores, TextTraced
 from stimuli.spec import Component
 from stimuli.types import TokenAttribution
@@ -52,7 +52,8 @@ class LimeText(AnyText):
     """A linear model of the target's probability around the text; its `top` words are marked. Signed.
 
     `samples` copies hide random words; they count the more, the nearer they are (kernel of `kernel_width` on
-    100 times the cosine distance). `feature_selection` is lime's: "auto" adds one word after the other up to
+    100 times the cosine distance). Where all copies have the same score but for rounding, nothing is marked.
+    `feature_selection` is lime's: "auto" adds one word after the other up to
     6 words, and takes the largest weights of the full model above. With `bow` all places of a word are hidden
     and marked together, and hidden words are removed; without, each place is for itself and becomes
     `mask_word`. The draws are those of the package lime 0.2.0.1, seeded by the text's key and the seed.
@@ -62,7 +63,7 @@ class LimeText(AnyText):
     `stability_by_chance`, what random marks would have. [Ribeiro, Singh and Guestrin 2016]
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     samples: int = number(500, 10, 20000)
     top: int = number(3, 1, 100)
     kernel_width: float = number(25.0, 0.1, 1000.0)
@@ -89,7 +90,8 @@ class LimeText(AnyText):
         checks = {"fit": fits[0].share}
         if self.stability_runs:
             checks["stability"] = agreement([fit.chosen for fit in fits])
-            checks["stability_by_chance"] = min(self.top, words.count) / words.count
+            marked = min(self.top, words.count) / words.count
+            checks["stability_by_chance"] = marked if fits[0].chosen else 1.0
         return words.attribution(fits[0].values, checks)
 
 
@@ -108,11 +110,12 @@ class ShapText(AnyText):
     marks the strongest words only; 0 marks all.
 
     The values of all words add up to the score of the text less that of the hidden one; the check
-    `efficiency_gap` is what is missing to it, as a share of that difference. [Shapley 1953; Lundberg and Lee
-    2017; Strumbelj and Kononenko 2014]
+    `efficiency_gap` is what is missing to it, as a share of that difference. Where all texts have the same
+    score but for rounding, all values are 0. [Shapley 1953; Lundberg and Lee 2017; Strumbelj and Kononenko
+    2014]
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     exact_words: int = number(8, 0, 14)
     orders: int = number(10, 1, 1000)
     output: str = choice("probability", "log_odds")
@@ -131,6 +134,9 @@ class ShapText(AnyText):
             coalitions = drawn_coalitions(words.count, self.orders, subject)
         probabilities = yield TextScores(words.all_shown(coalitions.rows))
         scores = self._scores(probabilities, subject.target)
+        # Probabilities are told apart by their ratios, log odds by their differences.
+        if says_nothing(scores, 1.0 if self.output == "log_odds" else 0.0):
+            return words.attribution(np.zeros(words.count), {"efficiency_gap": 0.0})
         values = coalitions.values(scores)
         change = float(scores[-1] - scores[0])
         gap = abs(float(values.sum()) - change) / max(abs(change), 1e-12)
@@ -155,7 +161,7 @@ class InputGradientText(AnyText):
     et al. 2016; Denil et al. 2014]
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     top: int = number(0, 0, 1000)
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
@@ -180,18 +186,21 @@ def _word_of(token: Span, words: Sequence[Span]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class RandomText(AnyText):
-    """The values of method `of` (with its default parameters) on random words of the same text: the same
-    greys, no information.
+    """The values of method `of` on random words of the same text: the same greys, no information.
 
-    The words are drawn from the text's key and the seed. As many words are marked as there; for `lime_text`
-    three. [Gonzalez and Søgaard 2020]
+    `parameters` are that method's, as JSON text; those that are not named have their defaults. The words are
+    drawn from the text's key and the seed. As many places are marked as there, in the same greys. Where the
+    method marks all places of a word alike, as LIME does, so does the control: it marks as many different
+    words, which occur as often; if there are no others that do, more or fewer different words on as many
+    places. [Gonzalez and Søgaard 2020]
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     of: str = "lime_text"
+    parameters: str = "{}"
 
     def __post_init__(self) -> None:
-        source = open_explainer(Component(self.of)) if self.of != "random_text" else None
+        source = self._source() if self.of != "random_text" else None
         if source is None or source.kind != "text":
             raise BadSpec(
                 f"explainer 'random_text' cannot scatter {self.of!r}: set 'of' to a method that marks words, "
@@ -204,8 +213,21 @@ class RandomText(AnyText):
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         source: TokenAttribution = yield from self._source().explain(predictor, subject)
-        order: NDArray[np.int64] = subject.draws("random text").permutation(len(source.values))
-        return TokenAttribution(source.spans, source.values[order])
+        values = scattered(subject.text, source.spans, source.values, subject.draws("random text"))
+        return TokenAttribution(source.spans, values)
 
     def _source(self) -> Explainer:
-        return open_explainer(Component(self.of))
+        """The scattered method. BadSpec for parameters that are no JSON object, or not the method's."""
+        try:
+            named = json.loads(self.parameters)
+        except (ValueError, RecursionError):
+            named = None
+        if not isinstance(named, dict):
+            raise BadSpec(
+                f"explainer 'random_text': parameters = {self.parameters[:200]!r} is no JSON object; give "
+                f"""the parameters of {self.of!r} as in '{{"top": 5}}', or '{{}}' for its defaults"""
+            )
+        try:
+            return open_explainer(Component(self.of, named))
+        except BadSpec as error:
+            raise BadSpec(f"explainer 'random_text', the method that it scatters: {error}") from None

@@ -14,6 +14,7 @@ from numpy.random import RandomState  # the package's generator; one of our own 
 from numpy.typing import NDArray
 
 from stimuli.explainers.surrogate import cosine_kernel, fit_share, ridge
+from stimuli.explainers.text_words import says_nothing
 
 Floats = NDArray[np.float64]
 Kept = NDArray[np.bool_]
@@ -52,8 +53,11 @@ def drawn_rows(features: int, samples: int, seed: int) -> Kept:
 def fit_words(rows: Kept, targets: Floats, top: int, kernel_width: float, selection: Selection) -> Fit:
     """The linear model around the text, on at most `top` features.
 
-    `rows` bool (n, features), `targets` float64 (n,).
+    `rows` bool (n, features), `targets` float64 (n,). Targets that are equal but for rounding have no
+    explanation: nothing is chosen, and the share is 0.
     """
+    if says_nothing(targets):
+        return Fit(np.zeros(rows.shape[1]), (), 0.0)
     weights = cosine_kernel(rows, kernel_width, KERNEL_SCALE)
     design = rows.astype(np.float64)
     greedy = selection == "forward_selection" or (selection == "auto" and top <= GREEDY_MAX)
@@ -99,9 +103,9 @@ def forward_selection(design: Floats, targets: Floats, weights: Floats, top: int
 
 
 def agreement(chosen: list[tuple[int, ...]]) -> float:
-    """The mean share (0-1) of features that two choices have in common, over all pairs."""
+    """The mean share (0-1) of features that two choices have in common, over all pairs; empty ones agree."""
     shares = [
-        len(set(one) & set(other)) / max(len(one), 1)
+        len(set(one) & set(other)) / len(one) if one else float(not other)
         for at, one in enumerate(chosen)
         for other in chosen[:at]
     ]

@@ -13,6 +13,9 @@ from stimuli.types import TokenAttribution
 
 Span = tuple[int, int]
 Kept = NDArray[np.bool_]
+ROUNDING = 1e-7
+"""Scores that differ by no more than this share of their size are equal: networks use single precision."""
+TRIES = 200
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,70 @@ class Words:
         """Values per feature as values per word."""
         per_word = [float(values[feature]) for feature in self.features]
         return TokenAttribution(self.spans, np.asarray(per_word, np.float32), checks)
+
+
+def says_nothing(scores: NDArray[np.float64], least_size: float = 0.0) -> bool:
+    """Whether the scores (n,) of all altered texts are equal but for rounding, so that no word matters.
+
+    `least_size` is the size below which scores are not told apart more finely.
+    """
+    return float(np.ptp(scores)) <= ROUNDING * max(float(np.abs(scores).max()), least_size)
+
+
+def scattered(
+    text: str, spans: Sequence[Span], values: NDArray[np.float32], rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """The values (n,) of the words at `spans`, on random words: the same values, each as often.
+
+    Where equal words have equal values, they have so afterwards: values change places among words that occur
+    equally often. Where that would keep the marks on the same words (the only word that occurs three times
+    stays it), the places of one value go to several words instead. Only if this is not found, or where equal
+    words differ, every place is for itself.
+    """
+    numbers = np.array(Words(text, tuple(spans), together=True).features, np.int64)
+    counts = np.bincount(numbers, minlength=1)
+    of_word = np.zeros(len(counts), np.float32)
+    of_word[numbers] = values
+    if len(counts) == len(values) or (of_word[numbers] != values).any():
+        return values[rng.permutation(len(values))]
+    found = _exchanged(of_word, counts, rng)
+    if found is None:
+        found = _filled(values, counts, rng)
+    return values[rng.permutation(len(values))] if found is None else found[numbers]
+
+
+def _exchanged(
+    of_word: NDArray[np.float32], counts: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.float32] | None:
+    """Values permuted among words that occur equally often; None if marked ones have no other to go to."""
+    found = of_word.copy()
+    for count in np.unique(counts):
+        peers = np.flatnonzero(counts == count)
+        if of_word[peers].any() and of_word[peers].all():
+            return None
+        found[peers] = of_word[rng.permutation(peers)]
+    return found
+
+
+def _filled(
+    values: NDArray[np.float32], counts: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.float32] | None:
+    """Each word gets one value, and each value as many places as it has now; None if that is not found."""
+    different, room_of = np.unique(values, return_counts=True)
+    for _ in range(TRIES):
+        room, found = room_of.copy(), np.zeros(len(counts), np.float32)
+        words = rng.permutation(len(counts))
+        # Words with many places are the hardest to fit in.
+        for word in words[np.argsort(-counts[words], kind="stable")]:
+            fits = np.where(room >= counts[word], room, 0)
+            if not fits.any():
+                break
+            chosen = int(rng.choice(len(different), p=fits / fits.sum()))
+            found[word] = different[chosen]
+            room[chosen] -= counts[word]
+        if not room.any():
+            return found
+    return None
 
 
 def largest(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -8,7 +8,6 @@ many they are, can change a single bit.
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,13 +20,12 @@ from torch import Tensor
 from stimuli.errors import BadSpec, ShapeMismatch
 from stimuli.planner.asks import TextTraced
 from stimuli.predictors.packing import LENGTH_BYTES, MAGIC
-from stimuli.predictors.text_encoders import Span, TextNetwork, Tokens, threads
+from stimuli.predictors.text_encoders import Span, TextNetwork, Tokens, is_word, piece_spans, threads
 from stimuli.spec import JsonValue, canonical_json, content_key
 from stimuli.types import Modality
 
 ROWS = 32
 STEP = 8
-WORD = re.compile(r"\w+")
 PROBES = ("", "One word.", "A somewhat longer text, of two parts, to see whether lengths matter at all.")
 
 
@@ -66,7 +64,8 @@ class TextPredictor:
         )
 
     def words(self, text: str) -> tuple[Span, ...]:
-        """The spans (start, end) of the words of `text`, as methods mark them: runs of letters, digits and _.
+        """The spans (start, end) of the words of `text`, as methods mark them: runs of letters, digits and _,
+        with the combining marks that belong to them.
 
         They are not the network's tokens, of which a word may have several.
         """
@@ -138,8 +137,8 @@ class TextPredictor:
 
 
 def word_spans(text: str) -> tuple[Span, ...]:
-    """The spans (start, end) of runs of letters, digits and _, in order."""
-    return tuple(match.span() for match in WORD.finditer(text))
+    """The spans (start, end) of runs of letters, digits and _ with their combining marks, in order."""
+    return tuple((start, end) for start, end in piece_spans(text) if is_word(text[start]))
 
 
 def assemble_text(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 
 from stimuli.spec import JsonValue, content_key
 
-EMBEDDED_VERSION = 1
+EMBEDDED_VERSION = 2
 WORD_CHANNELS = 128
 PLACE_CHANNELS = 16
 PLACE_SIZE = 2.0
@@ -31,6 +32,7 @@ RUNS = (2, 3, 4)
 KNOWN_MAX = 50_000
 START, END = "\x02", "\x03"
 PIECE = re.compile(r"\w+|[^\w\s]")
+JOINERS = frozenset("\u200c\u200d")
 Pooling = Literal["lstm", "mean"]
 Span = tuple[int, int]
 
@@ -92,9 +94,9 @@ class EmbeddedEncoder(nn.Module):
         return content_key({"tokenizer": "embedded", "version": EMBEDDED_VERSION, "limit": self.limit})
 
     def tokens(self, text: str) -> Tokens:
-        found = list(PIECE.finditer(text))[: self.limit - 2]
-        ids = (START, *(match.group().lower() for match in found), END)
-        return Tokens(ids, tuple(range(1, len(found) + 1)), tuple(match.span() for match in found))
+        found = piece_spans(text)[: self.limit - 2]
+        ids = (START, *(text[start:end].lower() for start, end in found), END)
+        return Tokens(ids, tuple(range(1, len(found) + 1)), tuple(found))
 
     def embeddings(self, texts: Sequence[Tokens], length: int) -> Tensor:
         self._learn({token for text in texts for token in text.ids})
@@ -115,6 +117,33 @@ class EmbeddedEncoder(nn.Module):
         if new:
             self._numbers.update({token: len(self._table) + at for at, token in enumerate(new)})
             self._table = np.concatenate([self._table, [word_vector(token, self.seed) for token in new]])
+
+
+def piece_spans(text: str) -> list[Span]:
+    """The spans (start, end) of the words and single marks of a text.
+
+    Vowel signs, accents and joiners belong to what they stand behind: many scripts write words with them.
+    """
+    found: list[Span] = []
+    for match in PIECE.finditer(text):
+        start, end = match.span()
+        follows = bool(found) and found[-1][1] == start
+        # Letters right behind a word are there only if it was carried over such a sign.
+        if follows and (combines(text[start]) or (is_word(text[start]) and is_word(text[found[-1][0]]))):
+            found[-1] = found[-1][0], end
+        else:
+            found.append((start, end))
+    return found
+
+
+def is_word(letter: str) -> bool:
+    """Whether a word can begin with it: a letter, a digit or _."""
+    return letter.isalnum() or letter == "_"
+
+
+def combines(letter: str) -> bool:
+    """Whether it is a part of the letter before it: a combining mark, or a joiner of zero width."""
+    return unicodedata.category(letter).startswith("M") or letter in JOINERS
 
 
 def word_vector(token: str, seed: int) -> NDArray[np.float32]:

@@ -8,8 +8,7 @@ no download; a BERT-like model is read from a local folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -42,6 +41,7 @@ from stimuli.predictors.transformers_text import (
 from stimuli.predictors.weights import fit_weights, pack_weights, read_weights
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, JsonValue, content_key
+from stimuli.training import repeatable
 from stimuli.types import Item, Progress, TextDataset
 
 TRAINING_VERSION = 1
@@ -157,21 +157,6 @@ def restore_trained_text(architecture: Mapping[str, JsonValue], payload: bytes) 
         head = Head(encoder.width, int(architecture["classes"]), architecture["pooling"])
     fit_weights(head, state, "the archive")
     return EncodedClassifier(encoder, head)
-
-
-@contextmanager
-def repeatable(seed: int) -> Iterator[None]:
-    """Own random numbers, deterministic kernels and one thread, for sums depend on how they are split."""
-    deterministic, threads = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        torch.use_deterministic_algorithms(True)
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)
-            torch.use_deterministic_algorithms(deterministic)
 
 
 @dataclass(frozen=True, eq=False)

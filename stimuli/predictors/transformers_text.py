@@ -18,7 +18,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.text import TextPredictor, assemble_text
+from stimuli.predictors.text import STEP, TextPredictor, assemble_text
 from stimuli.predictors.text_encoders import TextNetwork, Tokens
 from stimuli.predictors.weights import fit_weights, read_weights
 from stimuli.registry import Params, read_params
@@ -29,7 +29,8 @@ CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json
 FILES = (CONFIG, TOKENIZER)
 SPARE_PLACES = 2
 """Some models count places from two."""
-PROBE = "Are these the same numbers, word by word?"
+PROBES = ("Are these the same numbers, word by word?", "One")
+LEAST_PLACES = 8
 CLOSE = 1e-4
 
 
@@ -78,6 +79,11 @@ class Transformer(nn.Module):
         self.model.eval()
         places = int(getattr(config, "max_position_embeddings", 0) or max_tokens + SPARE_PLACES)
         self.limit = min(max_tokens, places - SPARE_PLACES)
+        if self.limit < LEAST_PLACES:
+            raise BadSpec(
+                f"{source}: max_position_embeddings = {places} leaves {self.limit} tokens for a text, and at "
+                f"least {LEAST_PLACES} are needed; use a BERT-like model with places of its own"
+            )
         self.width = int(getattr(config, "hidden_size", 0) or getattr(config, "dim", 0))
         self.config = config
         self._cut = Cutter(files[TOKENIZER], self.limit, source)
@@ -291,15 +297,36 @@ def _fitting(model: nn.Module, state: Mapping[str, Tensor], source: str) -> dict
 
 
 def _check_embeddings(transformer: Transformer, source: str) -> None:
-    """BadSpec unless vectors of tokens can stand for the tokens, which gradients need."""
-    tokens = transformer.tokens(PROBE)
-    with torch.inference_mode():
-        mask = torch.ones((1, len(tokens.ids)), dtype=torch.bool)
-        ours = transformer(transformer.embeddings([tokens], len(tokens.ids)), mask)
-        output = transformer.model(input_ids=torch.tensor([tokens.ids]), attention_mask=mask.long())
-        theirs = output.logits if hasattr(output, "logits") else output.last_hidden_state
-    if not torch.allclose(ours, theirs, atol=CLOSE, rtol=CLOSE):
-        raise BadSpec(f"{source}: the model changes its embeddings inside; use a BERT-like model")
+    """BadSpec unless vectors of tokens can stand for the tokens, which gradients need, and what fills a text
+    up does not matter: compared with the library's own run on the numbers of the tokens alone.
+    """
+    for text in PROBES:
+        tokens = transformer.tokens(text)
+        count = len(tokens.ids)
+        length = min((count // STEP + 1) * STEP, transformer.limit)
+        alone = torch.ones((1, count), dtype=torch.bool)
+        filled = torch.arange(length)[None] < count
+        try:
+            with torch.inference_mode():
+                output = transformer.model(input_ids=torch.tensor([tokens.ids]), attention_mask=alone.long())
+                theirs = output.logits if hasattr(output, "logits") else output.last_hidden_state
+                ours = transformer(transformer.embeddings([tokens], count), alone)
+                padded = transformer(transformer.embeddings([tokens], length), filled)
+        except Exception as error:  # models raise whatever comes to their minds
+            first = (str(error).splitlines() or [type(error).__name__])[0]
+            raise BadSpec(
+                f"{source}: the model does not run on the vectors of its tokens ({first}); "
+                "use a BERT-like model"
+            ) from None
+        if not torch.allclose(ours, theirs, atol=CLOSE, rtol=CLOSE):
+            raise BadSpec(f"{source}: the model changes its embeddings inside; use a BERT-like model")
+        if padded.ndim == 3:
+            padded = padded[:, :count]
+        if not torch.allclose(padded, theirs, atol=CLOSE, rtol=CLOSE):
+            raise BadSpec(
+                f"{source}: the model reads what fills a text up behind its end, as classifiers do that take "
+                "the last place; use a BERT-like model"
+            )
 
 
 def _own_labels(config: Mapping[str, JsonValue], dataset: TextDataset) -> tuple[str, ...]:

@@ -23,6 +23,10 @@ Floats = NDArray[np.float64]
 
 FOR, AGAINST = (0, 122, 191), (198, 83, 0)
 """Blue and orange of one CIE lightness, 49 to 50."""
+NEUTRAL = (150, 95, 165)
+"""Bars without sides: a purple as light as the two."""
+FAR = 1000.0
+"""The distance of a concept that cannot change the decision, however far it moves; no distance is larger."""
 LINE, BAND = (110, 110, 110), (244, 244, 244)
 """The zero line, and the ground of every second row."""
 NAME_CHARS = 200
@@ -36,7 +40,8 @@ class BarSpec:
 
     `top` concepts are drawn, most important first (1 to 15). With `signed` the zero line stands in the
     middle: bars to the right speak for the decision, to the left against it; without it all bars start at the
-    left and show magnitudes. `width` and `height` are the picture's size in pixels, twice the size at which a
+    left and show magnitudes, in a colour of neither side. Distances have no sign and are always drawn so.
+    `width` and `height` are the picture's size in pixels, twice the size at which a
     page shows it (320 to 2048); `tile_px` is the side at reservoir size (64 to 512).
     """
 
@@ -81,7 +86,8 @@ def importance(attribution: ConceptAttribution) -> Floats:
     """How much each concept matters, float64 (K,) in 0-1 with 1 for the first: the shares of a bar's length.
 
     The magnitude by the largest; where small values matter most ("ascending", distances) the smallest
-    distance by the concept's own, so that twice the distance is half the bar. All zero if all values are.
+    distance by the concept's own, so that twice the distance is half the bar, and 0 for those that are FAR.
+    All zero if all magnitudes are, or all distances are FAR.
     """
     sizes = np.abs(np.asarray(attribution.values, np.float64))
     if sizes.shape != (len(attribution.concepts),) or not sizes.size or not np.isfinite(sizes).all():
@@ -90,9 +96,17 @@ def importance(attribution: ConceptAttribution) -> Floats:
             "concept is needed, and at least one concept"
         )
     if attribution.order == "ascending":
-        near = np.maximum(sizes, 1e-6 * sizes.max() or 1.0)
-        return np.asarray(near.min() / near, np.float64)
+        decides = sizes < FAR
+        if not decides.any():
+            return np.zeros_like(sizes)
+        near = np.maximum(sizes, 1e-6 * sizes[decides].max() or 1.0)
+        return np.where(decides, near.min() / near, 0.0)
     return sizes / (sizes.max() or 1.0)
+
+
+def has_sides(attribution: ConceptAttribution) -> bool:
+    """Whether values speak for or against the decision; distances do neither."""
+    return attribution.order != "ascending"
 
 
 def ranking(attribution: ConceptAttribution) -> list[int]:
@@ -103,6 +117,7 @@ def ranking(attribution: ConceptAttribution) -> list[int]:
 
 def _drawn(attribution: ConceptAttribution, rows: int, signed: bool, width: int, height: int) -> Pixels:
     shares = importance(attribution)
+    signed = signed and has_sides(attribution)
     names = [legible_text(name, "a concept's name", NAME_CHARS) for name in attribution.concepts]
     picture, draw = canvas(width, height)
     frame = _Frame.of(rows, signed, width, height)
@@ -118,7 +133,9 @@ def _drawn(attribution: ConceptAttribution, rows: int, signed: bool, width: int,
         name_top = top + frame.inset + (frame.lines - len(lines)) * line_px(frame.text_px)
         write(draw, lines, (frame.margin, name_top), frame.text_px)
         bar_top = top + frame.inset + frame.lines * line_px(frame.text_px) + frame.overhang
-        _draw_bar(draw, frame, bar_top, shares[place], signed and attribution.values[place] < 0)
+        is_against = bool(attribution.values[place] < 0)
+        colour = (AGAINST if is_against else FOR) if signed else NEUTRAL
+        _draw_bar(draw, frame, bar_top, (-1 if signed and is_against else 1) * shares[place], colour)
     return np.asarray(picture, np.uint8).copy()
 
 
@@ -169,12 +186,14 @@ def _draw_signs(draw: ImageDraw.ImageDraw, frame: _Frame) -> None:
         draw.text((at, 0), sign, INK, font(_sign_px(2 * frame.zero)), "ma")
 
 
-def _draw_bar(draw: ImageDraw.ImageDraw, frame: _Frame, top: int, share: float, is_against: bool) -> None:
-    length = round(float(share) * frame.reach)
+def _draw_bar(
+    draw: ImageDraw.ImageDraw, frame: _Frame, top: int, share: float, colour: tuple[int, int, int]
+) -> None:
+    """A bar of `share`, -1 to 1, of the reach; below 0 to the left of the zero line."""
+    length = round(abs(float(share)) * frame.reach)
     bottom = top + frame.thick - 1
-    if length and is_against:
-        draw.rectangle((frame.zero - length, top, frame.zero - 1, bottom), AGAINST)
-    elif length:
-        draw.rectangle((frame.zero, top, frame.zero + length - 1, bottom), FOR)
+    if length:
+        left = frame.zero - length if share < 0 else frame.zero
+        draw.rectangle((left, top, left + length - 1, bottom), colour)
     over = frame.overhang
     draw.rectangle((frame.zero - 1, top - over, frame.zero, bottom + over), LINE)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from stimuli.errors import BadSpec
-from stimuli.render.bars import NAME_CHARS, importance, ranking
+from stimuli.render.bars import NAME_CHARS, has_sides, importance, ranking
 from stimuli.render.heatmap import TILE_SCALE
 from stimuli.render.text_draw import canvas, legible_text, line_px, wrapped, write
 from stimuli.spec import JsonValue
@@ -29,7 +29,9 @@ class SentenceSpec:
     "pasta": the names of the `top` most important concepts (1 to 50), joined by `separator` (1 to 8
     characters); the sign is dropped, or with `signed` a minus stands before what speaks against the decision.
     "reasons": a sentence about the `top` concepts that matter most; with `signed` about those that speak for
-    the decision, and the strongest that speaks against it. `names_label` puts the label into "reasons". The
+    the decision, and the strongest that speaks against it. Distances have no sign, whatever `signed` says;
+    concepts that cannot change the decision are left out, and if none can, the sentence says so.
+    `names_label` puts the label into "reasons". The
     picture of the sentence has `width` x `height` pixels, twice the size at which a page shows it (320 to
     2048), its tile the side `tile_px` (64 to 512).
     """
@@ -63,6 +65,7 @@ class Wording:
     only_against_label: str = "No concept speaks for {label}; {concept} speaks against it"
     nothing: str = "No concept speaks for or against the decision"
     nothing_label: str = "No concept speaks for or against {label}"
+    no_change: str = "No single concept changes the decision"
     comma: str = ", "
     conjunction: str = " and "
     link: str = "; "
@@ -88,13 +91,18 @@ def sentence(
     check_sentence(spec)
     order = ranking(attribution)
     names = [legible_text(name, "a concept's name", NAME_CHARS) for name in attribution.concepts]
-    if spec.template == "pasta":
-        signs = [SIGN if spec.signed and value < 0 else "" for value in attribution.values]
+    is_list = spec.template == "pasta"
+    shown = legible_text(label, "the label", NAME_CHARS) if spec.names_label and not is_list else ""
+    shares, signed = importance(attribution), spec.signed and has_sides(attribution)
+    if not has_sides(attribution):
+        order = [place for place in order if shares[place] > 0]
+        if not order:
+            return wording.no_change + wording.stop
+    if is_list:
+        signs = [SIGN if signed and value < 0 else "" for value in attribution.values]
         return spec.separator.join(signs[place] + names[place] for place in order[: spec.top])
-    shown = legible_text(label, "the label", NAME_CHARS) if spec.names_label else ""
-    shares = importance(attribution)
     reasons = [place for place in order if shares[place] >= LEAST_SHARE]
-    against = [place for place in reasons if spec.signed and attribution.values[place] < 0]
+    against = [place for place in reasons if signed and attribution.values[place] < 0]
     pro = [place for place in reasons if place not in set(against)][: spec.top]
     return _reasons([names[place] for place in pro], [names[place] for place in against[:1]], shown, wording)
 

@@ -6,6 +6,7 @@ class nor probability can be read from it. The darkest grey leaves black letters
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -186,7 +187,15 @@ def _runs(pieces: Sequence[Piece]) -> Iterator[Run]:
 
 
 def _letters(word: Run) -> Run:
-    return [(letter, shade) for text, shade in word for letter in text]
+    """Letter by letter, each with the marks that are written upon it."""
+    found: Run = []
+    for text, shade in word:
+        for place, letter in enumerate(text):
+            if place and unicodedata.category(letter).startswith("M"):
+                found[-1] = (found[-1][0] + letter, shade)
+            else:
+                found.append((letter, shade))
+    return found
 
 
 def _width(text: str) -> float:

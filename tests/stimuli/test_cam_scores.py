@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from stimuli.planner.asks import Subject
 from stimuli.planner.network import Network, Precision
+from stimuli.types import Layout
 from tests.stimuli.cam_networks import (
     deep_net,
     enlarged_by_torch,
@@ -79,7 +80,7 @@ def test_it_needs_no_trials_before_pooling_and_a_linear_layer() -> None:
     done = explained(net, subjects, "ablation_cam", network=network)
     bill = network.bill.since(before)
     assert all(done[at, "ablation_cam"].result.checks == {"closed_form": 1.0} for at in range(3))
-    assert (bill.forwards, bill.backwards, bill.tails) == (3, 3, 24)
+    assert (bill.forwards, bill.backwards, bill.tails) == (3, 3, 3 * (8 + 10))
     for at, subject in enumerate(subjects):
         expected = library_map("AblationCAM", net, subject.pixels, subject.target)
         np.testing.assert_allclose(scaled(done[at, "ablation_cam"].result.values), expected, atol=5e-5)
@@ -149,6 +150,57 @@ def test_it_does_not_take_a_straight_stretch_for_a_line() -> None:
     net.layer_module("2.0").get_parameter("bias").data += 0.5
     done = explained(net, likely(net, 1), "ablation_cam")
     assert done[0, "ablation_cam"].result.checks == {"closed_form": 0.0}
+
+
+class Gelu(nn.Module):
+    """2048 positive channels, global average pooling, GELU, one linear layer: bent, but gently."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        draws = torch.Generator().manual_seed(0)
+        self.features = nn.Sequential(nn.Conv2d(3, 2048, 3, stride=8), nn.ReLU())
+        self.pool = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        self.bend = nn.GELU()
+        self.head = nn.Linear(2048, 20)
+        for weights in self.parameters():
+            weights.data = torch.randn(weights.shape, generator=draws)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.bend(self.pool(self.features(x) * 0.4)))
+        return logits
+
+
+def bent_net() -> Tiny:
+    module = Gelu().eval().requires_grad_(requires_grad=False)
+    labels = tuple(f"label {at}" for at in range(20))
+    return Tiny(module, labels, "features", {"features": Layout("maps", 2048, 3, 3)})
+
+
+def test_it_does_not_take_a_gentle_bend_for_a_line() -> None:
+    """What a group of channels misses by may cancel; what a single one misses by does not."""
+    net, x = bent_net(), pictures(1)[0]
+    subjects = [Subject(target, f"image-{target}", 7, "", x) for target in range(6)]
+    done = explained(net, subjects, "ablation_cam", rows=256)
+    assert [done[at, "ablation_cam"].result.checks for at in range(6)] == [{"closed_form": 0.0}] * 6
+    activation = activation_of(net, subjects[0], "features")
+    means = 0.4 * activation.mean((1, 2)).double()
+    bent = means * (1 + torch.erf(means / 2**0.5)) / 2
+    for at, subject in enumerate(subjects):
+        falls = net.layer_module("head").get_parameter("weight")[subject.target].double() * bent
+        coarse = (falls[:, None, None] * activation).sum(0).relu().numpy()
+        found = done[at, "ablation_cam"].result.values
+        np.testing.assert_allclose(found, enlarged_by_torch(coarse), atol=2e-3 * max(coarse.max(), 1e-6))
+
+
+def test_it_believes_the_closed_form_of_a_wide_network() -> None:
+    """The fall of one channel among 2048 is small beside the rounding of the score, yet it is believed."""
+    net = bent_net()
+    assert isinstance(net.module, Gelu)
+    net.module.bend = nn.Identity()  # type: ignore[assignment]
+    x = pictures(1)[0]
+    subjects = [Subject(target, f"image-{target}", 7, "", x) for target in range(20)]
+    done = explained(net, subjects, "ablation_cam", rows=256)
+    assert [done[at, "ablation_cam"].result.checks for at in range(20)] == [{"closed_form": 1.0}] * 20
 
 
 # ScoreCam

@@ -66,7 +66,7 @@ DRAWS = {
 }
 BANKS = {"rise", "rise_cbm"}
 """Methods that draw once per seed, for all items of a study."""
-FREE_TEXTS = {"layer", "of", "method", "arguments", "mask_word"}
+FREE_TEXTS = {"layer", "of", "method", "arguments", "mask_word", "parameters"}
 """Parameters that name something: what they may be is not a list, and is checked when they are used."""
 TEXTS = (
     "The old wolf ran over the snow to the river.",

@@ -132,16 +132,12 @@ def test_it_digests_a_folder_without_equal_pictures_as_ever(pictures: Path) -> N
 def test_it_refuses_a_group_in_both_folders(tmp_path: Path, names: tuple[str, str], said: str | None) -> None:
     for s, split in enumerate(("model", "people")):
         for label in ("cat", "dog"):
-            paint(tmp_path / split / label / f"alone-{split}.png", (s, 1, ord(label[0])))
+            for n in range(2):
+                paint(tmp_path / split / label / f"{split}{n}.png", (s, n, ord(label[0])))
         paint(tmp_path / split / "cat" / names[s], (s, 2, 0))
     component = Component("folder", {"path": "."})
     if said is None:
-        with pytest.raises(BadSpec, match=r'class "dog" has 1 picture'):
-            open_dataset(component, tmp_path)
-    for s, split in enumerate(("model", "people")):
-        paint(tmp_path / split / "dog" / f"more-{split}.png", (s, 3, 0))
-    if said is None:
-        assert len(open_dataset(component, tmp_path).items("people")) == 4
+        assert len(open_dataset(component, tmp_path).items("people")) == 5
     else:
         with pytest.raises(BadSpec, match=said + ".*keep each on one side, or give groups"):
             open_dataset(component, tmp_path)

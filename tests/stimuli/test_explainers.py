@@ -139,6 +139,48 @@ def test_it_occludes_like_a_loop_over_squares() -> None:
     )
 
 
+class Deaf(nn.Module):
+    """Logits that are the same for all pictures but for the last digits, which pixels do change."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        noise = 3e-8 * torch.sin(1e4 * x.sum((1, 2, 3)))
+        return torch.tensor([0.7, 0.1, -3.0]) + noise[:, None] * torch.tensor([1.0, -1.0, 10.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("occlusion", {}),
+        ("occlusion", {"overlaps": "sum"}),
+        ("lime_image", {"segmentation": "grid-1", "segments": 16}),
+        ("lime_image", {"segmentation": "grid-1", "segments": 16, "output": "logit"}),
+        ("rise", {"masks": 100}),
+        ("rise", {"masks": 100, "output": "logit"}),
+        ("shap_partition", {}),
+        ("shap_partition", {"output": "probability"}),
+    ],
+)
+@pytest.mark.parametrize("target", [0, 2])
+def test_it_does_not_take_rounding_for_an_explanation(name: str, params: dict[str, Any], target: int) -> None:
+    net = Tiny(Deaf(), ("a", "b", "c"))
+    assert len(net.module(pictures(16)).unique()) > 3
+    subject = Subject(target, "a", 1, image=pictures(1)[0])
+    found = maps_of(name, net, [subject], rows=16, **params)[0]
+    assert np.isfinite(found).all() and np.ptp(found) == 0
+    if name != "rise":
+        assert not found.any()
+
+
+@pytest.mark.parametrize("name", ["occlusion", "lime_image", "rise", "shap_partition"])
+def test_it_still_explains_small_probabilities_and_small_falls(name: str) -> None:
+    """A label that is hardly ever named: its probability is less than any rounding, its ratios are not."""
+    net, x = convolutional_net(), pictures(1)
+    net.layer_module("3").get_parameter("bias").data[0] -= 40.0
+    params: dict[str, dict[str, Any]] = {"lime_image": {"segmentation": "grid-1"}, "rise": {"masks": 50}}
+    found = maps_of(name, net, subjects_of(x), **params.get(name, {}))[0]
+    assert np.ptp(found) > 0
+
+
 def test_it_finds_grad_cam_by_hand() -> None:
     net, x = convolutional_net(), pictures(1)
     maps = net.module[0](x).detach().requires_grad_()  # type: ignore[index]

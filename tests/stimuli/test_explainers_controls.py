@@ -1,5 +1,9 @@
 """Controls: bottom-up saliency finds what stands out, the permuted map keeps values and loses places."""
 
+import json
+from collections import Counter
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +13,7 @@ from torch import nn
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import open_explainer
+from stimuli.explainers.controls import _derangement
 from stimuli.explainers.itti_koch import bottom_up_map
 from stimuli.planner.asks import Subject
 from stimuli.spec import Component
@@ -111,21 +116,73 @@ class Countdown(nn.Module):
         return (x * weights).sum((1, 2, 3))[:, None]
 
 
-def test_it_moves_whole_tiles() -> None:
-    net = Tiny(Countdown(), ("a",))
-    found = maps_of("permuted", net, [Subject(0, "a", 1, image=pictures(1)[0])], tiles=4)[0].astype(int)
-    places = np.arange(1, 1 + 24 * 24).reshape(24, 24)
-    tiles = {places[r : r + 6, c : c + 6].tobytes() for r in range(0, 24, 6) for c in range(0, 24, 6)}
-    moved = [found[r : r + 6, c : c + 6].tobytes() for r in range(0, 24, 6) for c in range(0, 24, 6)]
-    assert set(moved) == tiles and len(set(moved)) == 16
-    assert not np.array_equal(found, places)
+def countdown(seed: int, tiles: int) -> NDArray[np.int64]:
+    """The permuted map of pixels that are numbered from 1, (24, 24)."""
+    subject = Subject(0, "a", seed, image=pictures(1)[0])
+    found = maps_of("permuted", Tiny(Countdown(), ("a",)), [subject], tiles=tiles)[0]
+    return np.asarray(found, np.int64)
 
 
-def test_it_leaves_what_does_not_fill_a_tile_in_place() -> None:
-    net = Tiny(Countdown(), ("a",))
-    found = maps_of("permuted", net, [Subject(0, "a", 1, image=pictures(1)[0])], tiles=5)[0].astype(int)
-    places = np.arange(1, 1 + 24 * 24).reshape(24, 24)
-    np.testing.assert_array_equal(found[20:], places[20:])
-    np.testing.assert_array_equal(found[:, 20:], places[:, 20:])
-    assert sorted(found.ravel().tolist()) == sorted(places.ravel().tolist())
-    assert not np.array_equal(found[:20, :20], places[:20, :20])
+@pytest.mark.parametrize(("tiles", "used"), [(2, 2), (3, 3), (4, 4), (5, 4), (7, 6), (11, 8), (64, 24)])
+def test_it_moves_every_tile_and_keeps_it_whole(tiles: int, used: int) -> None:
+    """Also where `tiles` divides no side: the largest smaller number that does is used."""
+    places, side = np.arange(1, 1 + 24 * 24).reshape(24, 24), 24 // used
+    corners = [np.s_[r : r + side, c : c + side] for r in range(0, 24, side) for c in range(0, 24, side)]
+    whole = {places[at].tobytes() for at in corners}
+    layouts = set()
+    for seed in range(60 if tiles < 8 else 5):
+        found = countdown(seed, tiles=tiles)
+        assert not (found == places).any()
+        assert {found[at].tobytes() for at in corners} == whole
+        np.testing.assert_array_equal(np.sort(found.ravel()), places.ravel())
+        layouts.add(found.tobytes())
+    assert len(layouts) == (9 if tiles == 2 else 60 if tiles < 8 else 5)
+
+
+def test_it_draws_every_derangement_equally_often() -> None:
+    """Four things have nine permutations that leave none in place."""
+    rng = np.random.default_rng(0)
+    drawn = Counter(tuple(_derangement(rng, 4).tolist()) for _ in range(9000))
+    assert len(drawn) == 9
+    assert all(abs(number - 1000) < 5 * 1000**0.5 for number in drawn.values())
+
+
+def test_it_refuses_sides_that_no_number_of_tiles_divides() -> None:
+    method = open_explainer(Component("permuted", {"tiles": 8}))
+    method.require(linear_net(24), "")
+    with pytest.raises(NotApplicable, match="2 to 8 divides both sides.*31 x 31.*tiles to 31 or more"):
+        method.require(linear_net(31), "")
+    with pytest.raises(NotApplicable, match="67 x 67 pixels.*input_px to a multiple of 8"):
+        method.require(linear_net(67), "")
+
+
+@pytest.mark.parametrize("name", ["random", "permuted"])
+def test_it_permutes_the_map_of_the_method_as_it_is_set(name: str) -> None:
+    net, subjects = convolutional_net(), subjects_of(pictures(1))
+    params: dict[str, Any] = {"patch_share": 0.5, "stride_share": 0.25}
+    source = maps_of("occlusion", net, subjects, **params)[0]
+    control = maps_of(name, net, subjects, of="occlusion", parameters=json.dumps(params))[0]
+    np.testing.assert_array_equal(np.sort(control.ravel()), np.sort(source.ravel()))
+    default = maps_of(name, net, subjects, of="occlusion")[0]
+    assert not np.array_equal(np.sort(default.ravel()), np.sort(source.ravel()))
+
+
+@pytest.mark.parametrize("name", ["random", "permuted"])
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("", "is no JSON object.*of 'occlusion'"),
+        ("[1]", "is no JSON object"),
+        ("{patch_share: 1}", "is no JSON object"),
+        ("[" * 100_000, "is no JSON object"),
+        ('{"patch": 1}', "explainer .*, the method that it permutes.*'patch' .*did you mean 'patch_share'"),
+        ('{"patch_share": 7}', "must lie between 0.01 and 1.0"),
+        ('{"patch_share": NaN}', "must lie between 0.01 and 1.0"),
+        ('{"name": "saliency"}', "no parameter 'name'"),
+    ],
+)
+def test_it_refuses_parameters_that_the_method_does_not_have(
+    name: str, parameters: str, message: str
+) -> None:
+    with pytest.raises(BadSpec, match=message):
+        open_explainer(Component(name, {"of": "occlusion", "parameters": parameters}))

@@ -163,6 +163,16 @@ def test_it_counts_the_agreement_of_top_segments() -> None:
     assert agreement(models, 2) == pytest.approx((0.5 + 1 + 0.5) / 3)
 
 
+@pytest.mark.parametrize("output", ["probability", "logit"])
+def test_it_marks_nothing_where_hiding_changes_nothing(output: str) -> None:
+    """A black picture behind black: copies of equal pixels in batches of other sizes."""
+    black = subjects_of(torch.zeros((1, 3, SIDE, SIDE)))
+    component = Component("lime_image", {**GRID, "output": output, "stability": 2})
+    result = explained(convolutional_net(), black, component)[0, "lime_image"].result
+    assert not result.values.any()
+    assert result.checks == {"segments": 16.0, "fit": 0.0, "stability": 1.0}
+
+
 def test_it_refuses_a_picture_of_a_single_segment() -> None:
     grey = subjects_of(torch.full((1, 3, SIDE, SIDE), 0.5))
     with pytest.raises(NotApplicable, match="single segment.*grid-1"):

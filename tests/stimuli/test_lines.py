@@ -165,7 +165,7 @@ def test_it_refuses_groups_of_two_classes_that_empty_a_side_of_one(tmp_path: Pat
             refused += 1
         else:
             for split in ("model", "people"):
-                assert {item.truth for item in dataset.items(split)} == {"a", "b"}  # type: ignore[arg-type]
+                assert {item.truth for item in dataset.items(split)} == {"a", "b"}
     assert 0 < refused < 12
 
 

@@ -108,8 +108,10 @@ def test_it_does_not_count_on_the_order_of_the_methods() -> None:
 
 
 def test_it_reads_the_ablation_weights_off_a_pooled_network() -> None:
-    """Not one channel is tried: eight outputs, behind the layer only, show that the logit is linear there."""
-    assert bill_of(pooled_net(), 1, "ablation_cam", *FAMILY) == (1, 1, 8)
+    """Eight groups and a sample of single channels, behind the layer only, show that the logit is linear
+    there: of the ten channels of this network all, of two thousand sixteen.
+    """
+    assert bill_of(pooled_net(), 1, "ablation_cam", *FAMILY) == (1, 1, 8 + 10)
 
 
 def test_it_tries_channels_behind_the_layer_only() -> None:

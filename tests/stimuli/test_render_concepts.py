@@ -13,7 +13,7 @@ from skimage.color import rgb2lab
 
 from stimuli.errors import BadSpec, ShapeMismatch
 from stimuli.render import bars, text_draw
-from stimuli.render.bars import AGAINST, FOR, BarSpec, draw_bars, draw_bars_tile
+from stimuli.render.bars import AGAINST, FAR, FOR, NEUTRAL, BarSpec, draw_bars, draw_bars_tile
 from stimuli.render.sentences import (
     PASTA,
     REASONS,
@@ -40,7 +40,7 @@ def weights(
 def drawn_bars(picture: Pixels) -> list[tuple[int, int, str]]:
     """Every bar from top to bottom: its first and last column, and which colour it has."""
     found = []
-    for colour, side in ((FOR, "for"), (AGAINST, "against")):
+    for colour, side in ((FOR, "for"), (AGAINST, "against"), (NEUTRAL, "neither")):
         mask = (picture == colour).all(2)
         rows = np.flatnonzero(mask.any(1))
         for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
@@ -96,6 +96,33 @@ def test_it_draws_a_distance_of_zero_as_the_nearest() -> None:
     assert (bars.importance(weights((0.0,) * 6, order="ascending")) == 1).all()
 
 
+@pytest.mark.parametrize("draw", [draw_bars, draw_bars_tile])
+def test_it_draws_distances_without_sides_whatever_the_recipe_says(draw: object) -> None:
+    distances = weights((0.5, 4.0, 1.0, 2.0, 8.0, FAR), order="ascending")
+    picture = draw(distances, BarSpec(top=5, signed=True))  # type: ignore[operator]
+    np.testing.assert_array_equal(picture, draw(distances, BarSpec(top=5, signed=False)))  # type: ignore[operator]
+    assert {side for _, _, side in drawn_bars(picture)} == {"neither"}
+    margin = max(6, picture.shape[1] // 32)
+    assert all(abs(first - margin) <= 1 for first, _, _ in drawn_bars(picture))
+    signed = draw(weights(), BarSpec(top=5, signed=True))  # type: ignore[operator]
+    assert {side for _, _, side in drawn_bars(signed)} == {"for", "against"}
+
+
+def test_it_draws_no_bar_for_a_concept_that_cannot_change_the_decision() -> None:
+    some = weights((0.5, FAR, 1.0, FAR, FAR, FAR), order="ascending")
+    np.testing.assert_allclose(bars.importance(some), [1, 0, 0.5, 0, 0, 0])
+    assert len(drawn_bars(draw_bars(some, BarSpec(top=6)))) == 2
+    assert sentence(some) == "fur, snow" == sentence(some, SentenceSpec(signed=True))
+    assert sentence(some, REASONS) == "The decision rests mostly on fur and snow."
+    none = weights((FAR,) * 6, order="ascending")
+    assert not bars.importance(none).any()
+    assert drawn_bars(draw_bars(none, BarSpec())) == drawn_bars(draw_bars_tile(none, BarSpec())) == []
+    for spec in (PASTA, REASONS, SentenceSpec(signed=True), SentenceSpec("reasons", names_label=True)):
+        assert sentence(none, spec, label="wolf") == "No single concept changes the decision."
+    near = weights((1e-4, 2e-4, FAR, FAR, FAR, FAR), order="ascending")  # as cosines are
+    np.testing.assert_allclose(bars.importance(near)[:3], [1, 0.5, 0], rtol=1e-6)
+
+
 def test_it_draws_no_bar_where_nothing_matters() -> None:
     assert drawn_bars(draw_bars(weights((0.0,) * 6), BarSpec())) == []
 
@@ -133,7 +160,7 @@ def test_it_clips_no_name_and_no_bar(top: int, signed: bool) -> None:
 
 
 def bar_rows(picture: Pixels) -> list[slice]:
-    mask = ((picture == FOR) | (picture == AGAINST)).all(2)
+    mask = np.any([(picture == colour).all(2) for colour in (FOR, AGAINST, NEUTRAL)], axis=0)
     rows = np.flatnonzero(mask.any(1))
     return [slice(run[0], run[-1] + 1) for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)]
 
@@ -163,12 +190,12 @@ def test_it_says_nothing_about_class_method_or_numbers() -> None:
 
 
 def test_it_uses_colours_of_one_lightness_that_stay_apart() -> None:
-    lab = rgb2lab(np.array([[FOR, AGAINST]], np.uint8) / 255)[0]
-    assert abs(lab[0, 0] - lab[1, 0]) < 2
+    lab = rgb2lab(np.array([[FOR, AGAINST, NEUTRAL]], np.uint8) / 255)[0]
+    assert np.ptp(lab[:, 0]) < 2
     for kind in (DEUTAN, PROTAN):
         seen = rgb2lab(np.clip(seen_by(np.array([FOR, AGAINST]) / 255, kind), 0, 1)[None])[0]
         assert np.linalg.norm(seen[0] - seen[1]) > 40
-    for colour in (FOR, AGAINST):
+    for colour in (FOR, AGAINST, NEUTRAL):
         assert contrast(colour, (255, 255, 255)) > 4.4 and contrast(colour, bars.BAND) > 3
 
 

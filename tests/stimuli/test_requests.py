@@ -21,6 +21,7 @@ from stimuli.files import view_file
 from stimuli.media import current_store, read_media
 from stimuli.metrics.base import Measured
 from stimuli.models import Measurement, Stimulus
+from stimuli.planner.asks import Steps
 from stimuli.render import png
 from stimuli.rendering import Rendered, render
 from stimuli.spec import Component, StimulusSpec
@@ -376,7 +377,7 @@ def test_it_sweeps_what_is_not_measured(keys: list[str], sent: list[list[str]], 
 def test_it_records_curves_with_holes(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers that JSON does not have must not stop the study."""
 
-    def holes(*_: object) -> object:
+    def holes(*_: object) -> Steps:
         return Measured(0.5, {"curve": [0.1, float("nan"), (float("inf"), 1.0)]})
         yield
 

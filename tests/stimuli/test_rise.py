@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from stimuli.explainers.rise import MaskBank, mask_bank
-from tests.stimuli.tiny import SIDE, convolutional_net, maps_of, pictures, subjects_of
+from stimuli.planner.asks import Subject
+from tests.stimuli.cam_networks import steeper
+from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, maps_of, pictures, subjects_of
 
 pytestmark = pytest.mark.pure
 
@@ -40,12 +43,55 @@ def test_it_weighs_masks_like_a_loop(output: str) -> None:
     found = maps_of("rise", net, subjects_of(x), masks=50, grid=5, keep=0.3, output=output, rows=16)
     masks = naive_masks(mask_bank(7, 50, 5, 0.3, SIDE, SIDE), range(50))
     for at in range(2):
-        expected = np.zeros((SIDE, SIDE))
+        total, seen = np.zeros((SIDE, SIDE)), np.zeros((SIDE, SIDE))
         for mask in masks:
             logits = net.module(x[at : at + 1] * torch.from_numpy(mask).float()).double()
             score = logits.softmax(1)[0, at] if output == "probability" else logits[0, at]
-            expected += float(score) * mask / (50 * 0.3)
-        np.testing.assert_allclose(found[at], expected, rtol=2e-6, atol=1e-7)
+            total += float(score) * mask
+            seen += mask
+        np.testing.assert_allclose(found[at], total / seen, rtol=2e-6, atol=1e-7)
+
+
+class Corner(nn.Module):
+    """The logit rises with the brightness of one corner, and with nothing else."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        seen = x[:, :, :6, :6].mean((1, 2, 3))
+        return torch.stack([5.7 + seen, 5.7 - seen], 1)
+
+
+def test_it_does_not_show_how_often_its_masks_show_a_pixel() -> None:
+    """A large constant part of the score once drew the bank's own density over everything else."""
+    white = Subject(0, "a", 1, image=torch.ones((3, SIDE, SIDE)))
+    net = Tiny(Corner(), ("for", "against"))
+    found = maps_of("rise", net, [white], masks=600, grid=4, output="logit", rows=64)[0].astype(float)
+    even = mask_bank(1, 600, 4, 0.5, SIDE, SIDE).weighed(np.ones(600)) / 300
+    assert found[:6, :6].mean() > found[6:, 6:].max()
+    # Away from the corner the mean score is the same up to chance, and the density explains little of it.
+    away = np.s_[12:, 12:]
+    assert found[away].std() < 0.25 * (5.7 * even[away]).std()
+
+
+@pytest.mark.parametrize("output", ["probability", "logit"])
+def test_it_is_flat_where_the_network_does_not_look(output: str) -> None:
+    net, x = steeper(convolutional_net(), 0), pictures(2)
+    net.layer_module("3").get_parameter("bias").data += torch.tensor([2.7, 0.3, -1.1, 0.0])
+    found = maps_of("rise", net, subjects_of(x), masks=50, output=output)
+    for at in range(2):
+        logits = net.module(x[at : at + 1]).double()
+        score = float(logits.softmax(1)[0, at] if output == "probability" else logits[0, at])
+        np.testing.assert_array_equal(found[at], np.float32(found[at, 0, 0]))
+        assert found[at, 0, 0] == pytest.approx(score, rel=1e-6)
+
+
+def test_it_gives_pixels_that_no_mask_shows_the_mean_of_all_scores() -> None:
+    net, x = convolutional_net(), pictures(1)
+    found = maps_of("rise", net, subjects_of(x), masks=8, keep=0.05)[0]
+    masks = naive_masks(mask_bank(7, 8, 7, 0.05, SIDE, SIDE), range(8))
+    unseen = masks.sum(0) == 0
+    assert unseen.any()
+    scores = net.module(x * torch.from_numpy(masks[:, None]).float()).double().softmax(1)[:, 0]
+    np.testing.assert_allclose(found[unseen], float(scores.mean()), rtol=1e-6)
 
 
 def test_it_keeps_the_share_that_was_asked() -> None:

@@ -12,6 +12,7 @@ from stimuli.explainers.text import LimeText, lime_seed
 from stimuli.explainers.text_lime import agreement, drawn_rows, fit_words, forward_selection
 from stimuli.explainers.text_words import Words
 from stimuli.planner.bill import Bill
+from stimuli.render.tokens import token_document
 from stimuli.spec import Component
 from tests.stimuli.text_toys import (
     ToyText,
@@ -171,6 +172,42 @@ def test_it_depends_on_key_and_seed_alone() -> None:
     other = explained(net, [subject_of(text, seed=8)], Component("lime_text"))[0]
     assert (one.values == among.values).all()
     assert (one.values != other.values).any()
+
+
+def constant() -> dict[str, ToyText]:
+    return {
+        "no weights": bag_of_words({}),
+        "never reads": ToyText(lambda text: (0.3, 0.9)),
+        "rounds": ToyText(lambda text: (0.3, np.nextafter(np.float32(0.9), 1) if "a" in text else 0.9)),
+        "saturated": ToyText(lambda text: (-40.0, 40.0 + len(text) * 1e-3)),
+    }
+
+
+@pytest.mark.parametrize("name", constant())
+@pytest.mark.parametrize("text", ["film", "a decision that never reads a word of this"])
+def test_it_marks_nothing_where_no_word_matters(name: str, text: str) -> None:
+    net = constant()[name]
+    for component in (
+        Component("lime_text", {"stability_runs": 2}),
+        Component("lime_text", {"bow": False, "top": 7}),
+        Component("shap_text"),
+        Component("shap_text", {"exact_words": 0}),
+        Component("random_text"),
+        Component("random_text", {"of": "shap_text"}),
+    ):
+        found = explained(net, [text], component)[0]
+        assert len(found.values) == len(text.split()) and not found.values.any()
+        assert not any(piece["shade"] for piece in token_document(text, found)["tokens"])
+        assert all(np.isfinite(value) for value in found.checks.values())
+
+
+def test_it_marks_a_word_of_a_small_effect() -> None:
+    """A thousandth of a logit is far above rounding, and a small probability has ratios of its own."""
+    for base in (0.0, -20.0):
+        net = ToyText(lambda text, base=base: (0.0, base + 1e-3 * text.count("film")))  # type: ignore[misc]
+        for name in ("lime_text", "shap_text"):
+            found = explained(net, ["one film of many"], Component(name))[0]
+            assert int(np.argmax(np.abs(found.values))) == 1 and found.values[1] > 0
 
 
 def test_it_tells_how_stable_its_choice_is() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from typing import Any
 
@@ -13,6 +14,7 @@ import shap
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import open_explainer
 from stimuli.explainers.text_shapley import all_coalitions, drawn_coalitions
+from stimuli.explainers.text_words import scattered
 from stimuli.planner.asks import Scores, TextScores
 from stimuli.planner.drive import Job
 from stimuli.planner.text import drive_texts
@@ -175,6 +177,84 @@ def test_its_control_marks_every_place_equally_often() -> None:
     places = [int(np.argmax(one.values)) for one in found]
     assert all(one.values[place] > 0.3 for one, place in zip(found, places, strict=True))
     assert np.abs(np.bincount(places, minlength=6) / 2000 - 1 / 6).max() < 3.3 * np.sqrt(5 / 36 / 2000)
+
+
+REPEATED = (
+    "the film was the best of the very best song in the town",
+    "I saw the film and the film saw me",
+    "good film good song bad film bad song",
+    "a a a a",
+    "never never never again and again we go",
+)
+
+
+def test_its_control_marks_equal_words_alike_where_the_method_does() -> None:
+    """Nobody can tell it apart by a word that is marked here and not there, or by how much is marked."""
+    net = bag_of_words({"the": 2.0, "film": -1.0, "best": 1.5, "very": 0.7, "never": 1.0, "good": 1.0})
+    for text in REPEATED:
+        source = explained(net, [text], Component("lime_text"))[0]
+        words = [text[start:end] for start, end in source.spans]
+        places: list[tuple[bool, ...]] = []
+        for seed in range(100):
+            control = explained(net, [subject_of(text, seed=seed)], Component("random_text"))[0]
+            own = explained(net, [subject_of(text, seed=seed)], Component("lime_text"))[0]
+            of_word: dict[str, set[float]] = {}
+            for word, value in zip(words, control.values, strict=True):
+                of_word.setdefault(word, set()).add(float(value))
+            assert all(len(values) == 1 for values in of_word.values())
+            assert sorted(control.values) == sorted(own.values)
+            places.append(tuple(control.values != 0))
+        assert len(set(places)) > 1 or len(set(words)) == 1
+
+
+def test_its_control_marks_as_many_different_words_where_counts_allow() -> None:
+    text = "good film good song bad film bad song then"
+    spans = bag_of_words({}).words(text)
+    values = np.array([text[start:end] == "good" for start, end in spans], np.float32)
+    chosen = []
+    for seed in range(400):
+        found = scattered(text, spans, values, np.random.default_rng(seed))
+        (word,) = {text[a:b] for (a, b), value in zip(spans, found, strict=True) if value}
+        chosen.append(word)
+    counts = [chosen.count(word) for word in ("good", "film", "song", "bad")]
+    assert sum(counts) == 400 and min(counts) > 65
+
+
+def test_its_control_treats_every_place_alone_where_the_method_does() -> None:
+    text = "good film good song and more words"
+    spans = bag_of_words({}).words(text)
+    values = np.array([1, 0, 2, 0, 0, 0, 0], np.float32)
+    found = [scattered(text, spans, values, np.random.default_rng(seed)) for seed in range(100)]
+    assert all(sorted(one) == sorted(values) for one in found)
+    assert {int(one.argmax()) for one in found} == set(range(7))
+
+
+def test_its_control_takes_the_parameters_of_the_method() -> None:
+    text = "one film of the many that we saw in town"
+    net = bag_of_words({word: place / 5 for place, word in enumerate(text.split(), 1)})
+    for of, params in (("lime_text", {"top": 6}), ("shap_text", {"top": 2, "exact_words": 0})):
+        source = explained(net, [text], Component(of, params))[0]
+        given = Component("random_text", {"of": of, "parameters": json.dumps(params)})
+        control = explained(net, [text], given)[0]
+        assert sorted(control.values) == sorted(source.values)
+        assert int((control.values != 0).sum()) == params["top"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ("", "is no JSON object; give the parameters of 'lime_text'"),
+        ("[1]", "is no JSON object"),
+        ("[" * 100_000, "is no JSON object"),
+        ('{"tops": 5}', "the method that it scatters: .*tops"),
+        ('{"top": 0}', "the method that it scatters: .*top"),
+        ('{"top": "5"}', "the method that it scatters: .*top"),
+        ('{"kernel_width": NaN}', "random_text"),
+    ],
+)
+def test_it_refuses_parameters_that_the_method_does_not_take(parameters: str, said: str) -> None:
+    with pytest.raises(BadSpec, match=said):
+        open_explainer(Component("random_text", {"parameters": parameters}))
 
 
 def test_it_refuses_a_control_of_itself_or_of_pictures() -> None:

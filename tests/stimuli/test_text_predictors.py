@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,9 @@ from stimuli.datasets.lines import open_lines
 from stimuli.errors import BadSpec, ShapeMismatch
 from stimuli.predictors import open_predictor, restore, training_key_of
 from stimuli.predictors.packing import LENGTH_BYTES, MAGIC
-from stimuli.predictors.text import TextPredictor
-from stimuli.predictors.text_encoders import EmbeddedEncoder, word_vector
-from stimuli.spec import Component
+from stimuli.predictors.text import TextPredictor, word_spans
+from stimuli.predictors.text_encoders import EmbeddedEncoder, piece_spans, word_vector
+from stimuli.spec import Component, content_key
 from tests.stimuli.text_toys import people_of, task_of, trained
 
 pytestmark = pytest.mark.pure
@@ -329,6 +331,74 @@ def test_it_refuses_wrong_labels_and_parameters(tmp_path: Path) -> None:
     few = open_lines(texts_file(tmp_path, 6), tmp_path)
     with pytest.raises(BadSpec, match=r'class "0" has 3 text\(s\) for training'):
         open_predictor(Component("trained_text", FEW), tmp_path, few)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("हिन्दी भाषा, अच्छी!", ["हिन्दी", "भाषा", "अच्छी"]),
+        ("தமிழ் மொழி", ["தமிழ்", "மொழி"]),
+        ("สวัสดีครับ ที่นี่", ["สวัสดีครับ", "ที่นี่"]),
+        ("שָׁלוֹם עוֹלָם.", ["שָׁלוֹם", "עוֹלָם"]),
+        ("مرحباً می\u200cخواهم", ["مرحباً", "می\u200cخواهم"]),
+        ("q\u0302x cafe\u0301s", ["q\u0302x", "cafe\u0301s"]),
+        ("👩\u200d👩 ok \u0301 it's", ["ok", "it", "s"]),
+    ],
+)
+def test_it_cuts_no_word_at_a_combining_mark(text: str, words: list[str]) -> None:
+    net = trained("tense", "lstm", 600, 2)
+    assert [text[start:end] for start, end in net.words(text)] == words
+    spans = net.network.tokens(text).spans
+    assert set(words) <= {text[start:end] for start, end in spans}
+    for start, end in spans:
+        upon = unicodedata.category(text[start])[0] == "M" or text[start] in "\u200c\u200d"
+        assert not upon or start == 0 or text[start - 1].isspace()
+        assert end > start
+
+
+def test_it_cuts_other_texts_as_before() -> None:
+    for text in (*MIXED, "It's 12 times_over - (naïve) 尾巴 Ω≥3 🙂!", *people_of("tense")[:20]):
+        words = [match.span() for match in re.finditer(r"\w+", text)]
+        tokens = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
+        assert list(word_spans(text)) == words and piece_spans(text) == tokens
+
+
+def test_its_tokenizer_has_a_new_name_since_words_keep_their_marks() -> None:
+    old = content_key({"tokenizer": "embedded", "version": 1, "limit": 64})
+    assert EmbeddedEncoder(0, 64).tokenizer_digest() != old
+
+
+def causal_folder(folder: Path, kind: str) -> Path:
+    """A classifier that reads from left to right and decides at the last place."""
+    import transformers
+
+    place = model_folder(folder, classifies=True)
+    ends = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "num_labels": 3}
+    sizes: dict[str, Any] = {"vocab_size": 4 + len(WORDS)}
+    if kind == "Llama":
+        sizes |= {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
+        sizes |= {"num_attention_heads": 2, "num_key_value_heads": 2, "max_position_embeddings": 64}
+    else:
+        sizes |= {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32}
+    config = getattr(transformers, f"{kind}Config")(**sizes, **ends)
+    with torch.random.fork_rng():
+        torch.manual_seed(4)
+        getattr(transformers, f"{kind}ForSequenceClassification")(config).save_pretrained(place)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("Llama", "reads what fills a text up behind its end"),
+        ("XLNet", "max_position_embeddings = -1 leaves -3 tokens .* at least 8 are needed"),
+    ],
+)
+def test_it_refuses_models_whose_answer_filling_up_would_change(tmp_path: Path, kind: str, said: str) -> None:
+    causal_folder(tmp_path, kind)
+    data = open_lines(texts_file(tmp_path), tmp_path)
+    with pytest.raises(BadSpec, match=said):
+        open_predictor(Component("transformers_text", {"path": "model"}), tmp_path, data)
 
 
 class TestEmbedded:
