@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
+import hypothesis
 import pytest
 
 from tests import services
@@ -32,6 +33,10 @@ SETTINGS = (
     *("PROLIFIC_PROJECT", "PROLIFIC_WEBHOOK_SECRET", "MTURK_PRODUCTION", "MTURK_QUEUE_URL"),
     *("HOURLY_FLOOR_CENTS", "SETTLE_CONFIRM_CENTS", "PAYOUT_GRACE_S"),
 )
+SETTINGS += ("STIMULUS_DEVICE", "STIMULUS_QUEUE")
+# How long an example takes says more of the machine than of the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 stack = pytest.StashKey[ExitStack]()
 
 

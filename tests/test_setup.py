@@ -29,6 +29,7 @@ def checkout(tmp_path: Path) -> Path:
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "pyproject.toml").write_text("[project]\n")
     (tmp_path / "requirements" / "constraints.txt").write_text("numpy==2.4.6\ntorch==2.13.0\n")
+    (tmp_path / "requirements" / "witnesses.txt").write_text("lpips\n")
     (tmp_path / "frontend" / "package.json").write_text("{}")
     (tmp_path / "frontend" / "package-lock.json").write_text("{}")
     (tmp_path / "frontend" / "src" / "main.ts").write_text("export {};\n")
@@ -71,6 +72,9 @@ def test_it_takes_torch_from_a_folder_of_wheels_first(checkout: Path) -> None:
     commands = installed(checkout)
     assert commands[0].endswith("-m pip install --no-index --no-deps torch==2.13.0")
     assert commands[1].endswith("-c requirements/constraints.txt -e .[dev]")
+    assert commands[2].endswith(
+        "--target .venv/witnesses --no-deps -c requirements/constraints.txt -r requirements/witnesses.txt"
+    )
     assert not any("--torch-backend" in command for command in commands)
 
 
@@ -98,7 +102,9 @@ def test_it_takes_a_development_environment_for_the_demo_but_not_the_reverse(che
     assert installed(checkout, is_dev=False) == []
 
 
-@pytest.mark.parametrize("changed", ["pyproject.toml", "requirements/constraints.txt"])
+@pytest.mark.parametrize(
+    "changed", ["pyproject.toml", "requirements/constraints.txt", "requirements/witnesses.txt"]
+)
 def test_it_installs_again_when_the_requirements_change(checkout: Path, changed: str) -> None:
     installed(checkout)
     with (checkout / changed).open("a") as file:
