@@ -31,9 +31,9 @@ SETTINGS = (
     *("ALLOWED_HOSTS", "BASE_URL", "CELERY_BROKER_URL", "DATABASE_URL", "DEBUG", "LEGIBLE_VAR", "LOG_LEVEL"),
     *("SECRET_KEY", "STIMULUS_LEASE_S", "STORAGE_URL", "STUDY_DIRS", "PROLIFIC_TOKEN", "PROLIFIC_WORKSPACE"),
     *("PROLIFIC_PROJECT", "PROLIFIC_WEBHOOK_SECRET", "MTURK_PRODUCTION", "MTURK_QUEUE_URL"),
+    *("STIMULUS_DEVICE", "STIMULUS_QUEUE"),
     *("HOURLY_FLOOR_CENTS", "SETTLE_CONFIRM_CENTS", "PAYOUT_GRACE_S"),
 )
-SETTINGS += ("STIMULUS_DEVICE", "STIMULUS_QUEUE")
 # How long an example takes says more of the machine than of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
