@@ -111,19 +111,19 @@ def _smooth_grad(on: Setting, image: Tensor, target: int) -> float:
 
 
 def _occlusion(on: Setting, image: Tensor, target: int) -> float:
-    """Windows of 24 pixels side by side, 100 of them, instead of 729 of 16 pixels every 8."""
+    """Windows of 32 pixels side by side, 49 of them, instead of 729 of 16 pixels every 8."""
     from captum.attr import Occlusion
 
     Occlusion(on.module).attribute(
         image[None],
         target=target,
-        sliding_window_shapes=(3, 24, 24),
-        strides=(3, 24, 24),
+        sliding_window_shapes=(3, 32, 32),
+        strides=(3, 32, 32),
         baselines=0.0,
         perturbations_per_eval=on.rows,
     )
     side = image.shape[1]
-    return (1 + (1 + ceil((side - 24) / 24)) ** 2) / (1 + (1 + ceil((side - 16) / 8)) ** 2)
+    return (1 + (1 + ceil((side - 32) / 32)) ** 2) / (1 + (1 + ceil((side - 16) / 8)) ** 2)
 
 
 def _grad_cam(on: Setting, image: Tensor, target: int) -> float:
@@ -216,13 +216,13 @@ def _rise(on: Setting, image: Tensor, target: int) -> float:
     side = image.shape[1]
     cell = ceil(side / 7)
     with torch.no_grad():
-        for _ in range(PART // 2):
+        for _ in range(PART):
             grid = (torch.rand((1, 1, 7, 7), generator=draws) < 0.5).float().to(image.device)
             fine = nn.functional.interpolate(grid, size=(8 * cell, 8 * cell), mode="bilinear")[0, 0]
             top, left = (int(torch.randint(0, cell, (), generator=draws)) for _ in range(2))
             mask = fine[top : top + side, left : left + side]
             total += on.module((image * mask)[None])[0, target] * mask
-    return PART // 2 / 4000
+    return PART / 4000
 
 
 def _probabilities(on: Setting, pictures: Any, device: torch.device) -> Any:

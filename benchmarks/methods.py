@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.costs import Passes
 
 INPUT_PX = 224
-MOST = 96
+MOST = 48
 """Of a method that needs more than 200 passes so many are run."""
 MANY = 200
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from stimuli.explainers.base import AnyImage, choice, number
 from stimuli.explainers.maps import ROUNDING
-from stimuli.planner.asks import Floats, Scores, Steps, Subject, Trace
-from stimuli.planner.variants import Windows
+from stimuli.planner.asks import Floats, Scores, Steps, Subject
+from stimuli.planner.variants import OnPath, Windows
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.types import PixelAttribution
 
@@ -41,8 +41,12 @@ class Occlusion(AnyImage):
             for top in range(1 + ceil((height - patch) / stride))
             for left in range(1 + ceil((width - patch) / stride))
         ]
-        traced, scores = yield (Trace(), Scores(Windows(corners, patch, self.baseline)))
-        logit = float(traced.logits[subject.target])
+        # The picture's own score in the precision of the others; in single precision it is the shared trace.
+        whole, scores = yield (
+            Scores(OnPath((1.0,), self.baseline)),
+            Scores(Windows(corners, patch, self.baseline)),
+        )
+        logit = float(whole[0])
         falls = logit - scores
         falls[np.abs(falls) <= ROUNDING * max(abs(logit), 1.0)] = 0.0
         total, cover = _spread(corners, patch, falls, (height, width))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.errors import NotApplicable
+from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured
 from stimuli.metrics.changes import baseline_fill, importance
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Places = NDArray[np.int64]
 CHANNELS = 3
+DRAWS_MAX = 20_000_000
+"""Features that one bank of subsets may hold, 160 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,13 @@ class FaithfulnessCorrelation:
     baseline: str = choice("black", "mean", "grey", "blur")
     score: str = choice("logit", "probability")
     absolute: bool = False
+
+    def __post_init__(self) -> None:
+        if self.runs * self.subset > DRAWS_MAX:
+            raise BadSpec(
+                f"metric 'faithfulness_correlation': runs {self.runs} x subset {self.subset} is more than "
+                f"{DRAWS_MAX:,} draws, which would fill the memory: lower one of them"
+            )
 
     def measure(self, predictor: ImagePredictor, subject: Subject, attribution: Attribution) -> Steps:
         """Ask for the score of the picture and of every subset; return the correlation as a Measured."""

@@ -72,3 +72,9 @@ def test_it_imports_no_torch_for_checking() -> None:
         "assert not {'torch', 'skimage', 'scipy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_it_refuses_a_bank_of_subsets_that_would_fill_the_memory() -> None:
+    with pytest.raises(BadSpec, match="20,000,000 draws.*lower one"):
+        check_metric(Component("faithfulness_correlation", {"runs": 10_000, "subset": 1_000_000}))
+    check_metric(Component("faithfulness_correlation", {"runs": 100, "subset": 200_000}))
