@@ -62,20 +62,28 @@ class Row:
     @property
     def ours_s(self) -> float | None:
         """The same of the planner; None where the method cannot explain this network."""
-        return None if self.ours.error else self.ours.wall_s / self.images * self._whole
+        return None if self.ours.error else self.ours.wall_s / self.images + self.missing_s
 
     @property
     def missing_s(self) -> float:
-        """Seconds per picture of the planner's work that was left out."""
-        return self.ours.wall_s / self.images * (self._whole - 1)
+        """Seconds per picture inside the network that were left out."""
+        return self.ours.network_s / self.images * (self._whole - 1)
 
     @property
     def missing_cpu_s(self) -> float:
-        return self.ours.cpu_s / self.images * (self._whole - 1)
+        share = self.ours.network_s / self.ours.wall_s if self.ours.wall_s else 0
+        return share * self.ours.cpu_s / self.images * (self._whole - 1)
 
     @property
     def _whole(self) -> float:
-        return self.needed.rows / self.run.rows if self.ours.is_cut else 1.0
+        """How many times the passes that were run the whole would be. Fewer than were asked for are run where
+        copies are equal, more where a method also tries something else.
+        """
+        if not self.ours.is_cut:
+            return 1.0
+        issued = self.ours.passes.rows / self.images
+        more = max(0.0, issued - self.run.rows)
+        return (self.needed.rows + more) / (self.run.rows + more)
 
 
 @dataclass(frozen=True, slots=True)
