@@ -37,6 +37,7 @@ class Deletion:
     unit: ClassVar[str] = "mean score"
     better: ClassVar[Better] = "lower"
     kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    inserts: ClassVar[bool] = False
     steps: int = number(10, 1, 5000)
     pixels_per_step: int = number(0, 0, 1_000_000)
     baseline: str = choice("black", "mean", "grey", "blur")
@@ -45,42 +46,27 @@ class Deletion:
 
     def measure(self, predictor: ImagePredictor, subject: Subject, attribution: Attribution) -> Steps:
         """Ask for the states of the curve; return the area as a Measured."""
-        return (yield from _area(self, subject, attribution, inserts=False))
+        values = importance(attribution, subject, absolute=self.absolute)
+        counts = state_counts(values.size, self.steps, self.pixels_per_step)
+        ranked = Ranked(
+            most_important_first(values), counts, baseline_fill(subject, self.baseline), self.inserts
+        )
+        scores = yield Scores(ranked, "logit" if self.score == "logit" else "probability")
+        shares = np.asarray(counts) / values.size
+        return Measured(trapezoid(scores, shares), {"curve": scores.tolist(), "shares": shares.tolist()})
 
 
 @dataclass(frozen=True, slots=True)
-class Insertion:
+class Insertion(Deletion):
     """Area under the insertion curve; higher is more faithful. [Petsiuk et al. 2018]
 
     As `Deletion`, but the most important pixels of the picture come first into the `baseline`, which is the
     blurred picture unless told.
     """
 
-    version: ClassVar[int] = 1
-    unit: ClassVar[str] = "mean score"
     better: ClassVar[Better] = "higher"
-    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    steps: int = number(10, 1, 5000)
-    pixels_per_step: int = number(0, 0, 1_000_000)
+    inserts: ClassVar[bool] = True
     baseline: str = choice("blur", "black", "mean", "grey")
-    score: str = choice("probability", "logit")
-    absolute: bool = False
-
-    def measure(self, predictor: ImagePredictor, subject: Subject, attribution: Attribution) -> Steps:
-        """Ask for the states of the curve; return the area as a Measured."""
-        return (yield from _area(self, subject, attribution, inserts=True))
-
-
-def _area(
-    metric: Deletion | Insertion, subject: Subject, attribution: Attribution, *, inserts: bool
-) -> Steps:
-    values = importance(attribution, subject, absolute=metric.absolute)
-    counts = state_counts(values.size, metric.steps, metric.pixels_per_step)
-    fill = baseline_fill(subject, metric.baseline)
-    ranked = Ranked(most_important_first(values), counts, fill, inserts)
-    scores = yield Scores(ranked, "logit" if metric.score == "logit" else "probability")
-    shares = np.asarray(counts) / values.size
-    return Measured(trapezoid(scores, shares), {"curve": scores.tolist(), "shares": shares.tolist()})
 
 
 def state_counts(pixels: int, steps: int, pixels_per_step: int = 0) -> list[int]:

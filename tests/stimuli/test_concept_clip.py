@@ -110,7 +110,8 @@ def test_it_decides_by_the_head_on_its_values(study: Study, head: str) -> None:
 
 def test_it_fits_the_linear_head_as_scikit_learn_does(study: Study) -> None:
     """For two classes with twice the C, on the standardised values of what was not held out."""
-    linear_model = pytest.importorskip("sklearn.linear_model")
+    import sklearn.linear_model as linear_model
+
     bottleneck = load(study).bottleneck
     assert bottleneck is not None and isinstance(bottleneck.head, LinearHead)
     items = study[2].items("model")

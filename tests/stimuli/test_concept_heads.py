@@ -23,7 +23,8 @@ VALUES = RNG.normal(0, 1, (150, 4)) * [1, 0.5, 2, 0.1] + RNG.normal(0, 1, (3, 4)
 
 @pytest.mark.parametrize("penalty", [0.1, 1.0, 10.0])
 def test_it_fits_three_classes_as_scikit_learn_does(penalty: float) -> None:
-    linear_model = pytest.importorskip("sklearn.linear_model")
+    import sklearn.linear_model as linear_model
+
     head = fit_linear(VALUES, TARGETS, 3, penalty)
     theirs = linear_model.LogisticRegression(C=1 / penalty, tol=1e-8, max_iter=10000).fit(VALUES, TARGETS)
     np.testing.assert_allclose(head.weights, theirs.coef_, atol=2e-4)
@@ -32,7 +33,8 @@ def test_it_fits_three_classes_as_scikit_learn_does(penalty: float) -> None:
 
 def test_it_fits_two_classes_with_half_a_weight_on_each_side() -> None:
     """Two rows w / 2 and -w / 2 pay w^2 / 4: scikit-learn's single row w with twice the C."""
-    linear_model = pytest.importorskip("sklearn.linear_model")
+    import sklearn.linear_model as linear_model
+
     values, targets = VALUES[TARGETS < 2], TARGETS[TARGETS < 2]
     head = fit_linear(values, targets, 2)
     theirs = linear_model.LogisticRegression(C=2.0, tol=1e-8, max_iter=10000).fit(values, targets)
@@ -50,7 +52,8 @@ def test_it_does_not_care_for_units_when_it_standardises() -> None:
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.1, 0.7])
 def test_it_fits_distributions_as_scikit_learn_does(shrinkage: float) -> None:
-    analysis = pytest.importorskip("sklearn.discriminant_analysis")
+    import sklearn.discriminant_analysis as analysis
+
     scaled = (VALUES - VALUES.mean(0)) / VALUES.std(0)
     theirs = analysis.QuadraticDiscriminantAnalysis(reg_param=shrinkage).fit(scaled, TARGETS)
     logits = fit_qda(VALUES, TARGETS, 3, shrinkage).logits(VALUES)

@@ -50,7 +50,7 @@ def test_it_takes_the_mean_gain_over_all_orders() -> None:
 
 @pytest.mark.parametrize("output", ["logit", "probability"])
 def test_it_agrees_with_kernel_explainer(output: str) -> None:
-    shap = pytest.importorskip("shap")
+    import shap
     from shap.utils._legacy import DenseData
 
     head = random_qda(4, 3, 5)
@@ -140,7 +140,8 @@ def test_it_masks_all_pictures_of_a_study_alike() -> None:
 @pytest.mark.parametrize("discretised", [True, False])
 def test_it_agrees_with_lime_tabular(discretised: bool) -> None:
     """Other draws, the same sampling and regression: equal but for the noise of 40 000 samples."""
-    lime_tabular = pytest.importorskip("lime.lime_tabular")
+    import lime.lime_tabular as lime_tabular
+
     head = random_linear(3, 3, 5)
 
     def answers(rows: Floats) -> Floats:

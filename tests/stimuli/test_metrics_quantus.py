@@ -1,5 +1,6 @@
 """Our numbers against Quantus (development only), on the same pictures, maps and draws."""
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from stimuli.spec import Component
 from tests.stimuli.measuring import measured, pixel_maps
 from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, pictures, subjects_of
 
-quantus = pytest.importorskip("quantus")
 pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("ignore")]
 
+quantus: Any = import_module("quantus")  # its names are not declared for type checkers
 QUIET = {
     "disable_warnings": True,
     "display_progressbar": False,
