@@ -44,10 +44,32 @@ def stars(p: float | None) -> str:
 
 
 LABELS = {
+    "ablation_cam": "Ablation-CAM",
+    "bcos": "B-cos",
+    "clip_linear": "CLIP-linear",
+    "clip_qda": "CLIP-QDA",
+    "eigen_cam": "Eigen-CAM",
+    "eigen_grad_cam": "EigenGrad-CAM",
+    "full_grad": "FullGrad",
     "gradient_x_input": "Gradient \N{MULTIPLICATION SIGN} Input",
     "grad_cam": "Grad-CAM",
+    "grad_cam_elementwise": "Grad-CAM element-wise",
+    "grad_cam_plus_plus": "Grad-CAM++",
+    "hires_cam": "HiRes-CAM",
     "integrated_gradients": "Integrated Gradients",
+    "layer_cam": "Layer-CAM",
+    "lime_cbm": "LIME-CBM",
+    "lime_image": "LIME",
+    "lime_text": "LIME",
+    "rise": "RISE",
+    "rise_cbm": "RISE-CBM",
+    "score_cam": "Score-CAM",
+    "shap_cbm": "SHAP-CBM",
+    "shap_partition": "SHAP",
+    "shap_text": "SHAP",
     "smooth_grad": "SmoothGrad",
+    "x_nesyl": "X-NeSyL",
+    "xgrad_cam": "XGrad-CAM",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
@@ -121,14 +122,14 @@ def _lines(items: list[Item], conditions: list[Condition]) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Means of one metric by condition, in the order of the columns; None where nothing is measured."""
+    """Means of one metric by condition, in the order of the columns; empty where nothing is measured."""
 
     metric: str
     settings: str
     unit: str
     better: str
     count: int
-    means: tuple[float | None, ...]
+    means: tuple[str, ...]
 
 
 def _measures(study: Study, conditions: list[Condition]) -> list[Measure]:
@@ -142,8 +143,10 @@ def _measures(study: Study, conditions: list[Condition]) -> list[Measure]:
     measures = []
     for own in found.values():
         first = next(iter(own.values()))
-        settings = ", ".join(f"{name} {value}" for name, value in first[f"{of}parameters"].items())
-        means = tuple(own[c.pk]["mean"] if c.pk in own else None for c in conditions)
+        settings = ", ".join(
+            f"{name} {json.dumps(value)}" for name, value in first[f"{of}parameters"].items()
+        )
+        means = tuple(f"{own[c.pk]['mean']:.4g}" if c.pk in own else "" for c in conditions)
         count = sum(row["count"] for row in own.values())
         measures.append(
             Measure(first[f"{of}metric"], settings, first[f"{of}unit"], first[f"{of}better"], count, means)
