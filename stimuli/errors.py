@@ -32,3 +32,9 @@ class NotApplicable(StimulusError):
 
 class NotRendered(StimulusError):
     """A picture was asked for that has not been made yet."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, of the machine or of a device. Torch has a class for devices only."""
+    name, said = type(error).__name__, str(error)
+    return isinstance(error, MemoryError) or name == "OutOfMemoryError" or "can't allocate memory" in said

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stimuli.claims import State, chunks, note
-from stimuli.errors import StimulusError
+from stimuli.errors import ShapeMismatch, StimulusError
+from stimuli.explainers import kind_of
 from stimuli.files import map_file, read_attribution, read_view
 from stimuli.media import current_store
 from stimuli.metrics import METRICS, SET_METRICS, open_set_metric
-from stimuli.metrics.base import Entry
 from stimuli.metrics.described import Described, describe_metric
 from stimuli.models import Measurement, Stimulus
 from stimuli.rendering import Number
 from stimuli.spec import Component, StimulusSpec, content_key
 from stimuli.store import Store
-from stimuli.types import PixelAttribution, Progress, silent
+from stimuli.types import PixelAttribution, Pixels, Plane, Progress, silent
 
 
 def ensure_measurements(keys: Iterable[str], metrics: Sequence[Component]) -> int:
@@ -137,28 +137,63 @@ def _compared(
     for chunk in chunks([member.key for member in members]):
         found = Stimulus.objects.filter(key__in=chunk, state=State.DONE).values_list("key", "spec")
         specs |= {key: StimulusSpec.from_json(spec) for key, spec in found}
-    entries, owners = [], []
-    for place, member in enumerate(members):
-        progress(f"reading maps for {metric.name}", place + 1, len(members))
-        if (entry := _entry(member, specs.get(member.key), store)) is None:
-            yield member.key, Number(metric, None, "there is no map to compare")
+    entries: list[Stored] = []
+    was_read: set[str] = set()
+
+    def read(key: str) -> None:
+        was_read.add(key)
+        progress(f"reading maps for {metric.name}", len(was_read), len(entries))
+
+    for member in members:
+        spec = specs.get(member.key)
+        if spec is not None and _has_map(spec, store):
+            entries.append(Stored(member, spec, store, read))
         else:
-            entries.append(entry)
-            owners.append(member.key)
+            yield member.key, Number(metric, None, "there is no map to compare")
     try:
         numbers = open_set_metric(metric).measure(entries)
     except StimulusError as error:
-        yield from ((key, Number(metric, None, str(error))) for key in owners)
+        yield from ((entry.member.key, Number(metric, None, str(error))) for entry in entries)
         return
-    for key, measured in zip(owners, numbers, strict=True):
-        yield key, Number(metric, measured)
+    for entry, measured in zip(entries, numbers, strict=True):
+        yield entry.member.key, Number(metric, measured)
 
 
-def _entry(member: SetMember, spec: StimulusSpec | None, store: Store) -> Entry | None:
-    if spec is None or not store.has(map_file(spec.attribution_key)):
-        return None
-    made = read_attribution(store, spec.attribution_key)
-    if not isinstance(made, PixelAttribution):
-        return None
-    view = read_view(store, spec.image_key)
-    return Entry(member.item, member.condition, member.label, view, made.values)
+def _has_map(spec: StimulusSpec, store: Store) -> bool:
+    is_map = spec.explainer is not None and kind_of(spec.explainer) == "image"
+    return is_map and store.has(map_file(spec.attribution_key))
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A member as an `Entry` whose files are read whenever they are looked at, and not kept."""
+
+    member: SetMember
+    spec: StimulusSpec
+    store: Store
+    read: Callable[[str], None]
+    """Told the key of every map that is read."""
+
+    @property
+    def item(self) -> str:
+        return self.member.item
+
+    @property
+    def condition(self) -> str:
+        return self.member.condition
+
+    @property
+    def label(self) -> str:
+        return self.member.label
+
+    @property
+    def view(self) -> Pixels:
+        return read_view(self.store, self.spec.image_key)
+
+    @property
+    def values(self) -> Plane:
+        self.read(self.member.key)
+        made = read_attribution(self.store, self.spec.attribution_key)
+        if not isinstance(made, PixelAttribution):
+            raise ShapeMismatch(f"stimulus {self.member.key} has no map: delete its file and build it again")
+        return made.values

@@ -338,8 +338,6 @@ class Market(Protocol):
 
     def message(self, posted: Posted, person: str, body: str) -> None: ...
     def letters(self, posted: Posted) -> Iterator[Letter]: ...
-    def notified(
-        self, headers: Mapping[str, str], body: bytes, secret: str, now: datetime
-    ) -> list[Notified]:
+    def notified(self, headers: Mapping[str, str], body: bytes, secret: str, now: datetime) -> list[Notified]:
         """Verifies and reads one delivery. Raises BadNotice."""
         ...

@@ -18,8 +18,8 @@ from experiments.tokens import media_reference
 from experiments.words import words_of
 
 ALT = {
-    "en": {"image": "Picture", "explanation": "Picture with coloured areas"},
-    "de": {"image": "Bild", "explanation": "Bild mit farbigen Bereichen"},
+    "en": {"image": "Picture", "explanation": "Picture with an explanation"},
+    "de": {"image": "Bild", "explanation": "Bild mit einer Erklärung"},
 }
 
 

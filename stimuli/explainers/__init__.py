@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stimuli.explainers.base import Explainer
+from stimuli.explainers.base import Explainer, Kind
 from stimuli.parameters import named_class, open_named, with_defaults
 from stimuli.spec import Component
 
@@ -83,3 +83,9 @@ def check_explainer(component: Component) -> Component:
 def version_of(component: Component) -> int:
     """The version of the named method's maps, which is part of every stimulus spec."""
     return int(named_class(EXPLAINERS, component.name, "explainer").version)
+
+
+def kind_of(component: Component) -> Kind:
+    """What the named method explains with."""
+    kind: Kind = named_class(EXPLAINERS, component.name, "explainer").kind
+    return kind

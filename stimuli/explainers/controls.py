@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from math import gcd
 from typing import Any, ClassVar
@@ -11,12 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import open_explainer
-from stimuli.explainers.base import AnyImage, Explainer, Kind, number
+from stimuli.errors import NotApplicable
+from stimuli.explainers.base import AnyImage, Kind, number
+from stimuli.explainers.inner import inner, written_out
 from stimuli.explainers.itti_koch import bottom_up_map
 from stimuli.planner.asks import Steps, Subject
-from stimuli.spec import Component
 from stimuli.types import PixelAttribution
 
 MOST_TILES = 64
@@ -65,20 +63,18 @@ class Random:
     parameters: str = "{}"
 
     def __post_init__(self) -> None:
-        self._source()
+        whole = written_out("random", "permute", "image", self.of, self.parameters)
+        object.__setattr__(self, "parameters", whole)
 
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable where the permuted method is."""
-        self._source().require(predictor, layer)
+        inner(self.of, self.parameters).require(predictor, layer)
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
-        source = yield from self._source().explain(predictor, subject)
+        source = yield from inner(self.of, self.parameters).explain(predictor, subject)
         flat = source.values.ravel()
         shuffled = flat[_order(subject.key, subject.seed, flat.size)]
         return PixelAttribution(shuffled.reshape(source.values.shape), source.signed)
-
-    def _source(self) -> Explainer:
-        return _source_of("random", self.of, self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +97,18 @@ class Permuted:
     tiles: int = number(8, 2, MOST_TILES)
 
     def __post_init__(self) -> None:
-        self._source()
+        whole = written_out("permuted", "permute", "image", self.of, self.parameters)
+        object.__setattr__(self, "parameters", whole)
 
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable where the permuted method is, or where the network's pictures cannot be cut."""
-        self._source().require(predictor, layer)
+        inner(self.of, self.parameters).require(predictor, layer)
         self._count(predictor.input_px, predictor.input_px)
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])
         count = self._count(height, width)
-        source = yield from self._source().explain(predictor, subject)
+        source = yield from inner(self.of, self.parameters).explain(predictor, subject)
         tiles = source.values.reshape(count, height // count, count, width // count).swapaxes(1, 2)
         order = _derangement(subject.draws("tiles"), count**2)
         moved = tiles.reshape(count**2, *tiles.shape[2:])[order].reshape(tiles.shape)
@@ -128,34 +125,6 @@ class Permuted:
             f"Permuted: no number from 2 to {self.tiles} divides both sides of a map of {width} x {height} "
             f"pixels, so it cannot be cut into equal tiles: {remedy}"
         )
-
-    def _source(self) -> Explainer:
-        return _source_of("permuted", self.of, self.parameters)
-
-
-def _source_of(name: str, of: str, parameters: str) -> Explainer:
-    """The method that control `name` permutes. BadSpec unless `of` names one that draws maps and shuffles
-    nothing itself, and `parameters` are a JSON object of its parameters.
-    """
-    try:
-        named = json.loads(parameters)
-    except (ValueError, RecursionError):
-        named = None
-    if not isinstance(named, dict):
-        raise BadSpec(
-            f"explainer {name!r}: parameters = {parameters[:200]!r} is no JSON object; give the parameters "
-            f"""of {of!r} as in '{{"layer": "4"}}', or '{{}}' for its defaults"""
-        )
-    try:
-        source = None if of in {"random", "permuted"} else open_explainer(Component(of, named))
-    except BadSpec as error:
-        raise BadSpec(f"explainer {name!r}, the method that it permutes: {error}") from None
-    if source is None or source.kind != "image":
-        raise BadSpec(
-            f"explainer {name!r} cannot permute {of!r}: set 'of' to a method that draws maps, such "
-            "as 'saliency'"
-        )
-    return source
 
 
 def _derangement(rng: np.random.Generator, count: int) -> NDArray[np.int64]:

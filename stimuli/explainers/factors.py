@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 MOST_ROUNDS = 5000
-SETTLED = 1e-6
-"""Rounds end when no entry of the maps moves by more than this share of the largest."""
+LEAP_AFTER = 8
+"""Rounds until the factors leap to where they seem to be going."""
+SETTLED = 1e-5
+"""Rounds end when a leap would move no entry of the maps by more than this share of the largest."""
+MOST_SHARE = 0.9999
+"""Steps are not believed to shrink more slowly than by this share."""
 NOTHING = 1e-7
 """Singular values below this share of the largest are rounding."""
 
@@ -80,7 +84,7 @@ class DeepFeatureFactorization(LayerMethod):
     """
 
     needs_gradient: ClassVar[bool] = False
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     components: int = number(2, 1, 16)
     shown: int = number(0, 0, 15)
 
@@ -144,22 +148,54 @@ def first_component(values: Tensor) -> Tensor:
 def factors(values: Floats, components: int) -> tuple[Floats, Floats]:
     """Non-negative (m, components) and (components, n) whose product is close to `values`, (m, n), >= 0.
 
-    A local optimum of the squared error by hierarchical alternating least squares [Cichocki and Phan 2009].
-    The columns of the first have length 1 (or 0); components come in the order of the second's lengths,
-    largest first.
+    A local optimum of the squared error by hierarchical alternating least squares [Cichocki and Phan 2009],
+    whose steps shrink by nearly the same share in every round: now and then the sum of all that are to come
+    is taken at once [Aitken 1926], if the error falls by it. The columns of the first have length 1 (or 0);
+    components come in the order of the second's lengths, largest first.
     """
     left, right = _start(values, components)
-    for _ in range(MOST_ROUNDS):
-        before = right.copy()
-        _improve(left.T, right @ values.T, right @ right.T)
-        _improve(right, left.T @ values, left.T @ left)
-        lengths = np.linalg.norm(left, axis=0)
-        right *= lengths[:, None]
-        left /= np.where(lengths > 0, lengths, 1)
-        if np.abs(right - before).max() <= SETTLED * right.max(initial=0):
+    now = np.ascontiguousarray(left.T), right
+    for _ in range(MOST_ROUNDS // LEAP_AFTER):
+        for _ in range(LEAP_AFTER - 2):
+            now = _round(values, *now)
+        middle = _round(values, *now)
+        last = _round(values, *middle)
+        step, size = last[1] - middle[1], last[1].max(initial=0)
+        reach = _reach(middle[1] - now[1], step)
+        now = last
+        if max(reach, 1) * np.abs(step).max(initial=0) <= SETTLED * size:
             break
+        leap = _beyond(middle[0], last[0], reach), _beyond(middle[1], last[1], reach)
+        if _misfit(values, *leap) < _misfit(values, *last):
+            now = leap
+    left, right = now[0].T, now[1]
     order = np.argsort(-np.linalg.norm(right, axis=1), kind="stable")
     return left[:, order], right[order]
+
+
+def _round(values: Floats, left: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """Factors (components, m) and (components, n) improved once; the rows of the first get length 1."""
+    left, right = left.copy(), right.copy()
+    _improve(left, right @ values.T, right @ right.T)
+    _improve(right, left @ values, left @ left.T)
+    lengths = np.linalg.norm(left, axis=1, keepdims=True)
+    return left / np.where(lengths > 0, lengths, 1), right * lengths
+
+
+def _reach(before: Floats, step: Floats) -> float:
+    """How many times `step` all further steps make together, if each is to the last one as it to `before`."""
+    size = np.vdot(before, before)
+    share = min(max(float(np.vdot(step, before) / size), 0.0), MOST_SHARE) if size > 0 else 0.0
+    return share / (1 - share)
+
+
+def _beyond(old: Floats, new: Floats, reach: float) -> Floats:
+    return np.maximum(new + reach * (new - old), 0)
+
+
+def _misfit(values: Floats, left: Floats, right: Floats) -> float:
+    """The squared error of the factors less that of none."""
+    return float(np.vdot(left @ left.T, right @ right.T) - 2 * np.vdot(left @ values, right))
 
 
 def _improve(rows: Floats, wanted: Floats, products: Floats) -> None:

@@ -6,21 +6,19 @@ per word of the text (see `words` of the predictor); words that are not marked h
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
-from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import open_explainer
-from stimuli.explainers.base import Explainer, Kind, choice, number
+from stimuli.errors import NotApplicable
+from stimuli.explainers.base import Kind, choice, number
+from stimuli.explainers.inner import inner, written_out
 from stimuli.explainers.text_lime import Selection, agreement, drawn_rows, fit_words
 from stimuli.explainers.text_shapley import all_coalitions, drawn_coalitions
 from stimuli.explainers.text_words import Span, Words, largest, says_nothing, scattered
 from stimuli.planner.asks import Floats, Steps, Subject, TextGradient, TextScores, TextTraced
-from stimuli.spec import Component
 from stimuli.types import TokenAttribution
 
 MASK_WORD = "UNKWORDZ"
@@ -200,34 +198,14 @@ class RandomText(AnyText):
     parameters: str = "{}"
 
     def __post_init__(self) -> None:
-        source = self._source() if self.of != "random_text" else None
-        if source is None or source.kind != "text":
-            raise BadSpec(
-                f"explainer 'random_text' cannot scatter {self.of!r}: set 'of' to a method that marks words, "
-                "such as 'lime_text'"
-            )
+        whole = written_out("random_text", "scatter", "text", self.of, self.parameters)
+        object.__setattr__(self, "parameters", whole)
 
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable where the scattered method is."""
-        self._source().require(predictor, layer)
+        inner(self.of, self.parameters).require(predictor, layer)
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
-        source: TokenAttribution = yield from self._source().explain(predictor, subject)
+        source: TokenAttribution = yield from inner(self.of, self.parameters).explain(predictor, subject)
         values = scattered(subject.text, source.spans, source.values, subject.draws("random text"))
         return TokenAttribution(source.spans, values)
-
-    def _source(self) -> Explainer:
-        """The scattered method. BadSpec for parameters that are no JSON object, or not the method's."""
-        try:
-            named = json.loads(self.parameters)
-        except (ValueError, RecursionError):
-            named = None
-        if not isinstance(named, dict):
-            raise BadSpec(
-                f"explainer 'random_text': parameters = {self.parameters[:200]!r} is no JSON object; give "
-                f"""the parameters of {self.of!r} as in '{{"top": 5}}', or '{{}}' for its defaults"""
-            )
-        try:
-            return open_explainer(Component(self.of, named))
-        except BadSpec as error:
-            raise BadSpec(f"explainer 'random_text', the method that it scatters: {error}") from None

@@ -40,17 +40,22 @@ class Metric(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One stimulus of a study, for the metrics that compare stimuli: `view` uint8 (H, W, 3), the map `values`
-    float32 (H, W).
+class Entry(Protocol):
+    """One stimulus of a study, for the metrics that compare stimuli. `view` is uint8 (H, W, 3), the map
+    `values` float32 (H, W); both may be read from a file whenever they are asked for, so that a study need
+    not fit into memory.
     """
 
-    item: str
-    condition: str
-    label: str
-    view: Pixels
-    values: Plane
+    @property
+    def item(self) -> str: ...
+    @property
+    def condition(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def view(self) -> Pixels: ...
+    @property
+    def values(self) -> Plane: ...
 
 
 class SetMetric(Protocol):

@@ -84,25 +84,39 @@ class DiagnosticSimilarity:
         self, own: Mapping[str, Entry], partners: Sequence[str], encoder: Encoder
     ) -> list[tuple[str, Measured]]:
         """A Measured per item. Only the partners' vectors are kept."""
-        _check_sizes(own)
-        bank = {item: encoder.embed(self.shown(own[item])) for item in partners if item in own}
+        sizes = set()
+
+        def vector_of(item: str) -> Vector:
+            picture = self.shown(own[item])
+            sizes.add(picture.shape[:2])
+            if len(sizes) > 1:
+                raise ShapeMismatch(f"only views of one size can be compared, not {sorted(sizes)}")
+            return encoder.embed(picture)
+
+        bank = {item: vector_of(item) for item in partners if item in own}
         found = []
         for item, entry in own.items():
             others = [vector for other, vector in bank.items() if own[other].label != entry.label]
-            vector = bank[item] if item in bank else encoder.embed(self.shown(entry))
+            vector = bank[item] if item in bank else vector_of(item)
             found.append((item, _mean_similarity(vector, others, encoder.about)))
         return found
 
     def shown(self, entry: Entry) -> Picture:
         """The marked region of an entry as the encoder sees it, float32 (h, w, 3) in 0-1."""
-        values = np.asarray(np.abs(entry.values) if self.absolute else entry.values, np.float64)
+        pixels, raw = entry.view, entry.values
+        if pixels.shape[:2] != raw.shape:
+            raise ShapeMismatch(
+                f"the map of item {entry.item!r} has {raw.shape} pixels and its view {pixels.shape[:2]}: give"
+                " the network's own view"
+            )
+        values = np.asarray(np.abs(raw) if self.absolute else raw, np.float64)
         top = most_important_first(values)[: max(1, round(self.top_share * values.size))]
         marked = np.isin(np.arange(values.size), top).reshape(values.shape)
         if self.region == "mask":
-            view = entry.view.astype(np.float32) / np.float32(255)
+            view = pixels.astype(np.float32) / np.float32(255)
             return np.where(marked[..., None], view, np.float32(self.grey))
         rows, columns = np.flatnonzero(marked.any(1)), np.flatnonzero(marked.any(0))
-        box = entry.view[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+        box = pixels[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
         size = (self.crop_px, self.crop_px)
         resized = Image.fromarray(np.ascontiguousarray(box)).resize(size, Image.Resampling.BILINEAR)
         return np.asarray(resized, np.float32) / np.float32(255)
@@ -130,15 +144,3 @@ def _mean_similarity(vector: Vector, others: Sequence[Vector], about: Mapping[st
         return Measured(math.nan, {"undefined": "no item of another class to compare with", **about})
     similar = [1 - distance(vector, other) for other in others]
     return Measured(float(np.mean(similar)), {**about, "pairs": len(similar)})
-
-
-def _check_sizes(entries: Mapping[str, Entry]) -> None:
-    for entry in entries.values():
-        if entry.view.shape[:2] != entry.values.shape:
-            raise ShapeMismatch(
-                f"the map of item {entry.item!r} has {entry.values.shape} pixels and its view "
-                f"{entry.view.shape[:2]}: give the network's own view"
-            )
-    sizes = {entry.view.shape[:2] for entry in entries.values()}
-    if len(sizes) > 1:
-        raise ShapeMismatch(f"only views of one size can be compared, not {sorted(sizes)}")

@@ -127,8 +127,8 @@ class MethodSimilarity:
         """One Measured per entry of one item; the entries are sorted by condition."""
         if len(own) == 1:
             return [Measured(math.nan, {"undefined": "no other condition has a map of this item"})]
-        _check_shapes({entry.condition: entry.values for entry in own})
         maps = [np.abs(e.values) if self.absolute else e.values for e in own]
+        _check_shapes({entry.condition: values for entry, values in zip(own, maps, strict=True)})
         rows = [
             standardised(np.asarray(values, np.float64).ravel(), self.correlation, ROUNDING)
             for values in maps

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -46,6 +46,7 @@ from stimuli.planner.waiting import (
 )
 
 __all__ = ["Done", "Job", "drive"]
+T = TypeVar("T")
 
 
 def drive(
@@ -300,8 +301,8 @@ class _Driver:
 
     def _score(self, rows: Sequence[tuple[Item, Want, int]]) -> None:
         try:
-            copies = _made([(item, want.ask.variants, place) for item, want, place in rows], self.network)
-            logits = self.network.logits(copies)
+            copies = self._made(rows)
+            logits = None if copies is None else self.network.logits(copies)
         except (StimulusError, *FAULTS) as error:
             parts = by_want([(want, (item, want, place)) for item, want, place in rows])
             if len(parts) > 1:
@@ -309,6 +310,10 @@ class _Driver:
                     self._score(part)
             else:
                 self._give_up(rows, error)
+            return
+        if logits is None:
+            for fewer in self._smaller(rows):
+                self._score(fewer)
             return
         touched = []
         found = kept_rows(
@@ -344,10 +349,9 @@ class _Driver:
         if not rows:
             return
         try:
-            copies = _made(
-                [(want.running.item, want.ask.variants, place) for want, place in rows], self.network
-            )
-            found = self.network.gradients(copies, [want.running.item.subject.target for want, _ in rows])
+            copies = self._made([(want.running.item, want, place) for want, place in rows])
+            targets = [want.running.item.subject.target for want, _ in rows]
+            found = None if copies is None else self.network.gradients(copies, targets)
         except (StimulusError, *FAULTS) as error:
             parts = by_want([(want, (want, place)) for want, place in rows])
             if len(parts) > 1:
@@ -355,6 +359,10 @@ class _Driver:
                     self._add(part)
             else:
                 self._fail(rows[0][0].running, error)
+            return
+        if found is None:
+            for fewer in self._smaller(rows):
+                self._add(fewer)
             return
         touched = []
         for (want, place), gradient in zip(rows, found, strict=True):
@@ -376,24 +384,42 @@ class _Driver:
         if want.running.open == ENDED:
             return
         try:
-            want.answer[places] = self._scores_behind(layer, want, places)
+            answer = self._scores_behind(layer, want, places)
         except (StimulusError, *FAULTS) as error:
             self._fail(want.running, error)
             return
+        if answer is None:  # memory ran out: fewer at a time
+            queue.extendleft((want, place) for place in reversed(places))
+            return
+        want.answer[places] = answer
         want.missing -= len(places)
         if not want.missing:
             self._settle(want.running, want.slot, want.answer)
             self._resume([want.running])
 
-    def _scores_behind(self, layer: str, want: Want, places: Sequence[int]) -> Floats:
+    def _scores_behind(self, layer: str, want: Want, places: Sequence[int]) -> Floats | None:
         item = want.running.item
         if item.traced is None or layer not in item.traced.activations:
             raise NotApplicable(f"scores behind layer {layer!r} need a trace of it first")
         activation = item.traced.activations[layer]
-        outputs = want.ask.variants.make(activation, places)
+        outputs = self.network.tried(lambda: want.ask.variants.make(activation, places))
+        if outputs is None:
+            return None
         raw = item.traced.raw.get(layer, activation)
         logits = self.network.layer_logits(layer, outputs, raw, item.subject.pixels)
         return cast("Floats", logits[:, item.subject.target].double().cpu().numpy())
+
+    def _made(self, rows: Sequence[tuple[Item, Want, int]]) -> Tensor | None:
+        """The copies of a batch, those of one method made together; None when memory does not hold them."""
+        return self.network.tried(lambda: _copies(rows, self.network.device))
+
+    def _smaller(self, rows: Sequence[T]) -> Iterator[Sequence[T]]:
+        """The rows in batches of as many as are held when their turn comes."""
+        start = 0
+        while start < len(rows):
+            part = rows[start : start + self.network.rows]
+            start += len(part)
+            yield part
 
     def _identity(self, want: Want, place: int) -> Hashable:
         """What is known under it answers this ask: all logits of many labels are kept for who wants them."""
@@ -407,16 +433,15 @@ class _Driver:
         want.missing -= 1
 
 
-def _made(rows: Sequence[tuple[Item, Any, int]], network: Network) -> Tensor:
-    """The copies of a batch, each run of one method made together."""
-    parts = []
-    for start, end in runs_of([(id(item), id(variants)) for item, variants, _ in rows]):
-        item, variants, _ = rows[start]
-        image = item.subject.pixels.to(network.device)
-        parts.append(variants.make(image, [place for _, _, place in rows[start:end]]))
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
-
-
 def _awaiting(items: Sequence[Item]) -> list[Running]:
     """Who waits for copies that are the pictures themselves."""
     return [want.running for item in items for name in ORIGINALS for want, _ in item.awaited.pop(name, ())]
+
+
+def _copies(rows: Sequence[tuple[Item, Want, int]], device: torch.device) -> Tensor:
+    parts = []
+    for start, end in runs_of([(id(item), id(want.ask.variants)) for item, want, _ in rows]):
+        item, want, _ = rows[start]
+        image = item.subject.pixels.to(device)
+        parts.append(want.ask.variants.make(image, [place for _, _, place in rows[start:end]]))
+    return parts[0] if len(parts) == 1 else torch.cat(parts)

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
-from stimuli.errors import NotApplicable, ShapeMismatch, StimulusError
+from stimuli.errors import NotApplicable, ShapeMismatch, StimulusError, is_out_of_memory
 from stimuli.planner.asks import Trace, Traced
 from stimuli.planner.biases import BiasMaps
 from stimuli.planner.bill import Bill
@@ -51,6 +51,7 @@ class Network:
         self.module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.bill = Bill()
         self._tails: dict[str, Tail | None] = {}
+        self._around: tuple[str, Tensor, tuple[Tensor, ...]] | None = None
         self._biases: list[tuple[nn.Module, Tensor]] | None = None
         self.rows = rows or _affordable(self.module, predictor.input_px, self.device)
 
@@ -200,12 +201,25 @@ class Network:
             self._tails[layer] = cut(self.predictor, layer, self.device)
         tail = self._tails[layer]
         with self._timed(), torch.inference_mode(), self._reduced():
-            logits = (self._with_replaced(layer, x, image) if tail is None else tail(x)).float()
+            if tail is None:
+                logits = self._with_replaced(layer, x, image).float()
+            else:
+                logits = tail(x, self._past(layer, tail, image)).float()
         if tail is not None:
             self.bill.tails += len(outputs)
         else:
             self.bill.forwards += len(outputs)
         return logits[: len(outputs)].clone()
+
+    def _past(self, layer: str, tail: Tail, image: Tensor) -> tuple[Tensor, ...]:
+        """What goes around the layer for the picture; kept until another one's is asked for."""
+        if tail.past is None:
+            return ()
+        if self._around is None or self._around[0] != layer or self._around[1] is not image:
+            found = tail.around(self._padded(image[None]))
+            self.bill.forwards += 1
+            self._around = layer, image, tuple(one[:1] for one in found)
+        return self._around[2]
 
     def _with_replaced(self, layer: str, outputs: Tensor, image: Tensor) -> Tensor:
         hook = self.predictor.layer_module(layer).register_forward_hook(lambda *_: outputs.clone())
@@ -235,29 +249,30 @@ class Network:
         start = 0
         while start < len(rows):
             part = slice(start, start + self.rows)
-            found = self._tried(partial(run, rows[part], targets[part]))
+            found = self.tried(partial(run, rows[part], targets[part]))
             if found is None:
-                self.rows //= 2
-                if self.device.type == "cuda":
-                    torch.cuda.empty_cache()
                 continue
             results.extend(found)
             start += len(rows[part])
         return results
 
-    def _tried(self, run: Callable[[], list[T]]) -> list[T] | None:
-        """The results, or None when memory ran out. An error holds what it interrupted, so it ends here."""
+    def tried(self, run: Callable[[], T]) -> T | None:
+        """What `run` gives; None when memory ran out, and then batches have half as many rows for good."""
         try:
             return run()
-        except RuntimeError as error:
-            if not _is_memory(error):
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
                 raise
             if self.rows == 1:
                 raise StimulusError(
                     "one picture does not fit into memory: use a smaller network or input_px, "
                     "or a machine with more memory"
                 ) from error
-            return None
+        # The error held what it interrupted; here it has ended.
+        self.rows //= 2
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return None
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -312,10 +327,6 @@ def _tf32() -> Iterator[None]:
         yield
     finally:
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
-
-
-def _is_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def _affordable(module: nn.Module, input_px: int, device: torch.device) -> int:

@@ -1,16 +1,17 @@
 """The part of a network behind a layer, so that changed activations need not run the whole of it.
 
 The network is exported once with a mark at the layer's output; what the logits need behind the mark becomes a
-graph of its own. That works where everything goes through the mark: not where a path leads around the layer,
-nor where the layer runs twice. Exporting takes as long as some tens of passes, and happens once per network
-and layer, when first asked for.
+graph of its own. Where paths lead around the layer, as in residual blocks, what they carry past it becomes a
+second graph, which runs once per picture. A layer that runs twice cannot be cut. Exporting takes as long as
+some tens of passes, and happens once per network and layer, when first asked for.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -18,17 +19,36 @@ from torch.fx import Graph, GraphModule, Node
 
 from stimuli.predictors.interface import ImagePredictor
 
-Tail = Callable[[Tensor], Tensor]
 TOLERANCE = 1e-3
 """The most that a tail's logits may be off, as a share of the largest: kernels round, wrong graphs do not."""
 
 
-def cut(predictor: ImagePredictor, layer: str, device: torch.device) -> Tail | None:
-    """The network from the output of `layer` to the logits; None where it cannot be cut there.
+@dataclass(frozen=True, slots=True, eq=False)
+class Tail:
+    """The network from the output of a layer to the logits, its weights shared with the network.
 
-    Takes the layer's own output, contiguous, of any number of pictures: maps (n, C, h, w) or tokens
-    (n, T, C), on `device`; returns logits (n, K). It was compared with the network on pictures of noise.
-    Weights are shared with the network, not copied.
+    Called with the layer's own outputs, contiguous, of any number of copies: maps (n, C, h, w) or tokens
+    (n, T, C); and with what goes `around` the layer for the picture that they are copies of. Returns logits
+    (n, K).
+    """
+
+    behind: GraphModule
+    past: GraphModule | None
+
+    def around(self, pictures: Tensor) -> tuple[Tensor, ...]:
+        """What the paths around the layer carry for `pictures` (n, 3, H, W), the pictures first."""
+        return () if self.past is None else tuple(self.past(pictures))
+
+    def __call__(self, outputs: Tensor, around: Sequence[Tensor] = ()) -> Tensor:
+        count = len(outputs)
+        logits: Tensor = self.behind(outputs, *(one.expand(count, *one.shape[1:]) for one in around))
+        return logits
+
+
+def cut(predictor: ImagePredictor, layer: str, device: torch.device) -> Tail | None:
+    """The network cut at the output of `layer`; None where it cannot be.
+
+    It was compared with the network on pictures of noise.
     """
     module, part = predictor.module, predictor.layer_module(layer)
     side = predictor.input_px
@@ -58,43 +78,80 @@ def _exported(module: nn.Module, part: nn.Module, images: Tensor) -> GraphModule
     return made
 
 
-def _behind_mark(whole: GraphModule) -> GraphModule | None:
-    """A graph from the mark to the logits, or None where something else of the picture is needed too."""
+def _behind_mark(whole: GraphModule) -> Tail | None:
+    """The graph from the mark to the logits, and that of what goes around the mark; None where there is more
+    than one mark, or something goes around it that is no tensor by pictures.
+    """
     marks = [node for node in whole.graph.nodes if node.target is torch.ops.stimuli.cut_here.default]
-    if len(marks) != 1:
+    pictures = [node for node in whole.graph.nodes if node.op == "placeholder"]
+    (out,) = (node for node in whole.graph.nodes if node.op == "output")
+    if len(marks) != 1 or len(pictures) != 1:
         return None
-    (mark,) = marks
-    graph = Graph()
-    start = graph.placeholder("outputs")
-    made: dict[Node, Node] = {mark: start}
-    needed = _needed(whole, mark)
+    (mark,), (picture,) = marks, pictures
+    changed, seen = _fed_by(whole, mark), _fed_by(whole, picture)
+
+    def goes_around(node: Node) -> bool:
+        return node in seen and node not in changed
+
+    needed = _needed([out], lambda node: node is mark or goes_around(node))
+    around = [node for node in whole.graph.nodes if node in needed and goes_around(node)]
+    if out not in changed or not all(_is_by_pictures(node, picture) for node in around):
+        return None
+    behind = Graph()
+    made = {node: behind.placeholder(f"given_{at}") for at, node in enumerate([mark, *around])}
     for node in whole.graph.nodes:
-        if node not in needed:
+        if node not in needed or node in made:
             continue
-        if node.op == "placeholder":
-            return None
         if _counts_pictures(node):
-            made[node] = graph.call_function(torch.ops.aten.sym_size.int, (start, 0))
-        elif node.op == "output":
+            made[node] = behind.call_function(torch.ops.aten.sym_size.int, (made[mark], 0))
+        elif node is out:
             (logits,) = node.all_input_nodes
-            graph.output(made[logits])
+            behind.output(made[logits])
         else:
+            made[node] = behind.node_copy(node, made.__getitem__)
+    return Tail(GraphModule(whole, behind), _going_around(whole, picture, around) if around else None)
+
+
+def _going_around(whole: GraphModule, picture: Node, around: Sequence[Node]) -> GraphModule:
+    graph = Graph()
+    needed = _needed(around, lambda node: node is picture)
+    made: dict[Node, Node] = {}
+    for node in whole.graph.nodes:
+        if node in needed or node is picture:
             made[node] = graph.node_copy(node, made.__getitem__)
+    graph.output(tuple(made[node] for node in around))
     return GraphModule(whole, graph)
 
 
-def _needed(whole: GraphModule, mark: Node) -> set[Node]:
-    """Every step that the logits need, without those before the mark."""
-    waiting = [node for node in whole.graph.nodes if node.op == "output"]
+def _fed_by(whole: GraphModule, start: Node) -> set[Node]:
+    """Every step that the values of `start` reach, itself among them; the number of pictures is no value."""
+    found = {start}
+    for node in whole.graph.nodes:
+        if not _counts_pictures(node) and not found.isdisjoint(node.all_input_nodes):
+            found.add(node)
+    return found
+
+
+def _needed(ends: Sequence[Node], is_start: Callable[[Node], bool]) -> set[Node]:
+    """Every step that the `ends` need, up to where it starts."""
+    waiting = list(ends)
     needed: set[Node] = set()
     while waiting:
         node = waiting.pop()
-        if node is mark or node in needed:
+        if node in needed:
             continue
         needed.add(node)
-        if not _counts_pictures(node):
+        if not is_start(node) and not _counts_pictures(node):
             waiting.extend(node.all_input_nodes)
     return needed
+
+
+def _is_by_pictures(node: Node, picture: Node) -> bool:
+    """Whether the step's result is a tensor whose first axis is that of the pictures."""
+    value, images = node.meta.get("val"), picture.meta.get("val")
+    if not isinstance(value, Tensor) or not isinstance(images, Tensor) or not value.ndim:
+        return False
+    return not isinstance(value.shape[0], int) and str(value.shape[0]) == str(images.shape[0])
 
 
 def _counts_pictures(node: Node) -> bool:
@@ -112,10 +169,12 @@ def _agrees(tail: Tail, module: nn.Module, part: nn.Module, images: Tensor) -> b
         logits = module(images)
     own = kept[0].contiguous()
     with _hooked(part, lambda _: own.flip(0)):
-        other = module(images)
+        other = module(images[:1].expand(images.shape))
     limit = TOLERANCE * float(logits.abs().max())
-    found = torch.cat([tail(own[:2].clone()), tail(own[2:].clone()), tail(own.flip(0))])
-    return float((found - torch.cat([logits, other])).abs().max()) <= limit
+    around = tail.around(images)
+    parts = [tail(own[at].clone(), [one[at] for one in around]) for at in (slice(2), slice(2, None))]
+    parts.append(tail(own.flip(0), [one[:1] for one in around]))
+    return float((torch.cat(parts) - torch.cat([logits, other])).abs().max()) <= limit
 
 
 @contextmanager

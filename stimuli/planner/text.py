@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
+from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error, is_out_of_memory
 from stimuli.planner.asks import Ask, Floats, Steps, TextGradient, TextScores, TextTraced
 from stimuli.planner.bill import Bill
 from stimuli.planner.drive import Done, Job
@@ -154,14 +154,25 @@ class _TextDriver:
         texts, self.waiting = self.waiting, []
         if not texts:
             return
+        while not self._run_texts(texts):
+            self.rows //= 2
+
+    def _run_texts(self, texts: Sequence[str]) -> bool:
+        """Add the probabilities of the texts; False when memory does not hold so many at a time."""
         found = np.zeros((len(texts), len(self.predictor.labels)))
         start = self.bill.now()
-        for places, logits in self.predictor.text_batches(texts, self.rows):
-            found[places] = softmax(logits)
-            self.alive()
-            self._charge(len(places), self.rows - len(places), start)
-            start = self.bill.now()
+        try:
+            for places, logits in self.predictor.text_batches(texts, self.rows):
+                found[places] = softmax(logits)
+                self.alive()
+                self._charge(len(places), self.rows - len(places), start)
+                start = self.bill.now()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error) or self.rows == 1:
+                raise
+            return False
         self.probabilities.append(found)
+        return True
 
     def _charge(self, forwards: int, padded: int, start: float) -> None:
         self.bill.forwards += forwards

@@ -123,6 +123,23 @@ def test_it_fits_a_layer_as_well_as_another_library(make: Callable[[], Tiny], co
         np.testing.assert_allclose(right, others[order], atol=0.01 * right.max())
 
 
+@pytest.mark.parametrize("components", [2, 3, 5])
+@pytest.mark.parametrize("share_hidden", [0.0, 0.5])
+def test_it_ends_where_no_small_change_fits_better(components: int, share_hidden: float) -> None:
+    """The conditions of a local optimum [Karush 1939; Kuhn and Tucker 1951]: no slope where a factor is
+    positive, an upward one where it is zero. Without hidden values the valley is flat, and plain rounds are
+    slow.
+    """
+    draws = np.random.default_rng(components)
+    values = np.maximum(draws.uniform(-share_hidden, 1, (90, 50)), 0)
+    left, right = factors(values, components)
+    missed = left @ right - values
+    for factor, slope in ((left, missed @ right.T), (right, left.T @ missed)):
+        scale = np.abs(values).sum() / np.sqrt(factor.size)
+        away = np.where(factor > 0, np.abs(slope), np.maximum(-slope, 0))
+        assert away.max() <= 1e-5 * scale
+
+
 def test_it_shows_what_the_library_calls_a_concept() -> None:
     """The library starts at random and keeps the order it comes to; its parts are ours in some order."""
     left, right = planted()

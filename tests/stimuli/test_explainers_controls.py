@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,11 @@ from skimage import data
 from torch import nn
 
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import open_explainer
+from stimuli.explainers import check_explainer, open_explainer
 from stimuli.explainers.controls import _derangement
 from stimuli.explainers.itti_koch import bottom_up_map
 from stimuli.planner.asks import Subject
-from stimuli.spec import Component
+from stimuli.spec import Component, content_key
 from tests.stimuli.tiny import Tiny, convolutional_net, linear_net, maps_of, pictures, subjects_of
 
 pytestmark = pytest.mark.pure
@@ -186,3 +187,22 @@ def test_it_refuses_parameters_that_the_method_does_not_have(
 ) -> None:
     with pytest.raises(BadSpec, match=message):
         open_explainer(Component(name, {"of": "occlusion", "parameters": parameters}))
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "spellings"),
+    [
+        ("random", "smooth_grad", ['{"draws": 9}', ' {"draws":9 , "sigma": 0.2}']),
+        ("permuted", "grad_cam", ["{}", '{"layer": ""}']),
+        ("random_text", "lime_text", ['{"top": 3}', "{}", '{"samples":500,"top":3}']),
+    ],
+)
+def test_it_has_one_content_key_for_one_setting(name: str, of: str, spellings: list[str]) -> None:
+    """Every parameter of the method inside is written out, however it was asked for."""
+    found = {
+        content_key(asdict(check_explainer(Component(name, {"of": of, "parameters": one}))))
+        for one in spellings
+    }
+    assert len(found) == 1
+    whole = json.loads(str(check_explainer(Component(name, {"of": of})).params["parameters"]))
+    assert whole == dict(check_explainer(Component(of)).params)

@@ -17,6 +17,7 @@ from stimuli.metrics.encoders import Encoder, OrientedBands, distance, read_lpip
 from stimuli.metrics.perceptual import DiagnosticSimilarity, chosen_partners
 from stimuli.spec import Component
 from tests import witnesses
+from tests.stimuli.tiny import Shown
 
 pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("ignore")]
 
@@ -60,7 +61,7 @@ def picture(seed: int, side: int = SIDE) -> np.ndarray:
 def entries(items: int = 6, conditions: str = "xy", labels: str = "ab") -> list[Entry]:
     draws = np.random.default_rng(9)
     return [
-        Entry(
+        Shown(
             f"item-{at}",
             condition,
             labels[at % len(labels)],
@@ -192,7 +193,7 @@ def test_it_is_one_for_regions_that_are_alike_across_classes() -> None:
         values[10:30, 10:30] = 1
         seen = one.view.copy()
         seen[10:30, 10:30] = 77
-        found.append(Entry(one.item, one.condition, one.label, seen, values))
+        found.append(Shown(one.item, one.condition, one.label, seen, values))
     share = 400 / SIDE**2
     for region in ("mask", "crop"):
         numbers = of(found, top_share=share, region=region)
@@ -204,7 +205,7 @@ def test_it_shows_the_strongest_part() -> None:
     one = entries(1, "x", "a")[0]
     values = np.zeros((SIDE, SIDE), np.float32)
     values[5, 7], values[50, 60] = -3, 2
-    one = Entry("i", "x", "a", one.view, values)
+    one = Shown("i", "x", "a", one.view, values)
     shown = DiagnosticSimilarity(top_share=2 / SIDE**2).shown(one)
     kept = {(5, 7), (50, 60)}
     assert {(int(y), int(x)) for y, x in np.argwhere((shown != 0.5).any(2))} == kept
@@ -256,6 +257,6 @@ def test_it_refuses_entries_that_do_not_fit() -> None:
     with pytest.raises(NotApplicable, match="two maps of condition 'x'"):
         of([one, other])
     with pytest.raises(ShapeMismatch, match="own view"):
-        of([Entry("i", "x", "a", one.view, one.values[1:])])
+        of([Shown("i", "x", "a", one.view, one.values[1:])])
     with pytest.raises(ShapeMismatch, match="one size"):
-        of([one, Entry("j", "x", "b", one.view[1:], one.values[1:])])
+        of([one, Shown("j", "x", "b", one.view[1:], one.values[1:])])

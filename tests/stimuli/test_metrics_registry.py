@@ -2,12 +2,16 @@
 
 import subprocess
 import sys
+import weakref
+from typing import ClassVar, TypeVar
 
+import numpy as np
 import pytest
 
 from stimuli.errors import BadSpec
 from stimuli.metrics import METRICS, SET_METRICS, check_metric, metric_version, open_metric, open_set_metric
 from stimuli.spec import Component
+from stimuli.types import Pixels, Plane
 
 pytestmark = pytest.mark.pure
 
@@ -78,3 +82,45 @@ def test_it_refuses_a_bank_of_subsets_that_would_fill_the_memory() -> None:
     with pytest.raises(BadSpec, match="20,000,000 draws.*lower one"):
         check_metric(Component("faithfulness_correlation", {"runs": 10_000, "subset": 1_000_000}))
     check_metric(Component("faithfulness_correlation", {"runs": 100, "subset": 200_000}))
+
+
+Held = TypeVar("Held", Pixels, Plane)
+
+
+class Watched:
+    """An entry that makes its arrays when they are looked at, and counts those that are still held."""
+
+    alive: ClassVar[int] = 0
+    most: ClassVar[int] = 0
+
+    def __init__(self, item: str, condition: str, label: str) -> None:
+        self.item, self.condition, self.label = item, condition, label
+        self.draws = np.random.default_rng([ord(one) for one in item + condition])
+
+    @property
+    def view(self) -> Pixels:
+        return self._counted(self.draws.integers(0, 256, (32, 32, 3), dtype=np.uint8))
+
+    @property
+    def values(self) -> Plane:
+        return self._counted(self.draws.standard_normal((32, 32)).astype(np.float32))
+
+    def _counted(self, made: Held) -> Held:
+        Watched.alive += 1
+        Watched.most = max(Watched.most, Watched.alive)
+        weakref.finalize(made, self._gone)
+        return made
+
+    @staticmethod
+    def _gone() -> None:
+        Watched.alive -= 1
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_it_compares_a_study_without_holding_its_maps(name: str) -> None:
+    entries = [Watched(f"{at}", condition, "ab"[at % 2]) for at in range(40) for condition in "xyz"]
+    Watched.alive = Watched.most = 0
+    found = open_set_metric(Component(name)).measure(entries)
+    assert len(found) == 120
+    assert Watched.most <= 6
+    assert Watched.alive == 0

@@ -15,7 +15,7 @@ from stimuli.metrics.similarity import SEEN_LEVELS, near_identical, near_identic
 from stimuli.render.heatmap import overlay
 from stimuli.spec import Component, RenderSpec
 from stimuli.types import Pixels, Plane
-from tests.stimuli.tiny import maps_of, pictures, pooled_net, subjects_of
+from tests.stimuli.tiny import Shown, maps_of, pictures, pooled_net, subjects_of
 
 pytestmark = pytest.mark.pure
 
@@ -35,7 +35,7 @@ def view(seed: int = 0, side: int = SIDE) -> Pixels:
 
 
 def entry(condition: str, values: Plane, item: str = "i", label: str = "a") -> Entry:
-    return Entry(item, condition, label, view(side=len(values)), values)
+    return Shown(item, condition, label, view(side=len(values)), values)
 
 
 def alike(*entries: Entry, **params: object) -> list[Measured]:

@@ -12,24 +12,30 @@ from torch import Tensor, nn
 from stimuli.planner.asks import LayerScores, Subject, Trace
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
-from stimuli.planner.tails import cut
+from stimuli.planner.tails import Tail, cut
 from stimuli.types import Layout
 from tests.stimuli.cam_networks import LABELS, deep_net, exported, residual_net
-from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, pictures, pooled_net, seeded, token_net
+from tests.stimuli.tiny import Tiny, convolutional_net, pictures, pooled_net, seeded, token_net
 
 pytestmark = pytest.mark.pure
 
 CPU = torch.device("cpu")
 
 
-def replaced(net: Tiny, layer: str, outputs: Tensor) -> Tensor:
-    """Logits of the whole network, told that the layer said something else."""
+def replaced(net: Tiny, layer: str, outputs: Tensor, picture: Tensor) -> Tensor:
+    """Logits of the whole network for one picture, told that the layer said something else."""
     hook = net.layer_module(layer).register_forward_hook(lambda *_: outputs.clone())
     try:
-        logits: Tensor = net.module(torch.zeros(len(outputs), 3, SIDE, SIDE))
+        logits: Tensor = net.module(picture.expand(len(outputs), -1, -1, -1))
         return logits
     finally:
         hook.remove()
+
+
+def past(tail: Tail, picture: Tensor) -> list[Tensor]:
+    """What goes around the layer for one picture, that runs with another beside it."""
+    beside = torch.stack([picture, torch.zeros_like(picture)])
+    return [values[:1] for values in tail.around(beside)]
 
 
 def outputs_of(net: Tiny, layer: str, count: int) -> Tensor:
@@ -40,7 +46,7 @@ def outputs_of(net: Tiny, layer: str, count: int) -> Tensor:
     return kept[0]
 
 
-CASES = [
+THROUGH = [
     (convolutional_net, "0.0"),
     (pooled_net, "0"),
     (pooled_net, "0.2"),
@@ -48,6 +54,12 @@ CASES = [
     (residual_net, "1"),
     (token_net, "blocks.0"),
 ]
+AROUND = [
+    (residual_net, "1.first"),
+    (residual_net, "2.second"),
+    (token_net, "blocks.1.first"),
+]
+CASES = THROUGH + AROUND
 
 
 @pytest.mark.parametrize(("make", "layer"), CASES)
@@ -59,21 +71,25 @@ def test_it_says_what_the_network_says_behind_the_layer(make: Callable[[], Tiny]
     for count in (1, 2, 7):
         outputs = outputs_of(net, layer, count)
         changed = outputs * torch.rand(outputs.shape, generator=draws) * 3 - 0.5
+        picture = pictures(8)[7]
         torch.testing.assert_close(
-            tail(changed.contiguous()), replaced(net, layer, changed), atol=1e-5, rtol=1e-5
+            tail(changed.contiguous(), past(tail, picture)),
+            replaced(net, layer, changed, picture),
+            atol=1e-5,
+            rtol=1e-5,
         )
 
 
-@pytest.mark.parametrize(
-    ("make", "layer"),
-    [
-        (residual_net, "1.first"),  # a path leads around it
-        (residual_net, "1.bend"),  # runs twice
-        (token_net, "blocks.1.first"),  # a path leads around it
-    ],
-)
-def test_it_cuts_nothing_that_other_paths_lead_around(make: Callable[[], Tiny], layer: str) -> None:
-    assert cut(make(), layer, CPU) is None
+@pytest.mark.parametrize(("make", "layer"), THROUGH)
+def test_it_needs_nothing_else_where_everything_goes_through_the_layer(
+    make: Callable[[], Tiny], layer: str
+) -> None:
+    tail = cut(make(), layer, CPU)
+    assert tail is not None and tail.past is None
+
+
+def test_it_cuts_no_layer_that_runs_twice() -> None:
+    assert cut(residual_net(), "1.bend", CPU) is None
 
 
 class Deciding(nn.Module):
@@ -111,8 +127,30 @@ class Remembering(nn.Module):
         return logits
 
 
-def test_it_cuts_no_network_that_reads_the_picture_again() -> None:
+def test_it_keeps_what_a_network_reads_of_the_picture_again() -> None:
     net = Tiny(seeded(Remembering()), ("a", "b"), "first", {"first": Layout("maps", 4, 22, 22)})
+    tail = cut(net, "first", CPU)
+    assert tail is not None
+    outputs, picture = outputs_of(net, "first", 3), pictures(1)[0]
+    torch.testing.assert_close(tail(outputs, past(tail, picture)), replaced(net, "first", outputs, picture))
+
+
+class Turned(nn.Module):
+    """Reads the picture again with its axes exchanged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 3)
+        self.last = nn.Linear(7, 2)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        turned = inputs.mean((2, 3)).T
+        logits: Tensor = self.last(torch.cat([self.first(inputs).relu().mean((2, 3)).T, turned]).T)
+        return logits
+
+
+def test_it_cuts_no_network_around_which_goes_what_is_not_by_pictures() -> None:
+    net = Tiny(seeded(Turned()), ("a", "b"), "first", {"first": Layout("maps", 4, 22, 22)})
     assert cut(net, "first", CPU) is None
 
 
@@ -139,9 +177,9 @@ def test_it_shares_the_weights_and_leaves_the_network_as_it_was() -> None:
     net = deep_net()
     before = {name: value.clone() for name, value in net.module.state_dict().items()}
     tail = cut(net, "0", CPU)
-    assert isinstance(tail, nn.Module)
+    assert tail is not None
     places = {weights.data_ptr() for weights in net.module.parameters()}
-    assert {weights.data_ptr() for weights in tail.parameters()} <= places
+    assert {weights.data_ptr() for weights in tail.behind.parameters()} <= places
     assert all(value.equal(before[name]) for name, value in net.module.state_dict().items())
     for part in net.module.modules():
         assert not part.training
@@ -163,22 +201,27 @@ class Scaled:
 
 @pytest.mark.parametrize(("make", "layer"), CASES)
 def test_it_serves_the_planner(make: Callable[[], Tiny], layer: str) -> None:
-    """Scores behind a layer run through the tail alone, and are those of the whole network."""
+    """Scores behind a layer run through the tail alone, and are those of the whole network. What goes around
+    the layer takes one more pass of each picture.
+    """
     net = make()
-    subject = Subject(1, "image", 7, layer, pictures(1)[0])
+    subjects = [Subject(1, f"image {at}", 7, layer, picture) for at, picture in enumerate(pictures(2))]
 
     def asking():  # type: ignore[no-untyped-def]
         yield Trace(layers=(layer,))
         return (yield LayerScores(layer, Scaled(5)))
 
     network = Network(net, rows=4)
-    (done,) = drive([Job("tail", subject, asking)], network)
-    assert (network.bill.tails, network.bill.forwards) == (5, 1)
-    output = outputs_of(net, layer, 1)
-    changed = output * torch.arange(5.0).view(-1, *[1] * (output.ndim - 1))
-    if net.layouts[layer].prefix:
-        changed[:, 0] = output[:, 0]
-    np.testing.assert_allclose(done.result, replaced(net, layer, changed)[:, 1], atol=1e-5)
+    done = {one.name: one for one in drive([Job(one.key, one, asking) for one in subjects], network)}
+    assert network.bill.tails == 2 * 5
+    assert network.bill.forwards == 2 * (1 + ((make, layer) in AROUND))
+    for at, subject in enumerate(subjects):
+        output = outputs_of(net, layer, 2)[at : at + 1]
+        changed = output * torch.arange(5.0).view(-1, *[1] * (output.ndim - 1))
+        if net.layouts[layer].prefix:
+            changed[:, 0] = output[:, 0]
+        expected = replaced(net, layer, changed, subject.pixels)[:, 1]
+        np.testing.assert_allclose(done[subject.key].result, expected, atol=1e-5)
 
 
 def test_it_keeps_a_layer_that_scores_wait_for_while_others_trace() -> None:

@@ -18,7 +18,7 @@ from stimuli.planner.drive import Done, Job, drive
 from stimuli.planner.network import Network
 from stimuli.predictors.bottleneck import Bottleneck
 from stimuli.spec import Component
-from stimuli.types import Layout
+from stimuli.types import Layout, Pixels, Plane
 
 SIDE = 24
 Maps = NDArray[np.float32]
@@ -182,3 +182,14 @@ def seeded(module: nn.Module) -> nn.Module:
             part.running_mean.copy_(0.1 * torch.randn(part.running_mean.shape, generator=draws))
             part.running_var.copy_(0.5 + torch.rand(part.running_var.shape, generator=draws))
     return module.eval()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An entry of a metric that compares stimuli, in memory."""
+
+    item: str
+    condition: str
+    label: str
+    view: Pixels
+    values: Plane
