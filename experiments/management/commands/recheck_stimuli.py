@@ -1,0 +1,89 @@
+"""Explains a sample of a study's stimuli once more and compares with what is stored."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections import defaultdict
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from experiments.management.base import StudyCommand, study_of
+from experiments.models import Study
+from experiments.terminal import Terminal
+from stimuli.claims import State, device
+from stimuli.media import current_store
+from stimuli.models import Stimulus
+from stimuli.recheck import Rechecked, recheck
+from stimuli.spec import StimulusSpec
+
+LISTED = 10
+
+
+class Command(StudyCommand):
+    help = "Explain some of a study's stimuli again and compare with the stored maps; changes nothing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", metavar="SLUG")
+        parser.add_argument("--sample", type=int, default=50, help="how many explanations; 0 = all")
+        parser.add_argument("--seed", type=int, help="of the sample; drawn and printed unless given")
+        parser.add_argument(
+            "--tolerance", type=float, default=1e-3, help="as a share of a map's largest magnitude"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, tolerance = study_of(options["study"]), options["tolerance"]
+        if options["sample"] < 0 or not 0 <= tolerance < 1:
+            raise CommandError(
+                f"--sample is {options['sample']} and must be 0 or more; --tolerance is {tolerance} and must "
+                "be at least 0 and less than 1"
+            )
+        seed = secrets.randbelow(2**31) if options["seed"] is None else options["seed"]
+        specs = _specs(study)
+        if not specs:
+            raise CommandError(f"{study.slug} has no explanation yet: run build_stimuli first")
+        if options["sample"]:
+            specs = random.Random(seed).sample(specs, min(options["sample"], len(specs)))
+        with Terminal() as terminal:
+            found = list(recheck(specs, current_store(), device(), terminal.progress))
+            terminal.table(
+                f"{study.slug}: {len(found)} explanations once more, sample seed {seed}",
+                ("Method", "Explanations", "Equal to the bit", "Largest difference"),
+                _rows(found),
+            )
+        beyond = [one for one in found if one.difference is None or one.difference > tolerance]
+        if beyond:
+            raise CommandError("\n".join(_complaints(beyond, tolerance)))
+        self.stdout.write(f"None is further from the stored one than {tolerance:g} of its largest magnitude.")
+
+
+def _specs(study: Study) -> list[StimulusSpec]:
+    """One spec per stored explanation, in the order of their keys."""
+    rows = Stimulus.objects.filter(renderings__item__study=study, state=State.DONE)
+    specs = (StimulusSpec.from_json(spec) for spec in rows.order_by("key").values_list("spec", flat=True))
+    return list({spec.attribution_key: spec for spec in specs if spec.explainer is not None}.values())
+
+
+def _rows(found: list[Rechecked]) -> list[tuple[str, int, int, str]]:
+    methods: dict[str, list[Rechecked]] = defaultdict(list)
+    for one in found:
+        assert one.spec.explainer is not None
+        methods[one.spec.explainer.name].append(one)
+    rows = []
+    for name, own in sorted(methods.items()):
+        apart = [one.difference for one in own if one.difference is not None]
+        rows.append((name, len(own), apart.count(0.0), f"{max(apart):.1e}" if apart else "–"))
+    return rows
+
+
+def _complaints(beyond: list[Rechecked], tolerance: float) -> list[str]:
+    lines = [
+        f"{len(beyond)} differ by more than {tolerance:g} of their largest magnitude, or cannot be compared:"
+    ]
+    for one in beyond[:LISTED]:
+        said = one.error if one.difference is None else f"differs by {one.difference:.1e}"
+        lines.append(f"  {one.spec.picture_key}: {said}")
+    if len(beyond) > LISTED:
+        lines.append(f"  and {len(beyond) - LISTED} more")
+    return lines

@@ -1,0 +1,90 @@
+"""Explanations computed once more and compared with what is stored: on another machine, or years later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stimuli.errors import StimulusError
+from stimuli.files import read_attribution
+from stimuli.rendering import Bench, Order, explain
+from stimuli.spec import StimulusSpec
+from stimuli.store import Store
+from stimuli.types import Attribution, Progress, silent
+
+
+@dataclass(frozen=True, slots=True)
+class Rechecked:
+    """How far the stored explanation lies from one computed now: the largest difference of two values as a
+    share of the largest stored magnitude. None, and `error` says why, where they cannot be compared.
+    """
+
+    spec: StimulusSpec
+    difference: float | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Afresh:
+    """A store in which nothing was explained yet. What is put there is kept nowhere."""
+
+    store: Store
+
+    def put(self, key: str, data: bytes) -> bool:
+        return True
+
+    def get(self, key: str) -> bytes:
+        return self.store.get(key)
+
+    def has(self, key: str) -> bool:
+        return not key.startswith("maps/") and self.store.has(key)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        return (key for key in self.store.keys(prefix) if not key.startswith("maps/"))
+
+
+def recheck(
+    specs: Sequence[StimulusSpec], store: Store, device: str = "cpu", progress: Progress = silent
+) -> Iterator[Rechecked]:
+    """Explain `specs` again from the stored items and predictors, as if nothing had been, and compare. Those
+    without an explanation are left out. Nothing is stored.
+    """
+    orders = [Order((spec,)) for spec in specs if spec.explainer is not None]
+    for at, explained in enumerate(explain(orders, Bench(Afresh(store), device)), 1):
+        spec = explained.order.spec
+        try:
+            if explained.attribution is None:
+                raise StimulusError(explained.error)
+            yield Rechecked(
+                spec, difference(explained.attribution, read_attribution(store, spec.attribution_key))
+            )
+        except StimulusError as error:
+            yield Rechecked(spec, None, str(error))
+        progress("explaining again", at, len(orders))
+
+
+def difference(now: Attribution, stored: Attribution) -> float:
+    """The largest difference of two values as a share of the largest stored magnitude (of the largest now
+    where all stored ones are 0). StimulusError if the two do not say something of the same places.
+    """
+    if _places(now) != _places(stored):
+        raise StimulusError(
+            f"the stored explanation is of {_told(stored)}, the one computed now of {_told(now)}: the item, "
+            "the method or the stored file has changed"
+        )
+    apart = float(np.abs(np.subtract(now.values, stored.values, dtype=np.float64)).max(initial=0))
+    if apart == 0:
+        return 0.0
+    return apart / float(np.abs(stored.values).max(initial=0) or np.abs(now.values).max())
+
+
+def _places(one: Attribution) -> tuple[object, ...]:
+    named = getattr(one, "spans", None) or getattr(one, "concepts", None)
+    return type(one), one.values.shape, tuple(named or ())
+
+
+def _told(one: Attribution) -> str:
+    kind = type(one).__name__.removesuffix("Attribution").lower()
+    return f"{' x '.join(map(str, one.values.shape))} {kind}"
