@@ -14,29 +14,21 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from stimuli.predictors.base import Built, TorchPredictor, assemble
-from stimuli.predictors.bottleneck import ANNOTATIONS, Bottleneck
-from stimuli.predictors.concept_modules import (
-    CONCEPTS,
-    head_of,
-    pack_concepts,
-    read_concepts,
-    set_head,
-    texts_of,
-)
+from stimuli.predictors.base import Built, TorchPredictor
+from stimuli.predictors.bottleneck import ANNOTATIONS
+from stimuli.predictors.concept_modules import CONCEPTS, texts_of
 from stimuli.predictors.concept_training import (
-    MEAN,
-    STD,
     LearnedConcepts,
     Learning,
     chosen_items,
     concept_training_key,
     concepts_in,
+    finished,
     fit_head,
     learn,
+    read_into,
     read_lesson,
 )
-from stimuli.predictors.weights import fit_weights
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import repeatable, small_network
@@ -75,32 +67,15 @@ def open_concept_bottleneck(
         headed = fit_head(
             network[: _place(network, "head")], lesson, wanted.astype(np.float64), params.penalty
         )
-    set_head(network.get_submodule("head"), headed.head)
-    architecture: dict[str, JsonValue] = {
-        "kind": NAME,
-        "width": params.width,
-        "classes": len(dataset.labels),
-        "concepts": list(concepts),
-        "notes": headed.notes,
-    }
-    payload = pack_concepts(network.eval(), headed.samples)
-    return assemble(
-        read_concept_bottleneck(architecture, payload),
+    return finished(
+        network,
+        lesson,
+        headed,
+        read=read_concept_bottleneck,
+        params=params,
         labels=dataset.labels,
-        input_px=params.input_px,
-        layer="features",
-        mean=MEAN,
-        std=STD,
-        architecture=architecture,
-        payload=payload,
-        provenance={
-            "origin": "trained on the spot",
-            **headed.notes,
-            "held_out_count": int(lesson.held_out.sum()),
-            "trained_count": int((~lesson.held_out).sum()),
-            "steps": steps,
-            "seed": params.seed,
-        },
+        architecture={"kind": NAME, "concepts": list(concepts)},
+        steps=steps,
     )
 
 
@@ -121,11 +96,7 @@ def read_concept_bottleneck(architecture: Mapping[str, JsonValue], payload: byte
     """The network of an archive, with its concepts."""
     concepts = texts_of(architecture, "concepts")
     network = concept_network(architecture["width"], len(concepts), architecture["classes"])
-    state, samples = read_concepts(payload, "the archive")
-    fit_weights(network, state, "the archive")
-    head = head_of(network.get_submodule("head"))
-    bottleneck = Bottleneck(concepts, head, ANNOTATIONS, samples, LABEL, architecture["notes"])
-    return Built(network, bottleneck=bottleneck, concept_layer=CONCEPTS)
+    return read_into(network, architecture, payload, ANNOTATIONS, LABEL)
 
 
 def _place(network: nn.Sequential, name: str) -> int:

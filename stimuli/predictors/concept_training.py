@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,12 +13,21 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import square_view
-from stimuli.predictors.bottleneck import Floats, LinearHead
+from stimuli.predictors.base import Built, TorchPredictor, assemble, square_view
+from stimuli.predictors.bottleneck import Bottleneck, ConceptKind, Floats, LinearHead
 from stimuli.predictors.concept_heads import fit_linear
-from stimuli.predictors.concept_modules import single
+from stimuli.predictors.concept_modules import (
+    CONCEPTS,
+    head_of,
+    pack_concepts,
+    read_concepts,
+    set_head,
+    single,
+    texts_of,
+)
+from stimuli.predictors.weights import fit_weights
 from stimuli.registry import Params
-from stimuli.spec import Component, content_key
+from stimuli.spec import Component, JsonValue, content_key
 from stimuli.training import hold_out
 from stimuli.types import ConceptDataset, Item, Pixels, Progress, Split
 
@@ -193,3 +202,60 @@ def fit_head(front: nn.Module, lesson: Lesson, wanted: Floats, penalty: float) -
         "concept_distance": round(float(np.abs(values - wanted)[lesson.held_out].mean()), 4),
     }
     return Headed(rounded, values[shown], notes)
+
+
+Read = Callable[[Mapping[str, JsonValue], bytes], Built]
+"""Makes the network of an archive."""
+
+
+def finished(
+    network: nn.Sequential,
+    lesson: Lesson,
+    headed: Headed,
+    *,
+    read: Read,
+    params: LearnedConcepts,
+    labels: Sequence[str],
+    architecture: Mapping[str, JsonValue],
+    steps: int,
+) -> TorchPredictor:
+    """The trained network with its "head", as the predictor that its own archive gives. `architecture` is
+    what its kind needs beside width, classes and notes.
+    """
+    set_head(network.get_submodule("head"), headed.head)
+    whole: dict[str, JsonValue] = {
+        **architecture,
+        "width": params.width,
+        "classes": len(labels),
+        "notes": headed.notes,
+    }
+    payload = pack_concepts(network.eval(), headed.samples)
+    return assemble(
+        read(whole, payload),
+        labels=labels,
+        input_px=params.input_px,
+        layer="features",
+        mean=MEAN,
+        std=STD,
+        architecture=whole,
+        payload=payload,
+        provenance={
+            "origin": "trained on the spot",
+            **headed.notes,
+            "held_out_count": int(lesson.held_out.sum()),
+            "trained_count": int((~lesson.held_out).sum()),
+            "steps": steps,
+            "seed": params.seed,
+        },
+    )
+
+
+def read_into(
+    network: nn.Module, architecture: Mapping[str, JsonValue], payload: bytes, kind: ConceptKind, label: str
+) -> Built:
+    """The network with the weights of an archive, and its concepts; `kind` says what those are."""
+    state, samples = read_concepts(payload, "the archive")
+    fit_weights(network, state, "the archive")
+    head, concepts = head_of(network.get_submodule("head")), texts_of(architecture, "concepts")
+    bottleneck = Bottleneck(concepts, head, kind, samples, label, architecture["notes"])
+    return Built(network, bottleneck=bottleneck, concept_layer=CONCEPTS)

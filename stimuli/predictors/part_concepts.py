@@ -17,28 +17,20 @@ from numpy.typing import NDArray
 from torch import nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import Built, TorchPredictor, assemble
-from stimuli.predictors.bottleneck import PARTS, Bottleneck
-from stimuli.predictors.concept_modules import (
-    CONCEPTS,
-    head_of,
-    pack_concepts,
-    read_concepts,
-    set_head,
-    texts_of,
-)
+from stimuli.predictors.base import Built, TorchPredictor
+from stimuli.predictors.bottleneck import PARTS
+from stimuli.predictors.concept_modules import CONCEPTS, texts_of
 from stimuli.predictors.concept_training import (
-    MEAN,
-    STD,
     LearnedConcepts,
     Learning,
     chosen_items,
     concept_training_key,
+    finished,
     fit_head,
     learn,
+    read_into,
     read_lesson,
 )
-from stimuli.predictors.weights import fit_weights
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import repeatable, small_network
@@ -83,33 +75,15 @@ def open_part_concepts(
         steps = learn(learning, lesson, params, progress)
         shown = (heat.max(axis=(2, 3)) if params.pool == "max" else heat.mean(axis=(2, 3))).astype(np.float64)
         headed = fit_head(network[:-1], lesson, shown, params.penalty)
-    set_head(network.get_submodule("head"), headed.head)
-    architecture: dict[str, JsonValue] = {
-        "kind": NAME,
-        "width": params.width,
-        "classes": len(dataset.labels),
-        "concepts": list(concepts),
-        "pool": params.pool,
-        "notes": headed.notes,
-    }
-    payload = pack_concepts(network.eval(), headed.samples)
-    return assemble(
-        read_part_concepts(architecture, payload),
+    return finished(
+        network,
+        lesson,
+        headed,
+        read=read_part_concepts,
+        params=params,
         labels=dataset.labels,
-        input_px=params.input_px,
-        layer="features",
-        mean=MEAN,
-        std=STD,
-        architecture=architecture,
-        payload=payload,
-        provenance={
-            "origin": "trained on the spot",
-            **headed.notes,
-            "held_out_count": int(lesson.held_out.sum()),
-            "trained_count": int((~lesson.held_out).sum()),
-            "steps": steps,
-            "seed": params.seed,
-        },
+        architecture={"kind": NAME, "concepts": list(concepts), "pool": params.pool},
+        steps=steps,
     )
 
 
@@ -134,11 +108,7 @@ def read_part_concepts(architecture: Mapping[str, JsonValue], payload: bytes) ->
     network = part_network(
         architecture["width"], len(concepts), architecture["classes"], architecture["pool"]
     )
-    state, samples = read_concepts(payload, "the archive")
-    fit_weights(network, state, "the archive")
-    head = head_of(network.get_submodule("head"))
-    bottleneck = Bottleneck(concepts, head, PARTS, samples, LABEL, architecture["notes"])
-    return Built(network, bottleneck=bottleneck, concept_layer=CONCEPTS)
+    return read_into(network, architecture, payload, PARTS, LABEL)
 
 
 def heat_maps(parts: Sequence[Part], concepts: Sequence[str], height: int, width: int) -> NDArray[np.float32]:
