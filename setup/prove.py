@@ -36,7 +36,7 @@ class Outcome:
 
 
 def pytest_command(marks: str, database: str, *, workers: str = WORKERS) -> tuple[str, ...]:
-    options = ("--database", database, "-n", workers, "--dist", "worksteal")
+    options = ("--database", database, "-n", workers, "--dist", "worksteal", "--durations", "12")
     return (sys.executable, "-m", "pytest", "-q", "-m", marks, *options)
 
 
