@@ -84,11 +84,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that need a GPU or a real platform are left out (counted as deselected) where there is none."""
+    """Tests that need a GPU or a real platform are left out (counted as deselected) where there is none; long
+    ones come first.
+    """
     left_out = [item for item in items if not is_possible(config, item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    # The longest first: whoever has done with the short ones takes over what is left behind them.
+    items.sort(key=lambda item: "/journeys/" not in item.nodeid)
 
 
 def is_possible(config: pytest.Config, item: pytest.Item) -> bool:
