@@ -37,7 +37,8 @@ class Cost:
 
     Per row of a full batch the bare seconds of a forward pass and of a forward and backward pass, by the
     clock and of the processor; 0 = not run. `rows` are those of a full batch, `peak_mb` the most memory of
-    the process so far. `channels` and `is_pooled` describe the network's layer. `error` says why there is
+    the process so far. `once_s` are the seconds of what a process does once per network, not counted in the
+    others. `channels` and `is_pooled` describe the network's layer. `error` says why there is
     nothing.
     """
 
@@ -55,6 +56,7 @@ class Cost:
     bare_both_cpu_s: float = 0.0
     rows: int = 0
     peak_mb: float = 0.0
+    once_s: float = 0.0
     channels: int = 0
     is_pooled: bool = False
     error: str = ""

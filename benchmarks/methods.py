@@ -95,4 +95,6 @@ OTHERS = (
     Method("lime_image", "lime", {"samples": 100}, copies=FORTH * 100),
     Method("shap_partition", "shap", {"evaluations": 200, "per_round": 16}, copies=FORTH * 200),
 )
+BEHIND_A_LAYER = {"ablation_cam"}
+"""What runs the part of the network behind a layer, which is cut off once per network."""
 METHODS = tuple({one.name: one for one in (*SIX, *FAMILY, *OTHERS)}.values())

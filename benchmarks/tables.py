@@ -30,6 +30,7 @@ def show_rendering(console: Console, measured: Measured, called: str, device: st
     )
     for group in measured.groups:
         _say_goals(console, group)
+        _say_once(console, group)
     peaks = ", ".join(
         f"{side} {peak / 1000:.2f} GB ({start / 1000:.2f} after loading)"
         for side, (start, peak) in measured.memory.items()
@@ -107,6 +108,14 @@ def _groups(measured: Measured) -> Table:
             f"{group.cost.host:.1%}",
         )
     return table
+
+
+def _say_once(console: Console, group: Group) -> None:
+    if group.cost.once_s:
+        console.print(
+            f"left out above: {group.cost.once_s:.1f} s, once per network and process, to cut the network "
+            "behind its layer (for Ablation-CAM)"
+        )
 
 
 def _say_goals(console: Console, group: Group) -> None:

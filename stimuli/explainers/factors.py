@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 MOST_ROUNDS = 5000
-LEAP_AFTER = 8
+LEAP_AFTER = 12
 """Rounds until the factors leap to where they seem to be going."""
 SETTLED = 1e-5
 """Rounds end when a leap would move no entry of the maps by more than this share of the largest."""
@@ -213,7 +213,10 @@ def _start(values: Floats, components: int) -> tuple[Floats, Floats]:
     if len(values) > values.shape[1]:
         right, left = _start(np.ascontiguousarray(values.T), components)
         return np.ascontiguousarray(left.T), np.ascontiguousarray(right.T)
-    squares, vectors = np.linalg.eigh(values @ values.T)
+    import torch
+
+    # By torch: another library's threads would wait for torch's to come to rest.
+    squares, vectors = (one.numpy() for one in torch.linalg.eigh(torch.from_numpy(values @ values.T)))
     left, right = np.zeros((len(values), components)), np.zeros((components, values.shape[1]))
     for at in range(components):
         size = np.sqrt(max(squares[-1 - at], 0.0))

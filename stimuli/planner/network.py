@@ -79,6 +79,12 @@ class Network:
         parts = self._halving(replaced, (), lambda x, _t: [self._layer_logits(layer, x, image)])
         return torch.cat(parts)
 
+    def tail(self, layer: str) -> Tail | None:
+        """The network behind `layer`, cut when first asked for; None where it cannot be."""
+        if layer not in self._tails:
+            self._tails[layer] = cut(self.predictor, layer, self.device)
+        return self._tails[layer]
+
     def own(self, run: Callable[[], T], forwards: int = 0, backwards: int = 0) -> T:
         """Run something that calls the module itself, on this bill."""
         with self._timed(), torch.enable_grad(), self._exact():
@@ -197,9 +203,7 @@ class Network:
 
     def _layer_logits(self, layer: str, outputs: Tensor, image: Tensor) -> Tensor:
         x = self._padded(outputs, channels_last=False)
-        if layer not in self._tails:
-            self._tails[layer] = cut(self.predictor, layer, self.device)
-        tail = self._tails[layer]
+        tail = self.tail(layer)
         with self._timed(), torch.inference_mode(), self._reduced():
             if tail is None:
                 logits = self._with_replaced(layer, x, image).float()
