@@ -183,7 +183,7 @@ class Side:
 def side(kind: str, network: str, device: str, batch: int) -> Iterator[Side]:
     """A measuring process for one side; `batch` rows, 0 = as many as the planner takes."""
     command = [sys.executable, "-m", "benchmarks.sides", kind, network, device, str(batch)]
-    env = {**os.environ, "TQDM_DISABLE": "1"}
+    env = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "TQDM_DISABLE": "1"}  # as in crowd/settings.py
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(

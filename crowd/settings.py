@@ -16,6 +16,10 @@ from kombu.entity import Queue
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
+# Read when numpy is first imported. Its matrices are small here: more threads would wait for each other and
+# for torch's, and the last bits of sums would depend on how many cores a machine has.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 
 def env_text(name: str, default: str = "") -> str:
     """The value of NAME, or the content of the file that NAME_FILE names."""
