@@ -183,7 +183,9 @@ class Side:
 def side(kind: str, network: str, device: str, batch: int) -> Iterator[Side]:
     """A measuring process for one side; `batch` rows, 0 = as many as the planner takes."""
     command = [sys.executable, "-m", "benchmarks.sides", kind, network, device, str(batch)]
-    env = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "TQDM_DISABLE": "1"}  # as in crowd/settings.py
+    env = {**os.environ, "TQDM_DISABLE": "1"}
+    if kind == "planner":
+        env.setdefault("OPENBLAS_NUM_THREADS", "1")  # as crowd/settings.py does; libraries run as they come
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(
