@@ -17,6 +17,9 @@ from stimuli.spec import canonical_json, content_key
 from stimuli.store import Store, shard_key
 from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, Pixels, TokenAttribution
 
+MAPS = "maps"
+"""The room of the store that raw attributions have."""
+
 
 def view_file(image_key: str) -> str:
     """Where the view with this key is stored."""
@@ -30,7 +33,7 @@ def text_file(text_key: str) -> str:
 
 def map_file(attribution_key: str) -> str:
     """Where the raw attribution with this key is stored."""
-    return shard_key("maps", attribution_key, "npz")
+    return shard_key(MAPS, attribution_key, "npz")
 
 
 def predictor_file(predictor_key: str) -> str:

@@ -138,25 +138,25 @@ def _compared(
         found = Stimulus.objects.filter(key__in=chunk, state=State.DONE).values_list("key", "spec")
         specs |= {key: StimulusSpec.from_json(spec) for key, spec in found}
     entries: list[Stored] = []
-    was_read: set[str] = set()
+    was_read: set[tuple[str, str]] = set()
 
-    def read(key: str) -> None:
-        was_read.add(key)
+    def read(entry: Stored) -> None:
+        was_read.add((entry.item, entry.condition))
         progress(f"reading maps for {metric.name}", len(was_read), len(entries))
 
     for member in members:
         spec = specs.get(member.key)
         if spec is not None and _has_map(spec, store):
-            entries.append(Stored(member, spec, store, read))
+            entries.append(Stored(member.item, member.condition, member.label, member.key, spec, store, read))
         else:
             yield member.key, Number(metric, None, "there is no map to compare")
     try:
         numbers = open_set_metric(metric).measure(entries)
     except StimulusError as error:
-        yield from ((entry.member.key, Number(metric, None, str(error))) for entry in entries)
+        yield from ((entry.key, Number(metric, None, str(error))) for entry in entries)
         return
     for entry, measured in zip(entries, numbers, strict=True):
-        yield entry.member.key, Number(metric, measured)
+        yield entry.key, Number(metric, measured)
 
 
 def _has_map(spec: StimulusSpec, store: Store) -> bool:
@@ -168,23 +168,14 @@ def _has_map(spec: StimulusSpec, store: Store) -> bool:
 class Stored:
     """A member as an `Entry` whose files are read whenever they are looked at, and not kept."""
 
-    member: SetMember
+    item: str
+    condition: str
+    label: str
+    key: str
     spec: StimulusSpec
     store: Store
-    read: Callable[[str], None]
-    """Told the key of every map that is read."""
-
-    @property
-    def item(self) -> str:
-        return self.member.item
-
-    @property
-    def condition(self) -> str:
-        return self.member.condition
-
-    @property
-    def label(self) -> str:
-        return self.member.label
+    read: Callable[[Stored], None]
+    """Told of every map that is read."""
 
     @property
     def view(self) -> Pixels:
@@ -192,8 +183,8 @@ class Stored:
 
     @property
     def values(self) -> Plane:
-        self.read(self.member.key)
+        self.read(self)
         made = read_attribution(self.store, self.spec.attribution_key)
         if not isinstance(made, PixelAttribution):
-            raise ShapeMismatch(f"stimulus {self.member.key} has no map: delete its file and build it again")
+            raise ShapeMismatch(f"stimulus {self.key} has no map: delete its file and build it again")
         return made.values

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stimuli.errors import StimulusError
-from stimuli.files import read_attribution
+from stimuli.files import MAPS, read_attribution
 from stimuli.rendering import Bench, Order, explain
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
@@ -39,10 +39,10 @@ class Afresh:
         return self.store.get(key)
 
     def has(self, key: str) -> bool:
-        return not key.startswith("maps/") and self.store.has(key)
+        return not key.startswith(f"{MAPS}/") and self.store.has(key)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        return (key for key in self.store.keys(prefix) if not key.startswith("maps/"))
+        return (key for key in self.store.keys(prefix) if not key.startswith(f"{MAPS}/"))
 
 
 def recheck(
