@@ -22,6 +22,14 @@ class BadSpec(StimulusError):
     """A dataset, predictor, explainer or render recipe was asked for with a value that it does not take."""
 
 
+class UnknownName(BadSpec):
+    """A name stands in no table, or two packages claim it; the message says which names are known."""
+
+
+class OtherPackage(BadSpec):
+    """What was made with one version of a package meets another version of it here, or none."""
+
+
 class ShapeMismatch(StimulusError):
     """Weights, inputs or maps do not have the shape that the other side expects."""
 

@@ -39,7 +39,7 @@ def pictures(tmp_path: Path) -> Path:
 def test_it_lists_what_a_study_may_use() -> None:
     assert {"folder", "synthetic"} <= set(list_datasets())
     with pytest.raises(
-        BadSpec, match='unknown dataset "imagenet"; known are folder, lines, sentences, synthetic'
+        BadSpec, match="there is no dataset 'imagenet': known are folder, lines, sentences, synthetic"
     ):
         open_dataset(Component("imagenet"), Path())
 
