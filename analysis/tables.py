@@ -11,7 +11,7 @@ import hashlib
 import hmac
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from typing import Any
@@ -22,9 +22,10 @@ from django.db.models import Count, QuerySet
 from analysis.frames import Frames, frame, streamed
 from analysis.reports.base import ConditionFacts, QuestionFacts, StudyFacts
 from analysis.reports.formats import condition_label
-from experiments.models import Condition, Event, Gate, Item, Rendering, Response, Session, Slot, Study, Trial
-from experiments.paradigms import get_paradigm
-from experiments.paradigms.base import Paradigm, TrialView
+from experiments.kinds import agreement, is_as_asked
+from experiments.kinds.base import TrialView
+from experiments.models import Condition, Event, Gate, Rendering, Response, Session, Slot, Study, Trial
+from experiments.selectors import predictions_of, view_of
 from stimuli.models import Stimulus
 from stimuli.spec import canonical_json
 
@@ -89,7 +90,6 @@ class Reader:
         self.study = study
         self.names = Pseudonyms.of(study, release)
         self.progress = progress or (lambda what, done, total: None)
-        self.paradigm: Paradigm = get_paradigm(study.paradigm)
         self.conditions = {c.pk: c for c in Condition.objects.filter(study=study)}
         self.slots = _slots(study)
 
@@ -166,19 +166,15 @@ class Reader:
             trial.explained,
             _answer(value),
             view.predicted,
-            self._agreement(view, value, view.predicted),
-            self._agreement(view, value, view.truth) if view.kind == "predict" else None,
-            value.get("choice") == view.expected if view.check else None,
+            agreement(view, value, view.predicted),
+            agreement(view, value, view.truth),
+            is_as_asked(view, value),
             rt_ms,
             shown_ms,
             received_at,
             late,
             *_context(context),
         )
-
-    def _agreement(self, view: TrialView, value: Mapping[str, Any], label: str | None) -> float | None:
-        """The paradigm's score, with `label` in the place of what the model says."""
-        return self.paradigm.score(view if label == view.predicted else replace(view, predicted=label), value)
 
     def _stimuli(self) -> Iterator[Row]:
         rows = Rendering.objects.filter(item__study=self.study).select_related("item", "stimulus")
@@ -283,42 +279,28 @@ class SlotAs:
     ordinal: int
     arm: str
     condition_id: int | None
-    plan: int
+    plan: int | None
 
 
 def _slots(study: Study) -> dict[int, SlotAs]:
-    """Slots with their matched plan: the rank of a slot among those of its arm."""
-    served, slots = Counter[tuple[bool, str]](), {}
+    """Slots with the number of their matched plan; None if a plan has no twin."""
+    slots = {}
     rows = Slot.objects.filter(study=study).order_by("pilot", "ordinal")
-    for pk, ordinal, arm, condition_id, pilot in rows.values_list(
-        "id", "ordinal", "arm", "condition_id", "pilot"
-    ).iterator(CHUNK):
-        slots[pk] = SlotAs(ordinal, arm, condition_id, served[pilot, arm])
-        served[pilot, arm] += 1
+    fields = ("id", "ordinal", "arm", "condition_id", "matched")
+    for pk, ordinal, arm, condition_id, matched in rows.values_list(*fields).iterator(CHUNK):
+        slots[pk] = SlotAs(ordinal, arm, condition_id, matched)
     return slots
 
 
 def _planned(study: Study) -> dict[int, PlannedAs]:
-    items = {i.pk: i for i in Item.objects.filter(study=study).defer("logits")}
-    names = dict(Condition.objects.filter(study=study).values_list("id", "name"))
-    rows = Trial.objects.filter(slot__study=study).order_by("slot_id", "position").iterator(CHUNK)
+    trials = Trial.objects.filter(slot__study=study).select_related("item", "condition")
+    rows = trials.defer("item__logits", "accepts", "reservoir").order_by("slot_id", "position")
+    said = predictions_of(study)
     planned, scored = {}, Counter[int]()
-    for trial in rows:
-        item = items.get(trial.item_id or 0)
+    for trial in rows.iterator(CHUNK):
+        item = trial.item
         is_scored = trial.phase == "test" and not trial.check_kind
-        view = TrialView(
-            position=trial.position,
-            block=trial.block,
-            phase=trial.phase,  # type: ignore[arg-type]
-            kind=trial.kind,  # type: ignore[arg-type]
-            check=trial.check_kind,  # type: ignore[arg-type]
-            condition=names.get(trial.condition_id or 0, ""),
-            choices=tuple(choice["value"] for choice in trial.choices),
-            expected=trial.expected,
-            truth=item.truth if item else None,
-            predicted=item.predicted if item else None,
-            extra=trial.extra,
-        )
+        view = view_of(trial, said)
         index = scored[trial.slot_id] if is_scored else None
         planned[trial.pk] = PlannedAs(
             view, item.key if item else "", trial.explained, index, trial.condition_id

@@ -10,8 +10,9 @@ from django.db import connection
 from django.utils import timezone
 
 from experiments.enrolment import accepted_values
+from experiments.kinds.base import Choice
 from experiments.models import Condition, Participant, Session, Slot, Study, Trial
-from experiments.paradigms.base import Choice, PlannedTrial
+from experiments.paradigms.base import PlannedTrial
 from experiments.tokens import hash_token, new_media_id, new_token
 
 CHOICES = (Choice("husky", "Husky", "f"), Choice("wolf", "Wolf", "j"))

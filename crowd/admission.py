@@ -15,11 +15,11 @@ from crowd.platforms import PLATFORMS, get_door, has_market
 from crowd.platforms.base import Arrival, Door, Exit, NotAnArrival, Outcome
 from crowd.platforms.link import Link
 from crowd.quoting import recruiting_of
-from crowd.words import words_of
 from experiments.enrolment import places_left
 from experiments.errors import InvalidRequest, NoStudy, NotAdmitted, StudyFull, TakenPart
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
+from experiments.words import entry_words
 
 KIND = re.compile(r"[a-z_]{1,20}")
 FIELDS_MAX = 20
@@ -102,7 +102,7 @@ def visitor_of(posting: Posting, query: str) -> Visitor:
 
 def say(study: Study, word: str) -> str:
     """A sentence in the study's language."""
-    return words_of(definition_of(study).language)[word]
+    return entry_words(definition_of(study).language)[word]
 
 
 def exit_of(posting: Posting, outcome: Outcome, arrival: Arrival | None = None) -> Exit:

@@ -29,12 +29,12 @@ from experiments.errors import StudyError
 from experiments.management.commands.build_stimuli import build_study
 from experiments.management.commands.simulate import outcome_rows, population_lines
 from experiments.models import Condition, Item, Rendering, Session, Slot, Study
-from experiments.paradigms import get_paradigm
+from experiments.paradigms import design_of, get_paradigm
 from experiments.selectors import definition_of
 from experiments.sessions import ENDED, mark_left
 from experiments.simulation import HEADING
 from experiments.simulation.client import Outcome, run_people
-from experiments.simulation.controls import Material, run_controls
+from experiments.simulation.controls import Pictures, run_controls
 from experiments.simulation.line import Refused
 from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate
 from experiments.terminal import Terminal
@@ -184,8 +184,11 @@ def print_controls(study: Study, folder: Path, seed: int, terminal: Terminal) ->
     definition = definition_of(study)
     paradigm = get_paradigm(study.paradigm)
     pool = stored_pool(study, definition)
-    plans = list(paradigm.plans(definition.paradigm_design(), pool, Streams(definition.seed)))
+    plans = list(paradigm.plans(design_of(definition), pool, Streams(definition.seed)))
     explained = [c.name for c in definition.conditions if c.explainer]
+    if not any(trial.phase == "train" for plan in plans for trial in plan.trials):
+        terminal.line("This design has no training that an observer could learn from, so no controls ran.")
+        return
     report = run_controls(plans, explained, material(study, folder), seed=seed, progress=terminal.progress)
     path = settings.VAR_DIR / "controls.json"
     path.write_text(json.dumps(report.as_json(), indent=2))
@@ -203,7 +206,7 @@ def print_controls(study: Study, folder: Path, seed: int, terminal: Terminal) ->
     terminal.line(f"{report.heading} The same observers on the first sittings; per condition in {path}.")
 
 
-def material(study: Study, folder: Path) -> Material:
+def material(study: Study, folder: Path) -> Pictures:
     """The study's pictures, read from the store, with the planted regions where the dataset has them."""
     definition = definition_of(study)
     store = open_store(settings.STORAGE_URL)
@@ -223,7 +226,7 @@ def material(study: Study, folder: Path) -> Material:
         file = shown[item, condition]
         return pixels(file) if file else None
 
-    return Material(
+    return Pictures(
         original=lambda item: pixels(view_file(items[item].image_key)),
         shown=overlay,
         predicted={key: item.predicted for key, item in items.items()},
@@ -235,7 +238,8 @@ def material(study: Study, folder: Path) -> Material:
 def _masks(definition: StudyDefinition, folder: Path, items: dict[str, Item]) -> Any:
     """The planted decisive regions, where the dataset knows them on the grid that people saw."""
     try:
-        dataset = open_dataset(definition.stimuli.dataset.component(), folder)
+        (dataset_table, _), *_ = definition.stimuli.sources.values()
+        dataset = open_dataset(dataset_table.component(), folder)
     except StimulusError:
         return None
     planted = getattr(dataset, "mask", None)

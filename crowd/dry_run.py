@@ -15,8 +15,10 @@ from analysis.stats.power import anova_power, minimal_detectable_f
 from crowd.look_alikes import Alike, look_alikes
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.drafts import Material, gather, pool_of
-from experiments.paradigms import get_paradigm
+from experiments.drafts import Gathered, gather
+from experiments.gates.quiz import NAME as QUIZ
+from experiments.kinds import get_kind
+from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import Plan
 from experiments.paradigms.blind import BlindScore, blind_scores, imbalance
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
@@ -28,8 +30,6 @@ from stimuli.store import LocalStore, Store
 NEAREST_MAX = 0.90
 READING_MINUTES = 2.0
 """Consent, instructions, quiz, practice and debrief, for the estimate of the time."""
-ANSWER_S = 3.0
-"""Seconds over the minimum viewing time that a person takes per trial, for the estimate."""
 FEATURE_STEP = 8
 """Every eighth pixel each way: enough to find the nearest picture, small enough for thousands of pairs."""
 
@@ -71,28 +71,29 @@ class DryRun:
         """Why the study is not balanced although it asks for it, or None."""
         return imbalance(self.blind) if self.definition.stimuli.balance == "prediction_x_correct" else None
 
-    def unmatched(self) -> int:
-        """How many plans differ from the first condition's of the same rank in items, order, sides,
-        checks."""
-        ranked: dict[tuple[str, int], list[object]] = {}
-        served: Counter[str] = Counter()
+    def unmatched(self) -> int | None:
+        """How many plans differ from the first of their number in items, order, sides or checks; None if
+        the paradigm plans no twins."""
+        first: dict[int, object] = {}
+        differ, twins = 0, 0
         for plan in self.plans:
-            ranked[plan.condition or plan.arm, served[plan.condition or plan.arm]] = [
+            if plan.matched is None:
+                continue
+            trials = [
                 (t.position, t.block, t.phase, t.item, t.check, t.expected, t.choices, t.reservoir)
                 for t in plan.trials
             ]
-            served[plan.condition or plan.arm] += 1
-        first = self.definition.conditions[0].name
-        return sum(
-            1 for (name, rank), trials in ranked.items() if ranked.get((first, rank), trials) != trials
-        )
+            twins += plan.matched in first
+            differ += first.setdefault(plan.matched, trials) != trials
+        return differ if twins else None
 
     def minutes_estimate(self) -> float:
         """From the plan: reading and practice, then each trial with its minimum viewing time and an
         answer."""
-        design = self.definition.paradigm_design()
-        per_trial_s = (getattr(design, "min_view_ms", 0) + getattr(design, "gap_ms", 0)) / 1000 + ANSWER_S
-        return READING_MINUTES + len(self.plans[0].trials) * per_trial_s / 60
+        design = design_of(self.definition)
+        waiting_s = (getattr(design, "min_view_ms", 0) + getattr(design, "gap_ms", 0)) / 1000
+        trials = self.plans[0].trials
+        return READING_MINUTES + sum(get_kind(t.kind).seconds + waiting_s for t in trials) / 60
 
     def trials_rows(self) -> list[tuple[str, int]]:
         kinds = Counter(f"{t.check} check" if t.check else t.phase for t in self.plans[0].trials)
@@ -112,7 +113,7 @@ class DryRun:
 
     def pass_rows(self) -> list[tuple[str, float]]:
         quiz = [len(question.choices) for question in self.definition.quiz]
-        gates = {"quiz": quiz} if quiz else None
+        gates = {QUIZ: quiz} if quiz else None
         guesser = pass_probability(self.plans[0], self.definition.rules, gates=gates)
         attentive = pass_probability(self.plans[0], self.definition.rules, SLIP_SHARE, gates=gates)
         return [("a guesser", guesser.total), ("a person with 5 % slips", attentive.total)]
@@ -150,29 +151,31 @@ def dry_run(
     """
     with tempfile.TemporaryDirectory(prefix="legible-check-") as scratch:
         reading = ReadThrough(store, LocalStore(Path(scratch)))
-        material = gather(definition, folder, reading, progress)
-        pool = pool_of(definition, material.chosen)
+        gathered = gather(definition, folder, reading, progress)
+        pool = gathered.material.pool
         paradigm = get_paradigm(definition.paradigm)
-        plans = tuple(paradigm.plans(definition.paradigm_design(), pool, Streams(definition.seed)))
+        plans = tuple(paradigm.plans(design_of(definition), pool, Streams(definition.seed)))
         return DryRun(
             definition=definition,
-            labels=material.source.predictor.labels,
-            surveyed=tuple((item.truth, item.predicted) for item in material.surveyed),
-            pool_cells=_cells(material),
+            labels=gathered.first.predictor.labels,
+            surveyed=tuple((i.truth, i.predicted) for s in gathered.surveys.values() for i in s.items),
+            pool_cells=_cells(gathered),
             plans=plans,
-            blind=blind_scores(plans, pool, _features(material, reading)),
-            held_out_accuracy=material.source.predictor.provenance.get("held_out_accuracy"),
-            alike=look_alikes(definition, material, reading, pictures, progress) if pictures else (),
+            blind=blind_scores(plans, pool, _features(gathered, reading)),
+            held_out_accuracy=gathered.first.predictor.provenance.get("held_out_accuracy"),
+            alike=look_alikes(definition, gathered, reading, pictures, progress) if pictures else (),
         )
 
 
-def _cells(material: Material) -> tuple[tuple[str, str, int], ...]:
-    counts = Counter((i.predicted, "right" if i.truth == i.predicted else "wrong") for i in material.chosen)
+def _cells(gathered: Gathered) -> tuple[tuple[str, str, int], ...]:
+    counts = Counter(
+        (i.predicted, "right" if i.truth == i.predicted else "wrong") for i in gathered.material.pool.items
+    )
     return tuple((label, kind, count) for (label, kind), count in sorted(counts.items()))
 
 
-def _features(material: Material, store: Store) -> Callable[[str], np.ndarray[Any, Any]]:
-    views = {item.key: item.image_key for item in material.chosen}
+def _features(gathered: Gathered, store: Store) -> Callable[[str], np.ndarray[Any, Any]]:
+    views = {key: item.image_key for views in gathered.views.values() for key, item in views.items()}
     known: dict[str, np.ndarray[Any, Any]] = {}
 
     def features(key: str) -> np.ndarray[Any, Any]:

@@ -10,9 +10,10 @@ from typing import Any, cast
 from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from crowd.policy import Ending, Sitting
+from experiments.gates.consent import NAME as CONSENT
+from experiments.kinds import score
+from experiments.kinds.base import TrialView
 from experiments.models import Gate, Response, Session, Study, Trial
-from experiments.paradigms import get_paradigm
-from experiments.paradigms.base import TrialView
 
 CHUNK = 200
 ENDINGS: dict[Ending, Q] = {
@@ -26,7 +27,7 @@ ENDINGS: dict[Ending, Q] = {
     "left": Q(verdict="incomplete"),
     "declined": Q(state="declined"),
 }  # fmt: skip
-CONSENTED = Q(Exists(Gate.objects.filter(session=OuterRef("pk"), kind="consent", passed=True)))
+CONSENTED = Q(Exists(Gate.objects.filter(session=OuterRef("pk"), kind=CONSENT, passed=True)))
 MAIN_KIND: dict[Ending, str] = {
     "complete": "base",
     "screened": "screen_out",
@@ -66,7 +67,7 @@ def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterat
     for start in range(0, len(found), CHUNK):
         part = found[start : start + CHUNK]
         complete = [row[0] for row in part if row[4] == "complete" and not row[3]]
-        counts = matches_of(study, complete) if matches else Counter[Any]()
+        counts = matches_of(complete) if matches else Counter[Any]()
         for row in part:
             yield _ended(row, counts)
 
@@ -84,18 +85,27 @@ def _ended(row: Sequence[Any], counts: Counter[Any]) -> Ended:
     return Ended(session, participant, origin, sitting)
 
 
-def matches_of(study: Study, sessions: Sequence[Any]) -> Counter[Any]:
-    """How many answers of each session match the model, by the paradigm's own score: checks and training
-    count nothing, as in every report."""
-    paradigm = get_paradigm(study.paradigm)
+def matches_of(sessions: Sequence[Any]) -> Counter[Any]:
+    """How many answers of each session are what the plan calls right: checks, training and kinds without a
+    right answer count nothing."""
     counts: Counter[Any] = Counter()
     fields = ("session_id", "value", "trial__position", "trial__block", "trial__phase", "trial__kind",
-              "trial__check_kind", "trial__expected", "trial__extra", "trial__item__truth",
-              "trial__item__predicted")  # fmt: skip
-    rows = Response.objects.filter(session_id__in=sessions).order_by().values_list(*fields)
-    for session, value, position, block, phase, kind, check, expected, extra, truth, predicted in rows:
+              "trial__check_kind", "trial__expected", "trial__extra", "trial__right")  # fmt: skip
+    rows = Response.objects.filter(session_id__in=sessions, trial__right__isnull=False)
+    for (
+        session,
+        value,
+        position,
+        block,
+        phase,
+        kind,
+        check,
+        expected,
+        extra,
+        right,
+    ) in rows.order_by().values_list(*fields):
         view = TrialView(
-            position, block, phase, kind, check, "", (), expected, truth, predicted, extra
+            position, block, phase, kind, check, "", (), expected, None, None, extra, right
         )  # fmt: skip
-        counts[session] += paradigm.score(view, value) == 1.0
+        counts[session] += score(view, value) == 1.0
     return counts

@@ -30,10 +30,10 @@ from experiments import sessions
 from experiments.api.state import ending_of
 from experiments.enrolment import peek_slot
 from experiments.errors import InvalidRequest, NoStudy, NotAdmitted, StudyError, StudyFull, TakenPart
-from experiments.gates import placeholders
+from experiments.gates.device import NAME as DEVICE
 from experiments.models import Participant, Session, Study
 from experiments.selectors import definition_of
-from experiments.texts import html_of
+from experiments.texts import html_of, placeholders
 from experiments.tokens import keyed_hash
 
 PREVIEW_MAX_AGE_S = 8 * 3600
@@ -331,5 +331,5 @@ def outcome_of(session: Session) -> Outcome:
 def _withdrawal_of(session: Session) -> Outcome:
     if any(reason.get("evidence") == FAILURE for reason in session.reasons):
         return "failure"
-    fits = list(session.gates.filter(kind="device").values_list("passed", flat=True))
+    fits = list(session.gates.filter(kind=DEVICE).values_list("passed", flat=True))
     return "device" if fits and True not in fits else "withdrawn"

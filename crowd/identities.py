@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crowd.models import Posting
 from crowd.platforms import has_market
+from experiments.gates.consent import NAME as CONSENT
 from experiments.models import Gate, Session
 from experiments.tokens import keyed_hash
 
@@ -30,4 +31,4 @@ def submission_hash(posting: Posting, submission: str) -> str:
 
 def has_consented(session: Session) -> bool:
     """Only then may an outside id be stored in the clear."""
-    return Gate.objects.filter(session=session, kind="consent", passed=True).exists()
+    return Gate.objects.filter(session=session, kind=CONSENT, passed=True).exists()

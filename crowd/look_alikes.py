@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from experiments.definition import StudyDefinition
-from experiments.drafts import Material, specs_of
+from experiments.drafts import Gathered, specs_of
 from stimuli.claims import device
 from stimuli.files import map_file
 from stimuli.metrics.similarity import near_identical
@@ -28,7 +28,7 @@ Alike = tuple[tuple[str, ...], int, int]
 
 def look_alikes(
     definition: StudyDefinition,
-    material: Material,
+    gathered: Gathered,
     store: Store,
     rendered_max: int,
     progress: Callable[[str, int, int], None],
@@ -38,7 +38,7 @@ def look_alikes(
     """
     explained = {c.name for c in definition.conditions if c.explainer is not None}
     specs: dict[str, dict[str, StimulusSpec]] = {}
-    for (item, condition), spec in specs_of(definition, material).items():
+    for (item, condition), spec in specs_of(definition, gathered).items():
         if condition in explained:
             specs.setdefault(item, {})[condition] = spec
     sample = _sample(specs, store, rendered_max)

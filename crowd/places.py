@@ -117,7 +117,7 @@ def room(study: Study, pilot: bool = False, *, before: str = "", but: Posting | 
     postings = Posting.objects.filter(study=study, pilot=pilot, platform__in=MARKETS)
     postings = postings.exclude(state=Posting.State.CLOSED)
     if before:
-        held = Slot.objects.filter(tried_by(before), study=study, pilot=pilot, lane="participant")
+        held = Slot.objects.filter(tried_by(before), study=study, pilot=pilot)
         free += held.filter(Q(kept=True) | Q(lease_ends_at__gte=timezone.now())).count()
     if before in {Posting.Mode.LIVE, Posting.Mode.REHEARSAL}:
         postings = postings.exclude(mode=Posting.Mode.REHEARSAL)

@@ -13,6 +13,7 @@ from django.utils import timezone
 from crowd.models import Identity, Message, Payout, Posting, Submission, new_key
 from crowd.payouts import decide_for
 from experiments import sessions
+from experiments.gates.consent import NAME as CONSENT
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
 
@@ -69,7 +70,7 @@ def _erase(session: Session, reason: str) -> int:
     found = session.responses.count()
     sessions.withdraw(session, reason, erase=True)
     # Who never consented or found no place has no answers to withdraw, but may have filled in a page.
-    session.gates.exclude(kind="consent").update(value={})
+    session.gates.exclude(kind=CONSENT).update(value={})
     Session.objects.filter(id=session.pk).update(device={}, comment="")
     return found
 

@@ -23,6 +23,7 @@ from crowd.places import alone_with, finish_places, remember, top_up
 from crowd.platforms.base import Letter, Market, PlatformError, Posted, Unsupported, Work
 from experiments.enrolment import release_slot
 from experiments.errors import StudyError
+from experiments.gates.consent import NAME as CONSENT
 from experiments.models import Gate, Session
 from experiments.sessions import ENDED, mark_left
 
@@ -119,7 +120,7 @@ def _apply_all(posting: Posting, works: Iterable[Work]) -> list[str]:
         for row in Submission.objects.filter(posting=posting).select_related("session", "identity")
     }
     consented = set(
-        Gate.objects.filter(session__submission__posting=posting, kind="consent", passed=True).values_list(
+        Gate.objects.filter(session__submission__posting=posting, kind=CONSENT, passed=True).values_list(
             "session_id", flat=True
         )
     )

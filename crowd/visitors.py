@@ -14,7 +14,7 @@ import httpx
 from crowd.simulators.people import WRONG_CODE
 from experiments.simulation import person_class
 from experiments.simulation.album import Album
-from experiments.simulation.client import Outcome, Sitting
+from experiments.simulation.client import Outcome, SimulatedSession
 from experiments.simulation.line import Line, open_pool
 from experiments.simulation.people import Person
 from experiments.simulation.wire import ExitWire
@@ -94,7 +94,7 @@ class Crowd:
 
     def _take_part(self, person: Person, url: str) -> Outcome:
         query = f"{urlsplit(url).query}&simulated={person.kind}"
-        sitting = Sitting(person, Line(self.pool), self.album, quiz=self.quiz)
+        sitting = SimulatedSession(person, Line(self.pool), self.album, quiz=self.quiz)
         return sitting.take(self.slug, self.platform, query)
 
     def _go_back(self, habit: str, taken: Mapping[str, Any], outcome: Outcome) -> None:

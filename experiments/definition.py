@@ -1,25 +1,19 @@
-"""study.toml -> StudyDefinition: validated whole, frozen, with a digest over everything that a person would
-meet."""
+"""A study as a value: every table of study.toml, frozen, with a digest over all that a person would meet.
+
+What only one paradigm knows is checked by it; `study_file` reads the file and asks.
+"""
 
 from __future__ import annotations
 
-import difflib
-import tomllib
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from experiments.errors import InvalidStudy, Problem, StudyError
-from experiments.paradigms import PARADIGMS, get_paradigm
-from experiments.paradigms.screening import BadRules, read_rules
-from stimuli.errors import StimulusError
 from stimuli.spec import Component, RenderSpec, content_key
 
-STUDIES_DIR = Path(__file__).parent / "studies"
-MATERIAL = {"meta_predictor"}
-"""Paradigms whose pages and material exist; the others have their planners only."""
+ANSWERS_MAX = 20
+"""As many answers as there are keys for them: ten digits and the upper letter row."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_\-]{0,62}$")]
 Count = Annotated[int, Field(ge=0, le=1000)]
@@ -43,9 +37,15 @@ class ComponentTable(BaseModel):
 
 
 class Stimuli(Part):
-    dataset: ComponentTable
-    predictor: ComponentTable
-    classes: tuple[str, str] | None = None
+    """`dataset` and `predictor` name the only ones of a study; `datasets` and `predictors` hold several by
+    name, and each condition then says which of them it uses. `classes` or `target` say what is asked.
+    """
+
+    dataset: ComponentTable | None = None
+    predictor: ComponentTable | None = None
+    datasets: dict[Name, ComponentTable] = Field(default_factory=dict)
+    predictors: dict[Name, ComponentTable] = Field(default_factory=dict)
+    classes: Annotated[tuple[str, ...], Field(min_length=2, max_length=ANSWERS_MAX)] | None = None
     target: str | None = None
     outside: Literal["drop", "restrict"] = "drop"
     label_names: Literal["own", "neutral"] = "own"
@@ -55,11 +55,25 @@ class Stimuli(Part):
 
     @model_validator(mode="after")
     def _one_question(self) -> Stimuli:
-        if (self.classes is None) == (self.target is None):
+        if self.classes is not None and self.target is not None:
             raise ValueError('give either classes = ["a", "b"] or target = "a"')
-        if self.classes is not None and self.classes[0] == self.classes[1]:
-            raise ValueError("the two classes must differ")
+        if self.classes is not None and len(set(self.classes)) < len(self.classes):
+            raise ValueError("the classes must differ")
+        for single, several in (("dataset", self.datasets), ("predictor", self.predictors)):
+            if (getattr(self, single) is None) == (not several):
+                raise ValueError(f"give either {single} = {{…}} or [stimuli.{single}s.NAME] tables")
         return self
+
+    @property
+    def sources(self) -> dict[tuple[str, str], tuple[ComponentTable, ComponentTable]]:
+        """Every pair of a dataset and a predictor by their names, "" for the only one."""
+        datasets = dict(self.datasets) if self.dataset is None else {"": self.dataset}
+        predictors = dict(self.predictors) if self.predictor is None else {"": self.predictor}
+        return {
+            (d, p): (dataset, predictor)
+            for d, dataset in datasets.items()
+            for p, predictor in predictors.items()
+        }
 
 
 class Render(Part):
@@ -78,17 +92,27 @@ class Render(Part):
 
 
 class ConditionTable(Part):
+    """A level of the manipulated factor; the paradigm says which roles there are."""
+
     name: Name
-    role: Literal["baseline", "control", "method"]
-    slots: Annotated[int, Field(ge=1, le=5000)]
+    role: Name
+    slots: Annotated[int, Field(ge=1, le=5000)] = 1
     explainer: ComponentTable | None = None
     label: str = ""
+    dataset: Name | Literal[""] = ""
+    predictor: Name | Literal[""] = ""
 
-    @model_validator(mode="after")
-    def _explained(self) -> ConditionTable:
-        if (self.role == "baseline") != (self.explainer is None):
-            raise ValueError("a baseline has no explainer, every other role has one")
-        return self
+    @property
+    def source(self) -> tuple[str, str]:
+        return self.dataset, self.predictor
+
+
+class AnswerTable(Part):
+    """An answer apart from the material's classes: `classes` lists the classes that it stands for."""
+
+    value: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_\-]{0,39}$")]
+    text: Annotated[str, Field(min_length=1, max_length=80)]
+    classes: tuple[str, ...] = ()
 
 
 class TextFiles(Part):
@@ -211,11 +235,12 @@ class StudyDefinition(Part):
     paradigm: str
     seed: Annotated[int, Field(ge=0, lt=2**53)]
     language: Literal["en", "de"] = "en"
-    sittings_max: Annotated[int, Field(ge=1, le=50)] = 1
+    sittings_max: Annotated[int, Field(ge=1, le=1000)] = 1
     design: dict[str, Any] = Field(default_factory=dict)
     stimuli: Stimuli
     render: Render = Render()
     conditions: Annotated[tuple[ConditionTable, ...], Field(min_length=1)]
+    answers: Annotated[tuple[AnswerTable, ...], Field(max_length=ANSWERS_MAX)] = ()
     metrics: tuple[ComponentTable, ...] = ()
     texts: dict[str, str]
     quiz: tuple[QuizQuestion, ...] = ()
@@ -241,10 +266,14 @@ class StudyDefinition(Part):
         """All that a participant meets, texts included, as JSON; recruiting and metrics may change. Keys that
         joined later are left out at their default, so that older digests stay."""
         whole = self.model_dump(mode="json", exclude={"recruitment", "platforms", "metrics"})
-        for table, model, names in _LATER:
-            for name in names:
-                if whole[table][name] == model.model_fields[name].default:
-                    del whole[table][name]
+        for table, names in _LATER.items():
+            rows = whole[table] if isinstance(whole[table], list) else [whole[table]]
+            for row in rows:
+                for name, default in names.items():
+                    if row[name] == default:
+                        del row[name]
+        if not whole["answers"]:
+            del whole["answers"]
         return whole
 
     @property
@@ -259,14 +288,25 @@ class StudyDefinition(Part):
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:
-        """What a participant chooses from: (value, text), in canonical order."""
+        """What a participant chooses from: (value, text), in canonical order; empty if nothing is asked."""
+        if self.answers:
+            return tuple((answer.value, answer.text) for answer in self.answers)
         if self.stimuli.target is not None:
             return (("target", "Target"), ("other", "Other"))
-        assert self.stimuli.classes is not None
+        classes = self.stimuli.classes or ()
         if self.stimuli.label_names == "neutral":
             # The values are neutral too, for a browser can read them.
-            return tuple((f"class_{i + 1}", f"Class {i + 1}") for i in range(len(self.stimuli.classes)))
-        return tuple((name, name.replace("_", " ").capitalize()) for name in self.stimuli.classes)
+            return tuple((f"class_{i + 1}", f"Class {i + 1}") for i in range(len(classes)))
+        return tuple((name, name.replace("_", " ").capitalize()) for name in classes)
+
+    def value_of(self, label: str) -> str:
+        """The answer that stands for a class of the material; the class itself if no answer does."""
+        for answer in self.answers:
+            if label in answer.classes:
+                return answer.value
+        if self.answers or self.stimuli.classes is None or label not in self.stimuli.classes:
+            return label
+        return self.choices[self.stimuli.classes.index(label)][0]
 
     @property
     def lease_minutes(self) -> float:
@@ -277,197 +317,10 @@ class StudyDefinition(Part):
         upper = rule.limit[1] if rule and isinstance(rule.limit, tuple) else 4 * self.reward.expected_minutes
         return 2.0 * upper
 
-    def paradigm_design(self) -> Any:
-        return get_paradigm(self.paradigm).Design.model_validate(self.design)
 
-
-_LATER: tuple[tuple[str, type[Part], tuple[str, ...]], ...] = (
-    ("stimuli", Stimuli, ("precision",)),
-    ("render", Render, ("concept_form", "concept_top", "concept_signed")),
-)
-
-
-def find_study(name: str, extra_dirs: tuple[Path, ...] = ()) -> Path:
-    """The study.toml of a slug or a path. Shipped examples are found by slug."""
-    path = Path(name)
-    if path.suffix == ".toml" or path.is_dir():
-        path = path / "study.toml" if path.is_dir() else path
-        if not path.is_file():
-            raise StudyError(f"{path}: there is no such file. Give the path of a study.toml, or a slug.")
-        return path
-    known: dict[str, Path] = {}
-    for folder in (*extra_dirs, STUDIES_DIR):
-        for found in sorted(folder.glob("*/study.toml")):
-            known.setdefault(found.parent.name, found)
-    if name in known:
-        return known[name]
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise StudyError(f"{name!r} is neither a file nor a known study ({', '.join(sorted(known))}).{hint}")
-
-
-def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> StudyDefinition:
-    """Reads and validates a study.toml whole; raises InvalidStudy with every mistake at once.
-
-    `changes` replaces top-level keys of the file before validation (the demo adapts the number of slots).
-    """
-    source = str(path)
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidStudy(
-            source, [Problem("file", "", f"cannot be read: {error}", "Save it as UTF-8 text.")]
-        ) from error
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidStudy(
-            source, [Problem("file", "", f"is not TOML: {error}", "Mend that line.")]
-        ) from error
-    raw.update(changes or {})
-    problems: list[Problem] = []
-    raw = _with_texts(raw, path.parent, problems)
-    definition = None
-    try:
-        definition = StudyDefinition.model_validate(raw)
-    except ValidationError as error:
-        # A tuple whose parts are wrong counts as too short as well; the parts' own mistakes say more.
-        problems.extend(_problem_of(detail) for detail in error.errors() if not _is_echo(detail, raw))
-    problems.extend(_cross_checks(raw, definition))
-    if problems or definition is None:
-        raise InvalidStudy(source, problems)
-    return definition
-
-
-def _with_texts(raw: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
-    """Replaces the names of text files by their contents."""
-    try:
-        files = TextFiles.model_validate(raw.get("texts", {}))
-    except ValidationError as error:
-        problems.extend(_problem_of(detail, "texts") for detail in error.errors())
-        return {**raw, "texts": {}}
-    contents = {}
-    for key, name in files.model_dump(exclude_none=True).items():
-        path = (folder / name).resolve()
-        if folder.resolve() not in path.parents:
-            problems.append(
-                Problem(f"texts.{key}", repr(name), "must lie beside study.toml", "Move the file there.")
-            )
-            continue
-        try:
-            contents[key] = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            problems.append(
-                Problem(f"texts.{key}", repr(name), f"cannot be read: {error}", "Write the file, as UTF-8.")
-            )
-    quiz_text = contents.pop("quiz", None)
-    result = {**raw, "texts": contents}
-    if quiz_text is not None:
-        try:
-            result["quiz"] = tomllib.loads(quiz_text).get("questions", [])
-        except tomllib.TOMLDecodeError as error:
-            problems.append(
-                Problem("texts.quiz", repr(files.quiz), f"is not TOML: {error}", "Mend that line.")
-            )
-    return result
-
-
-def _is_echo(detail: Any, raw: Mapping[str, Any]) -> bool:
-    return detail["type"] == "too_short" and detail["loc"] == ("conditions",) and bool(raw.get("conditions"))
-
-
-def _problem_of(detail: Any, prefix: str = "") -> Problem:
-    """pydantic's error in our words."""
-    key = ".".join([*([prefix] if prefix else []), *(str(part) for part in detail["loc"])]) or "study"
-    kind, message = detail["type"], str(detail["msg"]).removeprefix("Value error, ")
-    if kind == "missing":
-        return Problem(key, "", "is missing", "Add it.")
-    if kind == "extra_forbidden":
-        return Problem(
-            key, repr(detail["input"])[:60], "is not a key of this table", "Remove it, or mend its spelling."
-        )
-    return Problem(key, repr(detail["input"])[:60], message[:1].lower() + message[1:], "Change the value.")
-
-
-def _cross_checks(raw: Mapping[str, Any], definition: StudyDefinition | None) -> Iterator[Problem]:
-    """What no single table can know. Works on the raw text too, so that one mistake does not hide another."""
-    name = raw.get("paradigm")
-    if name not in PARADIGMS:
-        yield Problem("paradigm", repr(name), f"must be one of {', '.join(PARADIGMS)}", "Choose one.")
-    else:
-        if name not in MATERIAL:
-            yield Problem(
-                "paradigm", repr(name), "has a planner but no pages yet", f"Use {', '.join(MATERIAL)}."
-            )
-        try:
-            get_paradigm(name).Design.model_validate(raw.get("design", {}))
-        except ValidationError as error:
-            for detail in error.errors():
-                yield _problem_of(detail, "design")
-    conditions = raw.get("conditions", [])
-    if isinstance(conditions, list):
-        yield from _condition_checks([c for c in conditions if isinstance(c, dict)])
-    yield from _screening_checks(raw)
-    if definition is not None:
-        yield from _definition_checks(definition)
-
-
-def _condition_checks(conditions: list[dict[str, Any]]) -> Iterator[Problem]:
-    from stimuli.explainers import check_explainer
-
-    names = [str(c.get("name")) for c in conditions]
-    for name in sorted({n for n in names if names.count(n) > 1}):
-        yield Problem("conditions.name", repr(name), "names two conditions", "Give each its own name.")
-    if sum(c.get("role") == "baseline" for c in conditions) != 1:
-        found = sum(c.get("role") == "baseline" for c in conditions)
-        yield Problem(
-            "conditions.role", f"{found} baselines", "exactly one is needed", 'Give one role = "baseline".'
-        )
-    for index, condition in enumerate(conditions):
-        explainer = condition.get("explainer")
-        if isinstance(explainer, dict) and "name" in explainer:
-            try:
-                check_explainer(Component.from_json(explainer))
-            except StimulusError as error:
-                yield Problem(
-                    f"conditions.{index}.explainer", repr(explainer.get("name")), str(error), "Mend it."
-                )
-
-
-def _screening_checks(raw: Mapping[str, Any]) -> Iterator[Problem]:
-    screening = raw.get("screening", {})
-    if not isinstance(screening, dict):
-        return
-    try:
-        read_rules(screening)
-    except BadRules as error:
-        for name, sentence in error.problems.items():
-            yield Problem(f"screening.{name}", repr(screening.get(name)), sentence, "Mend the rule.")
-
-
-def _metric_checks(definition: StudyDefinition) -> Iterator[Problem]:
-    from stimuli.metrics import check_metric
-
-    for index, metric in enumerate(definition.metrics):
-        try:
-            check_metric(metric.component())
-        except StimulusError as error:
-            yield Problem(f"metrics.{index}", repr(metric.name), str(error), "Mend it.")
-
-
-def _definition_checks(definition: StudyDefinition) -> Iterator[Problem]:
-    yield from _metric_checks(definition)
-    ids = [q.id for q in definition.questions]
-    for name in sorted({n for n in ids if ids.count(n) > 1}):
-        yield Problem("questions.id", repr(name), "names two questions", "Give each its own id.")
-    if definition.ethics.deception and "debrief" not in definition.texts:
-        yield Problem("ethics.deception", "", "demands a debrief that discloses it", "Write texts.debrief.")
-    if definition.screening.get("instructed_share_min") and definition.checks.instructed < 2:
-        yield Problem(
-            "checks.instructed",
-            str(definition.checks.instructed),
-            "at least 2 where a rule reads them",
-            "Add.",
-        )
-    if not definition.quiz and "quiz_attempts_max" in definition.screening:
-        yield Problem(
-            "screening.quiz_attempts_max", "", "needs a quiz", "Write texts.quiz, or remove the rule."
-        )
+_LATER: Mapping[str, Mapping[str, Any]] = {
+    "stimuli": {"precision": "float32", "datasets": {}, "predictors": {}},
+    "render": {"concept_form": "bars", "concept_top": 6, "concept_signed": True},
+    "conditions": {"dataset": "", "predictor": ""},
+}
+"""Keys that joined after the first studies opened, with their defaults."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,152 +11,126 @@ from django.conf import settings
 from django.db import transaction
 
 from experiments.definition import StudyDefinition
-from experiments.design.rng import Streams
 from experiments.errors import FrozenStudy, StudyError
-from experiments.models import Condition, Item, Rendering, Study
-from experiments.paradigms.base import PlanCondition, Pool, PoolItem
+from experiments.gates.practice import NAME as PRACTICE
+from experiments.models import Condition, Item, Prediction, Rendering, Study
+from experiments.paradigms import get_paradigm
+from experiments.paradigms.base import BadDesign, Material, Source, Survey, Surveyed
+from experiments.stages import frozen_source
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stimuli.pipeline import PredictedItem, Source
+    from stimuli.pipeline import PredictedItem
+    from stimuli.pipeline import Source as Opened
 
     Progress = Callable[[str, int, int], None]
 
+MODALITY_WORDS = {"image": "pictures", "text": "texts"}
+
 
 @dataclass(frozen=True, slots=True)
-class Material:
-    """What a definition comes to once its model has looked at its items."""
+class Gathered:
+    """What a definition comes to once its models have looked at its items.
 
-    source: Source
-    surveyed: tuple[PredictedItem, ...]
-    chosen: tuple[PredictedItem, ...]
+    `opened` holds each pair of dataset and predictor, `surveys` what the model said of every item, and
+    `views` the stored view of each item as the model saw it, by source and key.
+    """
+
+    opened: Mapping[Source, Opened]
+    surveys: Mapping[Source, Survey]
+    views: Mapping[Source, Mapping[str, PredictedItem]]
+    material: Material
+
+    @property
+    def first(self) -> Opened:
+        """The only pair of dataset and predictor, or the first of several."""
+        return next(iter(self.opened.values()))
+
+    def view(self, source: Source, item: Surveyed) -> PredictedItem:
+        """The stored view of a chosen item, with the class that is explained."""
+        return replace(self.views[source][item.key], predicted=item.predicted, index=item.index)
 
 
-def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Progress) -> Material:
-    """Opens dataset and predictor (training it where the study says so), predicts every item, chooses the
-    pool."""
+def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Progress) -> Gathered:
+    """Opens datasets and predictors (training one if the study says so), predicts every item, and lets the
+    paradigm choose what is rendered."""
     from stimuli.pipeline import prepare, survey
 
-    stimuli = definition.stimuli
-    source = prepare(stimuli.dataset.component(), stimuli.predictor.component(), folder, store, progress)
-    refuse_inapplicable(definition, source)
-    surveyed = survey(source, store, progress)
-    named = [stimuli.target] if stimuli.target else list(stimuli.classes or ())
-    for name in named:
-        if name not in source.predictor.labels:
-            known = ", ".join(source.predictor.labels)
-            raise StudyError(
-                f"stimuli: the predictor has no class {name!r}; it has {known}. Name one of these."
-            )
-    chosen = choose_items(definition, _two_classes(definition, surveyed, source.predictor.labels))
-    return Material(source, tuple(surveyed), tuple(chosen))
+    opened: dict[Source, Opened] = {}
+    surveys: dict[Source, Survey] = {}
+    views: dict[Source, dict[str, PredictedItem]] = {}
+    used = {condition.source for condition in definition.conditions}
+    for source, (dataset, predictor) in definition.stimuli.sources.items():
+        if source not in used:
+            continue
+        made = prepare(dataset.component(), predictor.component(), folder, store, progress)
+        refuse_inapplicable(definition, source, made)
+        prefix = f"{source[0]}/" if len(definition.stimuli.datasets) > 1 else ""
+        said = {prefix + item.key: item for item in survey(made, store, progress)}
+        opened[source], views[source] = made, said
+        surveys[source] = Survey(made.predictor.labels, tuple(_surveyed(k, item) for k, item in said.items()))
+    try:
+        material = get_paradigm(definition.paradigm).material(definition, surveys)
+    except BadDesign as error:
+        raise StudyError(str(error)) from error
+    return Gathered(opened, surveys, views, material)
 
 
-def refuse_inapplicable(definition: StudyDefinition, source: Source) -> None:
-    """Every condition whose method cannot explain the predictor, with the reason, in one refusal: before
+def _surveyed(key: str, item: PredictedItem) -> Surveyed:
+    return Surveyed(
+        key=key,
+        truth=item.truth,
+        group=item.group,
+        predicted=item.predicted,
+        index=item.index,
+        confidence=item.confidence,
+        logits=item.logits,
+    )
+
+
+def refuse_inapplicable(definition: StudyDefinition, source: Source, opened: Opened) -> None:
+    """Every condition whose method cannot explain its predictor, with the reason, in one refusal: before
     anything is rendered, and long before a participant could meet a missing picture."""
     from stimuli.pipeline import inapplicable
 
-    if source.predictor.modality != "image":
+    modality = opened.predictor.modality
+    if modality not in get_paradigm(definition.paradigm).modalities:
+        name = definition.stimuli.sources[source][1].name
+        shown = " and ".join(MODALITY_WORDS[m] for m in get_paradigm(definition.paradigm).modalities)
         raise StudyError(
-            f"stimuli: the pages of {definition.paradigm} show pictures, but the predictor "
-            f"{definition.stimuli.predictor.name!r} takes texts. Choose a dataset and predictor of pictures."
+            f"stimuli: the pages of {definition.paradigm} show {shown}, but the predictor {name!r} takes "
+            f"{MODALITY_WORDS[modality]}. Choose a dataset and predictor of {shown}."
         )
     reasons = [
         f"condition {condition.name!r}: {reason}"
         for condition in definition.conditions
         if condition.explainer is not None
-        and (reason := inapplicable(source, condition.explainer.component())) is not None
+        and condition.source == source
+        and (reason := inapplicable(opened, condition.explainer.component())) is not None
     ]
     if reasons:
         raise StudyError("stimuli: " + "; ".join(reasons) + ".")
 
 
-def _two_classes(
-    definition: StudyDefinition, surveyed: Sequence[PredictedItem], labels: tuple[str, ...]
-) -> list[PredictedItem]:
-    """The items as the two-class question sees them; predictions outside the pair are dropped or restricted
-    to it."""
-    from dataclasses import replace
-
-    stimuli = definition.stimuli
-    if stimuli.target is not None:
-        target = stimuli.target
-
-        def side(name: str) -> str:
-            return "target" if name == target else "other"
-
-        return [replace(item, truth=side(item.truth), predicted=side(item.predicted)) for item in surveyed]
-    pair = stimuli.classes or ()
-    kept = []
-    for item in surveyed:
-        if item.truth not in pair:
-            continue
-        if item.predicted not in pair:
-            if stimuli.outside == "drop":
-                continue
-            best = max(pair, key=lambda name: item.logits[labels.index(name)])
-            item = replace(item, predicted=best, index=labels.index(best))
-        kept.append(item)
-    if stimuli.label_names == "neutral":
-        names = {name: value for name, (value, _) in zip(pair, definition.choices, strict=True)}
-        return [replace(i, truth=names[i.truth], predicted=names[i.predicted]) for i in kept]
-    return kept
-
-
-def choose_items(definition: StudyDefinition, items: Sequence[PredictedItem]) -> list[PredictedItem]:
-    """At most `[stimuli] items`, as equally as possible over predicted label x correct, by the study's
-    seed."""
-    wanted = definition.stimuli.items
-    if len(items) <= wanted:
-        return sorted(items, key=lambda item: item.key)
-    streams = Streams(definition.seed)
-    cells: dict[tuple[str, bool], list[PredictedItem]] = {}
-    for item in sorted(items, key=lambda item: item.key):
-        cells.setdefault((item.predicted, item.truth == item.predicted), []).append(item)
-    for name, members in sorted(cells.items()):
-        order = streams("pool", name[0], int(name[1])).permutation(len(members))
-        cells[name] = [members[i] for i in order]
-    chosen: list[PredictedItem] = []
-    # One from each cell in turn: a small cell gives all it has, the others make up for it.
-    while len(chosen) < wanted:
-        for _, members in sorted(cells.items()):
-            if members and len(chosen) < wanted:
-                chosen.append(members.pop())
-    return sorted(chosen, key=lambda item: item.key)
-
-
-def pool_of(definition: StudyDefinition, items: Sequence[PredictedItem]) -> Pool:
-    """The planner's view of the chosen items."""
-    return Pool(
-        items=tuple(PoolItem(i.key, i.truth, i.predicted, i.confidence, i.group) for i in items),
-        conditions=tuple(PlanCondition(c.name, c.role, c.slots) for c in definition.conditions),
-        choices=definition.choices,
-        balance=definition.stimuli.balance,
-        check_instructed=definition.checks.instructed,
-        check_repeat=definition.checks.repeat,
-    )
-
-
-def specs_of(definition: StudyDefinition, material: Material) -> dict[tuple[str, str], StimulusSpec]:
+def specs_of(definition: StudyDefinition, gathered: Gathered) -> dict[tuple[str, str], StimulusSpec]:
     """(item, condition) -> what is to be made, for the whole study."""
     from stimuli.pipeline import spec_for
 
     recipe = definition.render.spec()
     return {
         (item.key, condition.name): spec_for(
-            item,
-            material.source,
+            gathered.view(condition.source, item),
+            gathered.opened[condition.source],
             condition.explainer.component() if condition.explainer else None,
             recipe,
             definition.seed,
             definition.stimuli.precision,
         )
         for condition in definition.conditions
-        for item in material.chosen
+        for item in gathered.material.chosen[condition.source]
     }
 
 
@@ -174,13 +148,20 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             f"{existing.digest[:12]}, "
             f"this file is {definition.digest[:12]}): choose a new slug, or extend the study."
         )
-    if existing is not None and existing.digest == definition.digest and _is_buildable(existing):
+    earlier = frozen_source(definition)
+    solutions_digest = earlier.frozen_digest if earlier else ""
+    if (
+        existing is not None
+        and (existing.digest, existing.solutions_digest) == (definition.digest, solutions_digest)
+        and _is_buildable(existing)
+    ):
         return existing
     store = open_store(settings.STORAGE_URL)
-    material = gather(definition, folder, store, progress)
-    specs = specs_of(definition, material)
+    gathered = gather(definition, folder, store, progress)
+    specs = specs_of(definition, gathered)
     rows = ensure_stimuli(list(specs.values()))
-    practice = store_practice(definition, store)
+    has_practice = PRACTICE in get_paradigm(definition.paradigm).gates
+    practice = store_practice(definition, store) if has_practice else []
     with transaction.atomic():
         Study.objects.filter(slug=definition.slug, state=Study.State.DRAFT).delete()
         study = Study.objects.create(
@@ -191,12 +172,8 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             digest=definition.digest,
             seed=definition.seed,
             practice=practice,
-            predictor={
-                "key": material.source.predictor_key,
-                "labels": list(material.source.predictor.labels),
-                "layer": getattr(material.source.predictor, "layer", ""),
-                "provenance": dict(material.source.predictor.provenance),
-            },
+            predictor=_predictor_json(gathered),
+            solutions_digest=solutions_digest,
         )
         conditions = {
             c.name: Condition.objects.create(
@@ -206,11 +183,12 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
                 ordinal=ordinal,
                 slots=c.slots,
                 explainer=c.explainer.component().as_json() if c.explainer else None,
+                dataset=c.dataset,
+                predictor=c.predictor,
             )
             for ordinal, c in enumerate(definition.conditions)
         }
-        items = Item.objects.bulk_create(_item_row(study, item) for item in material.chosen)
-        by_key = {item.key: item for item in items}
+        by_key = _store_items(study, gathered)
         Rendering.objects.bulk_create(
             Rendering(item=by_key[key], condition=conditions[name], stimulus_id=rows[spec.picture_key])
             for (key, name), spec in specs.items()
@@ -231,7 +209,46 @@ def _is_buildable(study: Study) -> bool:
     return study.items.exists()
 
 
-def _item_row(study: Study, item: PredictedItem) -> Item:
+def _predictor_json(gathered: Gathered) -> dict[str, object]:
+    """What the study's page says of its model; every model by name if there are several."""
+    several = {
+        "/".join(filter(None, source)): {
+            "key": opened.predictor_key,
+            "labels": list(opened.predictor.labels),
+            "layer": getattr(opened.predictor, "layer", ""),
+            "provenance": dict(opened.predictor.provenance),
+        }
+        for source, opened in gathered.opened.items()
+    }
+    first = dict(next(iter(several.values())))
+    return first if len(several) == 1 else {**first, "several": several}
+
+
+def _store_items(study: Study, gathered: Gathered) -> dict[str, Item]:
+    """Every chosen item once, as the first model that has it says, and what the other models say of it."""
+    rows: dict[str, Item] = {}
+    further: list[tuple[str, str, Surveyed]] = []
+    for source, items in gathered.material.chosen.items():
+        for item in items:
+            if item.key in rows:
+                further.append((item.key, source[1], item))
+            else:
+                rows[item.key] = _item_row(study, item, gathered.views[source][item.key])
+    by_key = {item.key: item for item in Item.objects.bulk_create(rows.values())}
+    Prediction.objects.bulk_create(
+        Prediction(
+            item=by_key[key],
+            predictor=predictor,
+            predicted=item.predicted,
+            confidence=item.confidence,
+            logits=list(item.logits),
+        )
+        for key, predictor, item in further
+    )
+    return by_key
+
+
+def _item_row(study: Study, item: Surveyed, view: PredictedItem) -> Item:
     return Item(
         study=study,
         key=item.key,
@@ -240,9 +257,9 @@ def _item_row(study: Study, item: PredictedItem) -> Item:
         confidence=item.confidence,
         group=item.group,
         logits=list(item.logits),
-        image_key=item.image_key,
-        width_px=item.width_px,
-        height_px=item.height_px,
+        image_key=view.image_key,
+        width_px=view.width_px,
+        height_px=view.height_px,
     )
 
 

@@ -29,11 +29,17 @@ class Study(models.Model):
     seed = models.BigIntegerField()
     state = models.CharField(max_length=8, choices=State, default=State.DRAFT)
     practice = models.JSONField(default=list)
+    plates = models.JSONField(default=list)
     predictor = models.JSONField(default=dict)
     created_at = models.DateTimeField(default=timezone.now)
     opened_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
     plan_digest = models.CharField(max_length=64, blank=True)
+    frozen_at = models.DateTimeField(null=True)
+    frozen_digest = models.CharField(max_length=64, blank=True)
+    """Digest of the solutions that a later stage reads; empty until they are frozen."""
+    solutions_digest = models.CharField(max_length=64, blank=True)
+    """What `frozen_digest` of the earlier stage was when this study was drafted from it."""
     unsealed_at = models.DateTimeField(null=True)
     unsealed_by = models.TextField(blank=True)
     unsealed_reason = models.TextField(blank=True)
@@ -55,10 +61,12 @@ class Condition(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="conditions")
     name = models.CharField(max_length=64)
-    role = models.CharField(max_length=20)
+    role = models.CharField(max_length=64)
     ordinal = models.PositiveIntegerField()
     slots = models.PositiveIntegerField()
     explainer = models.JSONField(null=True)
+    dataset = models.CharField(max_length=64, blank=True)
+    predictor = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["ordinal"]
@@ -69,7 +77,7 @@ class Condition(models.Model):
 
 
 class Item(models.Model):
-    """An item of a study's pool with the model's prediction."""
+    """An item of a study's pool, with what the study's first model says of it."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
     key = models.CharField(max_length=200)
@@ -89,8 +97,45 @@ class Item(models.Model):
         return self.key
 
 
+class Prediction(models.Model):
+    """What a further model of the study says of an item; a study with one model has no such rows."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="predictions")
+    predictor = models.CharField(max_length=64)
+    predicted = models.CharField(max_length=100)
+    confidence = models.FloatField()
+    logits = models.JSONField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "predictor"], name="prediction_once")]
+
+    def __str__(self) -> str:
+        return f"{self.predictor} on {self.item_id}"
+
+
+class Solution(models.Model):
+    """A frozen answer of one stage, as a later stage of the same protocol reads it; never altered.
+
+    `source` says who solved: people by their condition, or a model by its name. `choice` is the answer and
+    `region` the cells marked, null if there are none.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="solutions")
+    key = models.CharField(max_length=64)
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="solutions")
+    source = models.CharField(max_length=64)
+    choice = models.CharField(max_length=100)
+    region = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "key"], name="solution_once")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
 class Rendering(models.Model):
-    """Which stimulus shows an item under a condition."""
+    """Which stimulus shows an item under a condition; what a draft asks for. Trials hold their own."""
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="renderings")
     condition = models.ForeignKey(Condition, on_delete=models.CASCADE, related_name="renderings")
@@ -118,6 +163,8 @@ class Slot(models.Model):
     lease_ends_at = models.DateTimeField(null=True)
     claimed_count = models.PositiveIntegerField(default=0)
     kept = models.BooleanField(default=False)
+    matched = models.PositiveIntegerField(null=True)
+    """Number of the matched plan: slots of one number differ in the condition alone. Null: no twin."""
 
     class Meta:
         constraints = [
@@ -138,7 +185,8 @@ class Trial(models.Model):
     """One planned trial; never altered after opening. `remaining` counts the trials that follow in its slot.
 
     `accepts` lists every value that may be stored, as canonical JSON between newlines, so that one
-    statement can check and insert; it is empty where a value must be judged in Python.
+    statement can check and insert; it is empty if a value must be judged in Python. `right` is the value that
+    counts as right; null: nothing does.
     """
 
     slot = models.ForeignKey(Slot, on_delete=models.CASCADE, related_name="trials")
@@ -146,15 +194,19 @@ class Trial(models.Model):
     remaining = models.PositiveIntegerField()
     block = models.PositiveIntegerField()
     phase = models.CharField(max_length=8)
-    kind = models.CharField(max_length=12)
+    kind = models.CharField(max_length=24)
     check_kind = models.CharField(max_length=12, blank=True)
     item = models.ForeignKey(Item, on_delete=models.PROTECT, null=True, related_name="trials")
     condition = models.ForeignKey(Condition, on_delete=models.PROTECT, null=True, related_name="trials")
+    stimulus = models.ForeignKey(
+        "stimuli.Stimulus", on_delete=models.PROTECT, null=True, related_name="trials"
+    )
     explained = models.BooleanField()
     choices = models.JSONField()
     accepts = models.TextField(blank=True)
     label = models.CharField(max_length=100, null=True)
     expected = models.CharField(max_length=100, blank=True)
+    right = models.CharField(max_length=100, null=True)
     reservoir = models.JSONField(default=list)
     extra = models.JSONField(default=dict)
 
@@ -163,6 +215,21 @@ class Trial(models.Model):
 
     def __str__(self) -> str:
         return f"{self.slot_id}:{self.position}"
+
+
+class OtherStimulus(models.Model):
+    """A further stimulus on a trial's page, such as the second of a pair."""
+
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="others")
+    role = models.CharField(max_length=24)
+    stimulus = models.ForeignKey("stimuli.Stimulus", on_delete=models.PROTECT, related_name="+")
+    explained = models.BooleanField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["trial", "role"], name="other_stimulus_once")]
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.trial_id}"
 
 
 class Participant(models.Model):
@@ -284,6 +351,20 @@ class Response(models.Model):
 
     def __str__(self) -> str:
         return f"{self.session_id}:{self.position}"
+
+
+class HandOut(models.Model):
+    """When a trial that is handed out alone was first sent to the page: bounds the response time."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="hand_outs")
+    trial = models.ForeignKey(Trial, on_delete=models.PROTECT, related_name="hand_outs")
+    handed_out_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["session", "trial"], name="hand_out_once")]
+
+    def __str__(self) -> str:
+        return f"{self.session_id}:{self.trial_id}"
 
 
 class Event(models.Model):

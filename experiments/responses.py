@@ -19,17 +19,18 @@ from experiments.errors import (
     SessionError,
     SessionFinished,
 )
-from experiments.models import Event, Response, Session, Trial
+from experiments.kinds import get_kind
+from experiments.kinds.base import InvalidResponse
+from experiments.models import Event, Response, Session, Study, Trial
 from experiments.paradigms import get_paradigm
-from experiments.paradigms.base import InvalidResponse
-from experiments.selectors import cards_of, next_position
+from experiments.selectors import Card, cards_of, definition_of, next_position
 from experiments.tokens import hash_token
 from stimuli.spec import canonical_json
 
 EVENT_KINDS = frozenset(
     {
         *("focus_lost", "focus_gained", "reservoir_opened", "reservoir_closed", "tile_enlarged", "reload"),
-        *("offline", "online", "resized", "paste", "media_retry", "media_failed"),
+        *("offline", "online", "resized", "paste", "media_retry", "media_failed", "cannot_show"),
     }
 )
 
@@ -130,12 +131,12 @@ def _explain(token_hash: str, answer: Submitted, index: int) -> Recorded:
             f"Trial {answer.trial[:40]!r} is not a trial of this session.",
             fields={f"{path}.trial": "is not one of this session's trials"},
         )
-    paradigm = get_paradigm(session.study.paradigm)
     try:
-        paradigm.check(card.view.kind, card.view.choices, answer.value)
+        get_kind(card.view.kind).check(card.view, answer.value)
     except InvalidResponse as error:
-        raise InvalidRequest(str(error), fields={f"{path}.value": str(error)}) from error
-    feedback = paradigm.feedback(card.view, answer.value)
+        fields = {f"{path}.value.{name}"[:120]: text for name, text in error.fields.items()}
+        raise InvalidRequest(str(error), fields=fields or {f"{path}.value": str(error)}) from error
+    feedback = _revealed(session.study, card, answer.value)
     earlier = Response.objects.filter(session=session, trial_id=card.id).first()
     if earlier is None and session.state != Session.State.RUNNING:
         _refuse_state(session)
@@ -178,15 +179,17 @@ class Noticed:
 def record_events(session: Session, events: Sequence[Noticed]) -> None:
     """Stores events; one that is sent twice is stored once, and one that comes after a withdrawal is
     dropped."""
-    own: set[str] = set()
+    trials: set[str] = set()
     if session.slot_id and any(event.trial for event in events):
-        own = {str(pk) for pk in Trial.objects.filter(slot_id=session.slot_id).values_list("id", flat=True)}
+        trials = {
+            str(pk) for pk in Trial.objects.filter(slot_id=session.slot_id).values_list("id", flat=True)
+        }
     for index, event in enumerate(events):
         if event.kind not in EVENT_KINDS:
             raise InvalidRequest(
                 f"Event kind {event.kind[:40]!r} is unknown.", fields={f"events.{index}.kind": "is unknown"}
             )
-        if event.trial is not None and event.trial not in own:
+        if event.trial is not None and event.trial not in trials:
             raise InvalidRequest(
                 f"Trial {event.trial[:40]!r} is not a trial of this session.",
                 fields={f"events.{index}.trial": "is not one of this session's trials"},
@@ -215,8 +218,17 @@ def last_feedback(session: Session) -> dict[str, Any] | None:
     if newest is None or session.slot is None:
         return None
     card = next(c for c in cards_of(session.slot, session.study) if c.id == newest.trial_id)
-    feedback = get_paradigm(session.study.paradigm).feedback(card.view, newest.value)
+    feedback = _revealed(session.study, card, newest.value)
     return None if feedback is None else {"trial": str(newest.trial_id), **feedback}
+
+
+def _revealed(study: Study, card: Card, value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the reply to an answer reveals, with the label as people read it."""
+    feedback = get_paradigm(study.paradigm).feedback(card.view, value)
+    if feedback is None:
+        return None
+    texts = dict(definition_of(study).choices)
+    return {**feedback, "label": texts.get(feedback["label"], feedback["label"])}
 
 
 __all__ = [

@@ -2,44 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 from django.db import models
 from django.utils import timezone
 
 from experiments.definition import StudyDefinition
-from experiments.models import Rendering, Session, Slot, Study, Trial
-from experiments.paradigms.base import Check as CheckKind
-from experiments.paradigms.base import Phase, TrialKind, TrialView
+from experiments.kinds.base import Check, Phase, TrialView
+from experiments.models import OtherStimulus, Prediction, Session, Slot, Study, Trial
+from stimuli.models import Stimulus
+
+MAIN = ""
+"""The role of a trial's own stimulus, beside the others of its page."""
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """A stored file with its size in pixels."""
+class File:
+    """A stored file with its size in pixels; a text has none."""
 
-    file: str
+    name: str
     width_px: int
     height_px: int
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """One stimulus on a page: what it is, and its explanation if the trial shows it."""
+
+    image: File
+    explanation: File | None
+    tile: File
+    tile_explanation: File | None
+
+    @property
+    def is_text(self) -> bool:
+        return self.image.name.endswith(".json")
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
-    """One trial with all that serving and judging need. Never sent anywhere as it is."""
+    """One trial with all that serving and judging need. Never sent anywhere as it is.
+
+    `shown` holds the stimuli of the page by role; the trial's own is under MAIN.
+    """
 
     id: int
     view: TrialView
     choices: tuple[dict[str, str], ...]
-    label: str | None
     reservoir: tuple[int, ...]
     explained: bool
-    image: Picture | None
-    explanation: Picture | None
-    tile: Picture | None
-    tile_explanation: Picture | None
-    prompt: str | None
+    shown: Mapping[str, Shown] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=64)
@@ -61,55 +76,83 @@ def cards_of(slot: Slot, study: Study) -> tuple[Card, ...]:
 @lru_cache(maxsize=1024)
 def _cards(slot_id: int, plan_digest: str) -> tuple[Card, ...]:
     trials = list(
-        Trial.objects.filter(slot_id=slot_id).select_related("item", "condition").order_by("position")
+        Trial.objects.filter(slot_id=slot_id)
+        .select_related("item", "condition", "stimulus")
+        .order_by("position")
     )
-    wanted = {(t.item_id, t.condition_id) for t in trials if t.item_id}
-    renderings = Rendering.objects.filter(
-        item_id__in={item for item, _ in wanted}, condition_id__in={condition for _, condition in wanted}
-    ).select_related("stimulus")
-    stimuli = {(r.item_id, r.condition_id): r.stimulus for r in renderings}
-    return tuple(_card(trial, stimuli.get((trial.item_id or 0, trial.condition_id or 0))) for trial in trials)
+    others: dict[int, dict[str, Shown]] = {}
+    for row in OtherStimulus.objects.filter(trial__slot_id=slot_id).select_related("stimulus"):
+        others.setdefault(row.trial_id, {})[row.role] = _shown(row.stimulus, row.explained)
+    models_of = {trial.condition.predictor for trial in trials if trial.condition} - {""}
+    items = [trial.item_id for trial in trials if trial.item_id]
+    said = _said(Prediction.objects.filter(item_id__in=items)) if models_of else {}
+    return tuple(_card(trial, others.get(trial.pk, {}), said) for trial in trials)
 
 
-def _card(trial: Trial, stimulus: Any) -> Card:
-    item = trial.item
-    view = TrialView(
+def predictions_of(study: Study) -> dict[tuple[int, str], str]:
+    """(item, model) -> what a further model of the study says of the item."""
+    return _said(Prediction.objects.filter(item__study=study))
+
+
+def _said(rows: models.QuerySet[Prediction]) -> dict[tuple[int, str], str]:
+    triples = rows.values_list("item_id", "predictor", "predicted").iterator(5000)
+    return {(item, predictor): predicted for item, predictor, predicted in triples}
+
+
+def view_of(trial: Trial, said: Mapping[tuple[int, str], str]) -> TrialView:
+    """A stored trial as kinds and paradigms judge it; `said` holds what further models say of the items."""
+    item, condition = trial.item, trial.condition
+    predicted = None
+    if item is not None:
+        model = condition.predictor if condition is not None else ""
+        predicted = said.get((item.pk, model), item.predicted)
+    return TrialView(
         position=trial.position,
         block=trial.block,
         phase=cast(Phase, trial.phase),
-        kind=cast(TrialKind, trial.kind),
-        check=cast(CheckKind, trial.check_kind),
-        condition=trial.condition.name if trial.condition else "",
+        kind=trial.kind,
+        check=cast(Check, trial.check_kind),
+        condition=condition.name if condition else "",
         choices=tuple(choice["value"] for choice in trial.choices),
         expected=trial.expected,
         truth=item.truth if item else None,
-        predicted=item.predicted if item else None,
+        predicted=predicted,
         extra=trial.extra,
+        right=trial.right,
+        label=trial.label,
     )
 
-    def picture(file: str, tile: bool = False) -> Picture | None:
-        if not file:
-            return None
-        if tile:
-            return Picture(file, stimulus.tile_width_px, stimulus.tile_height_px)
-        return Picture(file, stimulus.width_px, stimulus.height_px)
 
-    shown = stimulus is not None
+def _card(trial: Trial, others: Mapping[str, Shown], said: Mapping[tuple[int, str], str]) -> Card:
+    own = {MAIN: _shown(trial.stimulus, trial.explained)} if trial.stimulus is not None else {}
     return Card(
         id=trial.pk,
-        view=view,
+        view=view_of(trial, said),
         choices=tuple(trial.choices),
-        label=trial.label,
         reservoir=tuple(trial.reservoir),
         explained=trial.explained,
-        image=picture(stimulus.image_file) if shown else None,
-        explanation=picture(stimulus.explanation_file) if shown and trial.explained else None,
-        tile=picture(stimulus.image_tile_file, tile=True) if shown else None,
-        tile_explanation=picture(stimulus.explanation_tile_file, tile=True)
-        if shown and trial.explained
-        else None,
-        prompt=trial.extra.get("prompt"),
+        shown={**own, **others},
     )
+
+
+def _shown(stimulus: Stimulus, is_explained: bool) -> Shown:
+    size = (stimulus.width_px, stimulus.height_px)
+    tile_size = (stimulus.tile_width_px, stimulus.tile_height_px)
+    is_marked = is_explained and bool(stimulus.explanation_file)
+    return Shown(
+        image=File(stimulus.image_file, *size),
+        explanation=File(stimulus.explanation_file, *size) if is_marked else None,
+        tile=File(stimulus.image_tile_file, *tile_size),
+        tile_explanation=File(stimulus.explanation_tile_file, *tile_size) if is_marked else None,
+    )
+
+
+def arm_of(slot: Slot, study: Study) -> tuple[bool, ...]:
+    """For each block of the slot, whether any of its trials shows an explanation."""
+    blocks: dict[int, bool] = {}
+    for card in cards_of(slot, study):
+        blocks[card.view.block] = blocks.get(card.view.block, False) or card.explained
+    return tuple(blocks[block] for block in sorted(blocks))
 
 
 def next_position(session: Session) -> int:
@@ -118,15 +161,17 @@ def next_position(session: Session) -> int:
     return 0 if last is None else int(last) + 1
 
 
-def free_slots(study: Study, lane: str = "participant", pilot: bool = False) -> models.QuerySet[Slot]:
-    """Slots that may be claimed now: no holder, or the lease over and the holder has not passed."""
-    return Slot.objects.filter(study=study, lane=lane, pilot=pilot, kept=False).filter(
-        models.Q(holder__isnull=True) | models.Q(lease_ends_at__lt=timezone.now())
-    )
+def free_slots(study: Study, lane: str | None = None, pilot: bool = False) -> models.QuerySet[Slot]:
+    """Slots that may be claimed now: no holder, or the lease over and the holder has not passed. Of every
+    lane unless one is named."""
+    slots = Slot.objects.filter(study=study, pilot=pilot, kept=False)
+    if lane is not None:
+        slots = slots.filter(lane=lane)
+    return slots.filter(models.Q(holder__isnull=True) | models.Q(lease_ends_at__lt=timezone.now()))
 
 
 def slot_counts(study: Study) -> dict[str, dict[str, int]]:
-    """Per condition: slots wanted, kept, in progress, free."""
+    """Slots wanted, kept, in progress and free, per condition; per arm if a slot has not one condition."""
     now = timezone.now()
     held = models.Q(kept=False, holder__isnull=False, lease_ends_at__gte=now)
     rows = (
@@ -139,15 +184,15 @@ def slot_counts(study: Study) -> dict[str, dict[str, int]]:
         )
         .order_by("condition__ordinal", "arm")
     )
-    return {
-        row["condition__name"] or row["arm"]: {
-            "wanted": row["wanted"],
-            "passed": row["passed"],
-            "in_progress": row["in_progress"],
-            "free": row["wanted"] - row["passed"] - row["in_progress"],
-        }
-        for row in rows
-    }
+    counts: dict[str, dict[str, int]] = {}
+    for row in rows:
+        # A condition may have several arms, such as the subsets of its items.
+        name = row["condition__name"] or row["arm"]
+        group = counts.setdefault(name, dict.fromkeys(("wanted", "passed", "in_progress", "free"), 0))
+        for key in ("wanted", "passed", "in_progress"):
+            group[key] += row[key]
+        group["free"] = group["wanted"] - group["passed"] - group["in_progress"]
+    return counts
 
 
 def views_of(cards: Sequence[Card]) -> tuple[TrialView, ...]:

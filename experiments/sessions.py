@@ -1,4 +1,4 @@
-"""A sitting from arrival to end: which step is next, gates, finish, withdrawal. Every call may be
+"""A session from arrival to end: which step is next, gates, finish, withdrawal. Every call may be
 repeated."""
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from experiments.definition import StudyDefinition
 from experiments.enrolment import claim_slot, keep_slot, release_slot
 from experiments.errors import (
     Incomplete,
@@ -21,11 +20,15 @@ from experiments.errors import (
     StudyFull,
     TextChanged,
 )
-from experiments.gates import GateKind, Judged, gate_plan, judge, page_digest
+from experiments.gates import gate_plan, get_gate
+from experiments.gates.base import Arm, Judged, Stop
+from experiments.gates.consent import NAME as CONSENT
+from experiments.gates.pages import page_digest
+from experiments.kinds import get_kind
 from experiments.models import Gate, Participant, Response, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
-from experiments.selectors import cards_of, definition_of, next_position, views_of
+from experiments.selectors import arm_of, cards_of, definition_of, next_position, views_of
 from experiments.tokens import hash_token, new_media_id, new_token
 from stimuli.spec import content_key
 
@@ -34,10 +37,10 @@ ENDED = {Session.State.FINISHED, Session.State.WITHDRAWN, Session.State.DECLINED
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a session stands: the wire's step, the gate behind it, tries so far and left, trials answered."""
+    """Where a session stands: the wire's step, the page behind it, tries so far and left, trials answered."""
 
     name: str
-    gate: GateKind | None = None
+    stop: Stop | None = None
     attempt: int = 0
     attempts_left: int | None = None
     next: int = 0
@@ -49,16 +52,14 @@ def start_session(
     *,
     origin: str,
     simulated_kind: str = "",
-    lane: str = "participant",
 ) -> tuple[Session, str]:
-    """A new sitting without a slot, and its token."""
+    """A new session without a slot, and its token; its lane is known once it claims one."""
     token = new_token()
     session = Session.objects.create(
         study=study,
         participant=participant,
         origin=origin,
         simulated_kind=simulated_kind,
-        lane=lane,
         token_hash=hash_token(token),
         media_id=new_media_id(),
     )
@@ -88,43 +89,46 @@ def step_of(session: Session) -> Step:
     """What comes next, from the rows alone: true after any reload."""
     if session.state in ENDED:
         return Step("finish", next=next_position(session))
-    definition = definition_of(session.study)
     tries = _tries(session)
-    arm_role = session.slot.condition.role if session.slot and session.slot.condition else ""
-    for gate in gate_plan(definition, arm_role):
-        if gate.place == "end":
-            continue
-        if gate.place == "arm" and session.slot_id is None:
-            break
-        done, attempts = _state_of(gate, tries)
-        if not done:
-            return _gate_step(gate, definition, attempts)
+    stops = gate_plan(session.study, _arm(session))
+    for stop in stops:
+        if stop.place in {"start", "arm"} and not _is_done(stop, tries):
+            return _gate_step(stop, tries)
     if session.slot is None or session.state != Session.State.RUNNING:
         # The last gate is passed and the slot is not claimed: the claim met a full study, or was cut off.
-        return Step("practice" if session.slot is None else "instructions")
-    total, stored = len(cards_of(session.slot, session.study)), next_position(session)
-    if stored < total:
-        return Step("trials", next=stored)
-    for gate in gate_plan(definition, arm_role):
-        done, attempts = _state_of(gate, tries)
-        if gate.place == "end" and not done:
-            return _gate_step(gate, definition, attempts, stored)
-    return Step("comment", next=stored)
+        return Step(_last_step(stops, "start" if session.slot is None else "arm"))
+    cards, stored = cards_of(session.slot, session.study), next_position(session)
+    block = cards[stored].view.block if stored < len(cards) else None
+    for stop in stops:
+        is_due = stop.place == "end" if block is None else stop.place == "block" and stop.block == block
+        if is_due and not _is_done(stop, tries):
+            return _gate_step(stop, tries, stored)
+    return Step("comment" if block is None else "trials", next=stored)
+
+
+def _arm(session: Session) -> Arm | None:
+    return arm_of(session.slot, session.study) if session.slot is not None else None
+
+
+def _last_step(stops: Sequence[Stop], place: str) -> str:
+    """The step of the last page at that place; of the last before it if there is none."""
+    names = [stop.gate for stop in stops if stop.place in {"start", place}]
+    return names[-1] if names else "trials"
 
 
 def _tries(session: Session) -> list[GateTry]:
-    rows = session.gates.order_by("id").values_list("kind", "attempt", "passed")
-    return [GateTry(kind, attempt, passed) for kind, attempt, passed in rows]
+    rows = session.gates.order_by("id").values_list("kind", "attempt", "passed", "value")
+    return [GateTry(*row) for row in rows]
 
 
-def _state_of(gate: GateKind, tries: Sequence[GateTry]) -> tuple[bool, int]:
-    own = [t for t in tries if t.kind == gate.kind]
-    return any(t.passed is not False for t in own), len(own)
+def _is_done(stop: Stop, tries: Sequence[GateTry]) -> bool:
+    return any(t.kind == stop.kind and t.passed is not False for t in tries)
 
 
-def _gate_step(gate: GateKind, definition: StudyDefinition, attempts: int, stored: int = 0) -> Step:
-    left = None if gate.attempts_max is None else gate.attempts_max - attempts
-    return Step(gate.step, gate, attempts, left, stored)
+def _gate_step(stop: Stop, tries: Sequence[GateTry], stored: int = 0) -> Step:
+    attempts = sum(t.kind == stop.kind for t in tries)
+    left = None if stop.attempts_max is None else stop.attempts_max - attempts
+    return Step(stop.gate, stop, attempts, left, stored)
 
 
 def pass_gate(session: Session, step_name: str, digest: str, value: Mapping[str, Any]) -> Session:
@@ -133,23 +137,23 @@ def pass_gate(session: Session, step_name: str, digest: str, value: Mapping[str,
     A repeat of a try that was stored (a lost answer) changes nothing; a try for an older page is refused.
     """
     step = step_of(session)
-    if step.name != step_name or step.gate is None:
+    if step.name != step_name or step.stop is None:
         if _was_stored(session, step_name, digest, value):
             return claim_if_due(session)
         _refuse_ended(session)
         raise OutOfTurn(f"The next step is {step.name!r}, not {step_name!r}.", next_position=step.next)
-    if digest != page_digest(session, step.gate, step.attempt):
+    if digest != page_digest(session, step.stop, step.attempt):
         if _was_stored(session, step_name, digest, value):
             return session
         raise TextChanged("This page is not the one that is asked now.", next_position=step.next)
-    judged = judge(session, step.gate, value)
+    judged = get_gate(step.stop.gate).judge(session, step.stop, value)
     try:
         with transaction.atomic():
             # The lock keeps a try from slipping in behind a withdrawal that erases.
             _refuse_ended(Session.objects.select_for_update().get(id=session.pk))
             Gate.objects.create(
                 session=session,
-                kind=step.gate.kind,
+                kind=step.stop.kind,
                 attempt=step.attempt,
                 value=judged.value,
                 passed=judged.passed,
@@ -168,32 +172,29 @@ def _fresh(session: Session) -> Session:
 
 
 def _was_stored(session: Session, step_name: str, digest: str, value: Mapping[str, Any]) -> bool:
-    for gate in session.gates.filter(text_digest=digest):
-        # What is stored may be less than what was sent (a device is described, only its fit is kept).
-        same = step_name == "device" or all(value.get(name) == kept for name, kept in gate.value.items())
-        if gate.kind.split("_")[0] == step_name and same:
-            return True
-    return False
+    stored = session.gates.filter(text_digest=digest)
+    kinds = {stop.kind for stop in gate_plan(session.study, _arm(session)) if stop.gate == step_name}
+    return any(row.kind in kinds and get_gate(step_name).is_same(value, row.value) for row in stored)
 
 
 def _follow(session: Session, step: Step, judged: Judged) -> None:
     """What a try changes beyond its row."""
-    gate = step.gate
-    assert gate is not None
+    stop = step.stop
+    assert stop is not None
     if judged.device is not None:
         Session.objects.filter(id=session.pk).update(device=judged.device)
-    if gate.kind == "consent" and judged.passed is False:
+    if judged.ends:
         _end(session, Session.State.DECLINED, Verdict("declined"))
     elif judged.passed is False and step.attempts_left is not None and step.attempts_left <= 1:
         reason = Reason(
-            rule=f"{gate.kind}_attempts_max",
+            rule=f"{stop.kind}_attempts_max",
             timing="before",
             found=float(step.attempt + 1),
-            limit=float(gate.attempts_max or 0),
-            evidence=f"{step.attempt + 1} tries at the {gate.kind}, none passed.",
+            limit=float(stop.attempts_max or 0),
+            evidence=f"{step.attempt + 1} tries at the {stop.kind}, none passed.",
         )
         _end(session, Session.State.FINISHED, Verdict("screened", (reason,)))
-    elif gate.place == "arm" and judged.passed is not False:
+    elif stop.place == "arm" and judged.passed is not False:
         Session.objects.filter(id=session.pk, state=Session.State.ASSIGNED).update(
             state=Session.State.RUNNING
         )
@@ -206,8 +207,8 @@ def claim_if_due(session: Session) -> Session:
         if session.origin == Session.Origin.PREVIEW:
             return session
         tries = _tries(session)
-        before = [g for g in gate_plan(definition_of(session.study), "") if g.place == "start"]
-        if not all(_state_of(gate, tries)[0] for gate in before):
+        before = [stop for stop in gate_plan(session.study, None) if stop.place == "start"]
+        if not all(_is_done(stop, tries) for stop in before):
             return session
         try:
             claim_slot(session)
@@ -217,14 +218,11 @@ def claim_if_due(session: Session) -> Session:
             waiting.update(state=Session.State.TURNED_AWAY, finished_at=timezone.now())
             raise
         session = _fresh(session)
-    if session.state == Session.State.ASSIGNED:
-        role = session.slot.condition.role if session.slot and session.slot.condition else ""
-        arm_gates = [g for g in gate_plan(definition_of(session.study), role) if g.place == "arm"]
-        if not arm_gates:
-            Session.objects.filter(id=session.pk, state=Session.State.ASSIGNED).update(
-                state=Session.State.RUNNING
-            )
-            session = _fresh(session)
+    is_assigned = session.state == Session.State.ASSIGNED
+    if is_assigned and not any(stop.place == "arm" for stop in gate_plan(session.study, _arm(session))):
+        assigned = Session.objects.filter(id=session.pk, state=Session.State.ASSIGNED)
+        assigned.update(state=Session.State.RUNNING)
+        session = _fresh(session)
     return session
 
 
@@ -296,10 +294,9 @@ def screen(session: Session) -> Verdict:
 def skip_to(session: Session, position: int) -> None:
     """Lets a preview begin with one trial: every page and answer before it is filled in. Previews only."""
     assert session.origin == Session.Origin.PREVIEW and session.slot is not None
-    role = session.slot.condition.role if session.slot.condition else ""
-    gates = [gate for gate in gate_plan(definition_of(session.study), role) if gate.place != "end"]
+    stops = [stop for stop in gate_plan(session.study, _arm(session)) if stop.place != "end"]
     Gate.objects.bulk_create(
-        Gate(session=session, kind=gate.kind, attempt=0, value={}, passed=True) for gate in gates
+        Gate(session=session, kind=stop.kind, attempt=0, value={}, passed=True) for stop in stops
     )
     cards = cards_of(session.slot, session.study)
     Response.objects.bulk_create(
@@ -308,7 +305,7 @@ def skip_to(session: Session, position: int) -> None:
             trial_id=card.id,
             position=card.view.position,
             remaining=len(cards) - card.view.position - 1,
-            value={"seen": True} if card.view.kind == "learn" else {"choice": card.view.choices[0]},
+            value=dict(get_kind(card.view.kind).preview(card.view)),
             rt_ms=0,
             shown_ms=0,
             late=False,
@@ -356,7 +353,7 @@ def _erase(session: Session, verdict: Verdict) -> None:
     }
     session.responses.all().delete()
     session.events.all().delete()
-    session.gates.exclude(kind="consent").update(value={})
+    session.gates.exclude(kind=CONSENT).update(value={})
     Slot.objects.filter(holder=session).update(holder=None, lease_ends_at=None, kept=False)
     Session.objects.filter(id=session.pk).update(erased=erased, device={}, comment="")
     if session.verdict not in {verdict.status, "incomplete"}:

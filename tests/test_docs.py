@@ -21,10 +21,12 @@ from analysis.exports import EXPORTERS
 from analysis.reports import REPORTERS
 from crowd.platforms import PLATFORMS
 from experiments import definition
+from experiments.gates import GATES
+from experiments.kinds import KINDS
 from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.screening import RULES
 from experiments.simulation import PEOPLE
-from experiments.words import WORDS
+from experiments.words import LANGUAGES
 from stimuli.datasets import DATASETS
 from stimuli.explainers import EXPLAINERS
 from stimuli.metrics import METRICS, SET_METRICS
@@ -43,6 +45,7 @@ TABLES_OF_STUDY: dict[str, type[BaseModel]] = {
     "The file itself": definition.StudyDefinition,
     "[stimuli]": definition.Stimuli,
     "[[conditions]]": definition.ConditionTable,
+    "[[answers]]": definition.AnswerTable,
     "[render]": definition.Render,
     "[texts]": definition.TextFiles,
     "quiz.toml": definition.QuizQuestion,
@@ -163,7 +166,9 @@ def anchor_of(heading: str) -> str:
         ("exporter", EXPORTERS, "docs/adding.md"),
         ("platform", PLATFORMS, "docs/running.md"),
         ("platform", PLATFORMS, "docs/adding.md"),
-        ("language", WORDS, "docs/adding.md"),
+        ("language", LANGUAGES, "docs/adding.md"),
+        ("trial kind", KINDS, "docs/adding.md"),
+        ("gate", GATES, "docs/adding.md"),
         ("simulated person", PEOPLE, "docs/science.md"),
         ("table", TABLES, "docs/data.md"),
         ("command", COMMANDS, "docs/running.md"),

@@ -16,10 +16,10 @@ from django.test import Client
 from PIL import Image
 
 from crowd.models import Posting
-from experiments.definition import load_study
 from experiments.drafts import build_draft, picture_keys
 from experiments.enrolment import open_study
 from experiments.models import Response, Session, Study, Trial
+from experiments.study_file import load_study
 from stimuli.requests import build
 
 CLASSES = ("left", "right")

@@ -21,12 +21,11 @@ from crowd.accounts import site_of
 from crowd.admission import door_of, fields_of, find_posting, read_arrival
 from crowd.models import Posting
 from crowd.quoting import recruiting_of
-from crowd.words import words_of
 from experiments.errors import InvalidRequest
-from experiments.gates import placeholders
 from experiments.models import Study
 from experiments.selectors import definition_of
-from experiments.texts import html_of
+from experiments.texts import html_of, placeholders
+from experiments.words import entry_words
 
 PLACEHOLDER = '<meta name="legible" content="">'
 APP_POLICY = (
@@ -114,7 +113,7 @@ def _is_preview(posting: Posting, query: str) -> bool:
 def _preview(request: HttpRequest, posting: Posting) -> HttpResponse:
     """What somebody sees before accepting: to be read, with nothing to press."""
     definition = definition_of(posting.study)
-    words, filled = dict(words_of(definition.language)), placeholders(definition)
+    words, filled = dict(entry_words(definition.language)), placeholders(definition)
     reward = definition.reward
     if reward.bonus_max_cents:
         bonus = f"{reward.bonus_max_cents / 100:.2f} {reward.currency}"
@@ -138,6 +137,6 @@ def _preview(request: HttpRequest, posting: Posting) -> HttpResponse:
 
 def _lost(request: HttpRequest, study: Study | None) -> HttpResponse:
     language = definition_of(study).language if study is not None else "en"
-    context = {"language": language, "words": words_of(language)}
+    context = {"language": language, "words": entry_words(language)}
     response = render(request, "participant/lost.html", context, status=404)
     return _guarded(response, READ_ONLY_POLICY, None)

@@ -20,6 +20,10 @@ from django.utils import timezone
 
 from crowd.dashboard.decisions import record
 from crowd.dashboard.seals import seal
+from experiments.gates.practice import NAME as PRACTICE
+from experiments.gates.quiz import NAME as QUIZ
+from experiments.kinds import follows
+from experiments.kinds.base import INSTRUCTED, REPEAT
 from experiments.models import Event, Response, Session, Study
 
 REASON_MIN = 10
@@ -40,7 +44,7 @@ def signals_of(session: Session) -> list[tuple[str, list[Signal]]]:
     """Signs of quality in groups: times, checks, attention, device. No condition, no score."""
     rows = list(
         session.responses.order_by("position").values_list(
-            "rt_ms", "late", "trial__check_kind", "trial__expected", "value", "trial__kind"
+            "rt_ms", "late", "trial__check_kind", "trial__expected", "value", "trial__kind", "trial__phase"
         )
     )
     events = dict(session.events.values_list("kind").annotate(n=Count("id")).order_by())
@@ -54,7 +58,7 @@ def signals_of(session: Session) -> list[tuple[str, list[Signal]]]:
 
 
 def _times(session: Session, rows: Sequence[tuple[Any, ...]]) -> list[Signal]:
-    asked = [rt_ms for rt_ms, _, _, _, _, kind in rows if kind != "learn"]
+    asked = [rt_ms for rt_ms, *_, phase in rows if phase != "train"]
     fast = sum(rt_ms < FAST_MS for rt_ms in asked)
     return [
         Signal("From arrival to end", _minutes(session.started_at, session.finished_at)),
@@ -69,13 +73,13 @@ def _times(session: Session, rows: Sequence[tuple[Any, ...]]) -> list[Signal]:
 
 def _checks(rows: Sequence[tuple[Any, ...]], tries: Counter[str]) -> list[Signal]:
     found = []
-    for kind, word in (("instructed", "Instructed checks passed"), ("repeat", "Repeat checks passed")):
-        own = [value.get("choice") == expected for _, _, check, expected, value, _ in rows if check == kind]
+    for sort, word in ((INSTRUCTED, "Instructed checks passed"), (REPEAT, "Repeat checks passed")):
+        own = [follows(row[5], row[3], row[4]) for row in rows if row[2] == sort]
         found.append(Signal(word, f"{sum(own)} of {len(own)}" if own else "none were shown"))
     return [
         *found,
-        Signal("Tries at the quiz", str(tries["quiz"])),
-        Signal("Tries at the practice", str(tries["practice"])),
+        Signal("Tries at the quiz", str(tries[QUIZ])),
+        Signal("Tries at the practice", str(tries[PRACTICE])),
     ]
 
 
@@ -120,7 +124,7 @@ def medians_of(sessions: Sequence[Session]) -> dict[UUID, float]:
     """The median response time in seconds, for one page of sittings in one query."""
     rows = Response.objects.filter(session__in=[session.pk for session in sessions])
     times: dict[UUID, list[int]] = {}
-    for session, rt_ms in rows.exclude(trial__kind="learn").values_list("session", "rt_ms"):
+    for session, rt_ms in rows.exclude(trial__phase="train").values_list("session", "rt_ms"):
         times.setdefault(session, []).append(rt_ms)
     return {session: median(own) / 1000 for session, own in times.items()}
 

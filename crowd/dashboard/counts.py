@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from django.db.models import Count, Exists, OuterRef, Q
 
 from analysis.reports.formats import condition_label
+from experiments.gates.consent import NAME as CONSENT
+from experiments.gates.practice import NAME as PRACTICE
 from experiments.models import Gate, Rendering, Session, Study
 from experiments.selectors import slot_counts
 from stimuli.models import Stimulus
@@ -144,8 +146,8 @@ def flows_of(study: Study) -> list[Flow]:
     claimed = Q(claimed_at__isnull=False)
     ended_well = Q(verdict__in=["passed", "screened"])
     gate = Gate.objects.filter(session=OuterRef("pk"))
-    practised = Exists(gate.filter(kind="practice", passed=True))
-    consented = Exists(gate.filter(kind="consent").exclude(passed=False))
+    practised = Exists(gate.filter(kind=PRACTICE, passed=True))
+    consented = Exists(gate.filter(kind=CONSENT).exclude(passed=False))
     rows = (
         Session.objects.filter(study=study, origin__in=COUNTED)
         .values("origin")

@@ -24,6 +24,8 @@ from crowd.platforms.base import BadOptions, Market, PlatformError, Unsupported
 from crowd.settlement import only, plan_of, settle
 from experiments.drafts import picture_keys
 from experiments.errors import StudyError
+from experiments.kinds import follows
+from experiments.kinds.base import INSTRUCTED
 from experiments.models import Response, Study
 from experiments.selectors import definition_of
 from stimuli.models import Stimulus
@@ -129,10 +131,11 @@ def _check_answers(people: Sequence[Submission]) -> defaultdict[Any, list[bool]]
     """Session -> whether each instructed check that was answered was passed; one query for all."""
     found: defaultdict[Any, list[bool]] = defaultdict(list)
     rows = Response.objects.filter(
-        session_id__in=[row.session_id for row in people], trial__check_kind="instructed"
+        session_id__in=[row.session_id for row in people], trial__check_kind=INSTRUCTED
     )
-    for session, value, expected in rows.values_list("session_id", "value", "trial__expected"):
-        found[session].append(value.get("choice") == expected)
+    fields = ("session_id", "value", "trial__kind", "trial__expected")
+    for session, value, kind, expected in rows.values_list(*fields):
+        found[session].append(follows(kind, expected, value))
     return found
 
 

@@ -11,22 +11,16 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from experiments.api.state import media_files
+from experiments.api.scene import media_files, store_at
 from experiments.models import Session
 from experiments.tokens import MEDIA_ID_LENGTH
 from stimuli.errors import NotRendered
-from stimuli.store import Store, open_store
 
 log = logging.getLogger(__name__)
 
 REFERENCE = re.compile(
     rf"[A-Za-z0-9_-]{{{MEDIA_ID_LENGTH + 22}}}"
 )  # anything else never reaches the database
-
-
-@lru_cache(maxsize=8)
-def _store(url: str) -> Store:
-    return open_store(url)
 
 
 @lru_cache(maxsize=1024)
@@ -49,7 +43,7 @@ def media(request: HttpRequest, reference: str) -> HttpResponse:
     if file is None:
         raise Http404("no such picture")
     try:
-        content = _store(settings.STORAGE_URL).get(file)
+        content = store_at(settings.STORAGE_URL).get(file)
     except NotRendered as error:
         log.error("a stored picture is missing: %s", file)
         raise Http404("no such picture") from error

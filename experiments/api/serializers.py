@@ -10,68 +10,42 @@ from typing import Any
 
 from rest_framework import serializers
 
-STEPS = [
-    "device",
-    "consent",
-    "plates",
-    "instructions",
-    "quiz",
-    "practice",
-    "questions",
-    "trials",
-    "comment",
-    "finish",
-]
+from experiments.api.contents import TrialsField, serializer_of
+from experiments.gates import GATES
+from experiments.kinds import base
+
+Media = serializer_of(base.Media)
+Choice = serializer_of(base.Button)
+Text = serializer_of(base.Text)
+
 MAX_MS = 86_400_000
+QUESTION_KINDS = ["choice", "number", "text", "example", "predict"]
+"""Forms of a question on a page; no trial kinds, although one shares a name."""
 
 
-class Media(serializers.Serializer[Any]):
-    url = serializers.CharField()
-    width_px = serializers.IntegerField()
-    height_px = serializers.IntegerField()
-    alt = serializers.CharField()
-
-
-class Choice(serializers.Serializer[Any]):
-    value = serializers.CharField()
-    text = serializers.CharField()
-    key = serializers.CharField(allow_blank=True)
-
-
-class Content(serializers.Serializer[Any]):
-    image = Media(allow_null=True)
-    explanation = Media(allow_null=True)
-    label = serializers.CharField(allow_null=True, required=False)  # type: ignore[assignment]
-    prompt = serializers.CharField(allow_null=True, required=False)
-    choices = Choice(many=True)
-    reservoir = serializers.ListField(child=serializers.CharField(), required=False)
-
-
-class Trial(serializers.Serializer[Any]):
-    id = serializers.CharField()
-    position = serializers.IntegerField()
-    kind = serializers.ChoiceField(["learn", "predict", "review", "solve", "rate"])
-    phase = serializers.ChoiceField(["train", "test"])
-    content = Content()
+def steps() -> list[str]:
+    """Every step of the wire: the gates, then what follows them."""
+    return [*GATES.names, "trials", "comment", "finish"]
 
 
 class Example(serializers.Serializer[Any]):
     trial = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]
-    image = Media()
+    image = Media(allow_null=True)
     explanation = Media(allow_null=True)
+    text = Text(allow_null=True, required=False)
 
 
 class Block(serializers.Serializer[Any]):
     index = serializers.IntegerField()
     count = serializers.IntegerField()
-    trials = Trial(many=True)
+    trials = TrialsField()
     examples = Example(many=True)
 
 
 class Question(serializers.Serializer[Any]):
     id = serializers.CharField()
-    kind = serializers.ChoiceField(["choice", "number", "text", "example", "predict"])
+    kind = serializers.ChoiceField(QUESTION_KINDS)
     prompt = serializers.CharField()
     required = serializers.BooleanField()  # type: ignore[assignment]
     choices = Choice(many=True, allow_null=True)
@@ -112,11 +86,12 @@ class StudyFacts(serializers.Serializer[Any]):
     gap_ms = serializers.IntegerField()
     reservoir = serializers.ChoiceField(["always", "on_request", "off"])
     display = serializers.ChoiceField(["beside", "overlay"])
+    words = serializers.DictField(child=serializers.CharField(), required=False)
     origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
 
 
 class SessionState(serializers.Serializer[Any]):
-    step = serializers.ChoiceField(STEPS)
+    step = serializers.ChoiceField(steps())
     page = Page(allow_null=True)
     attempts_left = serializers.IntegerField(allow_null=True)
     block = Block(allow_null=True)
@@ -176,7 +151,7 @@ class Responses(serializers.Serializer[Any]):
 
 class Recorded(serializers.Serializer[Any]):
     next = serializers.IntegerField()
-    step = serializers.ChoiceField(STEPS)
+    step = serializers.ChoiceField(steps())
     feedback = serializers.DictField(child=Feedback())
 
 

@@ -3,24 +3,25 @@ whitelist."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from django.utils import timezone
+
+from experiments.api.scene import PRACTICE_TRIAL, SessionScene, media
 from experiments.api.serializers import SessionState
 from experiments.definition import StudyDefinition
-from experiments.gates import page_digest, page_html, page_questions, placeholders
-from experiments.models import Session
+from experiments.gates import get_gate
+from experiments.gates.consent import NAME as CONSENT
+from experiments.gates.pages import page_digest, page_html
+from experiments.kinds import get_kind
+from experiments.models import HandOut, Session
+from experiments.paradigms import design_of
 from experiments.responses import last_feedback
-from experiments.selectors import Card, Picture, cards_of, definition_of
+from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
-from experiments.texts import html_of, text_digest
-from experiments.tokens import media_reference
-from experiments.words import words_of
-
-ALT = {
-    "en": {"image": "Picture", "explanation": "Picture with an explanation"},
-    "de": {"image": "Bild", "explanation": "Bild mit einer Erklärung"},
-}
+from experiments.texts import html_of, placeholders, text_digest
+from experiments.words import table_of, words_for
 
 
 def session_state(session: Session) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def session_state(session: Session) -> dict[str, Any]:
 
 
 def _facts(session: Session, definition: StudyDefinition) -> dict[str, Any]:
-    design = definition.paradigm_design()
+    design = design_of(definition)
     return {
         "title": definition.title,
         "language": definition.language,
@@ -55,19 +56,20 @@ def _facts(session: Session, definition: StudyDefinition) -> dict[str, Any]:
         "gap_ms": getattr(design, "gap_ms", 300),
         "reservoir": getattr(design, "reservoir", "off"),
         "display": getattr(design, "display", "beside"),
+        "words": table_of(definition.language)["page"].get(definition.paradigm, {}),
         "origin": session.origin,
     }
 
 
 def _page(session: Session, step: Step, definition: StudyDefinition) -> dict[str, Any] | None:
-    words = words_of(definition.language)
-    if step.gate is not None:
-        questions = [_question(session, q) for q in page_questions(session.study, step.gate)]
+    words = words_for(definition)
+    if step.stop is not None:
+        questions = get_gate(step.stop.gate).questions(session.study, step.stop)
         return {
             "kind": step.name,
-            "digest": page_digest(session, step.gate, step.attempt),
-            "html": page_html(session, step.gate),
-            "questions": questions,
+            "digest": page_digest(session, step.stop, step.attempt),
+            "html": page_html(session, step.stop),
+            "questions": [_question(session, question, words) for question in questions],
         }
     if step.name == "comment":
         return _plain_page("comment", words["comment"])
@@ -97,102 +99,72 @@ def ending_of(session: Session) -> str:
 
 
 def _has_consented(session: Session) -> bool:
-    return session.gates.filter(kind="consent", passed=True).exists()
+    return session.gates.filter(kind=CONSENT, passed=True).exists()
 
 
-def _media(session: Session, picture: Picture, trial: str, role: str, language: str) -> dict[str, Any]:
-    kind = "explanation" if "explanation" in role else "image"
-    return {
-        "url": f"/m/{media_reference(session.media_id, trial, role)}",
-        "width_px": picture.width_px,
-        "height_px": picture.height_px,
-        "alt": ALT.get(language, ALT["en"])[kind],
-    }
-
-
-def _question(session: Session, question: dict[str, Any]) -> dict[str, Any]:
+def _question(session: Session, question: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
     image = question["image"]
     if image is None:
         return question
-    picture = Picture(image["file"], image["width_px"], image["height_px"])
-    language = definition_of(session.study).language
-    return {**question, "image": _media(session, picture, "practice", question["id"], language)}
+    file = File(image["file"], image["width_px"], image["height_px"])
+    shown = media(session, file, PRACTICE_TRIAL, question["id"], words["alt_image"])
+    return {**question, "image": shown.model_dump()}
 
 
 def _block(
     session: Session, step: Step, cards: Sequence[Card], definition: StudyDefinition
 ) -> dict[str, Any]:
+    """The block that is next, with its trials; a kind that is handed out alone comes one at a time."""
     index = cards[step.next].view.block
-    texts = dict(definition.choices)
+    if get_kind(cards[step.next].view.kind).is_alone:
+        served = [cards[step.next]]
+        _hand_out(session, served[0])
+    else:
+        served = [card for card in cards if card.view.block == index]
+        alone = next((at for at, card in enumerate(served) if get_kind(card.view.kind).is_alone), len(served))
+        served = served[:alone]
     return {
         "index": index,
         "count": cards[-1].view.block + 1,
-        "trials": [_trial(session, card, cards, definition) for card in cards if card.view.block == index],
+        "trials": [_trial(session, card, cards, definition) for card in served],
         "examples": [
-            {
-                "trial": str(card.id),
-                "label": texts.get(card.label or "", card.label or ""),
-                "image": _media(session, card.tile, str(card.id), "tile", definition.language),
-                "explanation": _media(
-                    session, card.tile_explanation, str(card.id), "tile_explanation", definition.language
-                )
-                if card.tile_explanation
-                else None,
-            }
+            _example(session, card, definition)
             for card in cards
-            if card.view.kind == "learn" and card.view.block <= index and card.tile is not None
+            if get_kind(card.view.kind).is_example and card.view.block <= index and MAIN in card.shown
         ],
+    }
+
+
+def _hand_out(session: Session, card: Card) -> None:
+    """Stores when the trial first left the server; a reload does not begin it anew."""
+    row = HandOut(session=session, trial_id=card.id, handed_out_at=timezone.now())
+    HandOut.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def _example(session: Session, card: Card, definition: StudyDefinition) -> dict[str, Any]:
+    scene = SessionScene(session, card, definition, ())
+    image, explanation, text = scene.tile()
+    return {
+        "trial": str(card.id),
+        "label": scene.label or "",
+        "image": image.model_dump() if image else None,
+        "explanation": explanation.model_dump() if explanation else None,
+        "text": text.model_dump() if text else None,
     }
 
 
 def _trial(
     session: Session, card: Card, cards: Sequence[Card], definition: StudyDefinition
 ) -> dict[str, Any]:
-    trial, language = str(card.id), definition.language
-    content: dict[str, Any] = {
-        "image": _media(session, card.image, trial, "image", language) if card.image else None,
-        "explanation": _media(session, card.explanation, trial, "explanation", language)
-        if card.explanation
-        else None,
-        "choices": list(card.choices),
-    }
-    if card.view.kind == "learn":
-        content["label"] = (
-            dict(definition.choices).get(card.label, card.label) if card.label is not None else None
-        )
-    else:
-        content["prompt"] = _prompt(card, language)
-        content["reservoir"] = [str(cards[position].id) for position in card.reservoir]
+    reservoir = tuple(str(cards[position].id) for position in card.reservoir)
+    scene = SessionScene(session, card, definition, reservoir)
     return {
-        "id": trial,
+        "id": str(card.id),
         "position": card.view.position,
         "kind": card.view.kind,
         "phase": card.view.phase,
-        "content": content,
+        "content": get_kind(card.view.kind).content(card.view, scene).model_dump(),
     }
 
 
-def _prompt(card: Card, language: str) -> str | None:
-    if card.view.check != "instructed":
-        return None
-    key = next(choice["key"] for choice in card.choices if choice["value"] == card.view.expected)
-    return words_of(language)["predict_instructed"].format(key=key.upper())
-
-
-def media_files(session: Session) -> Iterator[tuple[str, str]]:
-    """(reference, stored file) of every picture that this session may see."""
-    for row in session.study.practice:
-        yield media_reference(session.media_id, "practice", str(row["id"])), str(row["file"])
-    for card in cards_of(session.slot, session.study) if session.slot else ():
-        roles = {
-            "image": card.image,
-            "explanation": card.explanation,
-            "tile": card.tile if card.view.kind == "learn" else None,
-            "tile_explanation": card.tile_explanation if card.view.kind == "learn" else None,
-        }
-        for role, picture in roles.items():
-            if picture is not None:
-                yield media_reference(session.media_id, str(card.id), role), picture.file
-
-
-__all__ = ["ending_of", "media_files", "session_state"]
+__all__ = ["ending_of", "session_state"]

@@ -1,4 +1,4 @@
-from django.urls import path, re_path
+from django.urls import path
 
 from experiments.api import views
 
@@ -6,5 +6,5 @@ urlpatterns = [
     path("session/", views.SessionView.as_view()),
     path("session/responses/", views.ResponsesView.as_view()),
     path("session/events/", views.EventsView.as_view()),
-    re_path(rf"^session/(?P<step>{'|'.join(views.GATE_STEPS)})/$", views.GateView.as_view()),
+    path("session/<slug:step>/", views.GateView.as_view()),
 ]

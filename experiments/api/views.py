@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import Http404
 from django.utils.cache import patch_cache_control
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -14,12 +15,12 @@ from experiments.api import bodies, serializers
 from experiments.api.state import session_state
 from experiments.api.throttling import CallsPerToken
 from experiments.errors import InvalidRequest
+from experiments.gates import GATES
 from experiments.models import Session
 from experiments.responses import Recorded, record_events, record_responses
 from experiments.selectors import cards_of
 from experiments.sessions import claim_if_due, pass_gate, session_of, step_of
 
-GATE_STEPS = ("device", "consent", "plates", "instructions", "quiz", "practice", "questions")
 ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 410, 413, 429), serializers.Error)
 
 
@@ -66,10 +67,12 @@ class GateView(ParticipantView):
         operation_id="pass_gate",
         request=serializers.GateTry,
         responses={200: serializers.SessionState, **ERRORS},
-        parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATE_STEPS))],
+        parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATES.names))],
     )
     def post(self, request: Request, step: str) -> Response:
         """One try at the page that is asked now."""
+        if step not in GATES:
+            raise Http404
         session = session_of(bodies.bearer_token(request))
         body = bodies.body_of(request, {"digest", "value"})
         digest, value = body.get("digest"), body.get("value")

@@ -12,19 +12,33 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
+from experiments.errors import Problem
+from experiments.kinds.base import Check, Choice, Phase, TrialView
 
-TrialKind = Literal["learn", "predict", "review", "solve", "rate"]
-Phase = Literal["practice", "train", "test"]
-Check = Literal["", "instructed", "repeat"]
 Timing = Literal["before", "after"]
 Status = Literal["passed", "screened", "incomplete", "withdrawn", "declined"]
+LANE = "participant"
+"""The lane of a study that routes nobody."""
 
 
 class Design(BaseModel):
     """The parameters of a paradigm, as written in `[design]`; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A part that conditions may play: how many of them a study has, and whether they show an explanation.
+
+    `explained` None: both are allowed.
+    """
+
+    explained: bool | None = True
+    at_least: int = 0
+    at_most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +69,10 @@ class PlanCondition:
 class Pool:
     """Everything a planner may use. `choices` are the (value, text) pairs of the answers, in canonical order.
 
-    `explanations` (rating only) lists the (item, condition) pairs that are to be rated; empty means all.
-    `solutions` (review only) lists the frozen solutions as (solution id, item, source, choice).
+    `explanations` lists the (item, condition) pairs that have a stimulus; empty means all. `predictions`
+    holds what the model of a condition says of an item if that is not `PoolItem.predicted`: studies with
+    several models have them. `solutions` lists the frozen solutions of an earlier stage as (solution id,
+    item, source, choice).
     """
 
     items: tuple[PoolItem, ...]
@@ -67,18 +83,44 @@ class Pool:
     check_repeat: int = 0
     explanations: tuple[tuple[str, str], ...] = ()
     solutions: tuple[tuple[str, str, str, str], ...] = ()
+    predictions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def predicted(self, item: PoolItem, condition: str) -> str:
+        """What the model of this condition says of the item."""
+        return self.predictions.get((item.key, condition), item.predicted)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """One answer button: the value that is stored, the text on it, the key that presses it."""
+class Surveyed:
+    """An item as one model sees it. `index` is the logit of the predicted label."""
 
-    value: str
-    text: str
     key: str
+    truth: str
+    group: str
+    predicted: str
+    index: int
+    confidence: float
+    logits: tuple[float, ...]
 
-    def as_json(self) -> dict[str, str]:
-        return {"value": self.value, "text": self.text, "key": self.key}
+
+Source = tuple[str, str]
+"""Names of a dataset and a predictor of the study; ("", "") in a study that has one of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What one model says of every item of one dataset. `labels` are in the order of the logits."""
+
+    labels: tuple[str, ...]
+    items: tuple[Surveyed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a paradigm makes of the surveys: the planner's pool, and per source the items to be rendered."""
+
+    pool: Pool
+    chosen: Mapping[Source, tuple[Surveyed, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +128,17 @@ class PlannedTrial:
     """One trial of a plan. Positions run from 0 without gaps within a plan.
 
     `item` is None only for instructed checks without a picture. `condition` is the level this trial belongs
-    to; `explained` says whether its explanation is shown. `label` is what a learn trial reveals (None: guess
-    first or nothing to reveal). `expected` is the answer that a check asks for; for other trials the empty
-    string: what is right is derived from the item. `reservoir` lists the positions of the training trials
-    that may be consulted. `extra` holds what only this paradigm needs (JSON values), never sent to a browser
-    as it is.
+    to; `explained` says whether its explanation is shown. `label` is what the page reveals (None: guess
+    first, or nothing to reveal). `expected` is the answer that a check asks for, empty for other trials.
+    `right` is the value that counts as right; None: nothing does. `reservoir` lists the positions of the
+    training trials that may be consulted. `others` names further stimuli of the page by role, as (item,
+    condition). `extra` holds what only this kind needs (JSON values), never sent to a browser as it is.
     """
 
     position: int
     block: int
     phase: Phase
-    kind: TrialKind
+    kind: str
     item: str | None
     condition: str
     explained: bool
@@ -104,15 +146,36 @@ class PlannedTrial:
     check: Check = ""
     label: str | None = None
     expected: str = ""
+    right: str | None = None
     reservoir: tuple[int, ...] = ()
+    others: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def view(self) -> TrialView:
+        """The trial as a kind judges it; item facts stay out, since no kind needs them."""
+        return TrialView(
+            position=self.position,
+            block=self.block,
+            phase=self.phase,
+            kind=self.kind,
+            check=self.check,
+            condition=self.condition,
+            choices=tuple(choice.value for choice in self.choices),
+            expected=self.expected,
+            truth=None,
+            predicted=None,
+            extra=self.extra,
+            right=self.right,
+            label=self.label,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One slot: who may claim it (`lane`), what it fixes (`arm`), its whole sequence of trials.
 
-    `condition` is the one condition of all trials where the paradigm is between subjects, else None.
+    `condition` is the one condition of all trials if the paradigm is between subjects, else None. Plans of
+    one number `matched` have the same items, order, sides and checks; None: this plan has no twin.
     """
 
     ordinal: int
@@ -120,23 +183,7 @@ class Plan:
     arm: str
     condition: str | None
     trials: tuple[PlannedTrial, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TrialView:
-    """A stored trial as a paradigm judges it: the plan, and what model and world say about its item."""
-
-    position: int
-    block: int
-    phase: Phase
-    kind: TrialKind
-    check: Check
-    condition: str
-    choices: tuple[str, ...]
-    expected: str
-    truth: str | None
-    predicted: str | None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    matched: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +198,25 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class GateTry:
-    """One try at a gate. `passed` is None where nothing is judged (questions)."""
+    """One try at a gate. `passed` is None if nothing is judged (questions)."""
 
     kind: str
     attempt: int
     passed: bool | None
+    value: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What is known of a person who is about to get a slot.
+
+    `gates` are the tries of this session. `lane` is where an earlier session of the person was, empty if
+    there was none. `free` maps each lane of the study to its free slots that this person may still take.
+    """
+
+    gates: tuple[GateTry, ...]
+    lane: str
+    free: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +247,6 @@ class Verdict:
     reasons: tuple[Reason, ...] = ()
 
 
-class InvalidResponse(ValueError):
-    """A response value does not fit its trial; the message names the value and what is allowed."""
-
-
 class PlanError(ValueError):
     """Plans cannot be drawn from this design and pool."""
 
@@ -207,33 +264,43 @@ class Paradigm(Protocol):
 
     name: ClassVar[str]
     Design: ClassVar[type[Design]]
-    kinds: ClassVar[tuple[TrialKind, ...]]
+    kinds: ClassVar[tuple[str, ...]]
     gates: ClassVar[tuple[str, ...]]
-    """Gate kinds in the order they are passed, before the slot is claimed."""
+    """Gates in the order in which they are met; `experiments/gates` says where each stands."""
+    roles: ClassVar[Mapping[str, Role]]
+    answers_count: ClassVar[tuple[int, int]]
+    """Fewest and most answers that a person chooses from; (0, 0) for a paradigm without such answers."""
+    modalities: ClassVar[tuple[str, ...]]
+    """What its pages can show: "image", "text"."""
+    checks: ClassVar[Mapping[str, int]]
+    """How many checks of each sort a study has that says nothing of `[checks]`."""
+
+    def scores(self, design: Any) -> bool:
+        """Whether any answer of such a study is right or wrong, so that a bonus can be earned."""
+        ...
+
+    def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
+        """What in this study only the paradigm can know to be a mistake."""
+        ...
+
+    def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
+        """Chooses what is rendered and planned. Raises PlanError."""
+        ...
 
     def plans(self, design: Any, pool: Pool, streams: Streams) -> Iterator[Plan]:
         """Every slot of the stage, by ordinal from 0. Raises PlanError (NotEnoughItems, BadDesign)."""
         ...
 
-    def check(
-        self,
-        kind: TrialKind,
-        choices: Sequence[str],
-        value: Mapping[str, Any],
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Raises InvalidResponse unless `value` may be stored for a trial of this kind.
-
-        With the trial's `extra`, a rating must also answer exactly the questions that the trial asks.
-        """
+    def pilot_slots(self, design: Any, pool: Pool, count: int) -> int:
+        """Slots per condition so that `plans` yields at least `count` plans."""
         ...
 
-    def score(self, trial: TrialView, value: Mapping[str, Any]) -> float | None:
-        """Agreement with the model (or the paradigm's own score); None for training and check trials."""
+    def lane(self, route: Route) -> str | None:
+        """The lane from which this person gets a slot; None: none of the study's slots is for this person."""
         ...
 
     def feedback(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """What may be revealed after the answer: {"label": str, "correct": bool}, or None."""
+        """What may be revealed after the answer: {"label": value, "correct": bool}, or None."""
         ...
 
     def screen(

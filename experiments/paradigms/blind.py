@@ -40,10 +40,10 @@ class BlindScore:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """A scored test trial with all that a blind person could use."""
+    """A scored test trial with all that a blind person could use; `right` is what the plan calls right."""
 
     truth: str
-    predicted: str
+    right: str
     item: str
     options: tuple[str, ...]
     turn: int
@@ -62,16 +62,16 @@ def blind_scores(
       training trials before); ties count as an even guess.
     - nearest (with `features`): the label of the nearest of these by Euclidean distance; ties likewise.
 
-    Only predict trials of the test phase count, without checks. Expected values, nothing is drawn. Plans
+    Only test trials with a right answer count, without checks. Expected values, nothing is drawn. Plans
     without such trials are left out; without any such plan the result is empty.
     """
-    tests = [found for plan in plans if (found := _tests(plan, pool))]
+    tests = [rows for plan in plans if (rows := _tests(plan, pool))]
     if not tests:
         return ()
-    strategies: dict[str, Callable[[_Test], float]] = {"true class": lambda t: float(t.truth == t.predicted)}
+    strategies: dict[str, Callable[[_Test], float]] = {"true class": lambda t: float(t.truth == t.right)}
     for value, _ in pool.choices:
-        strategies[f"always {value}"] = lambda t, value=value: float(value == t.predicted)  # type: ignore[misc]
-    strategies["alternate"] = lambda t: float(t.options[t.turn % len(t.options)] == t.predicted)
+        strategies[f"always {value}"] = lambda t, value=value: float(value == t.right)  # type: ignore[misc]
+    strategies["alternate"] = lambda t: float(t.options[t.turn % len(t.options)] == t.right)
     strategies["majority"] = _majority
     if features is not None:
         strategies["nearest"] = _nearest(tests, features)
@@ -96,13 +96,14 @@ def _tests(plan: Plan, pool: Pool) -> list[_Test]:
     out = []
     turn = 0
     for trial in plan.trials:
-        if trial.kind != "predict" or trial.phase != "test" or trial.item is None:
+        is_scored = trial.right is not None and not trial.check
+        if trial.phase != "test" or trial.item is None or not (is_scored or trial.check):
             continue
-        if not trial.check:
+        if is_scored:
             item = items[trial.item]
             learned = tuple((t.item, items[t.item].predicted) for t in _learned(trial, by_position) if t.item)
             options = tuple(choice.value for choice in trial.choices)
-            out.append(_Test(item.truth, item.predicted, item.key, options, turn, learned))
+            out.append(_Test(item.truth, trial.right or "", item.key, options, turn, learned))
         turn += 1
     return out
 
@@ -138,7 +139,7 @@ def _nearest(tests: Sequence[Sequence[_Test]], features: Features) -> Callable[[
 def _even_guess(test: _Test, labels: Sequence[str]) -> float:
     if not labels:
         return 1 / len(test.options)
-    return sum(label == test.predicted for label in labels) / len(labels)
+    return sum(label == test.right for label in labels) / len(labels)
 
 
 def _scored(name: str, strategy: Callable[[_Test], float], tests: Sequence[Sequence[_Test]]) -> BlindScore:

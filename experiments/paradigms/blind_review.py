@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from experiments.design.blocks import permuted_level
 from experiments.design.lists import disjoint_lists
 from experiments.design.rng import Streams
-from experiments.paradigms import answers, base, screening
+from experiments.kinds.base import Choice
+from experiments.kinds.solve import CANNOT_SAY
+from experiments.paradigms import base
+from experiments.paradigms.shared import BaseParadigm
 from experiments.paradigms.weaving import (
     CheckDraw,
     answer_buttons,
     draw_instructed,
-    instructed_buttons,
+    instructed_trial,
     weave,
 )
-
-CANNOT_SAY = "cannot_say"
-"""The reserved choice of a solver who finds no solution."""
 
 
 class BlindReviewDesign(base.Design):
@@ -78,12 +78,16 @@ class _Cell:
         return f"{order}/set-{self.set_with}/rotation-{self.rotation}"
 
 
-class BlindReview:
+class BlindReview(BaseParadigm):
     """Stage and lane follow the design's role: experts solve, leads review."""
 
     name: ClassVar[str] = "blind_review"
     Design: ClassVar[type[base.Design]] = BlindReviewDesign
-    kinds: ClassVar[tuple[base.TrialKind, ...]] = ("review", "solve")
+    kinds: ClassVar[tuple[str, ...]] = ("review", "solve", "instructed")
+    roles: ClassVar[Mapping[str, base.Role]] = {
+        "source": base.Role(explained=None),
+        "method": base.Role(),
+    }
     gates: ClassVar[tuple[str, ...]] = (
         "device",
         "consent",
@@ -108,34 +112,17 @@ class BlindReview:
             )
         return (_solve_plans if design.role == "solve" else _review_plans)(design, pool, streams)
 
-    def check(
-        self,
-        kind: base.TrialKind,
-        choices: Sequence[str],
-        value: Mapping[str, Any],
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Reviews take {"accept"}; solving (and instructed checks) {"choice"} with an optional "region"."""
-        if kind == "review":
-            answers.check_review(value)
-        elif kind == "solve":
-            answers.check_solve(choices, value)
-        else:
-            raise answers.refuse_kind(kind)
+    def scores(self, design: BlindReviewDesign) -> bool:
+        """Solving is right or wrong; accepting is not, and is never paid for."""
+        return design.role == "solve"
 
-    def score(self, trial: base.TrialView, value: Mapping[str, Any]) -> float | None:
-        """Review: 1.0 for acceptance. Solve: 1.0 where the choice is the truth. None for checks."""
-        if trial.check:
-            return None
-        if trial.kind == "review":
-            return float(value["accept"])
-        return None if trial.truth is None else float(value["choice"] == trial.truth)
+    def pilot_slots(self, design: BlindReviewDesign, pool: base.Pool, count: int) -> int:
+        """Every lead judges all sources, so each condition has as many slots as there are leads."""
+        return count
 
-    def feedback(self, trial: base.TrialView, value: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Nothing is revealed: solvers never learn the verdicts, leads never learn the solver."""
-        return None
-
-    screen = staticmethod(screening.screen)
+    def lane(self, route: base.Route) -> str | None:
+        """A person stays in the lane of earlier sessions; else the first that has a free slot."""
+        return route.lane if route.lane in route.free else min(route.free, default=None)
 
 
 def _solve_plans(design: BlindReviewDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
@@ -157,7 +144,7 @@ def _solve_plans(design: BlindReviewDesign, pool: base.Pool, streams: Streams) -
             buttons = _solve_buttons(choices, ordinal, streams)
             woven = weave([pool.items[unit] for unit in units], checks, streams("check places", ordinal))
             trials = tuple(
-                _instructed(entry, place, 0, condition)
+                instructed_trial(entry, place, 0, condition)
                 if isinstance(entry, CheckDraw)
                 else base.PlannedTrial(
                     position=place,
@@ -168,6 +155,7 @@ def _solve_plans(design: BlindReviewDesign, pool: base.Pool, streams: Streams) -
                     condition=condition,
                     explained=False,
                     choices=buttons,
+                    right=entry.truth,
                     extra={"grid": design.grid},
                 )
                 for place, entry in enumerate(woven)
@@ -265,7 +253,7 @@ def _review_trials(
         shuffled = [picked[int(place)] for place in rng.permutation(len(picked))]
         for entry in weave(shuffled, checks[block::2], places):
             if isinstance(entry, CheckDraw):
-                trials.append(_instructed(entry, len(trials), block, trials[-1].condition))
+                trials.append(instructed_trial(entry, len(trials), block, trials[-1].condition))
                 continue
             trials.append(
                 base.PlannedTrial(
@@ -277,31 +265,13 @@ def _review_trials(
                     condition=entry.source,
                     explained=explained,
                     choices=buttons,
-                    extra={"solution": entry.key, "choice": entry.choice},
+                    extra={"solution": entry.key, "answer": texts.get(entry.choice, entry.choice)},
                 )
             )
     return tuple(trials)
 
 
-def _instructed(check: CheckDraw, position: int, block: int, condition: str) -> base.PlannedTrial:
-    # Served as a solve trial: the word of the other kind with four keys would tell a lead too much.
-    return base.PlannedTrial(
-        position=position,
-        block=block,
-        phase="test",
-        kind="solve",
-        item=None,
-        condition=condition,
-        explained=False,
-        choices=instructed_buttons(),
-        check=check.check,
-        expected=check.expected,
-    )
-
-
-def _solve_buttons(
-    choices: Sequence[tuple[str, str]], ordinal: int, streams: Streams
-) -> tuple[base.Choice, ...]:
+def _solve_buttons(choices: Sequence[tuple[str, str]], ordinal: int, streams: Streams) -> tuple[Choice, ...]:
     named = [pair for pair in choices if pair[0] != CANNOT_SAY]
     text = dict(choices)[CANNOT_SAY]
-    return (*answer_buttons(named, ordinal, streams), base.Choice(CANNOT_SAY, text, "x"))
+    return (*answer_buttons(named, ordinal, streams), Choice(CANNOT_SAY, text, "x"))

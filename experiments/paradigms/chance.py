@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from experiments.design.rng import Streams
-from experiments.paradigms.base import Check, Plan, PlannedTrial
+from experiments.kinds import get_kind
+from experiments.kinds.base import INSTRUCTED, REPEAT, Check
+from experiments.paradigms.base import Plan, PlannedTrial
 from experiments.paradigms.screening import Rule, read_rules
 
 GUESSER_PASS_MAX = 0.10
@@ -58,7 +60,7 @@ def pass_probability(
     exact = True
     for name, rule in known.items():
         if name in ("instructed_share_min", "repeat_share_min"):
-            check: Check = "instructed" if name == "instructed_share_min" else "repeat"
+            check = INSTRUCTED if name == "instructed_share_min" else REPEAT
             by_rule[name] = _share_passed(rule, plan, check, slip_share)
         elif name == "side_share_max":
             sizes = _answer_sizes(plan)
@@ -96,7 +98,9 @@ def _answer_sizes(plan: Plan) -> list[int]:
 
 
 def _answer_count(trial: PlannedTrial) -> int:
-    return len(trial.extra["questions"]) if trial.kind == "rate" else 1
+    """How many single answers one value of this trial gives."""
+    kind = get_kind(trial.kind)
+    return len(kind.answers(kind.preview(trial.view())))
 
 
 def _side_passed(limit: float, sizes: Sequence[int], seed: int) -> float:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
 from experiments.design.blocks import permuted_blocks
 from experiments.design.rng import Streams
-from experiments.paradigms import answers, base, screening
+from experiments.kinds.base import Choice
+from experiments.paradigms import base
 from experiments.paradigms.sampling import Blocks, ItemSampler
+from experiments.paradigms.shared import BaseParadigm
 from experiments.paradigms.weaving import (
     CheckDraw,
     answer_buttons,
@@ -47,21 +49,27 @@ class MetaPredictorDesign(base.Design):
 
 
 @dataclass(frozen=True, slots=True)
-class _Sitting:
+class _Session:
     """What slot j fixes for every condition: the training, the woven tests, the buttons."""
 
     train: Blocks
     test: tuple[tuple[base.PoolItem | CheckDraw, ...], ...]
-    buttons: tuple[base.Choice, ...]
+    buttons: tuple[Choice, ...]
 
 
-class MetaPredictor:
+class MetaPredictor(BaseParadigm):
     """Between subjects; slot j of every condition shares items, orders, sides and check positions."""
 
     name: ClassVar[str] = "meta_predictor"
     Design: ClassVar[type[base.Design]] = MetaPredictorDesign
-    kinds: ClassVar[tuple[base.TrialKind, ...]] = ("learn", "predict")
-    gates: ClassVar[tuple[str, ...]] = ("device", "consent", "questions", "instructions", "quiz", "practice")
+    kinds: ClassVar[tuple[str, ...]] = ("learn", "predict", "instructed")
+    roles: ClassVar[Mapping[str, base.Role]] = {
+        "baseline": base.Role(explained=False, at_least=1, at_most=1),
+        "control": base.Role(),
+        "method": base.Role(),
+    }
+    answers_count: ClassVar[tuple[int, int]] = (2, 2)
+    checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 3}
 
     def plans(self, design: MetaPredictorDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
         """One plan per slot, conditions in permuted blocks by ordinal; the arm is the condition.
@@ -69,47 +77,20 @@ class MetaPredictor:
         Plans depend on the pool's items, choices, balance and checks, the design and j alone, so adding
         conditions or slots leaves the plans of the others as they were.
         """
-        sittings = _sittings(design, pool, streams)
-        known: list[_Sitting] = []
+        sessions = _sessions(design, pool, streams)
+        known: list[_Session] = []
         served = [0] * len(pool.conditions)
         for ordinal, level in enumerate(permuted_blocks([c.slots for c in pool.conditions], streams)):
             if served[level] == len(known):
-                known.append(next(sittings))
-            sitting = known[served[level]]
+                known.append(next(sessions))
+            rank = served[level]
             served[level] += 1
             condition = pool.conditions[level]
-            trials = _trials(sitting, condition, design)
-            yield base.Plan(ordinal, "participant", condition.name, condition.name, trials)
-
-    def check(
-        self,
-        kind: base.TrialKind,
-        choices: Sequence[str],
-        value: Mapping[str, Any],
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Training takes {"seen": true}, tests {"choice"}."""
-        if kind == "predict":
-            answers.check_choice(choices, value)
-        elif kind == "learn":
-            answers.check_seen(value)
-        else:
-            raise answers.refuse_kind(kind)
-
-    def score(self, trial: base.TrialView, value: Mapping[str, Any]) -> float | None:
-        """1.0 where the choice is what the model says, 0.0 where not; None for training and checks."""
-        if trial.kind != "predict" or trial.check or trial.predicted is None:
-            return None
-        return float(value["choice"] == trial.predicted)
-
-    def feedback(self, trial: base.TrialView, value: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Nothing: training shows the label beforehand, and tests reveal nothing."""
-        return None
-
-    screen = staticmethod(screening.screen)
+            trials = _trials(known[rank], condition, design)
+            yield base.Plan(ordinal, base.LANE, condition.name, condition.name, trials, rank)
 
 
-def _sittings(design: MetaPredictorDesign, pool: base.Pool, streams: Streams) -> Iterator[_Sitting]:
+def _sessions(design: MetaPredictorDesign, pool: base.Pool, streams: Streams) -> Iterator[_Session]:
     sampler = ItemSampler(
         pool,
         (design.train_per_block,) * design.blocks,
@@ -127,7 +108,7 @@ def _sittings(design: MetaPredictorDesign, pool: base.Pool, streams: Streams) ->
         checks = draw_checks(pool.check_instructed, pool.check_repeat, train, index, streams)
         places = streams("check places", index)
         woven = tuple(weave(block, found, places) for block, found in zip(test, checks, strict=True))
-        yield _Sitting(train, woven, answer_buttons(pool.choices, index, streams))
+        yield _Session(train, woven, answer_buttons(pool.choices, index, streams))
         index += 1
 
 
@@ -137,12 +118,12 @@ def _reordered(blocks: Blocks, phase: str, index: int, streams: Streams) -> Bloc
 
 
 def _trials(
-    sitting: _Sitting, condition: base.PlanCondition, design: MetaPredictorDesign
+    session: _Session, condition: base.PlanCondition, design: MetaPredictorDesign
 ) -> tuple[base.PlannedTrial, ...]:
     explained = condition.role != "baseline"
     trials: list[base.PlannedTrial] = []
     seen: tuple[int, ...] = ()
-    for block, (train, test) in enumerate(zip(sitting.train, sitting.test, strict=True)):
+    for block, (train, test) in enumerate(zip(session.train, session.test, strict=True)):
         for item in train:
             seen += (len(trials),)
             trials.append(
@@ -154,7 +135,7 @@ def _trials(
                     item=item.key,
                     condition=condition.name,
                     explained=explained,
-                    choices=sitting.buttons,
+                    choices=session.buttons,
                     label=item.predicted,
                 )
             )
@@ -166,7 +147,7 @@ def _trials(
                     block=block,
                     condition=condition.name,
                     explained=explained and design.test_explanations,
-                    buttons=sitting.buttons,
+                    buttons=session.buttons,
                     reservoir=() if design.reservoir == "off" else seen,
                 )
             )

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from experiments.definition import StudyDefinition
 from experiments.design.lists import disjoint_lists
 from experiments.design.rng import Streams
-from experiments.paradigms import answers, base, screening
-from experiments.paradigms.weaving import CheckDraw, draw_instructed, weave
+from experiments.kinds.base import Choice
+from experiments.kinds.rate import SCALE
+from experiments.paradigms import base
+from experiments.paradigms.material import material_by_condition
+from experiments.paradigms.shared import BaseParadigm
+from experiments.paradigms.weaving import CheckDraw, draw_instructed, instructed_trial, weave
 
+Question = Literal["q1", "q2", "q3", "q4", "q5", "q6"]
+QUESTIONS: tuple[Question, ...] = ("q1", "q2", "q3", "q4", "q5", "q6")
 Explanation = tuple[str, str]
 """(item key, condition name)."""
 
@@ -26,19 +33,19 @@ class RatingDesign(base.Design):
     raters_per_explanation: int = Field(5, ge=1, le=100)
     list_length: int = Field(20, ge=1, le=500)
     questions: Literal["together", "split"] = "together"
-    asked: tuple[answers.Question, ...] = Field(answers.QUESTIONS, min_length=1, max_length=6)
+    asked: tuple[Question, ...] = Field(QUESTIONS, min_length=1, max_length=6)
     min_view_ms: int = Field(1500, ge=0, le=60_000)
     gap_ms: int = Field(300, ge=0, le=10_000)
     picture_px: int = Field(320, ge=64, le=1024)
 
 
-class Rating:
+class Rating(BaseParadigm):
     """Each lane is a round over all explanations; whoever stays in one lane rates nothing twice."""
 
     name: ClassVar[str] = "rating"
     Design: ClassVar[type[base.Design]] = RatingDesign
-    kinds: ClassVar[tuple[base.TrialKind, ...]] = ("rate",)
-    gates: ClassVar[tuple[str, ...]] = ("device", "consent", "questions", "instructions", "quiz", "practice")
+    kinds: ClassVar[tuple[str, ...]] = ("rate", "instructed")
+    roles: ClassVar[Mapping[str, base.Role]] = {"control": base.Role(), "method": base.Role()}
 
     def plans(self, design: RatingDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
         """The lists of round 0, then of round 1, and so on; their number follows from the explanations.
@@ -65,27 +72,26 @@ class Rating:
                     yield base.Plan(ordinal, f"round-{turn}", arm, None, trials)
                     ordinal += 1
 
-    def check(
-        self,
-        kind: base.TrialKind,
-        choices: Sequence[str],
-        value: Mapping[str, Any],
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Ratings are {"q1": 1..5, …}; with the trial's `extra`, exactly the questions that it asks."""
-        if kind != "rate":
-            raise answers.refuse_kind(kind)
-        answers.check_rate(value, None if extra is None else extra.get("questions"))
+    def scores(self, design: RatingDesign) -> bool:
+        """A rating is neither right nor wrong."""
+        return False
 
-    def score(self, trial: base.TrialView, value: Mapping[str, Any]) -> float | None:
-        """None: a rating is neither right nor wrong."""
-        return None
+    def material(
+        self, definition: StudyDefinition, surveys: Mapping[base.Source, base.Survey]
+    ) -> base.Material:
+        """Items of every dataset, and each explanation of each by its condition's own model."""
+        return material_by_condition(definition, surveys)
 
-    def feedback(self, trial: base.TrialView, value: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Nothing is revealed."""
-        return None
+    def pilot_slots(self, design: RatingDesign, pool: base.Pool, count: int) -> int:
+        """The lists follow from the explanations, whatever the slots of a condition."""
+        return 1
 
-    screen = staticmethod(screening.screen)
+    def lane(self, route: base.Route) -> str | None:
+        """The round of the person's earlier sessions, else the one with most free lists: so nobody rates an
+        explanation twice."""
+        if route.lane in route.free:
+            return route.lane
+        return min(route.free, key=lambda lane: (-route.free[lane], lane), default=None)
 
 
 def _explanations(pool: base.Pool) -> tuple[Explanation, ...]:
@@ -122,15 +128,14 @@ def _trials(
 ) -> tuple[base.PlannedTrial, ...]:
     rng = streams("questions", ordinal)
     shown = [questions[int(place)] for place in rng.permutation(len(questions))]
-    checks = draw_instructed(instructed, answers.SCALE, streams("checks", ordinal))
-    scale = tuple(base.Choice(point, point, point) for point in answers.SCALE)
+    checks = draw_instructed(instructed, None, streams("checks", ordinal))
+    scale = tuple(Choice(point, point, point) for point in SCALE)
     trials: list[base.PlannedTrial] = []
-    condition = ""
     for entry in weave(rated, checks, streams("check places", ordinal)):
-        check = entry if isinstance(entry, CheckDraw) else None
-        item = None if isinstance(entry, CheckDraw) else entry[0]
-        # A check has no condition of its own: it stands under that of the trial before it.
-        condition = condition if isinstance(entry, CheckDraw) else entry[1]
+        if isinstance(entry, CheckDraw):
+            trials.append(instructed_trial(entry, len(trials), 0, trials[-1].condition))
+            continue
+        item, condition = entry
         trials.append(
             base.PlannedTrial(
                 position=len(trials),
@@ -139,11 +144,9 @@ def _trials(
                 kind="rate",
                 item=item,
                 condition=condition,
-                explained=item is not None,
+                explained=True,
                 choices=scale,
-                check=check.check if check else "",
-                expected=check.expected if check else "",
-                extra={"questions": shown[:1] if check else shown},
+                extra={"questions": shown},
             )
         )
     return tuple(trials)

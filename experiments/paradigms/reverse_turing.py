@@ -7,11 +7,14 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from experiments.definition import ANSWERS_MAX
 from experiments.design.blocks import permuted_blocks, permuted_level
 from experiments.design.rng import Streams
 from experiments.design.squares import latin_square, williams
-from experiments.paradigms import answers, base, screening
+from experiments.kinds.base import TrialView
+from experiments.paradigms import base
 from experiments.paradigms.sampling import Blocks, ItemSampler
+from experiments.paradigms.shared import BaseParadigm
 from experiments.paradigms.weaving import answer_buttons, draw_checks, planned_test, weave
 
 
@@ -35,13 +38,19 @@ class ReverseTuringDesign(base.Design):
     gap_ms: int = Field(300, ge=0, le=10_000)
 
 
-class ReverseTuring:
+class ReverseTuring(BaseParadigm):
     """Subsets are drawn once per study, so every evaluation item is predicted under every condition."""
 
     name: ClassVar[str] = "reverse_turing"
     Design: ClassVar[type[base.Design]] = ReverseTuringDesign
-    kinds: ClassVar[tuple[base.TrialKind, ...]] = ("learn", "predict")
-    gates: ClassVar[tuple[str, ...]] = ("device", "consent", "questions", "instructions", "quiz", "practice")
+    kinds: ClassVar[tuple[str, ...]] = ("learn", "predict", "instructed")
+    roles: ClassVar[Mapping[str, base.Role]] = {
+        "baseline": base.Role(explained=False, at_most=1),
+        "control": base.Role(),
+        "method": base.Role(),
+    }
+    answers_count: ClassVar[tuple[int, int]] = (2, ANSWERS_MAX)
+    modalities: ClassVar[tuple[str, ...]] = ("text",)
 
     def plans(self, design: ReverseTuringDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
         """Between: one condition per slot, slot j of every condition alike. Square: all conditions per slot.
@@ -54,31 +63,19 @@ class ReverseTuring:
             return _square_plans(design, pool, streams)
         return _between_plans(design, pool, streams)
 
-    def check(
-        self,
-        kind: base.TrialKind,
-        choices: Sequence[str],
-        value: Mapping[str, Any],
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Training and test take {"choice"}."""
-        if kind not in self.kinds:
-            raise answers.refuse_kind(kind)
-        answers.check_choice(choices, value)
+    def pilot_slots(self, design: ReverseTuringDesign, pool: base.Pool, count: int) -> int:
+        """Between: enough slots for every subset; in the square a multiple of its cells."""
+        size = len(pool.conditions)
+        if design.assignment == "square":
+            cells = len(williams(size)) * size
+            return cells * -(-max(count, size * design.predictions_per_item_min) // cells)
+        return max(-(-count // size), design.subsets * design.predictions_per_item_min)
 
-    def score(self, trial: base.TrialView, value: Mapping[str, Any]) -> float | None:
-        """1.0 where the choice is what the model says, 0.0 where not; None for training and checks."""
-        if trial.kind != "predict" or trial.check or trial.predicted is None:
-            return None
-        return float(value["choice"] == trial.predicted)
-
-    def feedback(self, trial: base.TrialView, value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def feedback(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """After a guess in training: the model's label, and whether the guess met it."""
-        if trial.kind != "learn" or trial.predicted is None:
+        if trial.phase != "train" or trial.predicted is None:
             return None
         return {"label": trial.predicted, "correct": value["choice"] == trial.predicted}
-
-    screen = staticmethod(screening.screen)
 
 
 def _between_plans(design: ReverseTuringDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
@@ -99,7 +96,7 @@ def _between_plans(design: ReverseTuringDesign, pool: base.Pool, streams: Stream
         condition = pool.conditions[level]
         parts = [(condition, train[subset], test[subset])]
         trials = _trials(parts, design, pool, index, streams)
-        yield base.Plan(ordinal, "participant", f"subset-{subset}", condition.name, trials)
+        yield base.Plan(ordinal, base.LANE, f"subset-{subset}", condition.name, trials, index)
 
 
 def _square_plans(design: ReverseTuringDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
@@ -123,7 +120,7 @@ def _square_plans(design: ReverseTuringDesign, pool: base.Pool, streams: Streams
         order, group = cells[permuted_level(len(cells), ordinal, streams, "cells of the square")]
         parts = [(pool.conditions[c], train[groups[group][c]], test[groups[group][c]]) for c in orders[order]]
         trials = _trials(parts, design, pool, ordinal, streams)
-        yield base.Plan(ordinal, "participant", f"order-{order}/group-{group}", None, trials)
+        yield base.Plan(ordinal, base.LANE, f"order-{order}/group-{group}", None, trials)
 
 
 def _subsets(

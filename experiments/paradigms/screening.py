@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, get_args
 
-from experiments.paradigms.answers import answers_of, follows
-from experiments.paradigms.base import Answer, Check, GateTry, Reason, Timing, TrialView, Verdict
+from experiments.kinds import get_kind, is_as_asked
+from experiments.kinds.base import INSTRUCTED, REPEAT, Check, TrialView
+from experiments.paradigms.base import Answer, GateTry, Reason, Timing, Verdict
 
 Limit = float | tuple[float, float]
 
@@ -94,24 +95,10 @@ def screen(
         evidence = f"{answered} of {planned} trials answered, the first missing is at position {min(missing)}"
         reason = Reason("incomplete", known["incomplete"].timing, float(answered), float(planned), evidence)
         return Verdict("incomplete", (reason,))
-    sitting = _Sitting(trials, gates, given, total_minutes)
-    reasons = (_JUDGES[name](known[name], sitting) for name in RULES if name in known and name in _JUDGES)
+    session = _Session(trials, gates, given, total_minutes)
+    reasons = (_JUDGES[name](known[name], session) for name in RULES if name in known and name in _JUDGES)
     broken = tuple(reason for reason in reasons if reason)
     return Verdict("screened" if broken else "passed", broken)
-
-
-def screen_gates(gates: Sequence[GateTry], rules: Mapping[str, Any]) -> Verdict:
-    """Judges the tries at quiz and practice alone, as they stand; for sessions that never got a slot.
-
-    "screened" once the last permitted try at a gate has failed; "passed" otherwise, also while tries are
-    left.
-    """
-    known = read_rules(rules)
-    judged = (
-        known[f"{kind}_attempts_max"] for kind in ("practice", "quiz") if f"{kind}_attempts_max" in known
-    )
-    reasons = tuple(reason for rule in judged if (reason := _judge_attempts(rule, gates)))
-    return Verdict("screened" if reasons else "passed", reasons)
 
 
 def modal_share(trials: Sequence[TrialView], given: Mapping[int, Answer]) -> tuple[str, float] | None:
@@ -120,7 +107,7 @@ def modal_share(trials: Sequence[TrialView], given: Mapping[int, Answer]) -> tup
         answer
         for trial in trials
         if trial.phase == "test" and not trial.check
-        for answer in answers_of(given[trial.position].value)
+        for answer in get_kind(trial.kind).answers(given[trial.position].value)
     )
     if not found:
         return None
@@ -129,7 +116,7 @@ def modal_share(trials: Sequence[TrialView], given: Mapping[int, Answer]) -> tup
 
 
 @dataclass(frozen=True, slots=True)
-class _Sitting:
+class _Session:
     trials: Sequence[TrialView]
     gates: Sequence[GateTry]
     given: Mapping[int, Answer]
@@ -188,11 +175,11 @@ def _judge_attempts(rule: Rule, gates: Sequence[GateTry]) -> Reason | None:
     return Reason(rule.name, rule.timing, float(len(tries)), limit, evidence)
 
 
-def _judge_share(rule: Rule, check: Check, sitting: _Sitting) -> Reason | None:
-    asked = [trial for trial in sitting.trials if trial.check == check]
+def _judge_share(rule: Rule, check: Check, session: _Session) -> Reason | None:
+    asked = [trial for trial in session.trials if trial.check == check]
     if not asked:
         return None
-    right = sum(follows(trial.expected, sitting.given[trial.position].value) for trial in asked)
+    right = sum(is_as_asked(trial, session.given[trial.position].value) is True for trial in asked)
     share, limit = right / len(asked), _number(rule)
     if share >= limit:
         return None
@@ -200,10 +187,10 @@ def _judge_share(rule: Rule, check: Check, sitting: _Sitting) -> Reason | None:
     return Reason(rule.name, rule.timing, share, limit, evidence)
 
 
-def _judge_minutes(rule: Rule, sitting: _Sitting) -> Reason | None:
+def _judge_minutes(rule: Rule, session: _Session) -> Reason | None:
     assert isinstance(rule.limit, tuple)
     low, high = rule.limit
-    found = sitting.total_minutes
+    found = session.total_minutes
     if low <= found <= high:
         return None
     limit = low if found < low else high
@@ -211,8 +198,8 @@ def _judge_minutes(rule: Rule, sitting: _Sitting) -> Reason | None:
     return Reason(rule.name, rule.timing, found, limit, evidence)
 
 
-def _judge_median(rule: Rule, sitting: _Sitting) -> Reason | None:
-    times = [sitting.given[t.position].rt_ms for t in sitting.trials if t.phase == "test" and not t.check]
+def _judge_median(rule: Rule, session: _Session) -> Reason | None:
+    times = [session.given[t.position].rt_ms for t in session.trials if t.phase == "test" and not t.check]
     limit = _number(rule)
     if not times or median(times) >= limit:
         return None
@@ -223,8 +210,8 @@ def _judge_median(rule: Rule, sitting: _Sitting) -> Reason | None:
     return Reason(rule.name, rule.timing, found, limit, evidence)
 
 
-def _judge_side(rule: Rule, sitting: _Sitting) -> Reason | None:
-    commonest = modal_share(sitting.trials, sitting.given)
+def _judge_side(rule: Rule, session: _Session) -> Reason | None:
+    commonest = modal_share(session.trials, session.given)
     limit = _number(rule)
     if commonest is None or commonest[1] <= limit:
         return None
@@ -238,11 +225,11 @@ def _number(rule: Rule) -> float:
     return rule.limit
 
 
-_JUDGES: dict[str, Callable[[Rule, _Sitting], Reason | None]] = {
-    "practice_attempts_max": lambda rule, sitting: _judge_attempts(rule, sitting.gates),
-    "quiz_attempts_max": lambda rule, sitting: _judge_attempts(rule, sitting.gates),
-    "instructed_share_min": lambda rule, sitting: _judge_share(rule, "instructed", sitting),
-    "repeat_share_min": lambda rule, sitting: _judge_share(rule, "repeat", sitting),
+_JUDGES: dict[str, Callable[[Rule, _Session], Reason | None]] = {
+    "practice_attempts_max": lambda rule, session: _judge_attempts(rule, session.gates),
+    "quiz_attempts_max": lambda rule, session: _judge_attempts(rule, session.gates),
+    "instructed_share_min": lambda rule, session: _judge_share(rule, INSTRUCTED, session),
+    "repeat_share_min": lambda rule, session: _judge_share(rule, REPEAT, session),
     "total_minutes": _judge_minutes,
     "fastest_median_ms": _judge_median,
     "side_share_max": _judge_side,

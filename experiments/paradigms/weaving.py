@@ -12,7 +12,8 @@ import numpy as np
 
 from experiments.design.blocks import permuted_level
 from experiments.design.rng import Streams
-from experiments.paradigms.base import BadDesign, Check, Choice, PlannedTrial, PoolItem
+from experiments.kinds.base import INSTRUCTED, REPEAT, Check, Choice
+from experiments.paradigms.base import BadDesign, PlannedTrial, PoolItem
 
 INSTRUCTED_KEYS = ("d", "f", "j", "k")
 """The four keys, left to right, one of which an instructed check asks for (value, text and key alike)."""
@@ -76,18 +77,18 @@ def draw_checks(
             "ask for fewer repeats, or train more"
         )
     rng = streams("checks", index)
-    kinds: list[Check] = ["instructed" for _ in range(instructed)]
-    kinds += ["repeat" for _ in range(repeat)]
+    kinds: list[Check] = [INSTRUCTED for _ in range(instructed)]
+    kinds += [REPEAT for _ in range(repeat)]
     per_block: list[list[Check]] = [[] for _ in train]
     order = rng.permutation(len(train))
     for place, kind in enumerate(kinds):
         per_block[int(order[place % len(train)])].append(kind)
-    repeats = iter(_repeats([block.count("repeat") for block in per_block], train, rng, within_block))
+    repeats = iter(_repeats([block.count(REPEAT) for block in per_block], train, rng, within_block))
     asked = iter(draw_instructed(instructed, None, rng))
     out = []
     for block in per_block:
         shown = [block[int(place)] for place in rng.permutation(len(block))]
-        out.append(tuple(next(repeats) if kind == "repeat" else next(asked) for kind in shown))
+        out.append(tuple(next(repeats) if kind == REPEAT else next(asked) for kind in shown))
     return tuple(out)
 
 
@@ -97,7 +98,7 @@ def draw_instructed(
     """Instructed checks whose answers go round the options (by default the four keys) in a drawn order."""
     asked = options or INSTRUCTED_KEYS
     order = rng.permutation(len(asked))
-    return tuple(CheckDraw("instructed", asked[int(order[place % len(order)])]) for place in range(count))
+    return tuple(CheckDraw(INSTRUCTED, asked[int(order[place % len(order)])]) for place in range(count))
 
 
 def weave(
@@ -129,19 +130,42 @@ def planned_test(
     reservoir: tuple[int, ...] = (),
 ) -> PlannedTrial:
     """A test trial, or the check that stands in its place; a repeat differs from a test by `check` alone."""
+    if isinstance(entry, CheckDraw) and entry.item is None:
+        return instructed_trial(entry, position, block, condition, reservoir)
     check = entry if isinstance(entry, CheckDraw) else None
     item = entry if isinstance(entry, PoolItem) else entry.item
+    assert item is not None
     return PlannedTrial(
         position=position,
         block=block,
         phase="test",
         kind="predict",
-        item=item.key if item else None,
+        item=item.key,
         condition=condition,
-        explained=explained and item is not None,
-        choices=instructed_buttons() if check and check.check == "instructed" else buttons,
+        explained=explained,
+        choices=buttons,
         check=check.check if check else "",
         expected=check.expected if check else "",
+        right=None if check else item.predicted,
+        reservoir=reservoir,
+    )
+
+
+def instructed_trial(
+    check: CheckDraw, position: int, block: int, condition: str, reservoir: tuple[int, ...] = ()
+) -> PlannedTrial:
+    """The check that names its key; it stands under the condition of its neighbours."""
+    return PlannedTrial(
+        position=position,
+        block=block,
+        phase="test",
+        kind="instructed",
+        item=None,
+        condition=condition,
+        explained=False,
+        choices=instructed_buttons(),
+        check=check.check,
+        expected=check.expected,
         reservoir=reservoir,
     )
 
@@ -162,7 +186,7 @@ def _repeats(
             fitting = [item for item in left if item.predicted == label] or left
             item = fitting[int(rng.integers(len(fitting)))]
             left.remove(item)
-            yield CheckDraw("repeat", item.predicted, item)
+            yield CheckDraw(REPEAT, item.predicted, item)
 
 
 def _are_keys(texts: Sequence[str]) -> bool:

@@ -6,22 +6,23 @@ stands, show the page or the trials to the person, send what comes back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal, cast
+from typing import Any, Literal, cast
 from urllib.parse import urlencode
 from uuid import UUID
 
 from experiments.design.rng import Streams
-from experiments.paradigms.base import Choice
+from experiments.kinds import get_kind
+from experiments.kinds.base import Choice, Reply
 from experiments.simulation.album import Album
 from experiments.simulation.line import Line, Refused, open_pool
 from experiments.simulation.pages import Reader
-from experiments.simulation.people import ExampleView, Person, Reply, TestView
+from experiments.simulation.people import ExampleView, Person, TestView
 from experiments.simulation.sight import Percept
-from experiments.simulation.timing import CONSULT
+from experiments.simulation.timing import CONSULT, STUDY_PICTURE
 from experiments.simulation.wire import (
     ContextWire,
     EventWire,
@@ -31,6 +32,7 @@ from experiments.simulation.wire import (
     ResponseWire,
     StateWire,
     StoredWire,
+    StudyWire,
     TrialWire,
     choices_of,
 )
@@ -41,14 +43,14 @@ STEPS_MAX = 200
 AWAY_MS = 20_000
 """A trial that took longer than this was left for another window."""
 SHUT = frozenset({401, 403, 404, 410})
-"""Replies that end a sitting: another tab, not admitted, no such study, full."""
+"""Replies that end a session: another tab, not admitted, no such study, full."""
 
 Ending = Literal["finished", "screened", "declined", "left", "turned_away"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one sitting went, as the person saw it: the verdict itself is never told.
+    """How one session went, as the person saw it: the verdict itself is never told.
 
     `status`: finished (all trials, then the last page), screened (sent away at a gate), declined, left,
     turned_away. `step` is the last step seen, `page` the kind of the last page, `message` what the server
@@ -66,7 +68,7 @@ class Outcome:
     exit: ExitWire | None = None
 
 
-class Sitting:
+class SimulatedSession:
     """One person in one session. `quiz` is what somebody who read the instructions answers: question id ->
     answer."""
 
@@ -78,6 +80,7 @@ class Sitting:
         self.streams = Streams(0)
         self.examples: dict[str, ExampleView] = {}
         self.clock_ms = 0
+        self.consulted_ms = 0
         self.answered_count = 0
         self.events: list[EventWire] = []
         self.state: StateWire | None = None
@@ -97,7 +100,7 @@ class Sitting:
             raise
 
     def withdraw(self, reason: str) -> ExitWire | None:
-        """Leaves by the page's own button, wherever the sitting stands."""
+        """Leaves by the page's own button, wherever the session stands."""
         body = {"reason": reason, "erase": False, **self._sender()}
         return cast(FinishedWire, self.line.post("/api/session/withdraw/", body))["exit"]
 
@@ -166,21 +169,21 @@ class Sitting:
         for batch in self._batches(trials):
             staying = [t for t in batch if last is None or t["position"] < last]
             if staying:
-                self._send(state, staying)
+                self._send(staying)
             if len(staying) < len(batch):
                 return False
         return True
 
     def _batches(self, trials: Sequence[TrialWire]) -> Iterator[list[TrialWire]]:
-        """A phase at once, within the limit; a training trial whose label is still hidden goes alone."""
-        for (alone, _), group in groupby(trials, key=lambda t: (_hidden(t) and t["id"], t["phase"])):
-            found = list(group)
+        """A phase at once, within the limit; a trial whose answer reveals something goes alone."""
+        for (alone, _), group in groupby(trials, key=lambda t: (_waits(t) and t["id"], t["phase"])):
+            phase = list(group)
             size = 1 if alone else self.batch_max
-            for start in range(0, len(found), size):
-                yield found[start : start + size]
+            for start in range(0, len(phase), size):
+                yield phase[start : start + size]
 
-    def _send(self, state: StateWire, trials: Sequence[TrialWire]) -> None:
-        responses = [self._respond(state, trial) for trial in trials]
+    def _send(self, trials: Sequence[TrialWire]) -> None:
+        responses = [self._respond(trial) for trial in trials]
         stored = cast(StoredWire, self.line.post("/api/session/responses/", {"responses": responses}))
         self.answered_count += len(responses)
         for told in stored["feedback"].values():
@@ -190,56 +193,78 @@ class Sitting:
             self.line.post("/api/session/events/", {"events": self.events[:BATCH_MAX]})
             self.events = []
 
-    def _respond(self, state: StateWire, trial: TrialWire) -> ResponseWire:
-        if trial["kind"] == "learn":
-            reply, consulted_ms = self._study(trial), 0
-            # The button to go on appears only after the minimum viewing time.
-            rt_ms = max(reply.rt_ms, state["study"]["min_view_ms"])
-            reply = replace(reply, rt_ms=rt_ms, shown_ms=rt_ms)
-        elif trial["kind"] == "predict":
-            reply, consulted_ms = self._test(state, trial)
-        else:
-            kind = trial["kind"]
-            raise ValueError(f"simulated people take learn and predict trials; this one is {kind!r}.")
-        context = self._context(state, trial, reply, consulted_ms)
+    def _respond(self, trial: TrialWire) -> ResponseWire:
+        self.consulted_ms = 0
+        reply = get_kind(trial["kind"]).answer(self, trial)
+        context = self._context(trial, reply)
         if reply.shown_ms > AWAY_MS and trial["phase"] == "test":
             context["focus_losses"] = 1
             self._note(trial, "focus_lost", 1000)
             self._note(trial, "focus_gained", reply.shown_ms - 500)
         self.clock_ms += reply.shown_ms
         return ResponseWire(
-            trial=trial["id"], value=reply.value, rt_ms=reply.rt_ms, shown_ms=reply.shown_ms, context=context
+            trial=trial["id"],
+            value=dict(reply.value),
+            rt_ms=reply.rt_ms,
+            shown_ms=reply.shown_ms,
+            context=context,
         )
 
-    def _study(self, trial: TrialWire) -> Reply:
+    @property
+    def _study(self) -> StudyWire:
+        assert self.state is not None
+        return self.state["study"]
+
+    # What an observer can do on a page, for the kinds (experiments.kinds.base.Observer).
+
+    def study(self, trial: Mapping[str, Any]) -> Reply:
         content = trial["content"]
         percept = self._percept(content["image"], content.get("explanation"))
         view = ExampleView(trial["position"], content.get("label"), choices_of(content["choices"]), percept)
         self.examples[trial["id"]] = view
-        return self.person.study_example(view)
+        reply = self.person.study_example(view)
+        # The button to go on appears only after the minimum viewing time.
+        rt_ms = max(reply.rt_ms, self._study["min_view_ms"])
+        return replace(reply, rt_ms=rt_ms, shown_ms=rt_ms)
 
-    def _test(self, state: StateWire, trial: TrialWire) -> tuple[Reply, int]:
-        """The answer, and how long the reservoir was open."""
+    def decide(self, trial: Mapping[str, Any]) -> Reply:
         content = trial["content"]
-        offered = bool(content.get("reservoir")) and not content.get("prompt")
-        way = state["study"]["reservoir"] if offered else "off"
+        way = self._study["reservoir"] if content.get("reservoir") else "off"
         opens = way == "on_request" and self.person.consults(trial["position"])
         view = TestView(
             trial["position"],
             choices_of(content["choices"]),
             tuple(self.examples.values()),
             self._percept(content["image"], None),
-            content.get("prompt") or "",
             reservoir=way == "always" or opens,
         )
         reply = self.person.answer(view)
         if not opens:
-            return reply, 0
+            return reply
         rng = self.streams("reservoir", self.person.name, trial["position"])
-        opened_ms = CONSULT.draw_ms(rng, self.person.traits.slowness)
+        self.consulted_ms = CONSULT.draw_ms(rng, self.person.traits.slowness)
         self._note(trial, "reservoir_opened", 300)
-        self._note(trial, "reservoir_closed", 300 + opened_ms)
-        return replace(reply, rt_ms=reply.rt_ms + opened_ms, shown_ms=reply.shown_ms + opened_ms), opened_ms
+        self._note(trial, "reservoir_closed", 300 + self.consulted_ms)
+        longer = reply.rt_ms + self.consulted_ms, reply.shown_ms + self.consulted_ms
+        return replace(reply, rt_ms=longer[0], shown_ms=longer[1])
+
+    def obey(self, trial: Mapping[str, Any]) -> Reply:
+        content = trial["content"]
+        view = TestView(
+            trial["position"],
+            choices_of(content["choices"]),
+            tuple(self.examples.values()),
+            prompt=content["prompt"],
+        )
+        return self.person.answer(view)
+
+    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
+        rng = self.streams("pick", self.person.name, trial["position"], name)
+        return options[int(rng.integers(len(options)))]
+
+    def linger_ms(self, trial: Mapping[str, Any]) -> int:
+        rng = self.streams("linger", self.person.name, trial["position"])
+        return max(STUDY_PICTURE.draw_ms(rng, self.person.traits.slowness), self._study["min_view_ms"])
 
     def _percept(self, image: MediaWire | None, explanation: MediaWire | None) -> Percept | None:
         return self._look(image, explanation) if image is not None and self.person.looks else None
@@ -248,17 +273,17 @@ class Sitting:
         overlay = None if explanation is None else self.line.fetch(explanation["url"])
         return self.album.percept(self.line.fetch(image["url"]), overlay)
 
-    def _context(self, state: StateWire, trial: TrialWire, reply: Reply, consulted_ms: int) -> ContextWire:
-        choices = choices_of(trial["content"]["choices"])
+    def _context(self, trial: TrialWire, reply: Reply) -> ContextWire:
+        choices = choices_of(trial["content"].get("choices"))
         place = next((i for i, c in enumerate(choices) if c.value == reply.value.get("choice")), None)
         context = ContextWire(
             onset_ms=self.clock_ms,
             input="keyboard",
             key=_key(choices, place),
-            image_px=state["study"]["picture_px"],
+            image_px=self._study["picture_px"],
             pixel_ratio=1.0,
             dropped_frames=0,
-            reservoir_ms=consulted_ms,
+            reservoir_ms=self.consulted_ms,
             focus_losses=0,
             reloads=0,
         )
@@ -266,7 +291,7 @@ class Sitting:
             context["side"] = "left" if place == 0 else "right"
         return context
 
-    def _note(self, trial: TrialWire, kind: str, after_ms: int) -> None:
+    def _note(self, trial: Mapping[str, Any], kind: str, after_ms: int) -> None:
         draw = self.streams("event", self.line.token, trial["id"], kind).bytes(16)
         self.events.append(
             EventWire(
@@ -283,8 +308,8 @@ def _key(choices: Sequence[Choice], place: int | None) -> str:
     return "Enter" if place is None else choices[place].key
 
 
-def _hidden(trial: TrialWire) -> bool:
-    return trial["kind"] == "learn" and trial["content"].get("label") is None
+def _waits(trial: TrialWire) -> bool:
+    return get_kind(trial["kind"]).waits(trial["content"])
 
 
 def run_people(
@@ -308,7 +333,7 @@ def run_people(
     with open_pool(base_url, concurrency) as pool, ThreadPoolExecutor(concurrency) as workers:
 
         def take(person: Person) -> Outcome:
-            return Sitting(person, Line(pool), album, quiz=quiz, batch_max=batch_max).take(study)
+            return SimulatedSession(person, Line(pool), album, quiz=quiz, batch_max=batch_max).take(study)
 
         waiting = {workers.submit(take, person): place for place, person in enumerate(people)}
         progress("people", 0, len(people))

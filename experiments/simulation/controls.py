@@ -34,7 +34,7 @@ CONTROLS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class Pictures:
     """The pictures of a study and what the model says of them.
 
     `original(item)` is uint8 (H, W, 3); `shown(item, condition)` the overlay of the same size, None where
@@ -103,7 +103,7 @@ class ControlReport:
 def run_controls(
     plans: Sequence[Plan],
     conditions: Sequence[str],
-    material: Material,
+    pictures: Pictures,
     *,
     seed: int,
     sittings_max: int = 10,
@@ -119,10 +119,10 @@ def run_controls(
     first = plans[0].condition
     sittings = [plan for plan in plans if plan.condition == first][:sittings_max]
     observers = [Learner.drawn(seed, number) for number in range(len(sittings))]
-    eye = _Eye(material, Streams(seed), _training_items(sittings))
+    eye = _Eye(pictures, Streams(seed), _training_items(sittings))
     wanted = [("baseline", "")]
     wanted += [(control, name) for control in ("shown", "permuted", "other_image") for name in conditions]
-    wanted += [("oracle", "")] if material.mask is not None else []
+    wanted += [("oracle", "")] if pictures.mask is not None else []
     found: dict[tuple[str, str], Floats] = {}
     for done, (control, condition) in enumerate(wanted):
         progress("controls", done, len(wanted))
@@ -144,9 +144,9 @@ def sit(
     examples: list[ExampleView] = []
     chosen: dict[int, str] = {}
     for trial in plan.trials:
-        if trial.kind == "learn" and trial.item is not None:
+        if trial.phase == "train" and trial.item is not None:
             examples.append(ExampleView(trial.position, trial.label, trial.choices, look(trial.item)))
-        elif trial.kind == "predict" and trial.check == "" and trial.item is not None:
+        elif _is_scored(trial) and trial.item is not None:
             consulted = bool(trial.reservoir) and observer.consults(trial.position)
             seen = tuple(examples)
             view = TestView(trial.position, trial.choices, seen, plain(trial.item), reservoir=consulted)
@@ -157,8 +157,8 @@ def sit(
 class _Eye:
     """Percepts of everything a run needs, each made once."""
 
-    def __init__(self, material: Material, streams: Streams, items: Sequence[str]) -> None:
-        self.material, self.streams = material, streams
+    def __init__(self, pictures: Pictures, streams: Streams, items: Sequence[str]) -> None:
+        self.pictures, self.streams = pictures, streams
         turn = 1 + int(streams("donors").integers(max(1, len(items) - 1)))
         mixed = [items[i] for i in streams("donor order").permutation(len(items))]
         self._donors = {item: mixed[(i + turn) % len(mixed)] for i, item in enumerate(mixed)}
@@ -181,16 +181,16 @@ class _Eye:
 
     def _seen(self, control: str, condition: str, item: str) -> Percept:
         if control == "baseline":
-            return perceive(self.material.original(item))
+            return perceive(self.pictures.original(item))
         overlaid = self._overlay(control, condition, item)
-        heat = None if overlaid is None else read_heat(self.material.original(item), overlaid)
+        heat = None if overlaid is None else read_heat(self.pictures.original(item), overlaid)
         return Percept(self.plain(item).features, None if heat is None else attention_of(heat))
 
     def _overlay(self, control: str, condition: str, item: str) -> Pixels | None:
         if control == "shown":
-            return self.material.shown(item, condition)
-        if control == "oracle" and self.material.mask is not None:
-            return self._drawn(item, self.material.mask(item).astype(np.float32))
+            return self.pictures.shown(item, condition)
+        if control == "oracle" and self.pictures.mask is not None:
+            return self._drawn(item, self.pictures.mask(item).astype(np.float32))
         if control == "permuted":
             heat = self._heat(item, condition)
             order = self.streams("shuffle", condition, item).permutation(GRID * GRID)
@@ -202,16 +202,16 @@ class _Eye:
 
     def _heat(self, item: str, condition: str) -> Floats | None:
         if (item, condition) not in self._heats:
-            shown = self.material.shown(item, condition)
-            heat = None if shown is None else read_heat(self.material.original(item), shown)
+            shown = self.pictures.shown(item, condition)
+            heat = None if shown is None else read_heat(self.pictures.original(item), shown)
             self._heats[item, condition] = heat
         return self._heats[item, condition]
 
     def _drawn(self, item: str, heat: Floats) -> Pixels:
-        picture = self.material.original(item)
+        picture = self.pictures.original(item)
         rows = np.arange(picture.shape[0]) * heat.shape[0] // picture.shape[0]
         columns = np.arange(picture.shape[1]) * heat.shape[1] // picture.shape[1]
-        return overlay(picture, heat[np.ix_(rows, columns)], self.material.render)
+        return overlay(picture, heat[np.ix_(rows, columns)], self.pictures.render)
 
 
 def permuted(heat: Floats, order: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
@@ -226,17 +226,22 @@ def permuted(heat: Floats, order: Sequence[int] | np.ndarray[tuple[int], np.dtyp
 
 
 def _scored(plan: Plan) -> list[PlannedTrial]:
-    return [t for t in plan.trials if t.kind == "predict" and t.check == "" and t.item is not None]
+    return [t for t in plan.trials if _is_scored(t)]
+
+
+def _is_scored(trial: PlannedTrial) -> bool:
+    return trial.right is not None and trial.check == "" and trial.item is not None
 
 
 def _training_items(plans: Sequence[Plan]) -> list[str]:
-    return sorted({t.item for plan in plans for t in plan.trials if t.kind == "learn" and t.item is not None})
+    trials = (t for plan in plans for t in plan.trials)
+    return sorted({t.item for t in trials if t.phase == "train" and t.item is not None})
 
 
 def _agreement(observer: Learner, plan: Plan, eye: _Eye, look: Callable[[str], Percept]) -> float:
     """The share of scored trials at which the observer says what the model says."""
     chosen = sit(observer, plan, look, eye.plain)
-    predicted = eye.material.predicted
+    predicted = eye.pictures.predicted
     return float(np.mean([chosen[t.position] == predicted[t.item or ""] for t in _scored(plan)]))
 
 

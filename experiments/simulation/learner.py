@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.design.rng import Streams
-from experiments.paradigms.base import Choice
+from experiments.kinds.base import Choice, Reply
 from experiments.simulation.people import (
     ExampleView,
-    Reply,
     Someone,
     TestView,
     Traits,

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from experiments.design.rng import Streams
-from experiments.paradigms.base import Choice
+from experiments.gates.forms import FORMS
+from experiments.kinds.base import Choice
 from experiments.simulation import SPEECH_MARK
 from experiments.simulation.people import Person
 from experiments.simulation.reading import choice_for
 from experiments.simulation.sight import Percept
 from experiments.simulation.wire import MediaWire, PageWire, QuestionWire, choices_of
 
-Value = dict[str, str | int | float | bool]
+Value = dict[str, Any]
 
-DEVICE: Value = {
-    "width_px": 1440,
-    "height_px": 900,
-    "pixel_ratio": 1.0,
-    "touch": False,
-    "webdriver": False,
-    "language": "en",
-}
 AGES = (18, 80)
 REMARKS = (
     "I went by what the pictures had in common.",
@@ -44,39 +38,27 @@ class Reader:
         self._tries: dict[str, int] = {}
 
     def value(self, step: str, page: PageWire) -> Value:
-        """What is sent for a page of this step. Raises ValueError for a step that these people do not
+        """What is sent for a page of this step. UnknownName for a step that these people do not
         know."""
         attempt = self._tries.get(step, 0)
         self._tries[step] = attempt + 1
-        if step == "device":
-            return dict(DEVICE)
-        if step == "consent":
-            return {"agree": True}
-        if step == "instructions":
-            return {"read": True}
-        if step == "quiz":
-            return {q["id"]: self._quizzed(q, attempt) for q in page["questions"]}
-        if step == "practice":
-            return self._practised(page["questions"], attempt)
-        if step == "questions":
-            return {q["id"]: self._told(q) for q in page["questions"]}
-        raise ValueError(f"simulated people do not know the step {step!r}; take it in a browser.")
+        return dict(FORMS.load(step)(self, page, attempt))
 
     def comment(self) -> str:
         """A remark that says who makes it."""
         return f"{SPEECH_MARK} {REMARKS[int(self._rng('comment').integers(len(REMARKS)))]}"
 
-    def _quizzed(self, question: QuestionWire, attempt: int) -> str:
+    def recall(self, question: QuestionWire, attempt: int) -> str:
         choices = choices_of(question["choices"])
         known = choice_for(self.quiz[question["id"]], choices) if question["id"] in self.quiz else None
         return self.person.pick(question["id"], attempt, choices, known).value
 
-    def _practised(self, questions: Sequence[QuestionWire], attempt: int) -> Value:
+    def match_examples(self, questions: Sequence[QuestionWire], attempt: int) -> Value:
         """Each question gets the label of the example whose colour is nearest."""
         seen = [(q["label"], _colour(self.look(q["image"]))) for q in questions if q["label"] and q["image"]]
         value: Value = {}
         for question in questions:
-            if question["kind"] != "predict":
+            if question["label"]:
                 continue
             choices = choices_of(question["choices"])
             known = None
@@ -85,7 +67,7 @@ class Reader:
             value[question["id"]] = self.person.pick(question["id"], attempt, choices, known).value
         return value
 
-    def _told(self, question: QuestionWire) -> str | int:
+    def tell(self, question: QuestionWire) -> str | int:
         rng = self._rng("question", question["id"])
         if question["kind"] == "choice":
             choices = choices_of(question["choices"])

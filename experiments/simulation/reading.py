@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from experiments.paradigms.base import Choice
+from experiments.kinds.base import Choice
 
 _QUOTED = re.compile(r"[\"'“”„‘’‚«»`*\[(]+\s*([^\"'“”„‘’‚«»`*\])]{1,40}?)\s*[\"'“”„‘’‚«»`*\])]+")
 _ORDERED = re.compile(

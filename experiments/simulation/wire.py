@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
-from experiments.paradigms.base import Choice
+from experiments.kinds.base import Choice
 
 
 class MediaWire(TypedDict):
@@ -41,21 +41,12 @@ class PageWire(TypedDict):
     questions: list[QuestionWire]
 
 
-class ContentWire(TypedDict):
-    image: MediaWire | None
-    explanation: NotRequired[MediaWire | None]
-    label: NotRequired[str | None]
-    prompt: NotRequired[str | None]
-    choices: list[ChoiceWire]
-    reservoir: NotRequired[list[str]]
-
-
 class TrialWire(TypedDict):
     id: str
     position: int
     kind: str
     phase: Literal["train", "test"]
-    content: ContentWire
+    content: dict[str, Any]
 
 
 class BlockWire(TypedDict):
@@ -125,7 +116,7 @@ class ContextWire(TypedDict):
 
 class ResponseWire(TypedDict):
     trial: str
-    value: dict[str, str | bool]
+    value: dict[str, Any]
     rt_ms: int
     shown_ms: int
     context: ContextWire

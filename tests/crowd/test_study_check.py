@@ -10,9 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from crowd import look_alikes
-from experiments.definition import load_study
 from experiments.drafts import build_draft
 from experiments.models import Study
+from experiments.study_file import load_study
 from stimuli.models import Measurement, Stimulus
 from tests import world
 

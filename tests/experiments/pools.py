@@ -6,16 +6,8 @@ import dataclasses
 import json
 from typing import Any
 
-from experiments.paradigms.base import (
-    Answer,
-    Choice,
-    Plan,
-    PlanCondition,
-    PlannedTrial,
-    Pool,
-    PoolItem,
-    TrialView,
-)
+from experiments.kinds.base import Choice, TrialView
+from experiments.paradigms.base import Answer, Plan, PlanCondition, PlannedTrial, Pool, PoolItem
 
 CHOICES = (("husky", "Husky"), ("wolf", "Wolf"))
 
@@ -66,20 +58,12 @@ def from_json(text: str) -> Plan:
 
 
 def view(trial: PlannedTrial, pool: Pool) -> TrialView:
-    """A planned trial as screening and scoring see it."""
+    """A planned trial as screening and scoring see it, with what model and world say of its item."""
     item = next((item for item in pool.items if item.key == trial.item), None)
-    return TrialView(
-        position=trial.position,
-        block=trial.block,
-        phase=trial.phase,
-        kind=trial.kind,
-        check=trial.check,
-        condition=trial.condition,
-        choices=tuple(choice.value for choice in trial.choices),
-        expected=trial.expected,
-        truth=item.truth if item else None,
-        predicted=item.predicted if item else None,
-        extra=trial.extra,
+    if item is None:
+        return trial.view()
+    return dataclasses.replace(
+        trial.view(), truth=item.truth, predicted=pool.predicted(item, trial.condition)
     )
 
 
@@ -88,10 +72,12 @@ def perfect_value(trial: PlannedTrial, view: TrialView) -> dict[str, Any]:
     if trial.kind == "learn":
         return {"seen": True} if trial.label else {"choice": view.predicted}
     if trial.kind == "rate":
-        return {name: int(trial.expected or 3) for name in trial.extra["questions"]}
+        return dict.fromkeys(trial.extra["questions"], 3)
     if trial.kind == "review":
         return {"accept": trial.position % 2 == 0}
-    return {"choice": trial.expected or view.predicted}
+    if trial.kind == "solve":
+        return {"choice": trial.right, "region": [0]}
+    return {"choice": trial.expected or trial.right or trial.choices[0].value}
 
 
 def answer(position: int, value: dict[str, Any], rt_ms: int = 2000) -> Answer:

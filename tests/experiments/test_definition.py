@@ -7,10 +7,10 @@ import pytest
 import safetensors.torch
 from django.core.management import CommandError, call_command
 
-from experiments.definition import find_study, load_study
 from experiments.drafts import build_draft
 from experiments.errors import FrozenStudy, InvalidStudy, Problem, StudyError
 from experiments.models import Item, Slot, Study
+from experiments.study_file import find_study, load_study
 from stimuli.models import Stimulus
 from stimuli.training import small_network
 from tests import world

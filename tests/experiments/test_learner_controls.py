@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from experiments.design.rng import Streams
+from experiments.kinds.base import Choice
 from experiments.paradigms import get_paradigm
-from experiments.paradigms.base import Choice, Plan, PlanCondition, Pool, PoolItem
+from experiments.paradigms.base import Plan, PlanCondition, Pool, PoolItem
 from experiments.simulation import HEADING
-from experiments.simulation.controls import ControlReport, Material, permuted, run_controls
+from experiments.simulation.controls import ControlReport, Pictures, permuted, run_controls
 from experiments.simulation.learner import Learner, choice_shares, resemblance
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.sight import CELLS, FEATURES, PATCHES, Percept
@@ -63,7 +64,7 @@ class Scene:
         return self.masks[key]
 
     def run(self) -> ControlReport:
-        material = Material(self.pictures.__getitem__, self.shown, self.predicted, RenderSpec(), self.mask)
+        material = Pictures(self.pictures.__getitem__, self.shown, self.predicted, RenderSpec(), self.mask)
         return run_controls(self.plans, ["cue"], material, seed=2, sittings_max=SITTINGS)
 
 
@@ -103,7 +104,7 @@ def test_it_reports_every_control_with_its_numbers(biased: ControlReport) -> Non
 
 
 def test_it_needs_plans() -> None:
-    material = Material(lambda key: np.zeros((8, 8, 3), np.uint8), lambda key, name: None, {}, RenderSpec())
+    material = Pictures(lambda key: np.zeros((8, 8, 3), np.uint8), lambda key, name: None, {}, RenderSpec())
     with pytest.raises(ValueError, match="no plans"):
         run_controls([], ["cue"], material, seed=1)
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from experiments.design.rng import Streams
+from experiments.kinds.base import Choice
 from experiments.paradigms import get_paradigm
-from experiments.paradigms.base import Choice, Plan, PlannedTrial, Pool, PoolItem
+from experiments.paradigms.base import Plan, PlannedTrial, Pool, PoolItem
 from experiments.paradigms.blind import BlindScore, blind_scores, imbalance
 from tests.experiments.pools import make_pool
 
@@ -35,6 +36,7 @@ def hand_made(train: list[str], test: list[str], predicted: dict[str, str], trut
                 condition="c0",
                 explained=False,
                 choices=BUTTONS,
+                right=None if learning else predicted[item],
                 reservoir=() if learning else tuple(range(len(train))),
             )
         )
@@ -68,7 +70,7 @@ def test_it_counts_a_tied_majority_as_an_even_guess() -> None:
 
 def test_it_counts_repeats_when_alternating_and_scores_none_of_them() -> None:
     plan, pool = hand_made(["a"], ["x", "y"], {"a": "wolf", "x": "wolf", "y": "husky"}, truth="wolf")
-    check = dataclasses.replace(plan.trials[1], check="repeat", expected="wolf", item="a")
+    check = dataclasses.replace(plan.trials[1], check="repeat", expected="wolf", right=None, item="a")
     woven = dataclasses.replace(plan, trials=(plan.trials[0], check, *plan.trials[1:]))
     numbered = [dataclasses.replace(t, position=n) for n, t in enumerate(woven.trials)]
     found = by_name(blind_scores([dataclasses.replace(woven, trials=tuple(numbered))], pool))

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from experiments.design.rng import Streams
+from experiments.kinds import score
+from experiments.kinds.solve import CANNOT_SAY
 from experiments.paradigms.base import BadDesign, NotEnoughItems, Plan, PlannedTrial, Pool
-from experiments.paradigms.blind_review import CANNOT_SAY, BlindReview, BlindReviewDesign
+from experiments.paradigms.blind_review import BlindReview, BlindReviewDesign
 from tests.experiments.pools import make_pool, review_pool, view
 
 pytestmark = pytest.mark.pure
@@ -84,10 +86,11 @@ def test_it_follows_the_paper_where_asked() -> None:
 
 def test_it_carries_the_solution_of_the_right_source() -> None:
     pool = review_pool()
-    solutions = {key: (item, source, choice) for key, item, source, choice in pool.solutions}
+    texts = dict(pool.choices)
+    solutions = {key: (item, source, texts[choice]) for key, item, source, choice in pool.solutions}
     for plan in plans(pool):
         for trial in reviews(plan):
-            expected = (trial.item, trial.condition, trial.extra["choice"])
+            expected = (trial.item, trial.condition, trial.extra["answer"])
             assert solutions[trial.extra["solution"]] == expected
 
 
@@ -106,15 +109,14 @@ def test_it_never_shows_two_tasks_of_one_group() -> None:
         assert len(set(found)) == len(found)
 
 
-def test_it_scores_acceptance_and_right_solutions() -> None:
+def test_it_scores_solutions_and_never_acceptance() -> None:
     pool = review_pool()
     review = view(reviews(plans(pool)[0])[0], pool)
-    assert BlindReview().score(review, {"accept": True}) == 1.0
-    assert BlindReview().score(review, {"accept": False}) == 0.0
+    assert score(review, {"accept": True}) is None and score(review, {"accept": False}) is None
     solve = next(t for t in plans(solve_pool(), role="solve")[0].trials if not t.check)
     seen = view(solve, solve_pool())
-    assert BlindReview().score(seen, {"choice": seen.truth, "region": None}) == 1.0
-    assert BlindReview().score(seen, {"choice": CANNOT_SAY}) == 0.0
+    assert score(seen, {"choice": seen.truth, "region": [3]}) == 1.0
+    assert score(seen, {"choice": CANNOT_SAY}) == 0.0
 
 
 def test_it_says_when_too_few_tasks_are_solved_by_all() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.design.rng import Streams
+from experiments.kinds import score
 from experiments.paradigms.base import NotEnoughItems, Plan, PlanCondition, PlanError, PlannedTrial, Pool
 from experiments.paradigms.coverage import exposures
 from experiments.paradigms.meta_predictor import MetaPredictor, MetaPredictorDesign
@@ -290,5 +291,5 @@ def test_it_scores_agreement_with_the_model() -> None:
     trial = next(t for t in plans(pool)[0].trials if t.kind == "predict" and not t.check)
     seen = view(trial, pool)
     other = next(value for value, _ in pool.choices if value != seen.predicted)
-    assert MetaPredictor().score(seen, {"choice": seen.predicted}) == 1.0
-    assert MetaPredictor().score(seen, {"choice": other}) == 0.0
+    assert score(seen, {"choice": seen.predicted}) == 1.0
+    assert score(seen, {"choice": other}) == 0.0

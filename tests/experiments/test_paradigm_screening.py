@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from experiments.design.rng import Streams
+from experiments.kinds.base import Check, Choice, TrialView
 from experiments.paradigms import get_paradigm
-from experiments.paradigms.base import Answer, Check, Choice, GateTry, Plan, PlannedTrial, TrialView, Verdict
+from experiments.paradigms.base import Answer, GateTry, Plan, PlannedTrial, Verdict
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
-from experiments.paradigms.screening import RULES, BadRules, read_rules, screen, screen_gates
+from experiments.paradigms.screening import RULES, BadRules, read_rules, screen
 from tests.experiments.pools import make_pool
 
 pytestmark = pytest.mark.pure
@@ -118,12 +119,9 @@ def gates(kind: str, *passed: bool) -> list[GateTry]:
 )
 def test_it_limits_the_tries(kind: str, tries: tuple[bool, ...], status: str) -> None:
     rules = {f"{kind}_attempts_max": 2}
-    for verdict in (
-        screen_gates(gates(kind, *tries), rules),
-        judged([trial(0)], "a", rules, gates=gates(kind, *tries)),
-    ):
-        assert verdict.status == status
-        assert all(reason.timing == "before" for reason in verdict.reasons)
+    verdict = judged([trial(0)], "a", rules, gates=gates(kind, *tries))
+    assert verdict.status == status
+    assert all(reason.timing == "before" for reason in verdict.reasons)
 
 
 def test_it_gives_every_reason_at_once_with_the_timing_of_the_study() -> None:

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from experiments.definition import STUDIES_DIR, find_study, load_study
 from experiments.gates import placeholders
+from experiments.study_file import STUDIES_DIR, find_study, load_study
 from experiments.texts import html_of
 
 pytestmark = pytest.mark.pure

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.design.rng import Streams
-from experiments.paradigms.base import Choice
+from experiments.kinds.base import Choice
 from experiments.simulation import PEOPLE, person_class
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.population import (

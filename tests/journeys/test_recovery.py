@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from experiments.simulation.planted import Planted, ideal
 from scipy.stats import binom
 
 from analysis.refresh import make_report
@@ -23,7 +24,6 @@ from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Plan
 from experiments.selectors import definition_of
 from experiments.sessions import finish, screen, start_session
-from experiments.simulation.planted import Planted, ideal
 from tests.world import opened_study, write_study
 
 pytestmark = pytest.mark.django_db

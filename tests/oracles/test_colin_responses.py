@@ -14,8 +14,8 @@ from rich.console import Console
 
 from analysis.refresh import make_report
 from analysis.reports.text import print_report
-from experiments.definition import find_study, load_study
 from experiments.models import Condition, Item, Participant, Response, Session, Slot, Study, Trial
+from experiments.study_file import find_study, load_study
 from tests.oracles import colin
 
 pytestmark = pytest.mark.django_db

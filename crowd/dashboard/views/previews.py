@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -12,7 +13,8 @@ from analysis.reports.formats import condition_label
 from crowd.dashboard.access import study_page
 from crowd.dashboard.layout import choices, study_response
 from crowd.entry import preview_query
-from experiments.models import Rendering, Slot, Study, Trial
+from experiments.kinds.base import INSTRUCTED, REPEAT, Check
+from experiments.models import Slot, Study, Trial
 from stimuli.models import Stimulus
 
 
@@ -68,10 +70,7 @@ def _join(study: Study, ordinal: int, position: int | None = None) -> str:
 
 
 def _parts(study: Study, slot: Slot) -> list[Part]:
-    trials = list(slot.trials.select_related("item", "condition").order_by("position"))
-    items, conditions = {t.item_id for t in trials}, {t.condition_id for t in trials}
-    rows = Rendering.objects.filter(item__in=items - {None}, condition__in=conditions - {None})
-    stimuli = {(row.item_id, row.condition_id): row.stimulus for row in rows.select_related("stimulus")}
+    trials = list(slot.trials.select_related("item", "condition", "stimulus").order_by("position"))
     blocks = sorted({trial.block for trial in trials})
     return [
         Part(
@@ -79,7 +78,7 @@ def _parts(study: Study, slot: Slot) -> list[Part]:
             tuple(
                 Shown(
                     trial,
-                    stimuli.get((trial.item_id or 0, trial.condition_id or 0)),
+                    trial.stimulus,
                     _what(trial),
                     _prompt(trial),
                     _join(study, slot.ordinal, trial.position),
@@ -94,13 +93,13 @@ def _parts(study: Study, slot: Slot) -> list[Part]:
 
 def _what(trial: Trial) -> str:
     if trial.check_kind:
-        return {"instructed": "Instructed check", "repeat": "Repeat check"}.get(
-            trial.check_kind, trial.check_kind
+        return {INSTRUCTED: "Instructed check", REPEAT: "Repeat check"}.get(
+            cast(Check, trial.check_kind), trial.check_kind
         )
     return {"train": "Training", "test": "Test", "practice": "Practice"}.get(trial.phase, trial.phase)
 
 
 def _prompt(trial: Trial) -> str:
-    if trial.check_kind == "instructed":
+    if trial.check_kind == INSTRUCTED:
         return f"Asks for the key {trial.expected.upper()}"
     return str(trial.extra.get("prompt") or "")

@@ -14,9 +14,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from crowd import demo
-from experiments.definition import StudyDefinition, find_study, load_study
+from experiments.definition import StudyDefinition
 from experiments.errors import StudyError
 from experiments.management.base import StudyCommand
+from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.datasets.photographs import cut
 

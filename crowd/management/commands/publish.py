@@ -20,10 +20,10 @@ from crowd.platforms import PLATFORMS, has_market
 from crowd.platforms.base import Mode, PlatformError, Quote, Unsupported
 from crowd.quoting import address_of, adopt_recruiting, hourly_cents, quote_of
 from crowd.sync import sync_posting
-from experiments.definition import find_study, load_study
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Slot, Study
 from experiments.selectors import definition_of
+from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 
 AMOUNT = re.compile(r"(\d{1,9})(?:\.(\d{2}))?")

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from crowd.dry_run import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
-from experiments.definition import find_study, load_study
 from experiments.management.base import StudyCommand
+from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.store import open_store
 
@@ -68,10 +68,13 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
     columns = ("strategy", "pooled", "lowest plan", "highest plan")
     terminal.table("Blind strategies: share of test answers right", columns, rows_of_blind(run.blind))
     unmatched = run.unmatched()
-    terminal.line(
-        f"{len(run.plans) - unmatched} of {len(run.plans)} plans are matched: slot j of every condition has "
-        "the same items, order, sides and checks."
-    )
+    if unmatched is None:
+        terminal.line(f"{len(run.plans)} plans; this design has no plans that differ in the condition alone.")
+    else:
+        terminal.line(
+            f"{len(run.plans) - unmatched} of {len(run.plans)} plans are matched: slot j of every condition "
+            "has the same items, order, sides and checks."
+        )
     terminal.table("Chance to pass all screening rules", ("who", "probability"), run.pass_rows())
     sizes = ", ".join(sorted({str(c.slots) for c in definition.conditions}))
     title = f"Power of the ANOVA over {len(definition.conditions)} conditions of {sizes}"

@@ -8,10 +8,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from experiments.definition import find_study, load_study
 from experiments.drafts import build_draft, picture_keys
 from experiments.management.base import StudyCommand
 from experiments.measuring import measure_study, want_metrics
+from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.requests import build
 

@@ -10,13 +10,13 @@ import httpx
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from experiments.definition import find_study, load_study
 from experiments.management.base import StudyCommand
 from experiments.simulation import HEADING
 from experiments.simulation.client import Outcome, run_people
 from experiments.simulation.line import Refused
 from experiments.simulation.people import Person
 from experiments.simulation.population import DEFAULT_MIX, drawn_traits, parse_mix, populate
+from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from experiments.definition import find_study
 from experiments.management.base import StudyCommand
+from experiments.study_file import find_study
 from experiments.terminal import Terminal
 from stimuli.pipeline import prepare, survey
 from stimuli.spec import Component

@@ -1,0 +1,123 @@
+"""What a trial's page may show: pictures by addresses of this session alone, texts in pieces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from django.conf import settings
+
+from experiments.definition import StudyDefinition
+from experiments.gates import get_gate
+from experiments.kinds import get_kind
+from experiments.kinds.base import Button, Media, Text, Token
+from experiments.models import Session
+from experiments.paradigms import get_paradigm
+from experiments.selectors import MAIN, Card, File, Shown, cards_of
+from experiments.tokens import media_reference
+from experiments.words import words_for
+from stimuli.store import Store, open_store
+
+PRACTICE_TRIAL = "practice"
+"""Stands in the place of a trial in the addresses of pictures on a gate's page."""
+
+
+@lru_cache(maxsize=8)
+def store_at(url: str) -> Store:
+    """The store of rendered files, opened once per process."""
+    return open_store(url)
+
+
+@lru_cache(maxsize=4096)
+def _pieces(url: str, file: str) -> Text:
+    """A stored text in pieces; one piece without a shade if nothing is marked."""
+    document = json.loads(store_at(url).get(file))
+    if "tokens" not in document:
+        return Text(tokens=(Token(text=document["text"], shade=None),))
+    rows = document["tokens"]
+    return Text(tokens=tuple(Token(text=row["text"], shade=row["shade"] or None) for row in rows))
+
+
+def media(session: Session, file: File, trial: str, role: str, alt: str) -> Media:
+    """A picture by an address that only this session has."""
+    url = f"/m/{media_reference(session.media_id, trial, role)}"
+    return Media(url=url, width_px=file.width_px, height_px=file.height_px, alt=alt)
+
+
+class SessionScene:
+    """The stimuli of one trial as one session sees them; no condition, method, source or right answer."""
+
+    def __init__(
+        self, session: Session, card: Card, definition: StudyDefinition, reservoir: tuple[str, ...]
+    ) -> None:
+        self._session, self._card = session, card
+        self._words = words_for(definition)
+        self._url = settings.STORAGE_URL
+        self.buttons = tuple(Button(**choice) for choice in card.choices)
+        label = card.view.label
+        self.label = None if label is None else dict(definition.choices).get(label, label)
+        self.reservoir = reservoir
+
+    def image(self, role: str = MAIN) -> Media | None:
+        shown = self._card.shown.get(role)
+        return self._media(shown.image, "image", role) if shown and not shown.is_text else None
+
+    def explanation(self, role: str = MAIN) -> Media | None:
+        shown = self._card.shown.get(role)
+        if shown is None or shown.is_text or shown.explanation is None:
+            return None
+        return self._media(shown.explanation, "explanation", role)
+
+    def text(self, role: str = MAIN) -> Text | None:
+        shown = self._card.shown.get(role)
+        if shown is None or not shown.is_text:
+            return None
+        return _pieces(self._url, (shown.explanation or shown.image).name)
+
+    def words(self, name: str, /, **values: str) -> str:
+        return self._words[name].format(**values)
+
+    def tile(self) -> tuple[Media | None, Media | None, Text | None]:
+        """The trial as an example in the reservoir: picture and explanation at tile size, or the text."""
+        shown = self._card.shown[MAIN]
+        if shown.is_text:
+            return None, None, self.text()
+        marked = shown.tile_explanation
+        return (
+            self._media(shown.tile, "tile", MAIN),
+            self._media(marked, "tile_explanation", MAIN) if marked else None,
+            None,
+        )
+
+    def _media(self, file: File, part: str, role: str) -> Media:
+        kind = "explanation" if part.endswith("explanation") else "image"
+        return media(
+            self._session, file, str(self._card.id), address_role(role, part), self._words[f"alt_{kind}"]
+        )
+
+
+def address_role(role: str, part: str) -> str:
+    """How a picture of a trial is named in its address: of the trial's own stimulus by its part alone."""
+    return part if role == MAIN else f"{role}/{part}"
+
+
+def _parts(shown: Shown, is_example: bool) -> Mapping[str, File | None]:
+    if shown.is_text:
+        return {}
+    tiles = {"tile": shown.tile, "tile_explanation": shown.tile_explanation} if is_example else {}
+    return {"image": shown.image, "explanation": shown.explanation, **tiles}
+
+
+def media_files(session: Session) -> Iterator[tuple[str, str]]:
+    """(reference, stored file) of every picture that this session may see."""
+    for name in get_paradigm(session.study.paradigm).gates:
+        for question, name_in_store in get_gate(name).files(session.study).items():
+            yield media_reference(session.media_id, PRACTICE_TRIAL, question), name_in_store
+    for card in cards_of(session.slot, session.study) if session.slot else ():
+        is_example = get_kind(card.view.kind).is_example
+        for role, shown in card.shown.items():
+            for part, file in _parts(shown, is_example and role == MAIN).items():
+                if file is not None:
+                    reference = media_reference(session.media_id, str(card.id), address_role(role, part))
+                    yield reference, file.name

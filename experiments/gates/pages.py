@@ -1,0 +1,23 @@
+"""A gate's page as it is served: its HTML, and the digest that names exactly what is answered."""
+
+from __future__ import annotations
+
+from experiments.gates import get_gate
+from experiments.gates.base import Stop
+from experiments.models import Session
+from experiments.selectors import definition_of
+from experiments.texts import html_of, placeholders, text_digest
+from stimuli.spec import canonical_json
+
+
+def page_html(session: Session, stop: Stop) -> str:
+    return html_of(get_gate(stop.gate).text(session, stop), placeholders(definition_of(session.study)))
+
+
+def page_digest(session: Session, stop: Stop, attempt: int) -> str:
+    """Names exactly the page that is answered; judged gates count the try, so that a lost reply is no
+    second try."""
+    gate = get_gate(stop.gate)
+    counted = str(attempt) if stop.attempts_max is not None else ""
+    questions = canonical_json(gate.questions(session.study, stop))
+    return text_digest(stop.kind, gate.text(session, stop), questions, counted)

@@ -1,0 +1,54 @@
+"""Neutral pictures without explanations: examples of a rule, then questions about others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from experiments.gates import base
+from experiments.models import Session, Study
+from experiments.selectors import definition_of
+from experiments.words import words_for
+
+NAME = "practice"
+ATTEMPTS = 5
+
+
+class Practice(base.BaseGate):
+    """Met if the study has practice pictures."""
+
+    name: ClassVar[str] = NAME
+
+    def stops(self, study: Study, arm: base.Arm | None) -> tuple[base.Stop, ...]:
+        attempts = base.limit_of(definition_of(study), "practice_attempts_max", ATTEMPTS)
+        return (base.Stop(self.name, self.name, "start", attempts),)
+
+    def questions(self, study: Study, stop: base.Stop) -> list[dict[str, Any]]:
+        words = words_for(definition_of(study))
+        return [_question(row, words) for row in study.practice]
+
+    def files(self, study: Study) -> Mapping[str, str]:
+        return {str(row["id"]): str(row["file"]) for row in study.practice}
+
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
+        answers = base.answers_to(self.questions(session.study, stop), value)
+        asked = [row for row in session.study.practice if not row["example"]]
+        correct = sum(answers[row["id"]] == row["answer"] for row in asked)
+        needed = min(definition_of(session.study).practice.correct_min, len(asked))
+        return base.Judged(answers, correct >= needed)
+
+
+def _question(row: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    picture = {key: row[key] for key in ("file", "width_px", "height_px")}
+    if row["example"]:
+        return base.question_row(
+            row["id"],
+            "example",
+            words["practice_example"],
+            image=picture,
+            label=row["answer"],
+            required=False,
+        )
+    return base.question_row(
+        row["id"], "predict", words["practice_question"], image=picture, choices=[("A", "A"), ("B", "B")]
+    )

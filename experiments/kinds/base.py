@@ -1,0 +1,279 @@
+"""The contract of a trial kind: what a person meets on one trial page, and what may be answered.
+
+A kind is a stateless value. It says what its page receives, which answers may be stored, how an answer is
+compared with what the plan calls right, which columns it adds to the export, and what a computational
+observer may do with it. No other shared module asks which kind a trial is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+Phase = Literal["practice", "train", "test"]
+Check = Literal["", "instructed", "repeat"]
+INSTRUCTED: Check = "instructed"
+"""A check whose page states which key to press; the only check that may bear on pay."""
+REPEAT: Check = "repeat"
+"""A training item that is asked again; data quality only."""
+Dtype = Literal["text", "integer", "number", "flag", "time", "json"]
+Value = Mapping[str, Any]
+"""An answer as it is stored: a small JSON object."""
+
+
+class InvalidResponse(ValueError):
+    """A response value does not fit its trial; the message names the value and what is allowed.
+
+    `fields` maps paths within the value (such as "q3") to what is wrong there.
+    """
+
+    def __init__(self, message: str, fields: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.fields = dict(fields or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One answer button: the value that is stored, the text on it, the key that presses it."""
+
+    value: str
+    text: str
+    key: str
+
+    def as_json(self) -> dict[str, str]:
+        return {"value": self.value, "text": self.text, "key": self.key}
+
+
+@dataclass(frozen=True, slots=True)
+class TrialView:
+    """A trial as a kind and a paradigm judge it: the plan, and what model and world say about its item.
+
+    `choices` are the values of the buttons. `expected` is the answer that a check asks for, empty for other
+    trials. `right` is the value that counts as right for the score; None: nothing does. `label` is what the
+    page reveals beside the stimulus; None: nothing is shown. `extra` is the plan's own JSON for this kind.
+    """
+
+    position: int
+    block: int
+    phase: Phase
+    kind: str
+    check: Check
+    condition: str
+    choices: tuple[str, ...]
+    expected: str
+    truth: str | None
+    predicted: str | None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    right: str | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of an exported table. `flag` is 1 or 0, `time` UTC in ISO 8601, `json` one JSON value;
+    an empty cell means: not applicable.
+    """
+
+    name: str
+    dtype: Dtype
+    meaning: str
+    unit: str = ""
+    levels: tuple[str, ...] = ()
+
+
+class Wire(BaseModel):
+    """A part of what a browser receives: declared fields and no others."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Media(Wire):
+    """A picture by its address for this session, with its size in pixels."""
+
+    url: str
+    width_px: int
+    height_px: int
+    alt: str
+
+
+class Token(Wire):
+    """A piece of a text; `shade` is its weight as darkness, 0-1, None: not marked."""
+
+    text: str
+    shade: float | None
+
+
+class Text(Wire):
+    """A text as its pieces in order; together they are the whole text."""
+
+    tokens: tuple[Token, ...]
+
+
+class Button(Wire):
+    """An answer button as the page shows it."""
+
+    value: str
+    text: str
+    key: str
+
+
+class Content(Wire):
+    """Base of what a kind's page receives."""
+
+
+class Scene(Protocol):
+    """What a kind may put on its page. Roles name the stimuli of a trial: "" is the main one.
+
+    Nothing here tells condition, method, source or the right answer.
+    """
+
+    buttons: tuple[Button, ...]
+    label: str | None
+    """The text of what the plan reveals, in the study's words."""
+    reservoir: tuple[str, ...]
+    """Ids of the trials that may be looked up."""
+
+    def image(self, role: str = "") -> Media | None:
+        """The picture of the stimulus without its explanation."""
+        ...
+
+    def explanation(self, role: str = "") -> Media | None:
+        """The explanation as a picture; None if the trial shows none."""
+        ...
+
+    def text(self, role: str = "") -> Text | None:
+        """The text of the stimulus, with shades if the trial shows its explanation."""
+        ...
+
+    def words(self, name: str, /, **values: str) -> str:
+        """A sentence of the study's language and paradigm."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an observer does on one page: the stored `value`, and times in milliseconds."""
+
+    value: Mapping[str, Any]
+    rt_ms: int
+    shown_ms: int
+
+
+class Observer(Protocol):
+    """What a computational observer can do on a page. `trial` is the wire's trial, as a browser gets it."""
+
+    def study(self, trial: Mapping[str, Any]) -> Reply:
+        """Looks at an example and remembers it; guesses if its label is still hidden."""
+        ...
+
+    def decide(self, trial: Mapping[str, Any]) -> Reply:
+        """Answers by the examples seen so far."""
+        ...
+
+    def obey(self, trial: Mapping[str, Any]) -> Reply:
+        """Reads the page's own sentence and presses the key that it names."""
+        ...
+
+    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
+        """One of the options, drawn for this trial and name from the observer's own stream."""
+        ...
+
+    def linger_ms(self, trial: Mapping[str, Any]) -> int:
+        """How long the observer looks at a page on which nothing is known to be right."""
+        ...
+
+
+class TrialKind(Protocol):
+    """What a kind must say. Instances are stateless."""
+
+    name: ClassVar[str]
+    content_model: ClassVar[type[Content]]
+    seconds: ClassVar[float]
+    """Over the minimum viewing time, for estimates of a session's length."""
+    is_alone: ClassVar[bool]
+    """Handed out one at a time, with the time of handing out stored."""
+    is_example: ClassVar[bool]
+    """May be looked up in the reservoir later."""
+    columns: ClassVar[tuple[Column, ...]]
+
+    def content(self, trial: TrialView, scene: Scene) -> Content:
+        """What the page of this trial receives."""
+        ...
+
+    def accepted(self, trial: TrialView) -> tuple[Value, ...]:
+        """Every value that may be stored, if they are few and none is answered with feedback; else ()."""
+        ...
+
+    def check(self, trial: TrialView, value: Value) -> None:
+        """Raises InvalidResponse unless `value` may be stored for this trial."""
+        ...
+
+    def answers(self, value: Value) -> tuple[str, ...]:
+        """The single answers that a value gives, as texts; () if it gives none."""
+        ...
+
+    def choice(self, value: Value) -> str | None:
+        """The answer as one of an item's labels; None for a kind that is not asked for a label."""
+        ...
+
+    def cells(self, trial: TrialView, value: Value) -> Mapping[str, Any]:
+        """The cells of `columns` for one answer."""
+        ...
+
+    def preview(self, trial: TrialView) -> Value:
+        """A value that `check` lets pass, to fill in what lies before a previewed trial."""
+        ...
+
+    def waits(self, content: Mapping[str, Any]) -> bool:
+        """Whether the page must have the server's reply to this answer before it goes on."""
+        ...
+
+    def answer(self, observer: Observer, trial: Mapping[str, Any]) -> Reply:
+        """What an observer does with the wire's trial."""
+        ...
+
+
+class Kind:
+    """What most kinds share; a kind may as well say everything itself."""
+
+    seconds: ClassVar[float] = 3.0
+    is_alone: ClassVar[bool] = False
+    is_example: ClassVar[bool] = False
+    columns: ClassVar[tuple[Column, ...]] = ()
+
+    def accepted(self, trial: TrialView) -> tuple[Value, ...]:
+        return ()
+
+    def answers(self, value: Value) -> tuple[str, ...]:
+        choice = self.choice(value)
+        return () if choice is None else (choice,)
+
+    def choice(self, value: Value) -> str | None:
+        return str(value["choice"]) if "choice" in value else None
+
+    def cells(self, trial: TrialView, value: Value) -> Mapping[str, Any]:
+        return {}
+
+    def waits(self, content: Mapping[str, Any]) -> bool:
+        return False
+
+
+def check_choice(choices: Sequence[str], value: Value) -> None:
+    """Accepts exactly {"choice": one of the choices}."""
+    if len(value) != 1 or "choice" not in value:
+        raise InvalidResponse(f'expected {{"choice": …}}, got the keys {keys_of(value)}')
+    check_member(choices, value["choice"])
+
+
+def check_member(choices: Sequence[str], choice: object) -> None:
+    if not isinstance(choice, str) or choice not in choices:
+        sentence = f"choice must be one of {', '.join(choices)}"
+        raise InvalidResponse(sentence, {"choice": f"must be one of {', '.join(choices)}"})
+
+
+def keys_of(value: Value) -> str:
+    """The keys of a value for a message, at most eight, each cut to 20 characters."""
+    return ", ".join(repr(str(key)[:20]) for key in list(value)[:8]) or "none"

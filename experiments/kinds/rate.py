@@ -1,0 +1,110 @@
+"""Questions about an explanation, each answered on a scale from 1 to 5; no rating is right or wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from experiments.kinds import base
+
+SCALE = ("1", "2", "3", "4", "5")
+"""The points of a rating, as choice values; answers carry them as integers."""
+
+
+class Side(base.Wire):
+    """One side of a pair that a question compares."""
+
+    image: base.Media | None
+    mark: base.Media | None
+    text: base.Text | None
+    sentence: str | None
+
+
+class RateQuestion(base.Wire):
+    """A question with worded ends of its scale; `pair` holds two sides if it compares two."""
+
+    id: str
+    text: str
+    low: str
+    high: str
+    pair: tuple[Side, ...] | None
+
+
+class RateContent(base.Content):
+    label: str | None
+    image: base.Media | None
+    mark: base.Media | None
+    text: base.Text | None
+    sentence: str | None
+    questions: tuple[RateQuestion, ...]
+
+
+class Rate(base.Kind):
+    """The trial's `extra` holds `questions`: the ids asked, in the order in which they are asked."""
+
+    name: ClassVar[str] = "rate"
+    content_model: ClassVar[type[base.Content]] = RateContent
+    seconds: ClassVar[float] = 18.0
+    columns: ClassVar[tuple[base.Column, ...]] = (
+        base.Column("questions_asked", "json", "Ratings: ids of the questions, in the order asked."),
+    )
+
+    def content(self, trial: base.TrialView, scene: base.Scene) -> RateContent:
+        return RateContent(
+            label=scene.label,
+            image=scene.image(),
+            mark=scene.explanation(),
+            text=scene.text(),
+            sentence=None,
+            questions=tuple(_question(name, trial, scene) for name in _asked(trial)),
+        )
+
+    def check(self, trial: base.TrialView, value: base.Value) -> None:
+        """{"q1": 1..5, …}: exactly the questions that the trial asks; each fault is named by its question."""
+        asked = _asked(trial)
+        faults = {name: "is not asked here" for name in value if name not in asked}
+        for name in asked:
+            if name not in value:
+                faults[name] = "is still to be answered"
+            elif type(value[name]) is not int or not 1 <= value[name] <= len(SCALE):
+                faults[name] = f"must be a whole number from 1 to {len(SCALE)}"
+        if faults:
+            listed = "; ".join(f"{str(name)[:20]} {text}" for name, text in list(faults.items())[:8])
+            raise base.InvalidResponse(f"expected an answer to each of {', '.join(asked)}: {listed}", faults)
+
+    def choice(self, value: base.Value) -> str | None:
+        return None
+
+    def answers(self, value: base.Value) -> tuple[str, ...]:
+        return tuple(str(value[name]) for name in sorted(value))
+
+    def cells(self, trial: base.TrialView, value: base.Value) -> Mapping[str, Any]:
+        return {"questions_asked": list(_asked(trial))}
+
+    def preview(self, trial: base.TrialView) -> base.Value:
+        return dict.fromkeys(_asked(trial), 3)
+
+    def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
+        names = [question["id"] for question in trial["content"]["questions"]]
+        took_ms = sum(observer.linger_ms(trial) for _ in names)
+        value = {name: observer.pick(trial, name, (1, 2, 3, 4, 5)) for name in names}
+        return base.Reply(value, took_ms, took_ms)
+
+
+def _asked(trial: base.TrialView) -> tuple[str, ...]:
+    return tuple(trial.extra["questions"])
+
+
+def _question(name: str, trial: base.TrialView, scene: base.Scene) -> RateQuestion:
+    sides = tuple(trial.extra.get("pairs", {}).get(name, ()))
+    return RateQuestion(
+        id=name,
+        text=scene.words(f"rate_{name}"),
+        low=scene.words("rate_low"),
+        high=scene.words("rate_high"),
+        pair=tuple(
+            Side(image=scene.image(role), mark=scene.explanation(role), text=scene.text(role), sentence=None)
+            for role in sides
+        )
+        or None,
+    )

@@ -1,0 +1,89 @@
+"""A task to be solved: an answer or "cannot say", and for an answer the region that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from experiments.kinds import base
+
+CANNOT_SAY = "cannot_say"
+"""The reserved choice of a person who finds no solution."""
+
+
+class SolveContent(base.Content):
+    """`grid` is the side of the grid of cells on which a region is marked."""
+
+    image: base.Media | None
+    grid: int
+    choices: tuple[base.Button, ...]
+
+
+class Solve(base.Kind):
+    name: ClassVar[str] = "solve"
+    content_model: ClassVar[type[base.Content]] = SolveContent
+    seconds: ClassVar[float] = 12.0
+    columns: ClassVar[tuple[base.Column, ...]] = (
+        base.Column("region_cells", "integer", "Solutions: how many cells of the grid were marked.", "cells"),
+    )
+
+    def content(self, trial: base.TrialView, scene: base.Scene) -> SolveContent:
+        return SolveContent(image=scene.image(), grid=_grid(trial), choices=scene.buttons)
+
+    def check(self, trial: base.TrialView, value: base.Value) -> None:
+        """{"choice", "region"}: distinct cells in ascending order on the trial's own grid.
+
+        A region goes with an answer: "cannot say" has none, and an answer has one unless the trial's `extra`
+        says `region = false`.
+        """
+        if "choice" not in value or not value.keys() <= {"choice", "region"}:
+            raise base.InvalidResponse(
+                f'expected {{"choice": …, "region": […] or null}}, got the keys {base.keys_of(value)}'
+            )
+        base.check_member(trial.choices, value["choice"])
+        region = value.get("region")
+        if value["choice"] == CANNOT_SAY and region is not None:
+            raise _refused('must be null beside "cannot say": a region shows an answer')
+        if region is None:
+            if value["choice"] != CANNOT_SAY and trial.extra.get("region", True):
+                raise _refused("is missing: an answer needs the cells that show it")
+            return
+        _check_region(region, _grid(trial))
+
+    def cells(self, trial: base.TrialView, value: base.Value) -> Mapping[str, Any]:
+        region = value.get("region")
+        return {"region_cells": None if region is None else len(region)}
+
+    def preview(self, trial: base.TrialView) -> base.Value:
+        choice = CANNOT_SAY if CANNOT_SAY in trial.choices else trial.choices[0]
+        return {"choice": choice, "region": None if choice == CANNOT_SAY else [0]}
+
+    def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
+        content = trial["content"]
+        choice = observer.pick(trial, "choice", [c["value"] for c in content["choices"]])
+        cell = observer.pick(trial, "cell", range(content["grid"] ** 2))
+        took_ms = observer.linger_ms(trial)
+        region = None if choice == CANNOT_SAY else [cell]
+        return base.Reply({"choice": choice, "region": region}, took_ms, took_ms)
+
+
+def _grid(trial: base.TrialView) -> int:
+    return int(trial.extra["grid"])
+
+
+def _check_region(region: object, grid: int) -> None:
+    limit = grid * grid
+    if not isinstance(region, list) or not 1 <= len(region) <= limit:
+        raise _refused(f"must be null or a list of 1 to {limit} cells of the {grid} x {grid} grid")
+    last = -1
+    for cell in region:
+        if type(cell) is not int or not last < cell < limit:
+            raise _refused(
+                f"must hold distinct whole numbers from 0 to {limit - 1} in ascending order, the cells of "
+                f"the {grid} x {grid} grid; got {str(cell)[:20]!r} after {last}"
+            )
+        last = cell
+
+
+def _refused(sentence: str) -> base.InvalidResponse:
+    return base.InvalidResponse(f"region {sentence}", {"region": sentence})

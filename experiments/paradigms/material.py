@@ -1,0 +1,138 @@
+"""From what the models said to what is rendered and planned: which items, seen as which answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from experiments.definition import StudyDefinition
+from experiments.design.rng import Streams
+from experiments.paradigms.base import (
+    BadDesign,
+    Material,
+    PlanCondition,
+    Pool,
+    PoolItem,
+    Source,
+    Survey,
+    Surveyed,
+)
+
+
+def material_of(definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
+    """One dataset, one model: items as the question sees them, balanced over predicted answer x correct.
+
+    Raises BadDesign for a study with several datasets or models, and for a class that the model lacks.
+    """
+    if len(surveys) != 1:
+        raise BadDesign(
+            f"{definition.paradigm} asks about one model on one dataset, this study has {len(surveys)} pairs "
+            "of them: keep one dataset and one predictor"
+        )
+    ((source, survey),) = surveys.items()
+    _refuse_unknown_classes(definition, survey)
+    chosen = choose_items(definition, as_asked(definition, survey))
+    return Material(pool_of(definition, chosen), {source: tuple(chosen)})
+
+
+def material_by_condition(definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
+    """Several datasets and models: each condition has the items of its dataset, as its own model sees them.
+
+    Items of a dataset are chosen once, by what its first model says, and shared by all its conditions. Their
+    keys begin with the dataset's name if the study has several.
+    """
+    used = list(dict.fromkeys(condition.source for condition in definition.conditions))
+    chosen: dict[Source, tuple[Surveyed, ...]] = {}
+    items: dict[str, PoolItem] = {}
+    for dataset in dict.fromkeys(name for name, _ in used):
+        keys: set[str] = set()
+        for source in (pair for pair in used if pair[0] == dataset):
+            asked = as_asked(definition, surveys[source])
+            part = asked if keys else choose_items(definition, asked)
+            keys = keys or {item.key for item in part}
+            chosen[source] = tuple(item for item in part if item.key in keys)
+            for item in chosen[source]:
+                items.setdefault(item.key, _pool_item(item))
+    by_source = {source: {item.key: item for item in part} for source, part in chosen.items()}
+    pairs = [(key, c) for c in definition.conditions for key in by_source[c.source]]
+    pool = replace(
+        pool_of(definition, ()),
+        items=tuple(items[key] for key in sorted(items)),
+        explanations=tuple((key, c.name) for key, c in pairs if c.explainer is not None),
+        predictions={(key, c.name): by_source[c.source][key].predicted for key, c in pairs},
+    )
+    return Material(pool, chosen)
+
+
+def pool_of(definition: StudyDefinition, items: Sequence[Surveyed]) -> Pool:
+    """The planner's view of the chosen items."""
+    return Pool(
+        items=tuple(_pool_item(item) for item in items),
+        conditions=tuple(PlanCondition(c.name, c.role, c.slots) for c in definition.conditions),
+        choices=definition.choices,
+        balance=definition.stimuli.balance,
+        check_instructed=definition.checks.instructed,
+        check_repeat=definition.checks.repeat,
+    )
+
+
+def as_asked(definition: StudyDefinition, survey: Survey) -> list[Surveyed]:
+    """The items as the question sees them: classes as answers; predictions outside the classes are dropped
+    or restricted to them."""
+    stimuli = definition.stimuli
+    if stimuli.target is not None:
+        target = stimuli.target
+
+        def side(name: str) -> str:
+            return "target" if name == target else "other"
+
+        return [replace(i, truth=side(i.truth), predicted=side(i.predicted)) for i in survey.items]
+    classes = stimuli.classes or survey.labels
+    kept = []
+    for item in survey.items:
+        if item.truth not in classes:
+            continue
+        if item.predicted not in classes:
+            if stimuli.outside == "drop":
+                continue
+            best = max(classes, key=lambda name: item.logits[survey.labels.index(name)])
+            item = replace(item, predicted=best, index=survey.labels.index(best))
+        truth, predicted = definition.value_of(item.truth), definition.value_of(item.predicted)
+        kept.append(replace(item, truth=truth, predicted=predicted))
+    return kept
+
+
+def choose_items(definition: StudyDefinition, items: Sequence[Surveyed]) -> list[Surveyed]:
+    """At most `[stimuli] items`, as equally as possible over predicted label x correct, by the study's
+    seed."""
+    wanted = definition.stimuli.items
+    if len(items) <= wanted:
+        return sorted(items, key=lambda item: item.key)
+    streams = Streams(definition.seed)
+    cells: dict[tuple[str, bool], list[Surveyed]] = {}
+    for item in sorted(items, key=lambda item: item.key):
+        cells.setdefault((item.predicted, item.truth == item.predicted), []).append(item)
+    for name, members in sorted(cells.items()):
+        order = streams("pool", name[0], int(name[1])).permutation(len(members))
+        cells[name] = [members[i] for i in order]
+    chosen: list[Surveyed] = []
+    # One from each cell in turn: a small cell gives all it has, the others make up for it.
+    while len(chosen) < wanted:
+        for _, members in sorted(cells.items()):
+            if members and len(chosen) < wanted:
+                chosen.append(members.pop())
+    return sorted(chosen, key=lambda item: item.key)
+
+
+def _pool_item(item: Surveyed) -> PoolItem:
+    return PoolItem(item.key, item.truth, item.predicted, item.confidence, item.group)
+
+
+def _refuse_unknown_classes(definition: StudyDefinition, survey: Survey) -> None:
+    stimuli = definition.stimuli
+    for name in [stimuli.target] if stimuli.target else list(stimuli.classes or ()):
+        if name not in survey.labels:
+            raise BadDesign(
+                f"stimuli: the predictor has no class {name!r}; it has {', '.join(survey.labels)}. Name one "
+                "of these."
+            )

@@ -1,0 +1,54 @@
+"""What most paradigms share; a paradigm may as well say everything itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from experiments.definition import StudyDefinition
+from experiments.errors import Problem
+from experiments.kinds.base import TrialView
+from experiments.paradigms.base import LANE, Material, Pool, Role, Route, Source, Survey
+from experiments.paradigms.material import material_of
+from experiments.paradigms.screening import screen
+
+
+class BaseParadigm:
+    """Defaults for a crowd: one lane, one model, nothing revealed, the usual rules of screening."""
+
+    gates: ClassVar[tuple[str, ...]] = (
+        "device",
+        "consent",
+        "questions",
+        "instructions",
+        "quiz",
+        "practice",
+    )
+    roles: ClassVar[Mapping[str, Role]] = {}
+    answers_count: ClassVar[tuple[int, int]] = (0, 0)
+    modalities: ClassVar[tuple[str, ...]] = ("image",)
+    checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 0}
+
+    def scores(self, design: Any) -> bool:
+        return True
+
+    def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
+        yield from ()
+
+    def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
+        """One dataset, one model: items balanced over predicted answer x correct."""
+        return material_of(definition, surveys)
+
+    def pilot_slots(self, design: Any, pool: Pool, count: int) -> int:
+        """Plans in permuted blocks hold every condition once per round."""
+        return -(-count // len(pool.conditions))
+
+    def lane(self, route: Route) -> str | None:
+        """One lane for everybody."""
+        return LANE
+
+    def feedback(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Nothing is revealed."""
+        return None
+
+    screen = staticmethod(screen)

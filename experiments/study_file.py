@@ -1,0 +1,293 @@
+"""study.toml -> StudyDefinition: found, read and checked whole, with every mistake at once."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from experiments.definition import StudyDefinition, TextFiles
+from experiments.errors import InvalidStudy, Problem, StudyError
+from experiments.paradigms import PARADIGMS, get_paradigm
+from experiments.paradigms.base import Paradigm, Role
+from experiments.paradigms.screening import BadRules, read_rules
+from stimuli.errors import StimulusError, UnknownName
+from stimuli.spec import Component
+
+STUDIES_DIR = Path(__file__).parent / "studies"
+
+
+def find_study(name: str, extra_dirs: tuple[Path, ...] = ()) -> Path:
+    """The study.toml of a slug or a path. Shipped examples are found by slug."""
+    path = Path(name)
+    if path.suffix == ".toml" or path.is_dir():
+        path = path / "study.toml" if path.is_dir() else path
+        if not path.is_file():
+            raise StudyError(f"{path}: there is no such file. Give the path of a study.toml, or a slug.")
+        return path
+    known: dict[str, Path] = {}
+    for folder in (*extra_dirs, STUDIES_DIR):
+        for found in sorted(folder.glob("*/study.toml")):
+            known.setdefault(found.parent.name, found)
+    if name in known:
+        return known[name]
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise StudyError(f"{name!r} is neither a file nor a known study ({', '.join(sorted(known))}).{hint}")
+
+
+def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> StudyDefinition:
+    """Reads and validates a study.toml whole; raises InvalidStudy with every mistake at once.
+
+    `changes` replaces top-level keys of the file before validation (the demo adapts the number of slots).
+    """
+    source = str(path)
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidStudy(
+            source, [Problem("file", "", f"cannot be read: {error}", "Save it as UTF-8 text.")]
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidStudy(
+            source, [Problem("file", "", f"is not TOML: {error}", "Mend that line.")]
+        ) from error
+    raw.update(changes or {})
+    problems: list[Problem] = []
+    paradigm = _paradigm_of(raw, problems)
+    if paradigm is not None and isinstance(raw.get("checks", {}), dict):
+        raw["checks"] = {**paradigm.checks, **raw.get("checks", {})}
+    raw = _with_texts(raw, path.parent, problems)
+    definition = None
+    try:
+        definition = StudyDefinition.model_validate(raw)
+    except ValidationError as error:
+        # A tuple whose parts are wrong counts as too short as well; the parts' own mistakes say more.
+        problems.extend(_problem_of(detail) for detail in error.errors() if not _is_echo(detail, raw))
+    problems.extend(_cross_checks(raw, definition, paradigm))
+    if problems or definition is None:
+        raise InvalidStudy(source, problems)
+    return definition
+
+
+def _with_texts(raw: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
+    """Replaces the names of text files by their contents."""
+    try:
+        files = TextFiles.model_validate(raw.get("texts", {}))
+    except ValidationError as error:
+        problems.extend(_problem_of(detail, "texts") for detail in error.errors())
+        return {**raw, "texts": {}}
+    contents = {}
+    for key, name in files.model_dump(exclude_none=True).items():
+        path = (folder / name).resolve()
+        if folder.resolve() not in path.parents:
+            problems.append(
+                Problem(f"texts.{key}", repr(name), "must lie beside study.toml", "Move the file there.")
+            )
+            continue
+        try:
+            contents[key] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(
+                Problem(f"texts.{key}", repr(name), f"cannot be read: {error}", "Write the file, as UTF-8.")
+            )
+    quiz_text = contents.pop("quiz", None)
+    result = {**raw, "texts": contents}
+    if quiz_text is not None:
+        try:
+            result["quiz"] = tomllib.loads(quiz_text).get("questions", [])
+        except tomllib.TOMLDecodeError as error:
+            problems.append(
+                Problem("texts.quiz", repr(files.quiz), f"is not TOML: {error}", "Mend that line.")
+            )
+    return result
+
+
+def _is_echo(detail: Any, raw: Mapping[str, Any]) -> bool:
+    return detail["type"] == "too_short" and detail["loc"] == ("conditions",) and bool(raw.get("conditions"))
+
+
+def _problem_of(detail: Any, prefix: str = "") -> Problem:
+    """pydantic's error in our words."""
+    key = ".".join([*([prefix] if prefix else []), *(str(part) for part in detail["loc"])]) or "study"
+    kind, message = detail["type"], str(detail["msg"]).removeprefix("Value error, ")
+    if kind == "missing":
+        return Problem(key, "", "is missing", "Add it.")
+    if kind == "extra_forbidden":
+        return Problem(
+            key, repr(detail["input"])[:60], "is not a key of this table", "Remove it, or mend its spelling."
+        )
+    return Problem(key, repr(detail["input"])[:60], message[:1].lower() + message[1:], "Change the value.")
+
+
+def _paradigm_of(raw: Mapping[str, Any], problems: list[Problem]) -> Paradigm | None:
+    name = raw.get("paradigm")
+    try:
+        return get_paradigm(str(name))
+    except UnknownName as error:
+        problems.append(Problem("paradigm", repr(name), str(error), f"Choose one of {', '.join(PARADIGMS)}."))
+        return None
+
+
+def _cross_checks(
+    raw: Mapping[str, Any], definition: StudyDefinition | None, paradigm: Paradigm | None
+) -> Iterator[Problem]:
+    """What no single table can know. Works on the raw text too, so that one mistake does not hide another."""
+    conditions = raw.get("conditions", [])
+    rows = [c for c in conditions if isinstance(c, dict)] if isinstance(conditions, list) else []
+    yield from _condition_checks(rows)
+    yield from _screening_checks(raw)
+    is_designed = False
+    if paradigm is not None:
+        yield from _role_checks(rows, paradigm)
+        try:
+            paradigm.Design.model_validate(raw.get("design", {}))
+            is_designed = True
+        except ValidationError as error:
+            for detail in error.errors():
+                yield _problem_of(detail, "design")
+    if definition is not None:
+        yield from _definition_checks(definition)
+        yield from _source_checks(definition)
+    if definition is not None and paradigm is not None and is_designed:
+        yield from _answer_checks(definition, paradigm)
+        yield from _bonus_checks(definition, paradigm)
+        yield from paradigm.check_definition(definition)
+
+
+def _condition_checks(conditions: Sequence[dict[str, Any]]) -> Iterator[Problem]:
+    from stimuli.explainers import check_explainer
+
+    names = [str(c.get("name")) for c in conditions]
+    for name in sorted({n for n in names if names.count(n) > 1}):
+        yield Problem("conditions.name", repr(name), "names two conditions", "Give each its own name.")
+    for index, condition in enumerate(conditions):
+        explainer = condition.get("explainer")
+        if isinstance(explainer, dict) and "name" in explainer:
+            try:
+                check_explainer(Component.from_json(explainer))
+            except StimulusError as error:
+                yield Problem(
+                    f"conditions.{index}.explainer", repr(explainer.get("name")), str(error), "Mend it."
+                )
+
+
+def _role_checks(conditions: Sequence[dict[str, Any]], paradigm: Paradigm) -> Iterator[Problem]:
+    """The parts that conditions may play in this paradigm, how many play each, and which are explained."""
+    for index, condition in enumerate(conditions):
+        name = condition.get("role")
+        role = paradigm.roles.get(name) if isinstance(name, str) else None
+        if role is None:
+            known = ", ".join(paradigm.roles)
+            yield Problem(f"conditions.{index}.role", repr(name), f"must be one of {known}", "Choose one.")
+        elif role.explained is not None and role.explained != ("explainer" in condition):
+            yield Problem(f"conditions.{index}", "", *_explained(str(name), role.explained))
+    counts = Counter(str(c.get("role")) for c in conditions)
+    for name, role in paradigm.roles.items():
+        if counts[name] < role.at_least or (role.at_most is not None and counts[name] > role.at_most):
+            written = f"{counts[name]} of role {name!r}"
+            yield Problem("conditions.role", written, _needed(role), f'Give so many role = "{name}".')
+
+
+def _explained(role: str, is_explained: bool) -> tuple[str, str]:
+    if is_explained:
+        return f"role {role!r} needs an explainer", "Add explainer = { name = … }."
+    return f"role {role!r} has no explainer", "Remove the explainer, or choose another role."
+
+
+def _needed(role: Role) -> str:
+    if role.at_least == role.at_most:
+        return f"exactly {role.at_least} is needed"
+    return f"{role.at_least} to {'any number' if role.at_most is None else role.at_most} are needed"
+
+
+def _answer_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
+    fewest, most = paradigm.answers_count
+    count, stimuli = len(definition.choices), definition.stimuli
+    if not fewest <= count <= most and most:
+        yield Problem(
+            "stimuli",
+            f"{count} answers",
+            f"{paradigm.name} asks people to choose among {fewest}{f' to {most}' if most > fewest else ''}",
+            'Give either classes = ["a", "b"] or target = "a", or [[answers]].',
+        )
+    values = [answer.value for answer in definition.answers]
+    for value in sorted({v for v in values if values.count(v) > 1}):
+        yield Problem("answers.value", repr(value), "stands for two answers", "Give each its own value.")
+    named = Counter(name for answer in definition.answers for name in answer.classes)
+    for name in sorted(n for n, times in named.items() if times > 1):
+        yield Problem("answers.classes", repr(name), "belongs to two answers", "Leave it with one.")
+    if definition.answers and stimuli.target is not None:
+        yield Problem("answers", "", "goes with classes, not with target", "Remove target, or [[answers]].")
+
+
+def _source_checks(definition: StudyDefinition) -> Iterator[Problem]:
+    """Every condition names a dataset and a predictor if the study has several."""
+    for field in ("dataset", "predictor"):
+        known = getattr(definition.stimuli, f"{field}s")
+        for index, condition in enumerate(definition.conditions):
+            name = getattr(condition, field)
+            if known and name not in known:
+                limit = f"must be one of {', '.join(known)}"
+                yield Problem(f"conditions.{index}.{field}", repr(name), limit, "Choose one.")
+            elif name and not known:
+                limit = f"names one of several, but the study has one {field}"
+                yield Problem(f"conditions.{index}.{field}", repr(name), limit, "Remove it.")
+
+
+def _bonus_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
+    if definition.reward.bonus_per_match_cents and not paradigm.scores(
+        paradigm.Design.model_validate(definition.design)
+    ):
+        yield Problem(
+            "reward.bonus_per_match_cents",
+            str(definition.reward.bonus_per_match_cents),
+            f"nothing is right or wrong in this {paradigm.name} study, so no answer can earn a bonus",
+            "Set it and bonus_max_cents to 0.",
+        )
+
+
+def _screening_checks(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    screening = raw.get("screening", {})
+    if not isinstance(screening, dict):
+        return
+    try:
+        read_rules(screening)
+    except BadRules as error:
+        for name, sentence in error.problems.items():
+            yield Problem(f"screening.{name}", repr(screening.get(name)), sentence, "Mend the rule.")
+
+
+def _metric_checks(definition: StudyDefinition) -> Iterator[Problem]:
+    from stimuli.metrics import check_metric
+
+    for index, metric in enumerate(definition.metrics):
+        try:
+            check_metric(metric.component())
+        except StimulusError as error:
+            yield Problem(f"metrics.{index}", repr(metric.name), str(error), "Mend it.")
+
+
+def _definition_checks(definition: StudyDefinition) -> Iterator[Problem]:
+    yield from _metric_checks(definition)
+    ids = [q.id for q in definition.questions]
+    for name in sorted({n for n in ids if ids.count(n) > 1}):
+        yield Problem("questions.id", repr(name), "names two questions", "Give each its own id.")
+    if definition.ethics.deception and "debrief" not in definition.texts:
+        yield Problem("ethics.deception", "", "demands a debrief that discloses it", "Write texts.debrief.")
+    if definition.screening.get("instructed_share_min") and definition.checks.instructed < 2:
+        yield Problem(
+            "checks.instructed",
+            str(definition.checks.instructed),
+            "at least 2 where a rule reads them",
+            "Add.",
+        )
+    if not definition.quiz and "quiz_attempts_max" in definition.screening:
+        yield Problem(
+            "screening.quiz_attempts_max", "", "needs a quiz", "Write texts.quiz, or remove the rule."
+        )

@@ -1,0 +1,32 @@
+"""The server's own sentences, one table per language; a paradigm may say some of them in its own words."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from experiments.definition import StudyDefinition
+
+FOLDER = Path(__file__).parent
+LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+
+
+@lru_cache(maxsize=16)
+def table_of(language: str) -> Mapping[str, Any]:
+    """The whole table of a language: `pages`, `entry`, and `paradigms` by name."""
+    return tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def words_for(definition: StudyDefinition) -> Mapping[str, str]:
+    """The sentences of a study's pages, in its language and in the words of its paradigm."""
+    table = table_of(definition.language)
+    return {**table["pages"], **table["paradigms"].get(definition.paradigm, {})}
+
+
+def entry_words(language: str) -> Mapping[str, str]:
+    """The sentences around a study: who cannot come in and why, and what a preview says."""
+    entry: Mapping[str, str] = table_of(language)["entry"]
+    return entry

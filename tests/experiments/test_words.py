@@ -1,0 +1,76 @@
+"""Every language says everything: the server's tables, and the placeholders within each sentence."""
+
+import re
+from typing import get_args
+
+import pytest
+
+from experiments.definition import StudyDefinition
+from experiments.gates import GATES
+from experiments.paradigms import PARADIGMS
+from experiments.words import LANGUAGES, table_of
+
+pytestmark = pytest.mark.pure
+
+TELLING = r"\b(ai|artificial|model|machine|algorithm|predict\w*|explain\w*|explanation|legible|ki|modell"
+TELLING += r"|maschine|vorhersag\w*|erklär\w*|erklärung)\b"
+
+
+def sentences(language: str) -> dict[str, str]:
+    """Every sentence of a language by the path of its table and key."""
+    table = table_of(language)
+    found = {f"{part}.{key}": text for part in ("pages", "entry") for key, text in table[part].items()}
+    for part in ("paradigms", "page"):
+        for name, own in table[part].items():
+            found |= {f"{part}.{name}.{key}": text for key, text in own.items()}
+    return found
+
+
+def test_it_ships_the_languages_that_a_study_may_name() -> None:
+    assert set(LANGUAGES) == set(get_args(StudyDefinition.model_fields["language"].annotation))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_it_says_everything_in_every_language(language: str) -> None:
+    whole = {key for name in LANGUAGES for key in sentences(name)}
+    assert whole - set(sentences(language)) == set()
+    assert all(text.strip() for text in sentences(language).values())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_it_fills_the_same_places_in_every_language(language: str) -> None:
+    for key, text in sentences("en").items():
+        places = sorted(set(re.findall(r"\{(\w+)\}", text)))
+        assert sorted(set(re.findall(r"\{(\w+)\}", sentences(language)[key]))) == places, key
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_paradigm_rewords_only_what_there_is(language: str) -> None:
+    table = table_of(language)
+    for name, own in table["paradigms"].items():
+        assert name in PARADIGMS and set(own) <= set(table["pages"]), name
+
+
+def test_every_gate_without_a_text_of_its_own_has_a_sentence() -> None:
+    by_study = {"consent", "instructions"}
+    stops = {"questions": {"questions_before", "questions_after"}}
+    wanted = {kind for gate in set(GATES.names) - by_study for kind in stops.get(gate, {gate})}
+    assert wanted <= set(table_of("en")["pages"])
+
+
+def telling(text: str) -> list[str]:
+    return [match.group(0) for match in re.finditer(TELLING, text, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_words_for_everybody_tell_nobody_that_a_model_is_behind(language: str) -> None:
+    """A blind review says nothing of this; rated explanations are called so by the study's own texts."""
+    spared = {key for key in table_of(language)["pages"] if key.startswith("rate_")}
+    for key, text in table_of(language)["pages"].items():
+        assert key in spared or not telling(text), (key, telling(text))
+
+
+def test_the_scan_finds_a_planted_word() -> None:
+    assert telling("A very simple machine sorts these shapes.") == ["machine"]
+    assert telling("Bild mit einer Erklärung") == ["Erklärung"]
+    assert not telling("Sorted by a simple rule.")
