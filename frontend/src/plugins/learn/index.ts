@@ -69,9 +69,9 @@ export class LearnPlugin implements JsPsychPlugin<Info> {
 
 export const learn: Kind<LearnTrial> = {
   plugin: LearnPlugin,
-  parameters({ content: { image, explanation, text = null, label } }) {
+  parameters({ kind, content: { image, explanation, text = null, label } }) {
     // A trial without a label asks for a guess first; shown like this it would be an example that says nothing.
-    if (label === null) throw new CannotShow("learn", "a learn trial without a label: this page has no guess-and-reveal");
+    if (label === null) throw new CannotShow(kind, `${kind} without a label: this page does not ask for guesses`);
     return { image, explanation, text, label };
   },
 };
