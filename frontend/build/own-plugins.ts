@@ -1,5 +1,5 @@
 /** A lab's own trial kinds and gates, built into the page without a change in the checkout. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { resolve, sep } from "node:path";
 import { parseAst, type Plugin } from "vite";
 
@@ -19,14 +19,12 @@ const TABLES = {
 export function ownPlugins(frontend: string, folder: string): Plugin {
   const home = folder === "" ? null : resolve(frontend, "..", folder);
   const index = home === null ? null : resolve(home, "index.ts");
-  const core = Object.values(TABLES).map((table) => resolve(frontend, "src", table.file));
-  const names = new Map<string, string[]>();
   return {
     name: "legible-own-plugins",
-    enforce: "post",
     buildStart() {
-      if (index !== null && !existsSync(index))
-        throw new Error(`${VARIABLE}=${folder}: there is no ${index}; name a folder that has one, or leave it unset.`);
+      if (index === null) return;
+      const fault = faultOf(frontend, index);
+      if (fault !== null) throw new Error(`${VARIABLE}=${folder}: ${fault}`);
     },
     async resolveId(source, importer) {
       if (source === VIRTUAL) return `\0${VIRTUAL}`;
@@ -39,43 +37,42 @@ export function ownPlugins(frontend: string, folder: string): Plugin {
       if (id !== `\0${VIRTUAL}`) return null;
       return index === null ? NONE : `export { kinds, gates } from ${JSON.stringify(index)};`;
     },
-    transform(code, id) {
-      const table = Object.values(TABLES)[core.indexOf(id)];
-      if (table !== undefined) names.set(table.name, namesIn(code, table.name, table.file));
-      if (id === index) for (const name of Object.keys(TABLES)) names.set(name, namesIn(code, name, index));
-      return null;
-    },
-    buildEnd(error) {
-      if (error !== undefined || index === null) return;
-      for (const [name, table] of Object.entries(TABLES)) {
-        const taken = refusal(table.what, names.get(name) ?? [], names.get(table.name) ?? []);
-        if (taken !== null) throw new Error(`${VARIABLE}=${folder}: ${taken}`);
-      }
-    },
   };
 }
 
-/** Why a lab's names cannot be taken; null if they can. */
-export function refusal(what: string, own: string[], core: string[]): string | null {
-  const taken = own.filter((name) => core.includes(name));
-  if (taken.length === 0) return null;
-  return `${taken.map((name) => `"${name}"`).join(", ")} is ${what} of the core (${core.join(", ")}); take another name.`;
+/** Why the lab's index.ts cannot be built into the page, in a sentence; null if it can. */
+function faultOf(frontend: string, index: string): string | null {
+  if (!existsSync(index)) return `there is no ${index}; name a folder that has one, or leave it unset.`;
+  for (const [name, table] of Object.entries(TABLES)) {
+    const core = namesIn(resolve(frontend, "src", table.file), table.name);
+    const own = namesIn(index, name);
+    if (core === null || own === null) {
+      const [file, missing] = own === null ? [index, name] : [table.file, table.name];
+      return `${file} must say \`export const ${missing} = { … }\` with plain names and no spread; {} is none.`;
+    }
+    const taken = own.filter((one) => core.includes(one)).join(", ");
+    if (taken !== "") return `${taken} is ${table.what} of the core (${core.join(", ")}); take another name.`;
+  }
+  return null;
 }
 
-/** The names in `export const NAME = { … }`; nothing is executed, so the table must be written out there. */
-export function namesIn(code: string, name: string, file: string): string[] {
-  for (const statement of parseAst(code).body) {
+/** The names in `export const NAME = { … }`, read and not executed; null if the table is not written out like that. */
+export function namesIn(file: string, name: string): string[] | null {
+  for (const statement of parseAst(readFileSync(file, "utf8"), { lang: "ts" }).body) {
     if (statement.type !== "ExportNamedDeclaration" || statement.declaration?.type !== "VariableDeclaration") continue;
     for (const { id, init } of statement.declaration.declarations) {
-      if (id.type !== "Identifier" || id.name !== name || init?.type !== "ObjectExpression") continue;
-      const keys = init.properties.map((property) => (property.type === "Property" ? keyOf(property.key) : null));
-      if (keys.every((key) => key !== null)) return keys;
+      if (id.type !== "Identifier" || id.name !== name || init === null) continue;
+      const table = init.type === "TSSatisfiesExpression" ? init.expression : init;
+      if (table.type !== "ObjectExpression") return null;
+      const keys = table.properties.map((property) => (property.type === "Property" ? keyOf(property) : null));
+      return keys.includes(null) ? null : keys.filter((key) => key !== null);
     }
   }
-  throw new Error(`${file} must say \`export const ${name} = { … }\` with plain names and no spread; {} is none.`);
+  return null;
 }
 
-function keyOf(key: { type: string; name?: unknown; value?: unknown }): string | null {
-  const given = key.type === "Identifier" ? key.name : key.value;
+function keyOf(property: { key: { type: string; name?: unknown; value?: unknown }; computed: boolean }): string | null {
+  const { key, computed } = property;
+  const given = key.type === "Identifier" && !computed ? key.name : key.value;
   return typeof given === "string" ? given : null;
 }
