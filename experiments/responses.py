@@ -29,7 +29,7 @@ from stimuli.spec import canonical_json
 EVENT_KINDS = frozenset(
     {
         *("focus_lost", "focus_gained", "reservoir_opened", "reservoir_closed", "tile_enlarged", "reload"),
-        *("offline", "online", "resized", "paste", "media_retry", "media_failed"),
+        *("offline", "online", "resized", "paste", "media_retry", "media_failed", "cannot_show"),
     }
 )
 

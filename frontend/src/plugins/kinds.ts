@@ -17,8 +17,5 @@ const TABLE: Readonly<Record<string, Kind | null>> = { ...own.kinds, ...KINDS };
 export function kindOf(trial: AnyTrial): Kind {
   const kind = Object.hasOwn(TABLE, trial.kind) ? TABLE[trial.kind] : null;
   if (kind) return kind;
-  throw new CannotShow(
-    trial.kind,
-    `no plugin shows trials of the kind "${trial.kind}": build the page again, with LEGIBLE_PLUGINS if it is a lab's own`,
-  );
+  throw new CannotShow(trial.kind, `no plugin shows trials of the kind "${trial.kind}": see docs/adding.md, "A trial kind"`);
 }
