@@ -20,6 +20,7 @@ afterAll(() => rmSync(out, { recursive: true }));
 
 const PROMISE = question({ id: "promise", prompt: "I will read every text to its end." });
 const GATE = state({ step: "promise" as Step, page: page("promise", [PROMISE], "<h2>A promise</h2>"), block: null });
+const NO_EXIT = { method: "none", url: "", fields: {} };
 const END = state({ step: "finish", page: page("debrief"), block: null, next: 1 });
 
 function sorting(): State {
@@ -41,7 +42,7 @@ function serve() {
     if (path === "session/promise/") now = sorting();
     if (path === "session/responses/") now = END;
     if (path === "session/responses/") return json(200, { next: 1, step: "finish", feedback: {} });
-    if (path === "session/finish/") return json(200, { debrief: null, exit: { method: "none", url: "", fields: {} }, asks_again: false });
+    if (path === "session/finish/") return json(200, { debrief: null, exit: NO_EXIT, asks_again: false });
     return json(200, now);
   });
   return calls;

@@ -21,9 +21,8 @@ const OTHERWISE = new Map([
 function namesIn(source: string): string[] {
   const named: string[] = [];
   const visit = (node: ts.Node): void => {
-    const isKey = ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node) || ts.isMethodDeclaration(node);
     if (ts.isStringLiteralLike(node)) named.push(node.text);
-    else if (isKey && ts.isIdentifier(node.name)) named.push(node.name.text);
+    else if (ts.isObjectLiteralElementLike(node) && node.name && ts.isIdentifier(node.name)) named.push(node.name.text);
     ts.forEachChild(node, visit);
   };
   visit(ts.createSourceFile("source.ts", source, ts.ScriptTarget.ES2022));

@@ -41,5 +41,5 @@ export function findGate(kind: string): Gate | null {
 export function gateOf(kind: string): Gate {
   const gate = findGate(kind);
   if (gate) return gate;
-  throw new CannotShow(kind, `no page asks the gate "${kind}": see docs/adding.md, "A gate"`);
+  throw new CannotShow(kind, `no page asks the gate "${kind}": see "A gate" in docs/adding.md`);
 }

@@ -17,5 +17,6 @@ const TABLE: Readonly<Record<string, Kind | null>> = { ...own.kinds, ...KINDS };
 export function kindOf(trial: AnyTrial): Kind {
   const kind = Object.hasOwn(TABLE, trial.kind) ? TABLE[trial.kind] : null;
   if (kind) return kind;
-  throw new CannotShow(trial.kind, `no plugin shows trials of the kind "${trial.kind}": see docs/adding.md, "A trial kind"`);
+  const why = `no plugin shows trials of the kind "${trial.kind}": see "A trial kind" in docs/adding.md`;
+  throw new CannotShow(trial.kind, why);
 }

@@ -101,6 +101,23 @@ test("it sets two sides beside each other, in rows of the same parts", () => {
   expect([...pair.querySelectorAll(".side-name")].map((name) => name.textContent)).toEqual(["A", "B"]);
 });
 
+test("it shows the same picture in both sides, although the page keeps one element of it", () => {
+  const kept = new Map<string, HTMLImageElement>();
+  const picture = ({ url }: Media): HTMLImageElement => {
+    kept.set(url, kept.get(url) ?? Object.assign(new Image(), { src: url }));
+    return kept.get(url)!;
+  };
+  const marked = (mark: string): Side => side({ image: media("a"), mark: media(mark) });
+  const pair = stimulus({ pair: [marked("x"), marked("y")] }, { display: "beside", words: en, picture });
+  const sources = [...pair.querySelectorAll(".side")].map((half) =>
+    [...half.querySelectorAll("img")].map((image) => image.getAttribute("src")),
+  );
+  expect(sources).toEqual([
+    ["/m/a", "/m/x"],
+    ["/m/a", "/m/y"],
+  ]);
+});
+
 test("it sets a pair of texts with their shades", () => {
   const pair = shown({ pair: [side({ text: text(["one", 1]) }), side({ text: text(["two", null]) })] });
   expect([...pair.querySelectorAll(".text")].map((block) => block.textContent)).toEqual(["one", "two"]);

@@ -15,6 +15,7 @@ type Given = Pick<Shown, "display" | "words" | "picture">;
 /** The places of the stimulus; a trial without any keeps the places of a picture empty, so that nothing moves. */
 export function stimulus(shown: Stimulus, given: Given): HTMLElement {
   const { image = null, explanation = null, text = null, pair = null } = shown;
+  given = { ...given, picture: eachOnce(given.picture) };
   const hasPictures = image !== null || explanation !== null || (text === null && pair === null);
   const parts = [
     hasPictures ? pictures(image, explanation, given) : null,
@@ -22,6 +23,17 @@ export function stimulus(shown: Stimulus, given: Given): HTMLElement {
     pair === null ? null : pairBlock(pair, given),
   ].filter((part) => part !== null);
   return parts.length === 1 ? parts[0]! : h("div", { class: "stimuli" }, ...parts);
+}
+
+/** The page has one element per address; a picture that stands in two places needs two. */
+function eachOnce(picture: Given["picture"]): Given["picture"] {
+  const used = new Set<HTMLImageElement>();
+  return (media) => {
+    const image = picture(media);
+    if (used.has(image)) return image.cloneNode() as HTMLImageElement;
+    used.add(image);
+    return image;
+  };
 }
 
 /** Two places beside each other, or one; an empty place stays a place, so that nothing moves between trials. */
@@ -91,7 +103,8 @@ function pairBlock(pair: [Side, Side], given: Given): HTMLElement {
       ...rows.map((part) => sidePart(side, part, given)),
     );
   });
-  const block = h("div", { class: "pair" }, ...sides);
+  const isTall = rows.includes("image") && rows.includes("mark");
+  const block = h("div", { class: isTall ? "pair tall" : "pair" }, ...sides);
   block.style.setProperty("--rows", String(rows.length + 1));
   return block;
 }
@@ -104,5 +117,5 @@ function sidePart(side: Side, part: (typeof PARTS)[number], given: Given): HTMLE
   if (media !== null) return h("div", { class: "picture" }, picture(media));
   if (part === "text" && side.text !== null) return textBlock(side.text, words.trial.text);
   if (part === "sentence" && side.sentence !== null) return h("p", { dir: "auto" }, side.sentence);
-  return h("div", { class: isPicture ? "picture" : "" });
+  return h("div", { class: isPicture ? "picture" : null });
 }

@@ -16,10 +16,11 @@ test.each(Object.entries(OVERRIDABLE))("it knows %s in every language, with as m
 
 test.each(Object.entries(OVERRIDABLE))("it replaces %s and nothing else", (key, names) => {
   const text = ["New", ...names.map((name) => `{${name}}`)].join(" ");
+  const given = names.map((_, index) => index + 2);
   const words = withPhrases(en, { [key]: text });
   const phrase = leaf(words, key);
-  const said = typeof phrase === "function" ? (phrase as (...given: number[]) => string)(...names.map((_, i) => i + 2)) : phrase;
-  expect(said).toBe(["New", ...names.map((_, i) => i + 2)].join(" "));
+  const said = typeof phrase === "function" ? (phrase as (...given: number[]) => string)(...given) : phrase;
+  expect(said).toBe(["New", ...given].join(" "));
   for (const other of Object.keys(OVERRIDABLE)) if (other !== key) expect(leaf(words, other)).toBe(leaf(en, other));
   expect(leaf(en, key)).not.toBe(phrase);
 });
