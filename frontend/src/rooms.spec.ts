@@ -1,12 +1,14 @@
+// @vitest-environment node
 /** Kinds and gates are decided in their tables: no other module may compare with one or key anything by one. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import ts from "typescript";
-import { GATES } from "./pages/gates";
-import { KINDS } from "./plugins/kinds";
+import { namesIn as keysOf } from "../build/own-plugins.ts";
 
 const HERE = import.meta.dirname;
-const NAMES = new Set([...Object.keys(KINDS), ...Object.keys(GATES)]);
+const KINDS = keysOf(join(HERE, "plugins/kinds.ts"), "KINDS")!;
+const GATES = keysOf(join(HERE, "pages/gates.ts"), "GATES")!;
+const NAMES = new Set([...KINDS, ...GATES]);
 /** The tables, the types of the wire, and the words, which are data by name. */
 const TABLES = ["plugins/kinds.ts", "pages/gates.ts", "model.ts", "wire.ts", "words/en.ts", "words/de.ts"];
 /** The same word for something else. */

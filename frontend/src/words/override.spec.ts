@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { en, type Words } from "./en";
 import { LANGUAGES } from "./index";
 import { OVERRIDABLE, withPhrases } from "./override";
