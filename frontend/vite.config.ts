@@ -1,8 +1,15 @@
+import { resolve } from "node:path";
+import { loadEnv } from "vite";
 import { defineConfig } from "vitest/config";
+import { ownPlugins, VARIABLE } from "./build/own-plugins.ts";
+
+const here = import.meta.dirname;
 
 // The server inserts the study into dist/index.html and serves everything else under this path.
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   base: "/static/participant/",
+  plugins: [ownPlugins(here, loadEnv(mode, here, VARIABLE)[VARIABLE] ?? "")],
+  resolve: { alias: { legible: resolve(here, "src/extend.ts") } },
   build: {
     target: "es2022",
     assetsInlineLimit: 0,
@@ -15,4 +22,4 @@ export default defineConfig({
     globals: true,
     restoreMocks: true,
   },
-});
+}));

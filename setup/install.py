@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -192,7 +193,9 @@ class Installation:
         """npm ci when the lock changed; a build when a source changed."""
         locks = [self.frontend / "package.json", self.frontend / "package-lock.json"]
         locked = digest(locks)
-        sources = digest(frontend_sources(self.frontend))
+        own = self.env.get("LEGIBLE_PLUGINS", "")  # a lab's own trial kinds and gates, built into the page
+        folders = [self.frontend, *([self.root / own] if own else [])]
+        sources = digest(chain.from_iterable(map(frontend_sources, folders)), *([own] if own else []))
         is_installed = self.stamp("npm") == locked and (self.frontend / "node_modules").is_dir()
         is_built = self.stamp("build") == sources and (self.frontend / "dist").is_dir()
         is_built = is_built or not self.builds_page

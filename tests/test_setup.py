@@ -122,6 +122,22 @@ def test_it_builds_again_only_when_a_source_changes(checkout: Path) -> None:
     assert installed(checkout) == ["npm ci --no-audit --no-fund", "npm run build"]
 
 
+def test_it_builds_again_when_a_labs_own_plugins_come_change_or_go(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(checkout)
+    (checkout / "own").mkdir()
+    (checkout / "own" / "index.ts").write_text("export const kinds = {}, gates = {};\n")
+    assert installed(checkout) == []
+    monkeypatch.setenv("LEGIBLE_PLUGINS", "own")
+    assert installed(checkout) == ["npm run build"]
+    assert installed(checkout) == []
+    (checkout / "own" / "index.ts").write_text("export const kinds = {};\nexport const gates = {};\n")
+    assert installed(checkout) == ["npm run build"]
+    monkeypatch.delenv("LEGIBLE_PLUGINS")
+    assert installed(checkout) == ["npm run build"]
+
+
 def test_it_leaves_no_stamp_of_a_step_that_failed(checkout: Path) -> None:
     with pytest.raises(SetupFailed, match="npm ci failed"):
         installed(checkout, failing=["npm ci"])

@@ -3,7 +3,19 @@ import { Api } from "./api";
 import type { Desk } from "./desk";
 import { EventLog } from "./events";
 import { Pictures } from "./media";
-import type { Choice, Example, Media, Page, Question, Recorded, ResponseItem, State, Trial } from "./model";
+import type {
+  Choice,
+  Example,
+  InstructedTrial,
+  LearnTrial,
+  Media,
+  Page,
+  PredictTrial,
+  Question,
+  Recorded,
+  ResponseItem,
+  State,
+} from "./model";
 import { Outbox } from "./outbox";
 import { Shell } from "./shell";
 import { openStorage, type Storage } from "./storage";
@@ -18,7 +30,7 @@ export const choices: Choice[] = [
   { value: "wolf", text: "Wolf", key: "j" },
 ];
 
-export function learn(position: number): Trial {
+export function learn(position: number): LearnTrial {
   const content = {
     image: media(`i${position}`),
     explanation: media(`x${position}`),
@@ -28,7 +40,7 @@ export function learn(position: number): Trial {
   return { id: `t${position}`, position, kind: "learn", phase: "train", content };
 }
 
-export function predict(position: number): Trial {
+export function predict(position: number): PredictTrial {
   const content = {
     image: media(`i${position}`),
     explanation: null,
@@ -37,6 +49,12 @@ export function predict(position: number): Trial {
     reservoir: ["t0", "t1"],
   };
   return { id: `t${position}`, position, kind: "predict", phase: "test", content };
+}
+
+export function instructed(position: number, key = "3"): InstructedTrial {
+  const four = ["1", "2", "3", "4"].map((value) => ({ value, text: value, key: value }));
+  const content = { prompt: `Please press the key ${key}.`, choices: four, reservoir: ["t0", "t1"] };
+  return { id: `t${position}`, position, kind: "instructed", phase: "test", content };
 }
 
 export function example(trial: string, label = "Wolf"): Example {

@@ -1,6 +1,6 @@
-import { AnswerServer, desk, find, json, media, page, question, refusal, state, until } from "./cast";
+import { AnswerServer, desk, find, json, media, page, predict, question, refusal, state, until } from "./cast";
 import { Journey } from "./journey";
-import type { Ended, Exit, State, Value } from "./model";
+import type { Ended, Exit, State, Step, Value } from "./model";
 
 type Handler = (path: string, body: { value?: Value; digest?: string; comment?: string | null }) => Response;
 
@@ -222,6 +222,37 @@ test("it says who to write to when the server refuses for a reason of its own", 
   await until(() => document.querySelector('[data-page="trouble"]'));
   expect(document.body.textContent).toContain("No. Do this.");
   expect(document.body.textContent).toContain("lab@example.org");
+});
+
+const weighing = { ...predict(0), kind: "weigh" };
+
+test.each([
+  ["a trial", state({ block: { ...state().block!, trials: [weighing] } }), "weigh"],
+  ["a page that is still to come", state({ step: "plates", page: page("plates") }), "plates"],
+  ["a page", state({ step: "promise" as Step, page: page("promise") }), "promise"],
+])("it stops calmly before %s that it cannot show, and leaves a trace", async (_what, first, kind) => {
+  const said = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const { calls } = await travel(first, () => json(200, {}));
+  await until(() => document.querySelector('[data-page="trouble"]'));
+  expect(find('[data-page="trouble"]').dataset["code"]).toBe("cannot_show");
+  for (const words of [`“${kind}”`, "Nothing is lost", "lab@example.org"])
+    expect(document.body.textContent).toContain(words);
+  expect(document.querySelector(".board, .answer")).toBeNull();
+  expect(said.mock.calls[0]?.[0]).toContain(`"${kind}"`);
+  await until(() => calls.length > 0);
+  expect(calls.map((call) => call.path)).toEqual(["session/events/"]);
+  expect(calls[0]?.body).toMatchObject({ events: [{ kind: "cannot_show", data: { kind } }] });
+});
+
+test("it lets somebody stop where the page cannot show what comes next", async () => {
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const { calls } = await travel(state({ step: "plates", page: page("plates") }), () =>
+    json(200, { ...ended, debrief: null }),
+  );
+  await until(() => document.querySelector('[data-page="trouble"]'));
+  find(".actions .plain").click();
+  await until(() => document.querySelector('[data-page="finish"]'));
+  expect(calls.at(-1)?.body).toEqual({ reason: "technical failure", erase: false });
 });
 
 test("it lets the server win when it holds another answer", async () => {

@@ -1,20 +1,16 @@
 /** From S to S: shows the page that the server's state asks for, sends what it yields, until the end. */
 import type { Outcome, Problem } from "./api";
 import { openTrials } from "./block";
-import type { Desk, GateView, Notice } from "./desk";
+import type { Desk, Notice } from "./desk";
 import { h } from "./dom";
-import type { Exit, Ended, Page, State, Step, Value } from "./model";
+import type { Exit, Ended, Page, State } from "./model";
 import { commentPage } from "./pages/comment";
-import { consentPage } from "./pages/consent";
-import { devicePage } from "./pages/device";
 import { askToLeave, openHelp } from "./pages/dialogs";
 import { finishPage, type Ending } from "./pages/finish";
-import { instructionsPage } from "./pages/instructions";
-import { practicePage } from "./pages/practice";
-import { questionsPage } from "./pages/questions";
-import { quizPage } from "./pages/quiz";
+import { findGate, gateOf } from "./pages/gates";
 import { titleOf } from "./pages/reading";
-import { explain, troublePage } from "./pages/trouble";
+import { CANNOT_SHOW, explain, troublePage } from "./pages/trouble";
+import { CannotShow } from "./plugins/kind";
 import { runBlock } from "./timeline";
 
 type Turn =
@@ -23,20 +19,7 @@ type Turn =
   | { kind: "ending"; ending: Ending }
   | { kind: "problem"; problem: Problem };
 
-const GATES: Record<string, (view: GateView) => Promise<Value | null>> = {
-  device: devicePage,
-  consent: consentPage,
-  instructions: instructionsPage,
-  quiz: quizPage,
-  practice: practicePage,
-  questions: questionsPage,
-};
-
-/** Gates that are judged: the same page again means that the try failed. */
-const JUDGED = ["device", "quiz", "practice"];
-const BEFORE_CONSENT: Step[] = ["device", "consent", "finish"];
-/** Reasons that the page itself gives for an end; the server tells the platform by the second. */
-const NO_DEVICE = "no suitable device";
+/** The reason that the page gives for an end that is its own fault. */
 const FAILURE = "technical failure";
 
 export class Journey {
@@ -85,7 +68,8 @@ export class Journey {
       };
     });
     this.frame();
-    return Promise.race([this.step(notice, stop.signal), interrupted]);
+    const step = this.step(notice, stop.signal).catch((error: unknown) => this.cannotShow(error));
+    return Promise.race([step, interrupted]);
   }
 
   private frame(): void {
@@ -95,7 +79,7 @@ export class Journey {
     shell.markPreview(study.origin === "preview");
     shell.progress(step === "trials" || step === "comment" ? next : null, total ?? 0);
     if (step !== "trials") shell.line("");
-    if (BEFORE_CONSENT.includes(step)) shell.tools(null);
+    if (step === "finish" || findGate(step)?.before_consent) shell.tools(null);
     else
       shell.tools({
         help: () => void openHelp(this.desk, study.instructions),
@@ -103,25 +87,23 @@ export class Journey {
       });
   }
 
-  private step(notice: Notice | null, stop: AbortSignal): Promise<Turn> {
+  private async step(notice: Notice | null, stop: AbortSignal): Promise<Turn> {
     const { step, page } = this.state;
     if (step === "trials") return this.trials(stop);
     if (step === "finish") return this.end();
     if (page?.kind === "comment" || step === "comment") return this.comment(notice);
-    if (page === null) return Promise.resolve(this.stuck());
+    if (page === null) return this.stuck();
     return this.gate(page, notice);
   }
 
   private async gate(page: Page, notice: Notice | null): Promise<Turn> {
-    const show = GATES[page.kind];
-    if (show === undefined) return this.stuck();
-    const value = await show({ desk: this.desk, state: this.state, page, notice });
-    if (value === null) return this.close(NO_DEVICE, false);
+    const gate = gateOf(page.kind);
+    const value = await gate.page({ desk: this.desk, state: this.state, page, notice });
+    if (value === null) return this.close(gate.gave_up ?? FAILURE, false);
     const outcome = await this.desk.api.gate(page.kind, page.digest, value);
     if (!outcome.ok) return this.refused(outcome.problem);
-    const again = outcome.value.page;
-    const failed = JUDGED.includes(page.kind) && again?.kind === page.kind;
-    const text = failed && page.kind !== "device" ? this.desk.words.not_right : "";
+    const failed = gate.again !== undefined && outcome.value.page?.kind === page.kind;
+    const text = gate.again === "not_right" ? this.desk.words.not_right : "";
     return { kind: "state", state: outcome.value, notice: failed ? { text, fields: {} } : null };
   }
 
@@ -216,9 +198,16 @@ export class Journey {
   }
 
   private stuck(): Turn {
-    const fields = {};
-    const problem = { status: 0, code: "stuck", message: "", remedy: "", fields, next: null, exit: null };
-    return { kind: "problem", problem: { ...problem, retry_after_ms: null } };
+    return { kind: "problem", problem: ownProblem("stuck", "") };
+  }
+
+  /** The server asks for what this page lacks: it stops, says so, and leaves a trace for the researcher. */
+  private cannotShow(error: unknown): Turn {
+    if (!(error instanceof CannotShow)) throw error;
+    console.error(error.message);
+    this.desk.events.add("cannot_show", { kind: error.kind });
+    void this.desk.events.flush();
+    return { kind: "problem", problem: ownProblem(CANNOT_SHOW, error.kind) };
   }
 
   private async refresh(): Promise<Problem | null> {
@@ -228,6 +217,11 @@ export class Journey {
     this.desk.events.trial = null;
     return null;
   }
+}
+
+/** A problem that no server reported. */
+function ownProblem(code: string, message: string): Problem {
+  return { status: 0, code, message, remedy: "", fields: {}, next: null, exit: null, retry_after_ms: null };
 }
 
 /** The server names a field by its path (`value.age`); the form knows it by the question's id. */

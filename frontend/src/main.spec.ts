@@ -66,3 +66,19 @@ test("it speaks of the address where nobody has entered anything", async () => {
   expect(find("h1").textContent).toBe("This address does not work");
   vi.unstubAllGlobals();
 });
+
+test("it says a study's own phrases in place of its own", async () => {
+  const first = state();
+  const words = { "phase.test": "Sorting", "block.test": "one text | {count} texts" };
+  const session = { ...first, study: { ...first.study, words } };
+  vi.stubGlobal("fetch", async () => json(200, { token: "t", session, query: null, sitting: "words" }));
+  vi.stubGlobal("Image", class extends Image { override decode = (): Promise<void> => Promise.resolve(); });
+  document.body.innerHTML = '<div id="app"></div>';
+  void start(find("#app"));
+  await until(() => document.querySelector('[data-page="block"]'));
+  expect([...document.querySelectorAll("li")].map((line) => line.textContent)).toEqual([
+    "2 examples with the machine's answer",
+    "2 texts",
+  ]);
+  vi.unstubAllGlobals();
+});

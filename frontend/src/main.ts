@@ -14,6 +14,7 @@ import { troublePage } from "./pages/trouble";
 import { Shell } from "./shell";
 import { openStorage, type Storage } from "./storage";
 import { wordsFor } from "./words";
+import { withPhrases } from "./words/override";
 
 export interface Config {
   study: string;
@@ -67,7 +68,7 @@ function showQuery(query: string): void {
 
 async function travel(api: Api, shell: Shell, storage: Storage, joined: Joined): Promise<void> {
   const state = joined.session;
-  const words = wordsFor(state.study.language);
+  const words = withPhrases(wordsFor(state.study.language), state.study.words ?? {});
   shell.speak(words);
   const events = new EventLog({ send: (batch) => api.events(batch) });
   const pictures = new Pictures({ log: (kind, data) => events.add(kind, data) });

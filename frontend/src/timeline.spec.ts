@@ -1,8 +1,9 @@
 import { pressKey } from "@jspsych/test-utils";
 import { openTrials, picturesOf } from "./block";
-import { AnswerServer, desk, example, find, item, learn, predict, state, until } from "./cast";
+import { AnswerServer, desk, example, find, instructed, item, learn, media, predict, state, until } from "./cast";
 import type { Desk } from "./desk";
-import type { State } from "./model";
+import type { AnyTrial, State } from "./model";
+import { CannotShow } from "./plugins/kind";
 import { runBlock } from "./timeline";
 
 const isActive = (): boolean => !find(".answer").hasAttribute("aria-disabled");
@@ -36,6 +37,63 @@ test("it loads the pictures of the remaining trials and of their examples, and n
   };
   const urls = picturesOf(block, [predict(1)]).map((media) => media.url);
   expect(urls).toEqual(["/m/i1", "/m/tile-t0", "/m/tilex-t0"]);
+});
+
+test("it loads the pictures of a kind that it knows nothing about, wherever they are", () => {
+  const content = { pair: [media("a"), { image: media("b"), mark: null }], text: { tokens: [] }, choices: [] };
+  const trial = { ...predict(0), kind: "sort", content };
+  const urls = picturesOf({ index: 0, count: 1, trials: [trial], examples: [example("t0")] }, [trial]);
+  expect(urls.map((one) => one.url)).toEqual(["/m/a", "/m/b"]);
+});
+
+function blockOf(...trials: AnyTrial[]): State {
+  const given = state();
+  return { ...given, block: { ...given.block!, trials } };
+}
+
+test.each([
+  ["a kind that it has never heard of", { ...predict(1), kind: "weigh" }, "weigh"],
+  ["a kind whose page is still to come", { ...predict(1), kind: "review" }, "review"],
+  ["a name that every object has", { ...predict(1), kind: "constructor" }, "constructor"],
+  ["an example without the answer", { ...learn(1), content: { ...learn(1).content, label: null } }, "learn"],
+])("it shows nothing at all in place of %s", async (_what, trial, kind) => {
+  const server = new AnswerServer();
+  const given = await desk(server.fetch as typeof fetch);
+  const before = document.body.innerHTML;
+  const run = runBlock(given, blockOf(learn(0), trial), new AbortController().signal);
+  const error = await run.catch((problem: unknown) => problem);
+  expect(error).toBeInstanceOf(CannotShow);
+  expect((error as CannotShow).kind).toBe(kind);
+  expect(document.body.innerHTML).toBe(before);
+  expect(server.stored).toHaveLength(0);
+});
+
+test("it does not mind a kind that it lacks among the trials that are answered", async () => {
+  const server = new AnswerServer();
+  server.stored.push(item(0));
+  const given = await desk(server.fetch as typeof fetch);
+  const { run } = await begin(given, { ...blockOf({ ...predict(0), kind: "weigh" }, predict(1)), next: 1 });
+  find(".button.primary").click();
+  await answer("f");
+  await run;
+  expect(server.stored[1]?.value).toEqual({ choice: "husky" });
+});
+
+test("it runs texts and instructed checks among the others", async () => {
+  const server = new AnswerServer();
+  const given = await desk(server.fetch as typeof fetch);
+  const text = { tokens: [{ text: "a ", shade: null }, { text: "word", shade: 1 }] };
+  const example = { ...learn(0), content: { ...learn(0).content, image: null, explanation: null, text } };
+  const asked = { ...predict(1), content: { ...predict(1).content, image: null, text } };
+  const { run } = await begin(given, blockOf(example, asked, instructed(2)));
+  find(".button.primary").click();
+  await until(() => document.querySelector(".text"));
+  expect(find(".text").textContent).toBe("a word");
+  expect(document.querySelector(".place")).toBeNull();
+  for (const key of [" ", "j", "3"]) await answer(key);
+  await run;
+  const values = server.stored.map((stored) => stored.value);
+  expect(values).toEqual([{ seen: true }, { choice: "wolf" }, { choice: "3" }]);
 });
 
 test("it runs a block in order and stores every answer", async () => {

@@ -3,34 +3,32 @@ import { initJsPsych } from "jspsych";
 import { examplesFor, openTrials } from "./block";
 import type { Desk } from "./desk";
 import { h } from "./dom";
-import type { Block, Context, Media, State, Trial, Value } from "./model";
+import type { AnyTrial, Block, Context, State, Value } from "./model";
 import { startPage } from "./pages/block";
-import { LearnPlugin } from "./plugins/learn";
-import { PredictPlugin } from "./plugins/predict";
+import type { PluginClass, Shown } from "./plugins/kind";
+import { kindOf } from "./plugins/kinds";
 
-/** Runs what is left of the block; resolves when all its answers are stored, or when `stop` was called. */
+/**
+ * Runs what is left of the block; resolves when all its answers are stored, or when `stop` was called. Rejects with
+ * `CannotShow`, before anything is shown, if one of its trials is of a kind that the page lacks.
+ */
 export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Promise<void> {
   const block = state.block;
   const trials = openTrials(state, (id) => desk.outbox.holds(id));
   if (block === null) return;
   if (trials.length > 0) {
+    const descriptions = trials.map((trial) => description(desk, state, block, trial, stop));
     await startPage(desk, state, block, trials, stop);
-    if (!stop.aborted) await runTrials(desk, state, block, trials, stop);
+    if (!stop.aborted) await runTrials(desk, descriptions, stop);
   }
   if (stop.aborted) return;
   desk.shell.show(h("section", { class: "wait" }, h("p", {}, desk.words.saving)));
   await desk.outbox.flush();
 }
 
-type Description = { type: typeof LearnPlugin | typeof PredictPlugin; [parameter: string]: unknown };
+type Description = { type: PluginClass; [parameter: string]: unknown };
 
-async function runTrials(
-  desk: Desk,
-  state: State,
-  block: Block,
-  trials: Trial[],
-  stop: AbortSignal,
-): Promise<void> {
+async function runTrials(desk: Desk, descriptions: Description[], stop: AbortSignal): Promise<void> {
   const stage = h("div", { class: "stage", role: "group" });
   // jsPsych focuses the stage at each trial; where the page is taller than the window that would scroll it.
   stage.focus = () => HTMLElement.prototype.focus.call(stage, { preventScroll: true });
@@ -41,10 +39,16 @@ async function runTrials(
     on_trial_start: () => (stage.tabIndex = -1),
   });
   stop.addEventListener("abort", () => jsPsych.abortExperiment(), { once: true });
-  await jsPsych.run(trials.map((trial) => description(desk, state, block, trial, stop)));
+  await jsPsych.run(descriptions);
 }
 
-function description(desk: Desk, state: State, block: Block, trial: Trial, stop: AbortSignal): Description {
+function description(
+  desk: Desk,
+  state: State,
+  block: Block,
+  trial: AnyTrial,
+  stop: AbortSignal,
+): Description {
   let losses_before = 0;
   return {
     ...parameters(desk, state, block, trial),
@@ -74,27 +78,17 @@ function description(desk: Desk, state: State, block: Block, trial: Trial, stop:
   };
 }
 
-function parameters(desk: Desk, state: State, block: Block, trial: Trial): Description {
-  const { content } = trial;
+function parameters(desk: Desk, state: State, block: Block, trial: AnyTrial): Description {
   const { study } = state;
-  const shown = {
-    image: content.image,
-    explanation: content.explanation,
+  const kind = kindOf(trial);
+  const shown: Shown = {
     display: study.display,
     picture_px: study.picture_px,
     min_view_ms: study.min_view_ms,
     words: desk.words,
-    picture: (media: Media) => desk.pictures.element(media),
-    announce: (text: string) => desk.shell.announce(text),
-  };
-  if (trial.kind === "learn") return { ...shown, type: LearnPlugin, label: content.label ?? "" };
-  return {
-    ...shown,
-    type: PredictPlugin,
-    prompt: content.prompt ?? null,
-    choices: content.choices,
-    examples: examplesFor(block, content.reservoir ?? []),
-    reservoir: study.reservoir,
+    picture: (media) => desk.pictures.element(media),
+    announce: (text) => desk.shell.announce(text),
     log: desk.events.add.bind(desk.events),
   };
+  return { ...shown, ...kind.parameters(trial, { study, examples: examplesFor(block, trial) }), type: kind.plugin };
 }

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from django.test import Client
 from jsonschema import Draft202012Validator
 
 from experiments.models import Study
+from experiments.responses import EVENT_KINDS
 from tests.world import Person
 
 FORBIDDEN = {"condition", "conditions", "arm", "lane", "role", "method", "explainer", "truth", "predicted"}
@@ -179,3 +181,9 @@ def test_it_has_generated_the_page_s_types_from_this_schema(tmp_path: Path) -> N
         env={**os.environ, "PATH": path}, cwd=frontend, check=True, capture_output=True,
     )  # fmt: skip
     assert (tmp_path / "wire.ts").read_text() == (frontend / "src" / "wire.ts").read_text()
+
+
+def test_the_server_takes_every_event_that_the_page_sends() -> None:
+    model = (settings.BASE_DIR / "frontend" / "src" / "model.ts").read_text()
+    union = model.partition("export type EventKind =")[2].partition(";")[0]
+    assert set(re.findall(r'"(\w+)"', union)) == EVENT_KINDS

@@ -1,14 +1,14 @@
 import { picturesOf } from "../block";
 import type { Desk } from "../desk";
 import { button, h } from "../dom";
-import type { Block, State, Trial } from "../model";
+import type { AnyTrial, Block, State } from "../model";
 
 /** Before a block, and after a reload in the middle of one: what comes next, while its pictures load. */
 export async function startPage(
   desk: Desk,
   state: State,
   block: Block,
-  trials: Trial[],
+  trials: AnyTrial[],
   stop: AbortSignal,
 ): Promise<void> {
   const loaded = h("p", { class: "loading", role: "status" });
@@ -35,7 +35,7 @@ function layout(
   desk: Desk,
   state: State,
   block: Block,
-  trials: Trial[],
+  trials: AnyTrial[],
   loaded: HTMLElement,
   stop: AbortSignal,
 ) {
@@ -59,9 +59,9 @@ function layout(
   return { section, pressed, start };
 }
 
-function plan(desk: Desk, trials: Trial[]): HTMLElement {
+function plan(desk: Desk, trials: AnyTrial[]): HTMLElement {
   const { words } = desk;
-  const count = (phase: Trial["phase"]): number => trials.filter((trial) => trial.phase === phase).length;
+  const count = (phase: AnyTrial["phase"]): number => trials.filter((trial) => trial.phase === phase).length;
   return h(
     "div",
     {},

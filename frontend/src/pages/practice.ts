@@ -2,6 +2,7 @@ import type { Desk, GateView } from "../desk";
 import { button, h } from "../dom";
 import type { Media, Question, Value } from "../model";
 import { Board } from "../plugins/board";
+import { stimulus } from "../plugins/stimulus";
 import { actions, sheet } from "./reading";
 
 /** Examples to look at, then pictures to predict one by one, exactly as in the trials; judged all at once. */
@@ -61,16 +62,15 @@ async function ask(view: GateView, question: Question): Promise<string> {
   const stage = h("div", { class: "stage" });
   desk.shell.show(stage);
   await new Promise((resolve) => setTimeout(resolve, state.study.gap_ms));
+  const { display, picture_px } = state.study;
+  const given = { display, words: desk.words, picture: (media: Media) => desk.pictures.element(media) };
   return new Promise((resolve) => {
     const board = new Board(
       {
-        image: question.image,
-        explanation: null,
-        display: state.study.display,
-        picture_px: state.study.picture_px,
+        stimulus: stimulus({ image: question.image }, given),
+        picture_px,
         min_view_ms: 0,
         words: desk.words,
-        picture: (media) => desk.pictures.element(media),
         announce: (text) => desk.shell.announce(text),
         ask: h("p", { class: "ask" }, question.prompt || desk.words.trial.question),
         answers: (question.choices ?? []).map((choice) => ({ ...choice, printed: choice.key.toUpperCase() })),

@@ -11,6 +11,9 @@ type Known = keyof Words["errors"];
 const SAID_BY_SERVER = ["not_admitted", "taken_part"];
 const NOT_LET_IN = ["not_admitted", "taken_part", "full", "no_study", "bad_address"];
 
+/** The code of a page that lacks what the server asks it to show; the problem's message is the kind's name. */
+export const CANNOT_SHOW = "cannot_show";
+
 /** Our words for a server's code; its own where we have none. */
 export function explain(words: Words, problem: Problem): { title: string; text: string } {
   if (problem.code in words.errors) {
@@ -20,6 +23,8 @@ export function explain(words: Words, problem: Problem): { title: string; text: 
       ? { title: known.title, text: problem.message }
       : known;
   }
+  if (problem.code === CANNOT_SHOW)
+    return { title: words.errors.unknown.title, text: words.trouble.cannot_show(problem.message) };
   const text = [problem.message, problem.remedy].filter(Boolean).join(" ");
   return { title: words.errors.unknown.title, text: text || words.errors.unknown.text };
 }

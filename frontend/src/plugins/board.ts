@@ -1,8 +1,8 @@
-/** What all trials share: pictures in fixed places, a line that asks, answer buttons with keys, an exact clock. */
+/** What all trials share: the stimulus in its place, a line that asks, answer buttons with keys, an exact clock. */
 import { h, keysAreBusy } from "../dom";
-import type { Context, Media } from "../model";
-import type { Words } from "../words";
+import type { Context } from "../model";
 import { Exposure } from "./exposure";
+import type { Shown } from "./kind";
 
 export interface Answer {
   value: string;
@@ -13,19 +13,9 @@ export interface Answer {
   printed: string;
 }
 
-/** What every trial gets; the plugins declare the same names to jsPsych with their units and defaults. */
-export interface Shown {
-  image: Media | null;
-  explanation: Media | null;
-  display: "beside" | "overlay";
-  picture_px: number;
-  min_view_ms: number;
-  words: Words;
-  picture: (media: Media) => HTMLImageElement;
-  announce: (text: string) => void;
-}
-
-export interface BoardSpec extends Shown {
+export interface BoardSpec extends Pick<Shown, "picture_px" | "min_view_ms" | "words" | "announce"> {
+  /** Made by `stimulus()`. */
+  stimulus: HTMLElement;
   ask: HTMLElement;
   answers: Answer[];
   below: HTMLElement | null;
@@ -79,36 +69,11 @@ export class Board {
     return h(
       "div",
       { class: "board" },
-      this.pictures(),
+      spec.stimulus,
       spec.ask,
       h("p", { class: "sr-only", id: "answers-wait" }, spec.words.trial.wait),
       group,
       spec.below,
-    );
-  }
-
-  /** Two places beside each other, or one; an empty place stays a place, so that nothing moves between trials. */
-  private pictures(): HTMLElement {
-    const { image, explanation, display, words } = this.spec;
-    if (display === "overlay") {
-      const caption = explanation ? words.trial.explanation : words.trial.original;
-      return h("div", { class: "pictures overlay" }, this.place(explanation ?? image, caption));
-    }
-    return h(
-      "div",
-      { class: "pictures beside" },
-      this.place(image, words.trial.original),
-      this.place(explanation, words.trial.explanation),
-    );
-  }
-
-  private place(media: Media | null, caption: string): HTMLElement {
-    if (media === null) return h("div", { class: "place empty" });
-    return h(
-      "figure",
-      { class: "place" },
-      h("div", { class: "picture" }, this.spec.picture(media)),
-      h("figcaption", {}, caption),
     );
   }
 

@@ -109,6 +109,8 @@ export const de: Words = {
   trial: {
     original: "Bild",
     explanation: "Erklärung",
+    text: "Text",
+    sides: ["A", "B"],
     label: "Die Antwort der Maschine:",
     question: "Was wird die Maschine antworten?",
     next: "Weiter",
@@ -185,6 +187,7 @@ export const de: Words = {
 
   trouble: {
     title: "Etwas ist schiefgegangen",
+    cannot_show: (kind) => `Diese Seite kann nicht zeigen, was als Nächstes kommt („${kind}“).`,
     nothing_lost: "Nichts ist verloren: Jede Antwort, die Sie vorher gegeben haben, ist gespeichert.",
     write_to: (contact) => `Wenn es noch einmal vorkommt, schreiben Sie bitte an ${contact}.`,
     write_to_somebody:

@@ -104,6 +104,8 @@ export const en = {
   trial: {
     original: "Picture",
     explanation: "Explanation",
+    text: "Text",
+    sides: ["A", "B"],
     label: "The machine's answer:",
     question: "What will the machine answer?",
     next: "Next",
@@ -176,6 +178,7 @@ export const en = {
 
   trouble: {
     title: "Something went wrong",
+    cannot_show: (kind: string) => `This page cannot show what comes next (“${kind}”).`,
     nothing_lost: "Nothing is lost: every answer you gave before is stored.",
     write_to: (contact: string) => `If it happens again, please write to ${contact}.`,
     write_to_somebody: "If it happens again, please write to the researchers through the platform.",

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { LANGUAGES, wordsFor } from "./index";
 import { en } from "./en";
 

@@ -1,0 +1,12 @@
+/** What a lab's own plugins may use, as `legible`: see "A trial kind" and "A gate" in docs/adding.md. */
+export { button, h } from "./dom";
+export type { GateView, Notice } from "./desk";
+export type { AnyTrial, Choice, Media, Side, Text, Token, Value } from "./model";
+export { questionForm } from "./pages/form";
+export type { Gate } from "./pages/gate";
+export { actions, sheet } from "./pages/reading";
+export { Board, type Answer, type Pressed } from "./plugins/board";
+export { CHOICE_PARAMETERS, showChoices, simulateChoices, type Choosing } from "./plugins/choose";
+export { CannotShow, type Kind, type Shown, type TrialView } from "./plugins/kind";
+export { dataOf, PRESS_DATA, SHOWN_PARAMETERS, simulatePress } from "./plugins/press";
+export { stimulus, type Stimulus } from "./plugins/stimulus";

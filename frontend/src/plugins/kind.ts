@@ -1,0 +1,48 @@
+/** What a kind of trial is to the page. The table of all kinds is `kinds.ts`. */
+import type { JsPsych, JsPsychPlugin, PluginInfo } from "jspsych";
+import type { AnyTrial, EventKind, Example, Media, Study } from "../model";
+import type { Words } from "../words";
+
+/** Parameters that every plugin gets without asking; it declares to jsPsych those that it reads. */
+export interface Shown {
+  display: Study["display"];
+  picture_px: number;
+  min_view_ms: number;
+  words: Words;
+  /** Turns a picture of the wire into a decoded element. */
+  picture: (media: Media) => HTMLImageElement;
+  /** Says something to screen readers. */
+  announce: (text: string) => void;
+  /** Records an event beside the answer. */
+  log: (kind: EventKind, data?: Record<string, unknown>) => void;
+}
+
+/** What a kind may know beside its trial. */
+export interface TrialView {
+  study: Study;
+  /** The training examples that the trial's `reservoir` names, in training order. */
+  examples: Example[];
+}
+
+/** A jsPsych plugin class. Its data must hold `value`, `rt_ms`, `shown_ms` and `context`, see `press.ts`. */
+export interface PluginClass {
+  new (jsPsych: JsPsych): JsPsychPlugin<PluginInfo>;
+  info: PluginInfo;
+}
+
+export interface Kind<T extends AnyTrial = AnyTrial> {
+  plugin: PluginClass;
+  /** The plugin's own parameters, beside those of `Shown`. Throws `CannotShow` for content that it has no page for. */
+  parameters(trial: T, view: TrialView): Record<string, unknown>;
+}
+
+/** The page has nothing to show a trial or a gate with. Nothing else may be shown in its place. */
+export class CannotShow extends Error {
+  /** `kind`: the kind of trial, or of page, as the server names it. */
+  constructor(
+    readonly kind: string,
+    why: string,
+  ) {
+    super(why);
+  }
+}

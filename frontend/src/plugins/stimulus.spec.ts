@@ -1,0 +1,125 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { media } from "../cast";
+import type { Media, Side, Text } from "../model";
+import { en } from "../words/en";
+import { greyOf, stimulus, type Stimulus } from "./stimulus";
+
+function shown(given: Stimulus, display: "beside" | "overlay" = "beside"): HTMLElement {
+  const picture = (one: Media): HTMLImageElement => Object.assign(new Image(), { alt: one.alt, src: one.url });
+  const element = stimulus(given, { display, words: en, picture });
+  document.body.replaceChildren(element);
+  return element;
+}
+
+function text(...tokens: [string, number | null][]): Text {
+  return { tokens: tokens.map(([word, shade]) => ({ text: word, shade })) };
+}
+
+function side(changes: Partial<Side> = {}): Side {
+  return { image: null, mark: null, text: null, sentence: null, ...changes };
+}
+
+/** WCAG 2.2, relative luminance and contrast of two greys, 0 to 255. */
+function contrast(one: number, other: number): number {
+  const luminance = (grey: number): number => {
+    const share = grey / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  };
+  const [dark, light] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number];
+  return (light + 0.05) / (dark + 0.05);
+}
+
+test("it sets words as words, with grey behind those that have a shade", () => {
+  const block = shown({ text: text(["The film is ", null], ["witty", 1], [" and ", 0], ["slow", 0.5], [".", null]) });
+  expect(block.textContent).toBe("The film is witty and slow.");
+  const greys = [...block.querySelectorAll<HTMLElement>(".shaded")].map((word) => [
+    word.textContent,
+    word.style.backgroundColor,
+  ]);
+  expect(greys).toEqual([
+    ["witty", "rgb(128, 128, 128)"],
+    ["slow", "rgb(192, 192, 192)"],
+  ]);
+  expect(block.querySelector("img, svg, canvas")).toBeNull();
+});
+
+test("its letters can be read on every shade, and more weight is darker", () => {
+  const css = readFileSync(join(import.meta.dirname, "../style/trials.css"), "utf8");
+  expect(/\.text p \{[^}]*\bcolor: #000;/.test(css)).toBe(true);
+  const greys = Array.from({ length: 101 }, (_, share) => greyOf(share / 100));
+  for (const grey of greys) expect(contrast(grey, 0)).toBeGreaterThanOrEqual(4.5);
+  for (const [index, grey] of greys.slice(1).entries()) expect(grey).toBeLessThan(greys[index]!);
+  expect(contrast(0, 255)).toBeCloseTo(21, 5);
+});
+
+test("a shade that is none counts as the nearer end", () => {
+  expect([greyOf(-1), greyOf(0), greyOf(1), greyOf(7)]).toEqual([255, 255, 128, 128]);
+  const block = shown({ text: text(["a", Number.NaN], ["b", -0.3]) });
+  expect(block.querySelector(".shaded")).toBeNull();
+});
+
+test("it sets a text with markup as text, keeps its lines, and follows its own direction", () => {
+  const nasty = "<img src=x onerror=alert(1)>\nשלום";
+  const block = shown({ text: text([nasty, 0.4]) });
+  expect(block.textContent).toBe(nasty);
+  expect(block.querySelector("img")).toBeNull();
+  expect(block.querySelector("p")?.dir).toBe("auto");
+});
+
+test("the labels of texts and pairs name what they are, not what they mean", () => {
+  shown({ text: text(["wolf", 1]), pair: [side({ image: media("a") }), side({ image: media("b") })] });
+  const labels = [...document.querySelectorAll("[aria-label]")].map((element) => element.getAttribute("aria-label"));
+  expect(labels).toEqual(["Text", "A", "B"]);
+});
+
+test("it keeps the places of a picture empty if there is nothing to show", () => {
+  expect(shown({}).outerHTML).toBe(
+    '<div class="pictures beside"><div class="place empty"></div><div class="place empty"></div></div>',
+  );
+  expect(shown({}, "overlay").outerHTML).toBe('<div class="pictures overlay"><div class="place empty"></div></div>');
+});
+
+test("it shows a picture beside its explanation, or the explanation in its place", () => {
+  const both = { image: media("i"), explanation: media("x") };
+  const captions = (): (string | null)[] => [...document.querySelectorAll("figcaption")].map((one) => one.textContent);
+  shown(both);
+  expect(captions()).toEqual(["Picture", "Explanation"]);
+  shown(both, "overlay");
+  expect(captions()).toEqual(["Explanation"]);
+});
+
+test("it sets two sides beside each other, in rows of the same parts", () => {
+  const a = side({ image: media("a"), mark: media("am"), sentence: "red <b>stripes</b>" });
+  const b = side({ image: media("b"), sentence: "blue dots" });
+  const pair = shown({ pair: [a, b] });
+  const parts = [...pair.querySelectorAll(".side")].map((half) => [...half.children].map((part) => part.className));
+  expect(parts[0]).toEqual(parts[1]);
+  expect(pair.style.getPropertyValue("--rows")).toBe("4");
+  expect(pair.querySelectorAll("img")).toHaveLength(3);
+  expect(pair.querySelector("b")).toBeNull();
+  expect([...pair.querySelectorAll(".side-name")].map((name) => name.textContent)).toEqual(["A", "B"]);
+});
+
+test("it shows the same picture in both sides, although the page keeps one element of it", () => {
+  const kept = new Map<string, HTMLImageElement>();
+  const picture = ({ url }: Media): HTMLImageElement => {
+    kept.set(url, kept.get(url) ?? Object.assign(new Image(), { src: url }));
+    return kept.get(url)!;
+  };
+  const marked = (mark: string): Side => side({ image: media("a"), mark: media(mark) });
+  const pair = stimulus({ pair: [marked("x"), marked("y")] }, { display: "beside", words: en, picture });
+  const sources = [...pair.querySelectorAll(".side")].map((half) =>
+    [...half.querySelectorAll("img")].map((image) => image.getAttribute("src")),
+  );
+  expect(sources).toEqual([
+    ["/m/a", "/m/x"],
+    ["/m/a", "/m/y"],
+  ]);
+});
+
+test("it sets a pair of texts with their shades", () => {
+  const pair = shown({ pair: [side({ text: text(["one", 1]) }), side({ text: text(["two", null]) })] });
+  expect([...pair.querySelectorAll(".text")].map((block) => block.textContent)).toEqual(["one", "two"]);
+  expect(pair.querySelectorAll(".shaded")).toHaveLength(1);
+});

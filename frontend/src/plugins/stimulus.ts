@@ -1,0 +1,121 @@
+/** What a trial shows above its question: a picture beside its explanation, a text with grey behind words, a pair. */
+import { h } from "../dom";
+import type { Media, Side, Text, Token } from "../model";
+import type { Shown } from "./kind";
+
+export interface Stimulus {
+  image?: Media | null;
+  explanation?: Media | null;
+  text?: Text | null;
+  pair?: [Side, Side] | null;
+}
+
+type Given = Pick<Shown, "display" | "words" | "picture">;
+
+/** The places of the stimulus; a trial without any keeps the places of a picture empty, so that nothing moves. */
+export function stimulus(shown: Stimulus, given: Given): HTMLElement {
+  const { image = null, explanation = null, text = null, pair = null } = shown;
+  given = { ...given, picture: eachOnce(given.picture) };
+  const hasPictures = image !== null || explanation !== null || (text === null && pair === null);
+  const parts = [
+    hasPictures ? pictures(image, explanation, given) : null,
+    text === null ? null : textBlock(text, given.words.trial.text),
+    pair === null ? null : pairBlock(pair, given),
+  ].filter((part) => part !== null);
+  return parts.length === 1 ? parts[0]! : h("div", { class: "stimuli" }, ...parts);
+}
+
+/** The page has one element per address; a picture that stands in two places needs two. */
+function eachOnce(picture: Given["picture"]): Given["picture"] {
+  const used = new Set<HTMLImageElement>();
+  return (media) => {
+    const image = picture(media);
+    if (used.has(image)) return image.cloneNode() as HTMLImageElement;
+    used.add(image);
+    return image;
+  };
+}
+
+/** Two places beside each other, or one; an empty place stays a place, so that nothing moves between trials. */
+function pictures(image: Media | null, explanation: Media | null, given: Given): HTMLElement {
+  const { original, explanation: explained } = given.words.trial;
+  if (given.display === "overlay") {
+    const caption = explanation ? explained : original;
+    return h("div", { class: "pictures overlay" }, place(explanation ?? image, caption, given));
+  }
+  return h(
+    "div",
+    { class: "pictures beside" },
+    place(image, original, given),
+    place(explanation, explained, given),
+  );
+}
+
+function place(media: Media | null, caption: string, given: Given): HTMLElement {
+  if (media === null) return h("div", { class: "place empty" });
+  return h(
+    "figure",
+    { class: "place" },
+    h("div", { class: "picture" }, given.picture(media)),
+    h("figcaption", {}, caption),
+  );
+}
+
+/** Words as words: they wrap, can be read aloud and enlarged; the label names what it is and nothing about it. */
+function textBlock(text: Text, label: string): HTMLElement {
+  return h(
+    "figure",
+    { class: "text", "aria-label": label },
+    // The text's own direction counts, whatever the language of the interface.
+    h("p", { dir: "auto" }, ...text.tokens.map(piece)),
+  );
+}
+
+function piece(token: Token): Node | string {
+  const shade = token.shade ?? 0;
+  if (!(shade > 0)) return token.text;
+  const shaded = h("span", { class: "shaded" }, token.text);
+  const grey = greyOf(shade);
+  shaded.style.backgroundColor = `rgb(${grey}, ${grey}, ${grey})`;
+  return shaded;
+}
+
+const WHITE = 255;
+/** As in stimuli/render/tokens.py, so that page and stored picture agree. Black letters on it have 5.3 to 1. */
+const DARKEST = 128;
+
+/** The grey behind a word, 0 to 255; a shade outside 0 to 1 counts as the nearer end. */
+export function greyOf(shade: number): number {
+  return Math.round(WHITE - Math.min(Math.max(shade, 0), 1) * (WHITE - DARKEST));
+}
+
+const PARTS = ["image", "text", "mark", "sentence"] as const;
+
+/** A and B beside each other in equal columns, what explains them below; each row is as high as its higher half. */
+function pairBlock(pair: [Side, Side], given: Given): HTMLElement {
+  const rows = PARTS.filter((part) => pair.some((side) => side[part] !== null));
+  const sides = pair.map((side, index) => {
+    const name = given.words.trial.sides[index]!;
+    return h(
+      "div",
+      { class: "side", role: "group", "aria-label": name },
+      h("p", { class: "side-name", "aria-hidden": "true" }, name),
+      ...rows.map((part) => sidePart(side, part, given)),
+    );
+  });
+  const isTall = rows.includes("image") && rows.includes("mark");
+  const block = h("div", { class: isTall ? "pair tall" : "pair" }, ...sides);
+  block.style.setProperty("--rows", String(rows.length + 1));
+  return block;
+}
+
+/** An absent part keeps its place: the other half's must not move up beside something else. */
+function sidePart(side: Side, part: (typeof PARTS)[number], given: Given): HTMLElement {
+  const { words, picture } = given;
+  const isPicture = part === "image" || part === "mark";
+  const media = isPicture ? side[part] : null;
+  if (media !== null) return h("div", { class: "picture" }, picture(media));
+  if (part === "text" && side.text !== null) return textBlock(side.text, words.trial.text);
+  if (part === "sentence" && side.sentence !== null) return h("p", { dir: "auto" }, side.sentence);
+  return h("div", { class: isPicture ? "picture" : null });
+}
