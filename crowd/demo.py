@@ -268,7 +268,7 @@ def print_addresses(study: Study, url: str, terminal: Terminal, stays: bool) -> 
 
 
 def wait_for_end(server: subprocess.Popen[bytes]) -> None:
-    # A shell script starts its background programs with Ctrl-C ignored; this one has no other end.
+    # A script starts its background programs with Ctrl-C ignored; this one has no other end.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         server.wait()

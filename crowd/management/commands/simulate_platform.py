@@ -41,7 +41,7 @@ class Command(BaseCommand):
         try:
             with simulated(platform, port, seed, Faults(seed, faults)) as running:
                 running.control.people(count=people)
-                # A shell script starts its background programs with Ctrl-C ignored; this one has no other end.
+                # A script starts its background programs with Ctrl-C ignored; this one has no other end.
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 self.say(platform, running.url, people, faults)
                 self.keep_time(running)
