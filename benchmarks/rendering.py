@@ -185,7 +185,8 @@ def side(kind: str, network: str, device: str, batch: int) -> Iterator[Side]:
     command = [sys.executable, "-m", "benchmarks.sides", kind, network, device, str(batch)]
     env = {**os.environ, "TQDM_DISABLE": "1"}
     if kind == "planner":
-        env.setdefault("OPENBLAS_NUM_THREADS", "1")  # as crowd/settings.py does; libraries run as they come
+        # As crowd/settings.py does; libraries run as they come.
+        env = {"OPENBLAS_NUM_THREADS": "1", "MKL_CBWR": "AUTO,STRICT", **env}
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from crowd.disagreements import Browser, Disagreement, Ours, Seen, Theirs, compare, together
 from crowd.models import Payout, Posting, Submission
-from crowd.payouts import BASE_FOR_ALL, grace, terms_of
+from crowd.payouts import BASE_FOR_ALL, grace, terms_of, unlisted_states
 from crowd.places import MARKETS
 from experiments.models import Event, Gate, Response, Study, Trial
 
@@ -119,13 +119,17 @@ def _ledger(postings: Mapping[int, Posting], now: datetime) -> Mapping[Any, Owed
             due_before[found[0].posting_id],
             base_cents[found[0].posting_id],
             splits=postings[found[0].posting_id].platform in BASE_FOR_ALL,
+            unlisted=unlisted_states(postings[found[0].posting_id]),
         )
         for session, found in by_session.items()
     }
 
 
-def _owed(rows: Iterable[Payout], due_before: datetime, base_cents: int, *, splits: bool) -> Owed:
-    """`splits`: the platform pays a part by approving and the rest as a bonus, whatever it is for."""
+def _owed(
+    rows: Iterable[Payout], due_before: datetime, base_cents: int, *, splits: bool, unlisted: tuple[str, ...]
+) -> Owed:
+    """`splits`: the platform pays a part by approving and the rest as a bonus, whatever it is for.
+    `unlisted`: the states in which a bonus should be on its list by now."""
     owed = Owed()
     rows = list(rows)
     has_reward = splits or any(row.kind == Payout.Kind.BASE and _stands(row) for row in rows)
@@ -136,7 +140,7 @@ def _owed(rows: Iterable[Payout], due_before: datetime, base_cents: int, *, spli
             owed.bonuses.append(row.cents)
             owed.compensated_cents += row.cents if instead else 0
             is_late = row.called_at is not None and row.called_at <= due_before
-            if row.state == Payout.State.SENT and row.confirmed_at is None and is_late:
+            if row.state in unlisted and row.confirmed_at is None and is_late:
                 owed.unconfirmed.append(row.cents)
         elif row.state == Payout.State.DUE and instead and row.cents != base_cents:
             owed.held_cents += row.cents

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -271,6 +272,8 @@ def print_addresses(study: Study, url: str, terminal: Terminal, stays: bool) -> 
 
 
 def wait_for_end(server: subprocess.Popen[bytes]) -> None:
+    # A script starts its background programs with Ctrl-C ignored; this one has no other end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         server.wait()
     except KeyboardInterrupt:

@@ -38,8 +38,8 @@ class Theirs:
 class Ours:
     """What the server knows of the session. `state` is empty where nobody came. `bonuses` are the ledger's
     payments that reach people as bonuses, sent or possibly sent; `unconfirmed` those that the platform
-    accepted and should list by now. In place of a reward, `compensated_cents` were sent, and `held_cents` are
-    due once the place is given back."""
+    should list by now, if they arrived. In place of a reward, `compensated_cents` were sent, and `held_cents`
+    are due once the place is given back."""
 
     state: str = ""
     verdict: str = ""
@@ -135,7 +135,7 @@ def _bonus_unknown(seen: Seen, now: datetime) -> str:
 def _bonus_missing(seen: Seen, now: datetime) -> str:
     lacking = Counter(seen.ours.bonuses) - Counter(seen.theirs.bonuses)
     lost = sum((lacking & Counter(seen.ours.unconfirmed)).elements())
-    return f"{seen.platform} accepted bonuses of {_cents(lost)} that it does not list" if lost else ""
+    return f"{seen.platform} was sent bonuses of {_cents(lost)} that it does not list" if lost else ""
 
 
 def _approved_compensated(seen: Seen, now: datetime) -> str:

@@ -27,6 +27,10 @@ from experiments.sessions import ENDED
 
 BASE_FOR_ALL = frozenset({"mturk"})
 """Platforms where approving pays the same base however the sitting ended."""
+REPEATS_SAFELY = frozenset({"mturk"})
+"""Platforms where a bonus that is sent again under the same reference is not paid again: a token refuses it
+for a day, and the list shows our reference with each bonus, which settles an older one. Elsewhere a repeat
+pays twice."""
 CHUNK = 200
 SPENT_STATES = (Payout.State.SENDING, Payout.State.UNKNOWN, Payout.State.SENT)
 """What counts against a cap: it was sent, or may have been."""
@@ -197,9 +201,19 @@ def release(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) 
 
 
 def missing(posting: Posting) -> QuerySet[Payout, Payout]:
-    """Bonuses that the platform accepted and that its list does not show, though it should by now."""
-    rows = Payout.objects.filter(posting=posting, state=Payout.State.SENT, confirmed_at=None)
+    """Bonuses that its list does not show, though it should by now: only a named person sends them again.
+
+    The platform accepted them; or no answer came, and a repeat would pay twice if they arrive after all.
+    """
+    rows = Payout.objects.filter(posting=posting, state__in=unlisted_states(posting), confirmed_at=None)
     return rows.exclude(BY_APPROVAL).filter(called_at__lte=timezone.now() - grace(posting))
+
+
+def unlisted_states(posting: Posting) -> tuple[str, ...]:
+    """In which of its states a bonus that is never listed needs a person."""
+    if posting.platform in REPEATS_SAFELY:
+        return (Payout.State.SENT,)
+    return (Payout.State.SENT, Payout.State.UNKNOWN)
 
 
 def is_missing(row: Payout) -> bool:
@@ -208,15 +222,15 @@ def is_missing(row: Payout) -> bool:
 
 
 def send_again(payouts: Iterable[int], who: str, reason: str) -> int:
-    """Makes accepted bonuses due again that never appeared on the platform's list, in a person's name: only
-    somebody who has asked the platform can know that they will not. Returns how many."""
+    """Makes bonuses due again that never appeared on the platform's list, in a person's name: only somebody
+    who has asked the platform can know that they will not. Returns how many."""
     _name_and_reason(who, reason)
     wanted = list(payouts)
     done = 0
     with transaction.atomic():
         for posting in Posting.objects.filter(payouts__in=wanted).distinct().select_related("study"):
             found = list(missing(posting).filter(pk__in=wanted).values_list("pk", flat=True))
-            rows = Payout.objects.select_for_update().filter(pk__in=found, state=Payout.State.SENT)
+            rows = Payout.objects.select_for_update().filter(pk__in=found, state__in=unlisted_states(posting))
             for row in rows.filter(confirmed_at=None).order_by("pk"):
                 row.state, row.sent_at, row.decided_by = Payout.State.DUE, None, who
                 row.reason = f"{row.reason} Sent again by {who}: {reason}"

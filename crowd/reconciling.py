@@ -1,7 +1,8 @@
 """Settling by looking: what the platform's own list says of payouts that nobody is sure of.
 
 A payout whose outcome is unknown is never sent again before the list was read at least PAYOUT_GRACE_S after
-the call, and does not show it.
+the call, and does not show it. Even then only what a repeat cannot pay twice becomes due by itself: an
+approval, and a bonus on a platform that refuses the repeat. Any other bonus waits for a named person.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from crowd import audit
@@ -22,11 +23,13 @@ from crowd.models import Payout, PayoutBatch, Posting, Submission
 from crowd.payouts import (
     BASE_FOR_ALL,
     BY_APPROVAL,
+    REPEATS_SAFELY,
     TWICE,
     adopt_approval,
     amount_of,
     decide_due,
     grace,
+    missing,
     terms_of,
 )
 from crowd.platforms.base import Bonus, Market
@@ -40,6 +43,7 @@ COMPENSATING = ("screen_out", "compensation")
 """Kinds that take the place of a reward."""
 KEEPS_REFERENCES = frozenset({"mturk"})
 """Platforms whose list shows our own reference with each bonus: there an amount alone proves nothing."""
+NEEDS_HAND = "This needs your hand:"
 DIED = "The process that sent it ended before it knew the outcome."
 
 
@@ -116,10 +120,16 @@ def reconcile(posting: Posting, market: Market, read_at: datetime) -> Reconciled
 
 
 def unknown_until(posting: Posting) -> datetime | None:
-    """From when every unknown payout can be settled by looking; None where there is none."""
-    rows = Payout.objects.filter(posting=posting, state=State.UNKNOWN)
+    """From when every unknown payout that looking can settle is settled by it; None if there is none."""
+    rows = awaited(posting)
     last = rows.order_by(F("called_at").desc(nulls_last=True)).values_list("called_at", flat=True).first()
     return None if last is None else last + grace(posting)
+
+
+def awaited(posting: Posting) -> QuerySet[Payout, Payout]:
+    """Unknown payouts that a later look at the platform's list may settle; the others wait for a person."""
+    rows = Payout.objects.filter(posting=posting, state=State.UNKNOWN)
+    return rows.exclude(pk__in=missing(posting).values("pk"))
 
 
 def _is_over(posting: Posting, row: Payout, read_at: datetime) -> bool:
@@ -127,7 +137,7 @@ def _is_over(posting: Posting, row: Payout, read_at: datetime) -> bool:
 
 
 def _approvals(posting: Posting, read_at: datetime, found: Reconciled) -> None:
-    """Payouts by approval: the submission's state is the proof."""
+    """Payouts by approval: the submission's state is the proof, and approving twice pays once."""
     rows = Payout.objects.filter(BY_APPROVAL, posting=posting, attempts__gt=0).filter(
         Q(state=State.UNKNOWN) | Q(state=State.SENT, confirmed_at=None)
     )
@@ -195,15 +205,20 @@ def _bonuses(posting: Posting, market: Market, found: Reconciled) -> None:
 
 
 def _tell_lost(posting: Posting, lost: Sequence[Payout], found: Reconciled) -> None:
-    """Accepted, and never seen. Sent again by nobody but a named person: it may still arrive."""
+    """Sent, and never seen. Sent again by nobody but a named person: it may still arrive."""
     amount = amount_of(sum(row.cents for row in lost), posting.currency)
     names = sorted({_name(row) for row in lost})
+    answered = sum(row.state == State.SENT for row in lost)
+    fate = "accepted" if answered == len(lost) else "gave no answer to" if not answered else (
+        f"accepted {answered} and gave no answer to the others of"
+    )  # fmt: skip
     several = "es" if len(lost) > 1 else ""
     found.trouble(
-        f"{posting.platform} accepted {len(lost)} bonus{several} ({amount}; {', '.join(names[:5])}"
-        f"{', …' if len(names) > 5 else ''}) and does not list {'them' if several else 'it'} "
-        f"{_minutes(posting)} minutes later or more. Ask the platform; whoever knows that nothing was paid "
-        "can make it due again on the dashboard, in the ledger of the money page."
+        f"{NEEDS_HAND} {posting.platform} {fate} {len(lost)} bonus{several} ({amount}; "
+        f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}) and does not list "
+        f"{'them' if several else 'it'} {_minutes(posting)} minutes later or more. Nothing is sent again by "
+        "itself, for it may still arrive. Ask the platform; whoever knows that nothing was paid makes it due "
+        "again in their name: on the money page of the dashboard, or by settle --again NAME --by … --reason …"
     )
 
 
@@ -214,8 +229,8 @@ def _name(row: Payout) -> str:
 def _match(
     posting: Posting, rows: Sequence[Payout], listed: Sequence[Bonus], read_at: datetime, found: Reconciled
 ) -> list[Payout]:
-    """One person's bonuses on the list beside the ledger's rows. Returns those that were accepted and should
-    be listed by now, and are not."""
+    """One person's bonuses on the list beside the ledger's rows. Returns those that should be listed by now,
+    and are not, and that a repeat could pay twice."""
     by_bonus = [row for row in rows if _is_by_bonus(row)]
     by_reference = {row.reference: row for row in by_bonus}
     amounts: Counter[int] = Counter()
@@ -237,13 +252,13 @@ def _match(
         if row.pk in seen and row.confirmed_at is None:
             _sent(row, found)
         elif row.pk not in seen and row.confirmed_at is None and _is_over(posting, row, read_at):
-            if row.state == State.UNKNOWN:
+            if row.state == State.UNKNOWN and posting.platform in REPEATS_SAFELY:
                 _due_again(posting, row, "The platform's list did not show it", found)
-            elif row.state == State.SENT:
+            elif row.state in (State.UNKNOWN, State.SENT):
                 lost.append(row)
     surplus = sum(cents * count for cents, count in amounts.items())
     if surplus:
-        found.notes.append(
+        found.trouble(
             f"{_name(rows[0])} got {amount_of(surplus, posting.currency)} in bonuses on the platform that "
             "this ledger did not send."
         )

@@ -17,7 +17,8 @@ from django.utils import timezone
 
 from crowd.demo import check_port, serving
 from crowd.models import Payout, Posting, Submission
-from crowd.payouts import amount_of
+from crowd.payouts import BY_APPROVAL, amount_of
+from crowd.reconciling import NEEDS_HAND
 from crowd.recruitment import close, publish_posting
 from crowd.simulators.clock import Clock
 from crowd.simulators.faults import Faults
@@ -41,6 +42,8 @@ WORK_IS_IN_S = 3600.0
 """By then the platform has taken in every code that was entered, and pays."""
 CHANGED_SETTINGS = ("PAYOUT_GRACE_S=1", "SETTLE_CONFIRM_CENTS=1000000000")
 """A simulator has paid before it answers or loses the answer, so its list can be believed at once."""
+RESEARCHER = "rehearsal"
+KNOWN = "The simulator has paid before it answers or never, and its list does not show it."
 
 
 class RehearsalFailed(StudyError):
@@ -109,7 +112,12 @@ def _played(
     )
     terminal.table("What they did", ("habit", "how it ended", "people"), visit_rows(visits))
     simulated.clock.advance(WORK_IS_IN_S)
-    _settle(posting)
+    by_name = _settle(posting)
+    if by_name:
+        terminal.line(
+            f"{by_name} bonuses without an answer were not on the platform's list, and were sent again in "
+            f"the name of {RESEARCHER!r}. With real money a person asks the platform first."
+        )
     simulated.faults.share = 0.0
     sync_posting(posting, bonuses=True)
     with httpx.Client() as client:
@@ -161,22 +169,29 @@ def visit_rows(visits: Sequence[Visit]) -> list[tuple[str, str, int]]:
     return [(habit, status, count) for (habit, status), count in sorted(counted.items())]
 
 
-def _settle(posting: Posting) -> None:
-    """Runs the very command that a researcher runs, until nothing is left that it could pay or settle."""
+def _settle(posting: Posting) -> int:
+    """Runs the very command that a researcher runs, until nothing is left that it could pay or settle.
+    Returns how many bonuses had to be sent again by name."""
     settle = ["manage.py", "settle", posting.study.slug, "--platform", posting.platform]
     command = ["env", *CHANGED_SETTINGS, sys.executable, *settle]
-    said = ""
+    command += ["--mode", "rehearsal", "--yes", "--by", RESEARCHER]
+    again: list[str] = []
+    said, by_name = "", 0
     for _ in range(ROUNDS_MAX):
-        run = subprocess.run(
-            [*command, "--mode", "rehearsal", "--yes", "--by", "rehearsal"],
-            cwd=settings.BASE_DIR,
-            capture_output=True,
-            text=True,
-        )
+        words = ["--again", *again, "--reason", KNOWN] if again else []
+        run = subprocess.run([*command, *words], cwd=settings.BASE_DIR, capture_output=True, text=True)
         said = (run.stderr or run.stdout)[-2000:]
         if run.returncode == 0:
-            return
+            return by_name
+        by_name += len(again) if "Made due again" in run.stdout else 0
+        again = needs_a_name(posting) if NEEDS_HAND in said else []
     raise RehearsalFailed(f"settle did not come to an end in {ROUNDS_MAX} runs. It said last:\n{said}")
+
+
+def needs_a_name(posting: Posting) -> list[str]:
+    """Whose bonuses have no answer and are sent again only by name."""
+    rows = Payout.objects.filter(posting=posting, state=Payout.State.UNKNOWN).exclude(BY_APPROVAL)
+    return sorted({str(row.session.participant.pseudonym)[:8] for row in rows})
 
 
 def compare(posting: Posting, truth: Mapping[str, Any]) -> list[Line]:

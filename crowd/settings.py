@@ -19,6 +19,9 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 # Read when numpy is first imported. Its matrices are small here: more threads would wait for each other and
 # for torch's, and the last bits of sums would depend on how many cores a machine has.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Read at the first matrix product of torch. Without STRICT, MKL rounds a row differently at another place of
+# its batch on some processors, so a map would depend on its neighbours (stimuli/planner/arithmetic.py).
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 
 def env_text(name: str, default: str = "") -> str:

@@ -205,9 +205,11 @@ class Runner:
 
     def about(self) -> dict[str, JsonValue]:
         """What stands in provenance beside the versions."""
+        from stimuli.planner.arithmetic import arithmetic
+
         if self.network is None:
-            return {"device": "cpu"}
-        return {"device": str(self.network.device), "rows": self.network.rows}
+            return {"device": "cpu", **arithmetic()}
+        return {"device": str(self.network.device), "rows": self.network.rows, **arithmetic()}
 
 
 def _runner(predictor_key: str, precision: str, bench: Bench) -> Runner:

@@ -12,7 +12,7 @@ from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from crowd.fees import rates_of, spent_of
 from crowd.models import Payout, Posting
-from crowd.payouts import SPENT_STATES, grace
+from crowd.payouts import SPENT_STATES, grace, missing
 from crowd.platforms import has_market
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
@@ -153,6 +153,15 @@ def hourly_of(study: Study, mode: str) -> Hourly:
         promised_cents=int(reward.amount_cents * 60 / reward.expected_minutes),
         currency=reward.currency,
     )
+
+
+def needs_hand(study: Study, mode: str) -> list[Payout]:
+    """Bonuses that were sent and that the platform does not list: only a named person sends them again."""
+    lost = Payout.objects.none()
+    for posting in Posting.objects.filter(study=study, mode=mode):
+        if has_market(posting.platform):
+            lost = lost | missing(posting)
+    return list(lost.select_related("posting", "session__participant").order_by("pk"))
 
 
 def payouts_of(study: Study, mode: str, state: str = "", kind: str = "") -> QuerySet[Payout, Payout]:

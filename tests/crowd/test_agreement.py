@@ -100,7 +100,7 @@ WRONG = [
     (
         "bonus_missing",
         replace(theirs(bonuses=(30,)), ours=replace(PASSED, bonuses=(20, 30), unconfirmed=(20,))),
-        "accepted bonuses of 0.20 that it does not list",
+        "was sent bonuses of 0.20 that it does not list",
     ),
     (
         "approved_compensated",

@@ -20,6 +20,7 @@ from crowd.locks import exclusive
 from crowd.models import Payout, PayoutBatch, Posting, Submission
 from crowd.payouts import PayoutRefused, decide_due, grace, grant, missing, release, send_again, withhold
 from crowd.platforms.base import Payment
+from crowd.platforms.prolific import bonuses as wire
 from crowd.reconciling import Reconciled, catch_up
 from crowd.simulators import prolific
 from crowd.simulators.prolific import submission_states
@@ -197,7 +198,7 @@ def test_it_never_forgets_a_bonus_that_was_accepted_and_not_carried_out(settings
         Payout.objects.update(called_at=timezone.now() - timedelta(seconds=901))
         (sentence,) = looked(stage).troubles
         assert "accepted 1 bonus (0.20 GBP;" in sentence and "does not list it 15 minutes later" in sentence
-        assert "accepted bonuses of 0.20" in kinds(stage)["bonus_missing"]
+        assert "was sent bonuses of 0.20" in kinds(stage)["bonus_missing"]
         assert "does not list it" in paid.settle(stage.study)
         assert stage.ledger(row)["bonus"] == ("sent", 20)  # Nothing is sent again by itself.
         page = reverse("dashboard:withhold", args=[stage.study.slug, bonus.pk])
@@ -275,7 +276,7 @@ def test_it_counts_a_hand_made_bonus_as_no_proof_where_references_are_kept() -> 
         found = looked(stage)
         assert any("bonuses on the platform that this ledger did not send" in note for note in found.notes)
         assert stage.ledger(row)["bonus"][0] == "due"
-        assert paid.settle(stage.study) == ""
+        assert "that this ledger did not send" in paid.settle(stage.study)
         cents = stage.ledger(row)["bonus"][1]
         assert stage.paid(row)[1] == [cents, cents]  # One by hand, one of the ledger.
 
@@ -292,13 +293,8 @@ def test_it_says_so_where_only_an_amount_proves_a_bonus() -> None:
 
 def lost_and_paid_by_hand(stage: paid.Stage, row: Submission) -> None:
     """Our payment never reached the platform, and nobody knows; somebody pays the same amount by hand."""
+    lost_before_it_arrived(stage)
     bonus = Payout.objects.get(kind="bonus")
-    batch = PayoutBatch.objects.create(
-        posting=stage.posting, purpose="bonus", cents=bonus.cents, currency=bonus.currency, by="x"
-    )
-    Payout.objects.filter(pk=bonus.pk).update(
-        state="unknown", batch=batch, attempts=1, called_at=timezone.now()
-    )
     row.refresh_from_db()
     assert row.identity is not None
     by_hand = [Payment("by-hand", row.external_id, row.identity.external_id, bonus.cents, "sorry")]
@@ -359,3 +355,123 @@ def test_it_keeps_a_person_s_cap_over_two_sittings_that_are_decided_at_once() ->
         rewards = Payout.objects.filter(kind="base").count() * 140
         bonuses = sum(Payout.objects.filter(kind="bonus").values_list("cents", flat=True))
         assert rewards == 280 and bonuses <= 300 - 140
+
+
+# A bonus of unknown outcome on a platform that pays every repeat ------------------------------------------
+
+
+def without_an_answer(stage: paid.Stage) -> None:
+    """The coming bonus payment takes effect, and its answer is lost; after that the platform is well."""
+    for batch in stage.sim.world.batches.values():
+        batch.in_progress = False
+
+    def before(call: Any) -> None:
+        if "submissions/bonus-payments" in call.path:
+            stage.sim.faults.forced = ["lost_answer"]
+            stage.sim.before_reply.remove(before)
+
+    stage.sim.before_reply.append(before)
+    paid.settle(stage.study)
+    stage.sim.faults.forced = []
+    assert Payout.objects.filter(state="unknown").count() == 1
+
+
+def after_the_grace() -> None:
+    Payout.objects.exclude(called_at=None).update(called_at=timezone.now() - timedelta(seconds=901))
+
+
+def test_it_pays_nobody_twice_whose_lost_payment_is_carried_out_late(settings: Any, desk: Client) -> None:
+    settings.PAYOUT_GRACE_S = 900
+    with paid.offered(paid.paying(), options=prolific.Options(pay_delay_s=3600)) as stage:
+        row = stage.person(matches=4)
+        without_an_answer(stage)
+        # This platform takes a second batch beside the first.
+        for batch in stage.sim.world.batches.values():
+            batch.in_progress = False
+        after_the_grace()
+        name = str(Payout.objects.get(kind="bonus").session.participant.pseudonym)[:8]
+        for _ in range(2):
+            said = paid.settle(stage.study)
+            assert f"gave no answer to 1 bonus (0.20 GBP; {name})" in said and "Nothing is sent again" in said
+            assert "Run settle again" not in said  # Looking once more decides nothing.
+        page = desk.get(reverse("dashboard:money", args=[stage.study.slug])).content.decode()
+        bonus = Payout.objects.get(kind="bonus")
+        assert "Needs your hand" in page and "may or may not have been paid" not in page
+        assert reverse("dashboard:withhold", args=[stage.study.slug, bonus.pk]) in page
+        assert kinds(stage)["bonus_missing"] == "prolific was sent bonuses of 0.20 that it does not list"
+        stage.sim.clock.advance(3600)
+        assert paid.settle(stage.study) == ""
+        assert stage.paid(row) == (140, [20])
+        paid.agree(stage)
+
+
+def test_it_pays_nobody_twice_where_the_list_shows_another_amount(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PAYOUT_GRACE_S, listed = 900, wire.detail
+
+    def one_cent_more(*words: Any) -> dict[str, Any]:
+        shown = listed(*words)
+        return shown | {"bonus_payments": [cents + 1 for cents in shown["bonus_payments"]]}
+
+    monkeypatch.setattr(wire, "detail", one_cent_more)
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(matches=4)
+        without_an_answer(stage)
+        after_the_grace()
+        for _ in range(2):
+            said = paid.settle(stage.study)
+            assert "gave no answer to 1 bonus" in said and "got 0.21 GBP in bonuses" in said
+        assert stage.paid(row) == (140, [20])
+
+
+def test_it_pays_nobody_twice_where_the_list_shows_a_sum(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PAYOUT_GRACE_S, listed = 900, wire.detail
+
+    def summed(*words: Any) -> dict[str, Any]:
+        shown = listed(*words)
+        return shown | {"bonus_payments": [sum(shown["bonus_payments"])]}
+
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(matches=4)
+        assert paid.settle(stage.study) == "" and row.session is not None
+        grant(row.session, "compensation", 200, "grace", "the server was slow")
+        monkeypatch.setattr(wire, "detail", summed)
+        without_an_answer(stage)
+        after_the_grace()
+        for _ in range(2):
+            said = paid.settle(stage.study)
+            assert "gave no answer to 1 bonus (2.00 GBP" in said and "got 2.20 GBP in bonuses" in said
+        assert stage.paid(row) == (140, [20, 200])
+
+
+def test_it_sends_again_only_what_a_named_person_releases(settings: Any) -> None:
+    settings.PAYOUT_GRACE_S = 900
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(matches=4)
+        assert looked(stage).decided == 2
+        lost_before_it_arrived(stage)
+        after_the_grace()
+        assert "This needs your hand" in paid.settle(stage.study)
+        name = str(Payout.objects.get(kind="bonus").session.participant.pseudonym)
+        assert "--again needs --by, your name, and --reason" in paid.settle(stage.study, again=[name])
+        said = paid.settle(stage.study, again=["ffffffff"], reason="Prolific says so")
+        assert "ffffffff: no bonus of theirs is missing" in said and stage.paid(row) == (140, [])
+        assert paid.settle(stage.study, again=[name], reason="Prolific says that it was never paid") == ""
+        assert stage.paid(row) == (140, [20])
+        log = LogEntry.objects.filter(change_message__contains="0.20 GBP due again, which never arrived")
+        assert log.get().change_message.endswith("Prolific says that it was never paid")
+        paid.agree(stage)
+
+
+def lost_before_it_arrived(stage: paid.Stage) -> None:
+    """Our payment never reached the platform, and nobody knows."""
+    bonus = Payout.objects.get(kind="bonus")
+    batch = PayoutBatch.objects.create(
+        posting=stage.posting, purpose="bonus", cents=bonus.cents, currency=bonus.currency, by="x"
+    )
+    Payout.objects.filter(pk=bonus.pk).update(
+        state="unknown", batch=batch, attempts=1, called_at=timezone.now()
+    )

@@ -22,8 +22,9 @@ from crowd import accounts
 from crowd.accounts import market_of, posted_of
 from crowd.locks import exclusive
 from crowd.models import Payout, PayoutBatch, Posting, Submission
-from crowd.payouts import grant, raise_cap, withhold
+from crowd.payouts import grant, missing, raise_cap, send_again, withhold
 from crowd.platforms.base import Payment
+from crowd.reconciling import NEEDS_HAND
 from crowd.settlement import plan_of, settle
 from crowd.simulators.faults import KINDS
 from tests.crowd import paid
@@ -40,12 +41,15 @@ def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.PAYOUT_GRACE_S = 0
 
 
-def settle_until_done(stage: paid.Stage, most: int = 4) -> None:
+def settle_until_done(stage: paid.Stage, most: int = 5) -> None:
+    """With a researcher who asks the platform about a bonus that its list does not show, and releases it."""
     sentences = []
     for _ in range(most):
         sentences.append(paid.settle(stage.study))
         if not sentences[-1]:
             return
+        if NEEDS_HAND in sentences[-1]:
+            send_again(missing(stage.posting).values_list("pk", flat=True), "grace", "it was never paid")
     raise AssertionError(sentences)
 
 
@@ -178,6 +182,11 @@ def test_it_never_repeats_a_lost_payment_before_the_list_was_read_late_enough(
         assert "may or may not have been paid" in paid.settle(stage.study)
         assert stage.paid(row)[1] == []
         Payout.objects.filter(state="unknown").update(called_at=timezone.now() - timedelta(seconds=901))
+        if platform == "prolific":  # It pays a repeat, so a person has to know that the first one is lost.
+            for _ in range(2):
+                assert NEEDS_HAND in paid.settle(stage.study) and stage.paid(row)[1] == []
+            bonus = Payout.objects.get(kind="bonus")
+            assert bonus.state == "unknown" and send_again([bonus.pk], "grace", "never paid") == 1
         assert paid.settle(stage.study) == ""
         assert len(stage.paid(row)[1]) == 1
         paid.agree(stage)
@@ -387,7 +396,7 @@ def test_it_does_not_pay_again_whom_the_platform_pays_for_being_screened() -> No
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_it_reports_a_bonus_that_it_did_not_send(platform: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_reports_a_bonus_that_it_did_not_send(platform: str) -> None:
     with paid.offered(paid.paying_on(platform), platform) as stage:
         row = stage.person(matches=4)
         paid.settle(stage.study, yes=False)
@@ -397,9 +406,8 @@ def test_it_reports_a_bonus_that_it_did_not_send(platform: str, capsys: pytest.C
         posting = Posting.objects.get(pk=stage.posting.pk)
         market = market_of(posting)
         market.pay(posted_of(posting), market.prepare(posted_of(posting), by_hand), by_hand)
-        capsys.readouterr()
-        assert paid.settle(stage.study) == ""
-        assert "got 0.07" in capsys.readouterr().out
+        # Its list and the ledger differ, so somebody has to look: the run says so, and is no success.
+        assert "got 0.07" in paid.settle(stage.study)
         assert sum(stage.paid(row)[1]) + stage.paid(row)[0] == 167
 
 

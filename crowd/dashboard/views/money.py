@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -17,7 +18,7 @@ from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import ORIGIN_WORDS, places_of
 from crowd.dashboard.decisions import record
 from crowd.dashboard.layout import choices, page_of, study_response
-from crowd.dashboard.ledger import MODES, hourly_of, modes_of, payouts_of, spending_of
+from crowd.dashboard.ledger import MODES, hourly_of, modes_of, needs_hand, payouts_of, spending_of
 from crowd.dashboard.money import money_of
 from crowd.dashboard.paying import batch_of, batches_of
 from crowd.dashboard.postings import NAMES, cents_of
@@ -52,19 +53,24 @@ def _ledger(request: HttpRequest, study: Study, mode: str, present: list[str]) -
     state, kind = request.GET.get("state", ""), request.GET.get("kind", "")
     page = page_of(request, payouts_of(study, mode, state, kind), PER_PAGE)
     name = namer(study)
-    rows = list(page.object_list)
     concealed = concealing(study, seals(study, ORIGIN_WORDS))
-    page.object_list = [
-        {
-            "row": row,
-            "shown": paid_row(row, row.session.origin in concealed),
-            "name": name(row.session.participant.pseudonym),
-        }
-        for row in rows
-    ]
-    states = dict(Payout.State.choices)
+
+    def lines(rows: Iterable[Payout]) -> list[dict[str, Any]]:
+        return [
+            {
+                "row": row,
+                "shown": paid_row(row, row.session.origin in concealed),
+                "name": name(row.session.participant.pseudonym),
+            }
+            for row in rows
+        ]
+
+    page.object_list = lines(page.object_list)
+    states, lost, spending = dict(Payout.State.choices), needs_hand(study, mode), spending_of(study, mode)
     return {
-        "spending": spending_of(study, mode),
+        "spending": spending,
+        "lost": lines(lost),
+        "awaited": spending.unknown - sum(row.state == Payout.State.UNKNOWN for row in lost),
         "hourly": hourly_of(study, mode),
         "batches": batches_of(study, mode),
         "page": page,
@@ -130,7 +136,7 @@ class WithholdForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
     """Denies one payout that is due, in the name of who is logged in, or takes that back; or makes one due
-    again that the platform accepted and never listed."""
+    again that was sent and that the platform never listed."""
     from crowd import payouts
 
     row = get_object_or_404(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,10 +15,10 @@ from crowd import audit
 from crowd.accounts import market_of
 from crowd.locks import Held, exclusive
 from crowd.models import Posting
-from crowd.payouts import amount_of
+from crowd.payouts import amount_of, missing, send_again
 from crowd.platforms import PLATFORMS, has_market
 from crowd.platforms.base import PlatformError, Unsupported
-from crowd.reconciling import NotRead, Reconciled, catch_up, unknown_until
+from crowd.reconciling import NotRead, Reconciled, awaited, catch_up, unknown_until
 from crowd.settlement import Outcome, Plan, plan_of, settle, sums_of
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
@@ -51,6 +52,12 @@ class Command(StudyCommand):
         parser.add_argument("--yes", action="store_true", help="send the payments")
         parser.add_argument("--total", default="", help="the total, to confirm a large batch: 420.00")
         parser.add_argument("--by", default="", help="who pays, for the log; by default who is logged in")
+        parser.add_argument(
+            "--again", nargs="+", default=[], metavar="PARTICIPANT",
+            help="make bonuses of these people due again that never arrived, as the platform told you; with "
+            "--by and --reason",
+        )  # fmt: skip
+        parser.add_argument("--reason", default="", help="why, for --again; ledger and log keep it")
 
     def handle(
         self,
@@ -65,22 +72,40 @@ class Command(StudyCommand):
     ) -> None:
         study = study_of(slug)
         postings = _chosen(study, platform, mode, options["pilot"])
-        if total and len(postings) > 1:
+        if (total or options["again"]) and len(postings) > 1:
             raise CommandError(
-                f"--total confirms one posting, and {slug} has {len(postings)}. Choose one with --platform, "
-                "--mode and --pilot, or give no --total and type each."
+                f"{'--total' if total else '--again'} is for one posting, and {slug} has {len(postings)}. "
+                "Choose one with --platform, --mode and --pilot."
             )
+        again = _again(options["again"], by, options["reason"])
         busy = f"Another settle of this study is running ({slug}). Wait until it has ended."
         troubles: list[str] = []
         with Terminal() as terminal, exclusive(f"settle-{slug}", busy) as held:
             for posting in postings:
                 try:
-                    one = _Settling(posting, terminal, held, by or audit.at_the_terminal())
+                    one = _Settling(posting, terminal, held, by or audit.at_the_terminal(), again)
                     troubles += one.run(yes, total)
                 except UNREACHABLE as error:
                     troubles.append(_later(posting, error))
         if troubles:
             raise CommandError(" ".join(dict.fromkeys(troubles)))
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Whose bonuses a person makes due again, by the first 8 characters of their names, and why."""
+
+    names: frozenset[str] = frozenset()
+    reason: str = ""
+
+
+def _again(names: Sequence[str], by: str, reason: str) -> Again:
+    if names and not (by.strip() and reason.strip()):
+        raise CommandError(
+            "--again needs --by, your name, and --reason: if the payment arrives after all, a second one "
+            "cannot be taken back. Nothing was sent."
+        )
+    return Again(frozenset(name.lower()[:8] for name in names), reason)
 
 
 def _later(posting: Posting, error: object) -> str:
@@ -130,8 +155,9 @@ def _is_gone(posting: Posting) -> bool:
 class _Settling:
     """One posting, from looking to the table at the end."""
 
-    def __init__(self, posting: Posting, terminal: Terminal, held: Held, by: str) -> None:
+    def __init__(self, posting: Posting, terminal: Terminal, held: Held, by: str, again: Again) -> None:
         self.posting, self.terminal, self.held, self.by = posting, terminal, held, by
+        self.again = again
         self.market = market_of(posting)
 
     def run(self, yes: bool, total: str) -> list[str]:
@@ -139,6 +165,9 @@ class _Settling:
         posting, terminal = self.posting, self.terminal
         # Looking is not to change anything there: replacements are offered by a run that pays.
         found = catch_up(posting, self.market, replace=yes)
+        if self.again.names:
+            self._make_due_again()
+            found = catch_up(posting, self.market, replace=yes)
         _tell_found(terminal, found)
         before, plan = sums_of(posting), plan_of(posting)
         _show_plan(terminal, posting, plan)
@@ -159,6 +188,22 @@ class _Settling:
         if outcome.fees_cents:
             terminal.line(f"Fees of the platform for bonuses: {amount_of(outcome.fees_cents, plan.currency)}")
         return [*self._troubles(outcome), *unread]
+
+    def _make_due_again(self) -> None:
+        """What somebody knows never arrived, in their name. All that are named, or nothing."""
+        lost = missing(self.posting).select_related("session__participant")
+        rows = {row.pk: str(row.session.participant.pseudonym)[:8] for row in lost}
+        strangers = self.again.names - set(rows.values())
+        if strangers:
+            raise CommandError(
+                f"{', '.join(sorted(strangers))}: no bonus of theirs is missing on {self.posting.platform}. "
+                "Only one that was sent, and that its list does not show after the waiting time, can be made "
+                "due again. Nothing was sent."
+            )
+        count = send_again(
+            [pk for pk, name in rows.items() if name in self.again.names], self.by, self.again.reason
+        )
+        self.terminal.line(f"Made due again by {self.by}: {count} payout{'s' if count != 1 else ''}.")
 
     def _look_again(self) -> list[str]:
         """What the platform's list says of what was just sent."""
@@ -181,7 +226,8 @@ class _Settling:
         until = unknown_until(self.posting)
         if until is None:
             return []
-        count, cents = sums_of(self.posting)["unknown"]
+        found = list(awaited(self.posting).values_list("cents", flat=True))
+        count, cents = len(found), sum(found)
         return [
             f"{count} payout{'s' if count != 1 else ''} ({amount_of(cents, self.posting.currency)}) on "
             f"{self.posting.platform} may or may not have been paid. Run settle again after "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from contextlib import AbstractContextManager
 from typing import Any
@@ -40,6 +41,8 @@ class Command(BaseCommand):
         try:
             with simulated(platform, port, seed, Faults(seed, faults)) as running:
                 running.control.people(count=people)
+                # A script starts its background programs with Ctrl-C ignored; this one has no other end.
+                signal.signal(signal.SIGINT, signal.default_int_handler)
                 self.say(platform, running.url, people, faults)
                 self.keep_time(running)
         except OSError as error:

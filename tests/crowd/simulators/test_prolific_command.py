@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -17,6 +18,15 @@ pytestmark = pytest.mark.pure
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["heard", "ignored"])
+def interrupts(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a child inherits of Ctrl-C: from a terminal, or from a script that starts it in the background."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 @pytest.mark.parametrize("platform", ["prolific", "mturk"])
 def test_it_serves_until_interrupted(platform: str) -> None:
     command = [sys.executable, "manage.py", "simulate_platform", platform, "--port", "0", "--people", "4"]
