@@ -7,23 +7,22 @@ pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlparse
 
 import hypothesis
 import pytest
 
-from tests import services
+from tests import databases, services
 from tests.guard import Service
 from tests.services import WebServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+    from pytest_django import DjangoDbBlocker
     from pytest_django.fixtures import Settings
 
 ROOT_VARIABLE = "LEGIBLE_TEST_FOLDER"
@@ -106,16 +105,26 @@ def is_possible(config: pytest.Config, item: pytest.Item) -> bool:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(
-    django_db_modify_db_settings_parallel_suffix: None, run_folder: Path
-) -> None:
-    """SQLite in a file: threads and other processes then meet the same locks as in a deployment."""
-    from django.conf import settings
+def django_db_setup(
+    django_test_environment: None,
+    django_db_blocker: "DjangoDbBlocker",
+    django_db_modify_db_settings: None,
+    run_folder: Path,
+) -> Iterator[None]:
+    """A migrated database of this worker alone; pytest-django would migrate one for each.
 
-    default = settings.DATABASES["default"]
-    if default["ENGINE"].endswith("sqlite3"):
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        default.setdefault("TEST", {})["NAME"] = str(run_folder / f"test-{worker}.sqlite3")
+    SQLite lies in a file: threads and other processes then meet the same locks as in a deployment.
+    """
+    from django.conf import settings
+    from django.db import connection
+    from django.test import TransactionTestCase
+
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    databases.use(databases.new_database(settings.DATABASE_URL, run_folder, f"test-{worker}"))
+    with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: databases.empty(connection))
+        yield
+        connection.close()
 
 
 @pytest.fixture(scope="session")
@@ -135,29 +144,8 @@ def store_folder(tmp_path: Path, settings: "Settings") -> Path:
 @pytest.fixture
 def fresh_database(run_folder: Path) -> Iterator[str]:
     """The URL of an empty, migrated database of the run's kind, for processes other than this one."""
-    name = f"served_{uuid.uuid4().hex[:12]}"
-    with empty_database(run_folder, name) as url:
-        services.migrate({"DATABASE_URL": url})
+    with databases.fresh(run_folder) as url:
         yield url
-
-
-@contextmanager
-def empty_database(folder: Path, name: str) -> Iterator[str]:
-    base = os.environ["DATABASE_URL"]
-    if base.startswith("sqlite"):
-        path = folder / f"{name}.sqlite3"
-        try:
-            yield f"sqlite:///{path}"
-        finally:
-            for file in folder.glob(f"{name}.sqlite3*"):
-                file.unlink()
-        return
-    port = urlparse(base).port
-    assert port is not None
-    try:
-        yield services.create_database(port, name)
-    finally:
-        services.drop_database(port, name)
 
 
 @pytest.fixture(scope="session")
