@@ -1,4 +1,5 @@
-"""Which database a run uses, and the fixtures that several rooms share. Nothing here touches var/.
+"""Which database and which files a run uses, and the fixtures that several rooms share. Nothing here touches
+var/.
 
 pytest                              SQLite, in files of a temporary folder
 pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
@@ -16,8 +17,9 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests import databases, services
+from tests import choice, databases, services
 from tests.guard import Service
+from tests.proofs.scale import Scale
 from tests.services import WebServer
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--database", choices=("sqlite", "postgresql"), default="sqlite", help="where rows are kept"
     )
     parser.addoption("--live", action="store_true", help="also run tests that need keys of a real platform")
+    parser.addoption("--full", action="store_true", help="proofs in their full size, as make prove runs them")
+    parser.addoption("--seed", type=int, default=0, help="another draw for the proofs")
+    parser.addoption("--fast", action="store_true", help="only files that were quick when last measured")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -82,16 +87,38 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         resources.close()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files without a test of this run are not even imported: their libraries cost seconds in each worker."""
+    if not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+        return None
+    if config.getoption("--fast") and not choice.is_fast(collection_path):
+        return True
+    chosen = choice.may_hold(collection_path.read_text(), config.getoption("markexpr"))
+    return None if chosen else True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that need a GPU or a real platform are left out (counted as deselected) where there is none; long
     ones come first.
     """
+    refuse_marks_without_reason(items)
     left_out = [item for item in items if not is_possible(config, item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     # The longest first: whoever has done with the short ones takes over what is left behind them.
     items.sort(key=lambda item: "/journeys/" not in item.nodeid)
+
+
+def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
+    """Running twice costs minutes, so `both_databases` says what the database may decide."""
+    for item in items:
+        for mark in item.iter_markers("both_databases"):
+            if mark.kwargs or len(mark.args) != 1 or not str(mark.args[0]).strip():
+                raise pytest.UsageError(
+                    f'{item.nodeid}: both_databases takes one reason, as in both_databases("locks"), '
+                    f"not {mark.args or 'nothing'}."
+                )
 
 
 def is_possible(config: pytest.Config, item: pytest.Item) -> bool:
@@ -122,6 +149,8 @@ def django_db_setup(
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
     databases.use(databases.new_database(settings.DATABASE_URL, run_folder, f"test-{worker}"))
     with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
+        # A million rounds for each account that a test makes would be a third of its time.
+        patch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.MD5PasswordHasher"])
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: databases.empty(connection))
         yield
         connection.close()
@@ -131,6 +160,12 @@ def django_db_setup(
 def run_folder() -> Path:
     """The folder of this run, removed at its end."""
     return Path(os.environ[ROOT_VARIABLE])
+
+
+@pytest.fixture(scope="session")
+def scale(pytestconfig: pytest.Config) -> Scale:
+    """How much of a proof this run does, and with which draw."""
+    return Scale(bool(pytestconfig.getoption("--full")), int(pytestconfig.getoption("--seed")))
 
 
 @pytest.fixture
