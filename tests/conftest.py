@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -160,6 +160,17 @@ def django_db_setup(
 def run_folder() -> Path:
     """The folder of this run, removed at its end."""
     return Path(os.environ[ROOT_VARIABLE])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def amazon_data_read_once() -> Iterator[None]:
+    """Each client of Amazon reads megabytes of JSON that never change: half of the time of a short test."""
+    from botocore import session
+    from botocore.loaders import create_loader
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "create_loader", cache(create_loader))
+        yield
 
 
 @pytest.fixture(scope="session")
