@@ -81,6 +81,7 @@ def full(name: str, *chosen: str) -> Unit:
 REHEARSAL = "tests/journeys/test_rehearsal.py::test_it_pays_everybody_once_whatever_dies"
 CALIBRATION = "tests/analysis/test_calibration.py"
 RECOVERY = "tests/journeys/test_recovery.py"
+MUTANTS = (sys.executable, "-m", "tests.proofs.mutants")
 MUTATED = ("analysis/stats", "experiments/kinds", "experiments/gates")
 PROOFS = (
     Proof(
@@ -115,7 +116,14 @@ PROOFS = (
         (
             Unit(
                 "mutants",
-                (*(sys.executable, "-m", "tests.proofs.mutants"), "--seed", "{seed}", "--count", "200", *MUTATED),
+                (
+                    *(sys.executable, "-m", "tests.proofs.mutants"),
+                    "--seed",
+                    "{seed}",
+                    "--count",
+                    "200",
+                    *MUTATED,
+                ),
             ),
         ),
     ),
