@@ -4,7 +4,7 @@ export TORCH
 PY = .venv/bin/python
 INSTALL = @sh setup/python.sh setup/install.py
 
-.PHONY: setup demo test lint fmt schema bench
+.PHONY: setup demo test prove lint fmt schema bench
 
 setup:            ## everything, development tools included
 	$(INSTALL) dev
@@ -13,13 +13,17 @@ demo:             ## the shipped study from stimuli to report; ARGS="--participa
 	$(INSTALL) demo
 	@$(PY) manage.py demo $(ARGS)
 
-test:             ## lint, types, Python on both databases, TypeScript, browser; PARTS="lint pure" for some
+test:             ## lint, types, Python, TypeScript, browser; PARTS="lint pure" for some, PARTS=fast while you work
 	$(INSTALL) dev
-	@$(PY) setup/prove.py $(PARTS)
+	@$(PY) setup/suite.py $(PARTS)
+
+prove:            ## proofs of hours, with tables in docs/evidence/; PARTS="crashes recovery" for some, SEED=3
+	$(INSTALL) dev
+	@$(PY) setup/prove.py --seed $(or $(SEED),0) $(PARTS)
 
 lint:
 	$(INSTALL) dev
-	@$(PY) setup/prove.py lint types
+	@$(PY) setup/suite.py lint types
 
 fmt:
 	$(INSTALL) dev

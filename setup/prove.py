@@ -1,111 +1,253 @@
-"""The parts of `make test`, one after another; a table of them at the end; exits 1 when any failed.
+"""Proofs that are too long for `make test`, each with a table in docs/evidence/. Exits 1 when one failed.
 
-    .venv/bin/python setup/prove.py [PART ...]
+    .venv/bin/python setup/prove.py [--seed S] [PROOF ...]
 
-The tests marked `pure` run once, those with a database on SQLite and on PostgreSQL, the browser's once.
+A proof is a row of units. What has passed at this commit with this seed is not run again, so a proof that was
+interrupted goes on with its next unit. `make test` runs a short form of each (tests/proofs/).
 """
 
+import argparse
+import json
 import os
-import shutil
+import platform
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-WORKERS = str(min(8, max(2, os.cpu_count() or 2)))
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
+
+from setup.suite import ROOT, WORKERS, environment  # noqa: E402
+
+EVIDENCE = ROOT / "docs" / "evidence"
+STATE = ROOT / "var" / "proofs"
+LIMIT_S = 3 * 3600.0
+"""A proof that takes longer on two cores is two proofs."""
+SAID_LINES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One thing that is proved: commands that must all succeed."""
+class Unit:
+    """One command of a proof; `{seed}` in it becomes the seed."""
 
     name: str
-    commands: tuple[tuple[str, ...], ...]
-    folder: str = "."
+    command: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Proof:
+    """`claim` is what holds if every unit passes."""
+
     name: str
+    claim: str
+    units: tuple[Unit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a unit; `said` is the end of its output."""
+
+    unit: str
     is_passed: bool
     seconds: float
-    summary: str
+    said: str
 
 
-def pytest_command(marks: str, database: str, *, workers: str = WORKERS) -> tuple[str, ...]:
-    options = ("--database", database, "-n", workers, "--dist", "worksteal", "--durations", "12")
-    return (sys.executable, "-m", "pytest", "-q", "-m", marks, *options)
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """Of what, with what and where something was proved; `commit` is empty if files were changed since."""
+
+    commit: str
+    seed: int
+    machine: str
 
 
-PARTS = (
-    Part("lint", ((sys.executable, "-m", "ruff", "check", "."),)),
-    Part("types", ((sys.executable, "-m", "mypy", "."),)),
-    Part("frontend", (("npm", "run", "--silent", "check"), ("npm", "test", "--silent")), folder="frontend"),
-    Part("pure", (pytest_command("pure and not browser", "sqlite"),)),
-    Part("sqlite", (pytest_command("not pure and not browser", "sqlite"),)),
-    Part("postgresql", (pytest_command("not pure and not browser", "postgresql"),)),
-    Part("browser", (pytest_command("browser", "postgresql", workers="0"),)),
+def tests(name: str, *chosen: str, database: str = "postgresql", workers: str = "0") -> Unit:
+    """Tests on one database."""
+    options = ("--database", database, "--seed", "{seed}", "-n", workers)
+    return Unit(name, (sys.executable, "-m", "pytest", "-q", *options, *chosen))
+
+
+def full(name: str, *chosen: str) -> Unit:
+    """Tests in the size that is too long for `make test`."""
+    return tests(name, "--full", *chosen)
+
+
+REHEARSAL = "tests/journeys/test_rehearsal.py::test_it_pays_everybody_once_whatever_dies"
+CALIBRATION = "tests/analysis/test_calibration.py"
+RECOVERY = "tests/journeys/test_recovery.py"
+MUTANTS = (sys.executable, "-m", "tests.proofs.mutants")
+MUTATED = ("analysis/stats", "experiments/kinds", "experiments/gates")
+PROOFS = (
+    Proof(
+        "crashes",
+        "Three hundred people on each platform are paid what they are owed, once, although the settling "
+        "process is killed (-9) twenty times; fifty pictures by every method are complete although a worker "
+        "is killed ten times.",
+        (
+            full("prolific", f"{REHEARSAL}[prolific]"),
+            full("mturk", f"{REHEARSAL}[mturk]"),
+            full("many methods", "tests/journeys/test_many_methods.py"),
+        ),
+    ),
+    Proof(
+        "calibration",
+        "Over 2,000 simulated studies, tests err at the rate that they claim, and intervals cover as often.",
+        (full("error rates", CALIBRATION, "-k", "error"), full("coverage", CALIBRATION, "-k", "cover")),
+    ),
+    Proof(
+        "recovery",
+        "Effects planted in people are found again in the report of the stored study, and nothing else is.",
+        (full("planted", RECOVERY, "-k", "covers"), full("nothing planted", RECOVERY, "-k", "chance")),
+    ),
+    Proof(
+        "databases",
+        "Every test that has rows passes on SQLite as it does on PostgreSQL in `make test`.",
+        (tests("sqlite", "-m", "not pure and not browser", database="sqlite", workers=WORKERS),),
+    ),
+    Proof(
+        "mutants",
+        "Of 200 mutants the suite kills at least 85 %.",
+        (
+            Unit(
+                "mutants",
+                (
+                    *(sys.executable, "-m", "tests.proofs.mutants"),
+                    "--seed",
+                    "{seed}",
+                    "--count",
+                    "200",
+                    *MUTATED,
+                ),
+            ),
+        ),
+    ),
 )
 
 
-def environment() -> dict[str, str]:
-    """One thread per worker, because the workers already fill the cores; the environment's programs first."""
-    env = dict(os.environ)
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        env.setdefault(name, "1")
-    # Every process would otherwise compile its libraries anew, where a machine sets this.
-    env.pop("PYTHONDONTWRITEBYTECODE", None)
-    env["NO_COLOR"] = "1"
-    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
-    return env
+def git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def prove(part: Part) -> Outcome:
-    """Run one part, its output passed through as it comes."""
-    print(f"\n=== {part.name} ===", flush=True)
+def circumstances(seed: int) -> Circumstances:
+    # A table that was just written does not make the next proof one of changed code.
+    is_changed = bool(git("status", "--porcelain", "--", ".", ":!docs/evidence"))
+    return Circumstances("" if is_changed else git("rev-parse", "--short=12", "HEAD"), seed, machine())
+
+
+def machine() -> str:
+    """Processor, cores, memory and the versions that numbers may depend on."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "torch", "Django"))
+    return (
+        f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores, {memory_gib:.0f} GiB, "
+        f"{platform.system()}, Python {platform.python_version()}, {libraries}"
+    )
+
+
+def memory_of(proof: Proof, place: Circumstances) -> Path:
+    return STATE / f"{proof.name}-{place.commit}-{place.seed}.jsonl"
+
+
+def remembered(proof: Proof, place: Circumstances) -> dict[str, Result]:
+    """The units that have passed already; none if nobody can say of which code."""
+    path = memory_of(proof, place)
+    if not place.commit or not path.exists():
+        return {}
+    results = [Result(**json.loads(line)) for line in path.read_text().splitlines()]
+    return {result.unit: result for result in results if result.is_passed}
+
+
+def run(unit: Unit, seed: int, within_s: float) -> Result:
+    """Run one unit, its output passed through as it comes."""
     started = time.monotonic()
-    last = ""
-    is_passed = True
-    for command in part.commands:
-        program = shutil.which(command[0], path=environment()["PATH"]) or command[0]
-        with subprocess.Popen(
-            [program, *command[1:]],
-            cwd=ROOT / part.folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as running:
-            assert running.stdout is not None
-            for line in running.stdout:
-                print(line, end="", flush=True)
-                last = line.strip() or last
-        is_passed = is_passed and running.returncode == 0
-    return Outcome(part.name, is_passed, time.monotonic() - started, last)
+    lines: list[str] = []
+    with subprocess.Popen(
+        [word.replace("{seed}", str(seed)) for word in unit.command],
+        cwd=ROOT, env=environment(), text=True, errors="replace",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as running:  # fmt: skip
+        assert running.stdout is not None
+        alarm = threading.Timer(within_s, running.kill)
+        alarm.start()
+        for line in running.stdout:
+            print(line, end="", flush=True)
+            lines = [*lines[1 - SAID_LINES :], line]
+        alarm.cancel()
+    seconds = time.monotonic() - started
+    if seconds > within_s:
+        lines.append(f"Stopped: with the units before it, it takes longer than {LIMIT_S / 3600:.0f} hours.\n")
+    return Result(unit.name, running.returncode == 0, seconds, "".join(lines))
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    """The closing lines: what passed, what it took, and the last thing that each part said."""
+def prove(proof: Proof, place: Circumstances) -> list[Result]:
+    """Run what has not passed yet, and remember each unit as soon as it ends."""
+    passed = remembered(proof, place)
+    results: list[Result] = []
+    for unit in proof.units:
+        print(f"\n=== {proof.name}: {unit.name} ===", flush=True)
+        if unit.name in passed:
+            print("passed before")
+            results.append(passed[unit.name])
+            continue
+        result = run(unit, place.seed, LIMIT_S - sum(each.seconds for each in results))
+        results.append(result)
+        if place.commit:
+            STATE.mkdir(parents=True, exist_ok=True)
+            with memory_of(proof, place).open("a") as file:
+                file.write(json.dumps(asdict(result)) + "\n")
+    return results
+
+
+def page(proof: Proof, place: Circumstances, results: Sequence[Result], day: str) -> str:
+    """The evidence: what was claimed, the table, and what each unit said at its end."""
     rows = [
-        f"{'passed' if one.is_passed else 'FAILED'}  {one.name:<10} {one.seconds:6.0f} s  {one.summary}"
-        for one in outcomes
+        f"| {result.unit} | {'passed' if result.is_passed else 'FAILED'} | {result.seconds / 60:.1f} |"
+        for result in results
     ]
-    return "\n".join(["", "=== summary ===", *rows])
+    said = [f"## {result.unit}\n\n```\n{result.said.strip()}\n```\n" for result in results]
+    minutes = sum(result.seconds for result in results) / 60
+    return "\n".join(
+        [
+            *(f"# Proof: {proof.name}", "", proof.claim, ""),
+            *("| commit | seed | day | minutes | machine |", "| --- | --- | --- | --- | --- |"),
+            f"| {place.commit} | {place.seed} | {day} | {minutes:.1f} | {place.machine} |",
+            *("", "| unit | result | minutes |", "| --- | --- | --- |", *rows, "", *said),
+        ]
+    )
 
 
-def main(names: Sequence[str]) -> int:
-    known = {part.name: part for part in PARTS}
-    unknown = [name for name in names if name not in known]
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Run long proofs and write what came of them.")
+    parser.add_argument("proofs", nargs="*", metavar="PROOF", help=", ".join(proof.name for proof in PROOFS))
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args(words)
+    known = {proof.name: proof for proof in PROOFS}
+    unknown = [name for name in asked.proofs if name not in known]
     if unknown:
-        print(f"no part is called {', '.join(unknown)}; there are {', '.join(known)}.", file=sys.stderr)
+        print(f"no proof is called {', '.join(unknown)}; there are {', '.join(known)}.", file=sys.stderr)
         return 2
-    outcomes = [prove(known[name]) for name in names or known]
-    print(table(outcomes))
-    return 0 if all(outcome.is_passed for outcome in outcomes) else 1
+    place = circumstances(asked.seed)
+    is_passed = True
+    for proof in [known[name] for name in asked.proofs] or PROOFS:
+        results = prove(proof, place)
+        is_passed = is_passed and all(result.is_passed for result in results)
+        text = page(proof, place, results, datetime.now(UTC).date().isoformat())
+        if place.commit:
+            EVIDENCE.mkdir(parents=True, exist_ok=True)
+            (EVIDENCE / f"{proof.name}.md").write_text(text)
+        else:
+            print(f"\n{text}\nNot written to docs/evidence/: commit your changes first.")
+    return 0 if is_passed else 1
 
 
 if __name__ == "__main__":

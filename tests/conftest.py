@@ -1,4 +1,5 @@
-"""Which database a run uses, and the fixtures that several rooms share. Nothing here touches var/.
+"""Which database and which files a run uses, and the fixtures that several rooms share. Nothing here touches
+var/.
 
 pytest                              SQLite, in files of a temporary folder
 pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
@@ -7,23 +8,23 @@ pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
+from contextlib import AbstractContextManager, ExitStack
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlparse
 
 import hypothesis
 import pytest
 
-from tests import services
+from tests import choice, databases, services
 from tests.guard import Service
+from tests.proofs.scale import Scale
 from tests.services import WebServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+    from pytest_django import DjangoDbBlocker
     from pytest_django.fixtures import Settings
 
 ROOT_VARIABLE = "LEGIBLE_TEST_FOLDER"
@@ -45,6 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--database", choices=("sqlite", "postgresql"), default="sqlite", help="where rows are kept"
     )
     parser.addoption("--live", action="store_true", help="also run tests that need keys of a real platform")
+    parser.addoption("--full", action="store_true", help="proofs in their full size, as make prove runs them")
+    parser.addoption("--seed", type=int, default=0, help="another draw for the proofs")
+    parser.addoption("--fast", action="store_true", help="only files that were quick when last measured")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -83,16 +87,38 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         resources.close()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files without a test of this run are not even imported: their libraries cost seconds in each worker."""
+    if not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+        return None
+    if config.getoption("--fast") and not choice.is_fast(collection_path):
+        return True
+    chosen = choice.may_hold(collection_path.read_text(), config.getoption("markexpr"))
+    return None if chosen else True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that need a GPU or a real platform are left out (counted as deselected) where there is none; long
     ones come first.
     """
+    refuse_marks_without_reason(items)
     left_out = [item for item in items if not is_possible(config, item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     # The longest first: whoever has done with the short ones takes over what is left behind them.
     items.sort(key=lambda item: "/journeys/" not in item.nodeid)
+
+
+def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
+    """Running twice costs minutes, so `both_databases` says what the database may decide."""
+    for item in items:
+        for mark in item.iter_markers("both_databases"):
+            if mark.kwargs or len(mark.args) != 1 or not str(mark.args[0]).strip():
+                raise pytest.UsageError(
+                    f'{item.nodeid}: both_databases takes one reason, as in both_databases("locks"), '
+                    f"not {mark.args or 'nothing'}."
+                )
 
 
 def is_possible(config: pytest.Config, item: pytest.Item) -> bool:
@@ -106,22 +132,51 @@ def is_possible(config: pytest.Config, item: pytest.Item) -> bool:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(
-    django_db_modify_db_settings_parallel_suffix: None, run_folder: Path
-) -> None:
-    """SQLite in a file: threads and other processes then meet the same locks as in a deployment."""
-    from django.conf import settings
+def django_db_setup(
+    django_test_environment: None,
+    django_db_blocker: "DjangoDbBlocker",
+    django_db_modify_db_settings: None,
+    run_folder: Path,
+) -> Iterator[None]:
+    """A migrated database of this worker alone; pytest-django would migrate one for each.
 
-    default = settings.DATABASES["default"]
-    if default["ENGINE"].endswith("sqlite3"):
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        default.setdefault("TEST", {})["NAME"] = str(run_folder / f"test-{worker}.sqlite3")
+    SQLite lies in a file: threads and other processes then meet the same locks as in a deployment.
+    """
+    from django.conf import settings
+    from django.db import connection
+    from django.test import TransactionTestCase
+
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    databases.use(databases.new_database(settings.DATABASE_URL, run_folder, f"test-{worker}"))
+    with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
+        # A million rounds for each account that a test makes would be a third of its time.
+        patch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.MD5PasswordHasher"])
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: databases.empty(connection))
+        yield
+        connection.close()
 
 
 @pytest.fixture(scope="session")
 def run_folder() -> Path:
     """The folder of this run, removed at its end."""
     return Path(os.environ[ROOT_VARIABLE])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def amazon_data_read_once() -> Iterator[None]:
+    """Each client of Amazon reads megabytes of JSON that never change: half of the time of a short test."""
+    from botocore import session
+    from botocore.loaders import create_loader
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "create_loader", cache(create_loader))
+        yield
+
+
+@pytest.fixture(scope="session")
+def scale(pytestconfig: pytest.Config) -> Scale:
+    """How much of a proof this run does, and with which draw."""
+    return Scale(bool(pytestconfig.getoption("--full")), int(pytestconfig.getoption("--seed")))
 
 
 @pytest.fixture
@@ -135,29 +190,8 @@ def store_folder(tmp_path: Path, settings: "Settings") -> Path:
 @pytest.fixture
 def fresh_database(run_folder: Path) -> Iterator[str]:
     """The URL of an empty, migrated database of the run's kind, for processes other than this one."""
-    name = f"served_{uuid.uuid4().hex[:12]}"
-    with empty_database(run_folder, name) as url:
-        services.migrate({"DATABASE_URL": url})
+    with databases.fresh(run_folder) as url:
         yield url
-
-
-@contextmanager
-def empty_database(folder: Path, name: str) -> Iterator[str]:
-    base = os.environ["DATABASE_URL"]
-    if base.startswith("sqlite"):
-        path = folder / f"{name}.sqlite3"
-        try:
-            yield f"sqlite:///{path}"
-        finally:
-            for file in folder.glob(f"{name}.sqlite3*"):
-                file.unlink()
-        return
-    port = urlparse(base).port
-    assert port is not None
-    try:
-        yield services.create_database(port, name)
-    finally:
-        services.drop_database(port, name)
 
 
 @pytest.fixture(scope="session")

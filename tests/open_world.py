@@ -67,9 +67,9 @@ def fill(kept: bool) -> None:
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowd.settings")
     django.setup()
-    from tests import world
-
     if sys.argv[1] == "open":
+        from tests import world  # brings torch, which the other commands do without
+
         path = world.write_study(Path(sys.argv[2]))
         changes = {line.split(" ")[0]: line for line in sys.argv[3:]}
         lines = [changes.get(line.split(" ")[0], line) for line in path.read_text().splitlines()]

@@ -67,9 +67,9 @@ def postgres_url(port: int, name: str) -> str:
     return f"postgresql://legible@127.0.0.1:{port}/{name}"
 
 
-def create_database(port: int, name: str) -> str:
-    """Make an empty database on a server of this file, from any process of the run, and return its URL."""
-    execute(postgres_url(port, "postgres"), f'CREATE DATABASE "{name}"')
+def create_database(port: int, name: str, *, template: str = "template1") -> str:
+    """Make a copy of the template on a server of this file, from any process of the run; return its URL."""
+    execute(postgres_url(port, "postgres"), f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
     return postgres_url(port, name)
 
 

@@ -14,12 +14,14 @@ from tests.guard import Service
 from tests.services import WebServer
 
 
+@pytest.mark.both_databases("which it is")
 @pytest.mark.django_db
 def test_it_uses_the_database_that_was_asked_for(pytestconfig: pytest.Config) -> None:
     assert connection.vendor == pytestconfig.getoption("--database")
     assert User.objects.create_user("ada").pk
 
 
+@pytest.mark.both_databases("which it is")
 @pytest.mark.django_db(transaction=True)
 def test_it_keeps_rows_as_a_deployment_does_but_for_the_syncing() -> None:
     """SQLite in a file with a write-ahead log, where threads meet real locks; PostgreSQL without fsync."""

@@ -6,15 +6,16 @@ import stat
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from setup import install, prove
+from setup import install, prove, suite
 from setup.install import Installation, SetupFailed
+from tests import choice
 from tests.services import BEAT, WEB, WORKER
 
 pytestmark = pytest.mark.pure
@@ -223,30 +224,157 @@ def test_it_pins_everything_that_the_project_names() -> None:
 def test_it_fails_the_run_when_one_part_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    good = prove.Part("good", ((sys.executable, "-c", "print('3 passed in 1.00s')"),))
-    bad = prove.Part("bad", ((sys.executable, "-c", "raise SystemExit('1 failed')"),))
-    monkeypatch.setattr(prove, "PARTS", (bad, good))
-    assert prove.main([]) == 1
+    good = suite.Part("good", (says("3 passed in 1.00s"),))
+    bad = suite.Part("bad", ((sys.executable, "-c", "raise SystemExit('1 failed')"),))
+    rare = suite.Part("rare", (says("never asked"),), is_default=False)
+    monkeypatch.setattr(suite, "PARTS", (bad, good, rare))
+    assert suite.main([]) == 1
     closing = capsys.readouterr().out.partition("=== summary ===")[2]
     assert re.search(r"FAILED +bad .*1 failed", closing)
-    assert re.search(r"passed +good .*3 passed", closing)
-    assert prove.main(["good"]) == 0
-    assert prove.main(["missing"]) == 2
+    assert re.search(r"passed +good +0\.0 min .*3 passed", closing)
+    assert re.search(r"FAILED +in all +0\.0 min", closing)
+    assert "rare" not in closing
+    assert suite.main(["good", "rare"]) == 0
+    assert suite.main(["missing"]) == 2
 
 
-def test_it_runs_every_test_in_exactly_one_kind_of_part() -> None:
-    marks = [
-        command[command.index("-m", 3) + 1]
-        for part in prove.PARTS
-        for command in part.commands
-        if "-n" in command
-    ]
-    assert marks == [
-        "pure and not browser",
-        "not pure and not browser",
-        "not pure and not browser",
-        "browser",
-    ]
+def says(*lines: str) -> tuple[str, ...]:
+    """A command that prints these lines."""
+    return (sys.executable, "-c", f"print({chr(10).join(lines)!r})")
+
+
+def test_it_names_the_slowest_tests_of_all_parts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{number / 10:.2f}s call     tests/test_x.py::test_it[{number}]" for number in range(1, 16)]
+    first = suite.Part("first", (says(*lines),))
+    second = suite.Part("second", (says("9.00s setup    tests/test_y.py::test_it", "0.50s is no test"),))
+    monkeypatch.setattr(suite, "PARTS", (first, second))
+    suite.main([])
+    slowest = capsys.readouterr().out.partition("slowest ===")[2].partition("===")[0].strip().splitlines()
+    assert len(slowest) == suite.SLOWEST
+    assert slowest[0].split() == ["9.0", "s", "second", "setup", "tests/test_y.py::test_it"]
+    assert [line.split("[")[1] for line in slowest[1:]] == [f"{number}]" for number in range(15, 4, -1)]
+
+
+@pytest.mark.parametrize(
+    ("marks", "count"),
+    [
+        ({"pure"}, 1),
+        (set(), 1),
+        ({"both_databases"}, 2),
+        ({"browser"}, 1),
+        ({"pure", "browser"}, 1),
+    ],
+)
+def test_it_runs_every_test_in_one_part_or_on_both_databases(marks: set[str], count: int) -> None:
+    commands = [command for part in suite.PARTS if part.is_default for command in part.commands]
+    runs = [command for command in commands if "-n" in command]
+    chosen = [run for run in runs if choice.may_hold(marked(marks), run[run.index("-m", 3) + 1])]
+    databases = {run[run.index("--database") + 1] for run in chosen}
+    assert len(chosen) == count and (count == 1 or databases == {"sqlite", "postgresql"})
+
+
+def marked(marks: Collection[str]) -> str:
+    """A test file whose tests all have these marks."""
+    return f"pytestmark = [{', '.join(f'pytest.mark.{mark}' for mark in sorted(marks))}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expression", "may_hold"),
+    [
+        ("pytestmark = pytest.mark.pure\n", "pure and not browser", True),
+        ("pytestmark = pytest.mark.pure\n", "not pure and not browser", False),
+        ("@pytest.mark.pure\ndef test_it(): ...\n", "not pure and not browser", True),
+        ("def test_it(): ...\n", "pure", False),
+        ("browser = pytest.mark.browser\n", "browser", True),
+        ("pytestmark = [pytest.mark.pure, pytest.mark.browser]\n", "pure and not browser", False),
+        ("pytestmark = [\n    pytest.mark.pure,\n]\n", "not pure", True),
+        ("def test_it(): ...\n", "", True),
+    ],
+)
+def test_it_reads_no_file_without_a_test_of_the_run(text: str, expression: str, may_hold: bool) -> None:
+    assert choice.may_hold(text, expression) is may_hold
+
+
+def test_it_refuses_to_run_twice_without_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.both_databases\ndef test_it(): pass\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-c", str(ROOT / "pyproject.toml"), str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "test_it: both_databases takes one reason" in done.stderr + done.stdout
+
+
+def test_it_measured_files_that_there_are() -> None:
+    assert all((ROOT / path).name.startswith("test_") for path in choice.measured())
+    assert any(seconds > choice.FAST_MAX_S for seconds in choice.measured().values())
+
+
+@pytest.fixture
+def proof(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Makes one proof of these commands the only one; evidence and memory lie in a folder of the test."""
+    monkeypatch.setattr(prove, "EVIDENCE", tmp_path / "evidence")
+    monkeypatch.setattr(prove, "STATE", tmp_path / "state")
+
+    def make(*commands: tuple[str, ...], commit: str = "abc123") -> None:
+        units = tuple(prove.Unit(f"unit {number}", command) for number, command in enumerate(commands))
+        monkeypatch.setattr(prove, "PROOFS", (prove.Proof("toy", "It holds.", units),))
+        monkeypatch.setattr(
+            prove, "circumstances", lambda seed: prove.Circumstances(commit, seed, "a machine of 2 cores")
+        )
+
+    return make
+
+
+def test_it_writes_what_was_proved(proof: Callable[..., None], tmp_path: Path) -> None:
+    proof(says("seed {seed}"), says("all paid"))
+    assert prove.main(["--seed", "7"]) == 0
+    page = (tmp_path / "evidence" / "toy.md").read_text()
+    for part in ("It holds.", "| abc123 | 7 |", "a machine of 2 cores", "| unit 1 | passed |", "seed 7"):
+        assert part in page
+    assert prove.main(["nothing"]) == 2
+
+
+def test_it_goes_on_with_the_unit_that_failed(proof: Callable[..., None], tmp_path: Path) -> None:
+    once = tmp_path / "once"
+    proof(
+        (sys.executable, "-c", f"open({str(once)!r}, 'x')"),
+        (sys.executable, "-c", f"raise SystemExit(open({str(once)!r}).read() != 'mended')"),
+    )
+    assert prove.main([]) == 1
+    assert "| unit 1 | FAILED |" in (tmp_path / "evidence" / "toy.md").read_text()
+    once.write_text("mended")  # the first unit would fail if it ran again
+    assert prove.main([]) == 0
+    assert prove.main(["--seed", "8"]) == 1
+
+
+def test_it_leaves_no_evidence_of_code_that_was_not_committed(
+    proof: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proof(says("all paid"), commit="")
+    assert prove.main([]) == 0
+    assert not (tmp_path / "evidence").exists() and not (tmp_path / "state").exists()
+    assert "commit your changes first" in capsys.readouterr().out
+
+
+def test_it_stops_a_proof_that_takes_too_long(
+    proof: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prove, "LIMIT_S", 0.0)
+    proof((sys.executable, "-c", "import time; time.sleep(600)"))
+    assert prove.main([]) == 1
+    assert "Stopped: " in (tmp_path / "evidence" / "toy.md").read_text()
+
+
+def test_it_proves_by_tests_that_there_are() -> None:
+    named = {word for proof in prove.PROOFS for unit in proof.units for word in unit.command}
+    files = {word.partition("::")[0] for word in named if word.startswith("tests/")}
+    assert files and all((ROOT / file).exists() for file in files)
 
 
 def settings_names() -> set[str]:

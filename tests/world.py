@@ -20,7 +20,7 @@ from experiments.drafts import build_draft, picture_keys
 from experiments.enrolment import open_study
 from experiments.models import Response, Session, Study, Trial
 from experiments.study_file import load_study
-from stimuli.requests import build
+from tests.rendered import build_once
 
 CLASSES = ("left", "right")
 SIZE_PX = 32
@@ -132,7 +132,7 @@ required = false
 
 def draft_study(path: Path) -> Study:
     study = build_draft(load_study(path), path.parent, silent)
-    build(picture_keys(study))
+    build_once(picture_keys(study))
     return study
 
 

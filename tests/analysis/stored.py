@@ -80,16 +80,20 @@ def opened(slots: int = 4) -> Study:
         Condition.objects.create(study=study, name=name, role=role, ordinal=i, slots=slots)
         for i, (name, role) in enumerate(CONDITIONS)
     ]
-    for number in range(48):
-        item = _item(study, number)
-        for condition in conditions:
-            Rendering.objects.create(item=item, condition=condition, stimulus=_stimulus(item, condition))
+    # In three statements: hundreds of tests begin here.
+    items = Item.objects.bulk_create(_item(study, number) for number in range(48))
+    pairs = [(item, condition) for item in items for condition in conditions]
+    stimuli = Stimulus.objects.bulk_create(_stimulus(item, condition) for item, condition in pairs)
+    Rendering.objects.bulk_create(
+        Rendering(item=item, condition=condition, stimulus=stimulus)
+        for (item, condition), stimulus in zip(pairs, stimuli, strict=True)
+    )
     return open_study(study, lambda what, done, total: None)
 
 
 def _item(study: Study, number: int) -> Item:
     predicted, truth = ("husky", "wolf")[number % 2], ("husky", "wolf")[number // 2 % 2]
-    return Item.objects.create(
+    return Item(
         study=study,
         key=f"item-{number:02}",
         truth=truth,
@@ -106,7 +110,7 @@ def _item(study: Study, number: int) -> Item:
 def _stimulus(item: Item, condition: Condition) -> Stimulus:
     key = content_key([item.key, condition.name])
     explainer = None if condition.role == "baseline" else {"name": "saliency"}
-    return Stimulus.objects.create(
+    return Stimulus(
         key=key,
         spec={"explainer": explainer},
         attribution_key=key,

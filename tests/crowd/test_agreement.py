@@ -182,6 +182,7 @@ def test_it_puts_the_same_of_several_people_together_the_urgent_first() -> None:
     ]
 
 
+@pytest.mark.both_databases("time")
 @pytest.mark.django_db
 def test_it_compares_a_study_with_its_platform() -> None:
     with simulated("prolific") as sim:
@@ -235,6 +236,7 @@ def many(posting: Posting, count: int) -> None:
         )
 
 
+@pytest.mark.both_databases("time")
 @pytest.mark.django_db
 def test_it_asks_the_database_as_often_for_many_as_for_one_and_pages() -> None:
     study = study_of()
@@ -256,6 +258,7 @@ def test_it_asks_the_database_as_often_for_many_as_for_one_and_pages() -> None:
     assert agreement_of(study, kind="paid_twice").total == 0
 
 
+@pytest.mark.both_databases("time")
 @pytest.mark.django_db
 def test_it_reads_the_last_sign_of_life_of_the_page() -> None:
     study = study_of()

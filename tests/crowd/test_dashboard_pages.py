@@ -194,6 +194,7 @@ def test_it_escapes_what_people_write(study: Study, desk: Client) -> None:
     assert "&lt;script&gt;alert(1)" in text_of(desk, f"{ROOT}participants/{session.pk}/")
 
 
+@pytest.mark.both_databases("time")
 def test_it_sorts_filters_and_pages(study: Study, desk: Client) -> None:
     stored.cast(study)
     names = re.compile(r"<code>(p-[0-9a-f]{16})</code>")

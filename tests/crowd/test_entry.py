@@ -16,7 +16,7 @@ from experiments.tokens import keyed_hash
 from tests.crowd.arrivals import HIT, SUBMIT, Visitor, posting, prolific, refused, turker
 from tests.world import silent
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("constraints")]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from experiments.models import Participant, Session, Study
 from tests.analysis import stored
 from tests.crowd.arrivals import Visitor, posting, prolific
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases("constraints")]
 ROUNDS = 6
 
 

@@ -12,7 +12,7 @@ from django.db import connection
 
 from crowd.locks import Busy, LockLost, exclusive
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases("locks")]
 ROOT = Path(__file__).resolve().parents[2]
 HOLDS = """
 import django, sys, time

@@ -9,6 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 FIRST = [("crowd", "0002_initial"), ("experiments", "0001_initial")]
 
 
+@pytest.mark.both_databases("migrations")
 @pytest.mark.django_db(transaction=True)
 def test_postings_keep_whether_they_are_live_and_get_keys_of_their_own() -> None:
     executor = MigrationExecutor(connection)

@@ -28,7 +28,7 @@ from crowd.sync import sync_posting
 from experiments.models import Session
 from tests.crowd import paid
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("locks")]
 PLATFORMS = ("prolific", "mturk")
 DAY_S = 86_400
 

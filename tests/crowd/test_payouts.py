@@ -18,7 +18,7 @@ from experiments.models import Gate, Session, Study, Trial
 from tests.analysis import stored
 from tests.crowd import paid
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("locks")]
 DUE: dict[str, dict[str, Any]] = {
     "kept": {"condition": "control", "right": paid.right_until(3)},
     "excluded": {"condition": "grad_cam", "verdict": "screened", "right": paid.right_until(0)},

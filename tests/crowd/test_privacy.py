@@ -23,7 +23,7 @@ from experiments.tokens import keyed_hash
 from tests import world
 from tests.crowd import paid
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("time, JSON")]
 RAW = "60bf9310e8dec401be6e9615"
 
 

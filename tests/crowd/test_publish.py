@@ -27,7 +27,7 @@ from tests.services import ROOT
 from tests.world import Person, draft_study, opened_study, write_study
 
 __all__ = ["public"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("constraints")]
 
 
 def test_it_offers_an_open_study_once(tmp_path: Path, store_folder: Path) -> None:

@@ -38,7 +38,7 @@ from tests.crowd.recruiting import PLATFORMS, changed, held, known_there, offers
 from tests.world import silent
 
 __all__ = ["public"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("constraints")]
 ENOUGH = 40
 """More faults in a row than any call is tried."""
 

@@ -29,7 +29,7 @@ from crowd.settlement import plan_of, settle
 from crowd.simulators.faults import KINDS
 from tests.crowd import paid
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("locks")]
 ROOT = Path(__file__).resolve().parents[2]
 PLATFORMS = ("prolific", "mturk")
 

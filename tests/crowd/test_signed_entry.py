@@ -110,6 +110,7 @@ def test_it_refuses_forgeries(desk: Desk) -> None:
     assert Session.objects.count() == 0
 
 
+@pytest.mark.both_databases("constraints")
 def test_it_opens_one_link_in_one_browser(desk: Desk) -> None:
     query = desk.address(age_s=20)
     assert desk.send(query).join().status_code == 201

@@ -29,7 +29,7 @@ from tests.crowd import paid
 from tests.crowd.recruiting import PLATFORMS, held, offers, public, simulated, study_of
 
 __all__ = ["public"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases("locks")]
 LISTS = ("ListAssignmentsForHIT", "/submissions/")
 """The call that reads who took part, of each platform."""
 

@@ -32,7 +32,7 @@ from tests.crowd.recruiting import (
 )
 
 __all__ = ["public"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("constraints")]
 
 
 @pytest.fixture(params=PLATFORMS)

@@ -20,7 +20,7 @@ from crowd.recruitment import publish_posting
 from tests.crowd.recruiting import held, public, simulated, study_of
 
 __all__ = ["public"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("constraints")]
 SECRET, STUDY = "an-example-of-a-secret", "64b7c0ffee0000000000beef"
 PATH = "/hooks/prolific/"
 

@@ -21,7 +21,7 @@ from experiments.sessions import claim_if_due
 from experiments.tokens import new_media_id, new_token
 from tests.world import silent
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases("claims")]
 
 CONDITIONS, EACH = 8, 25
 SLOTS = CONDITIONS * EACH

@@ -16,7 +16,7 @@ from experiments.models import Gate, Response, Session, Study
 from tests.experiments.test_openapi import errors_of
 from tests.world import Person
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("JSON, what a text may hold")]
 
 STEPS = ("device", "consent", "plates", "instructions", "quiz", "practice", "questions")
 POSTS = (

@@ -15,7 +15,7 @@ from experiments.models import Event, Response, Study
 from tests import world
 from tests.world import Person
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("an INSERT of its own, constraints")]
 Counter = Callable[[int], Any]
 
 

@@ -8,7 +8,7 @@ from experiments.models import Gate, Response, Session, Slot, Study
 from tests import world
 from tests.world import Person
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("locks, time")]
 
 
 def slot_of(session: Session) -> Slot:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from experiments.simulation.planted import Planted, ideal
 from scipy.stats import binom
 
 from experiments.design.rng import Streams
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, Plan, PlanCondition, Pool, PoolItem
 from experiments.simulation import PEOPLE
+from tests.planted import Planted, ideal
 
 pytestmark = pytest.mark.pure
 

@@ -54,6 +54,7 @@ def cells(text: str, first: str) -> list[list[str]]:
     return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.startswith(first)]
 
 
+@pytest.mark.both_databases("the demo keeps its rows in SQLite")
 def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_file: Path) -> None:
     port = services.free_port()
     result = run_demo(project_env, study_file, "--participants", "7", "--port", str(port))

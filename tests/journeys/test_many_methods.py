@@ -15,8 +15,9 @@ import pytest
 
 from tests import services, world
 from tests.guard import Service
+from tests.proofs.scale import Scale
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("claims")]
 Worker = Callable[[], AbstractContextManager[Service]]
 WITHIN_S = 900.0
 METHODS = {
@@ -104,22 +105,16 @@ def resident_mb(pid: int) -> float:
     return total + next(int(line.split()[1]) / 1024 for line in status.splitlines() if line[:6] == "VmRSS:")
 
 
-@pytest.fixture
-def sizes(project_env: dict[str, str]) -> tuple[int, int]:
-    """Items and kills: all of them on PostgreSQL, where several writers are the rule."""
-    return (12, 3) if project_env["DATABASE_URL"].startswith("sqlite") else (50, 10)
-
-
-def thresholds(total: int, kills: int) -> Iterator[int]:
+def thresholds(total: int, kills: int, seed: int) -> Iterator[int]:
     """How much is done when the next worker falls: drawn, in the first nine tenths, each after the other."""
-    draws = random.Random(20)
+    draws = random.Random(20 + seed)
     yield from sorted(draws.sample(range(1, max(kills + 1, 9 * total // 10)), kills))
 
 
 def test_it_completes_with_a_worker_killed_at_random(
-    tmp_path: Path, project_env: dict[str, str], celery_worker: Worker, sizes: tuple[int, int]
+    tmp_path: Path, project_env: dict[str, str], celery_worker: Worker, scale: Scale
 ) -> None:
-    items, kills = sizes
+    items, kills = scale.of(12, 50), scale.of(3, 10)
     study = write_study(tmp_path / "many", items)
     total = items * (len(METHODS) + 1)
     project_env["STIMULUS_LEASE_S"] = "5"
@@ -130,7 +125,7 @@ def test_it_completes_with_a_worker_killed_at_random(
         builder = stack.enter_context(
             services.project_process("builder", ["manage", "build_stimuli", str(study)], project_env)
         )
-        for threshold in thresholds(total, kills):
+        for threshold in thresholds(total, kills, scale.seed):
             with celery_worker() as victim:
                 victim.wait_until(partial(has_done, project_env, threshold), within_s=WITHIN_S)
                 memory.append(resident_mb(steady.pid))

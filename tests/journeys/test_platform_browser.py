@@ -16,8 +16,7 @@ import pytest
 
 from crowd.simulators import mturk, prolific
 from crowd.simulators.serving import Answer, Asked, serving
-from tests import services
-from tests.conftest import empty_database
+from tests import databases, services
 from tests.journeys.visitor import Visitor, violations
 from tests.services import WebServer
 
@@ -66,12 +65,11 @@ def stage(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("stage")
     with ExitStack() as stack:
         env = {
-            "DATABASE_URL": stack.enter_context(empty_database(run_folder, "platform_browser")),
+            "DATABASE_URL": stack.enter_context(databases.fresh(run_folder)),
             "STORAGE_URL": str(folder / "store"),
             "LEGIBLE_VAR": str(folder / "var"),
             "CELERY_BROKER_URL": "",
         }
-        services.migrate({"DATABASE_URL": env["DATABASE_URL"]})
         made = Stage(stack.enter_context(services.web_server(env)), env, {})
         made.world("open", str(folder / "small"), *LINES)
         yield made

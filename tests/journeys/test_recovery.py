@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from experiments.simulation.planted import Planted, ideal
 from scipy.stats import binom
 
 from analysis.refresh import make_report
@@ -24,6 +23,8 @@ from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Plan
 from experiments.selectors import definition_of
 from experiments.sessions import finish, screen, start_session
+from tests.planted import Planted, ideal
+from tests.proofs.scale import Scale
 from tests.world import opened_study, write_study
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +40,7 @@ EFFECT = {
     ("saliency", 1): 0.90,
 }
 UTILITY = (0.75 + 0.90) / (0.55 + 0.65)
-STUDIES = 20
+STUDIES, STUDIES_FULL = 6, 200
 """Studies per rate. The limits are the binomial's at one in a thousand."""
 
 
@@ -116,6 +117,11 @@ def crowd(tmp_path: Path) -> Crowd:
     return Crowd(opened_study(path))
 
 
+def seeds(scale: Scale) -> range:
+    count = scale.of(STUDIES, STUDIES_FULL)
+    return range(scale.seed * count, (scale.seed + 1) * count)
+
+
 def rows(report: Mapping[str, Any]) -> dict[str, Any]:
     return {row["name"]: row for row in report["conditions"]}
 
@@ -141,30 +147,30 @@ def test_it_recovers_a_planted_effect_from_the_rows(crowd: Crowd) -> None:
     assert found_p[frozenset(("baseline", "control"))] > 0.05
 
 
-def test_it_covers_the_planted_utility_as_often_as_it_says(crowd: Crowd) -> None:
+def test_it_covers_the_planted_utility_as_often_as_it_says(crowd: Crowd, scale: Scale) -> None:
     crowd.answer(crowd.planted(lambda condition, block: EFFECT[condition, block]))
     crowd.finish()
     missed = 0
-    for seed in range(STUDIES):
+    for seed in seeds(scale):
         crowd.answer(crowd.planted(lambda condition, block: EFFECT[condition, block], seed))
         low, high = rows(crowd.report())["saliency"]["intervals"]["utility"]
         missed += not low <= UTILITY <= high
-    assert missed <= binom.ppf(0.999, STUDIES, 0.05)
+    assert missed <= binom.ppf(0.999, len(seeds(scale)), 0.05)
 
 
-def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd) -> None:
+def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd, scale: Scale) -> None:
     """People differ from each other, conditions do not."""
     crowd.answer(crowd.planted(lambda condition, block: 0.6))
     crowd.finish()
     anova = tukey = simultaneous = 0
-    for seed in range(STUDIES):
+    for seed in seeds(scale):
         crowd.answer(crowd.planted(lambda condition, block: 0.6 + 0.1 * block, seed, person_sd=0.1))
         report = crowd.report()
         anova += report["anova"]["p"] < 0.05
         tukey += any(pair["p"] < 0.05 for pair in report["tukey"]["pairs"])
         intervals = [row["intervals"]["utility_simultaneous"] for row in report["conditions"][1:]]
         simultaneous += not all(low <= 1 <= high for low, high in intervals)
-    most = binom.ppf(0.999, STUDIES, 0.05)
+    most = binom.ppf(0.999, len(seeds(scale)), 0.05)
     assert max(anova, tukey, simultaneous) <= most, (anova, tukey, simultaneous)
 
 

@@ -1,6 +1,6 @@
-"""Three hundred people on each platform, one call in twenty failing, and the settling process killed (-9)
-twenty times at random points: everybody is paid what the policy owes, once, to the cent. (On PostgreSQL; on
-SQLite fewer people and fewer deaths, the same demands.)
+"""People on each platform, one call in twenty failing, and the settling process killed (-9) at random points:
+everybody is paid what the policy owes, once, to the cent. Forty people and four deaths in `make test`, three
+hundred and twenty in `make prove`.
 
 What is owed is worked out here again, naively, from the stored sittings; what was paid is the simulated
 platform's own count of every payment.
@@ -36,19 +36,20 @@ from experiments.design.rng import Streams
 from experiments.models import Response, Session, Study
 from experiments.simulation.population import parse_mix, populate
 from tests import services
+from tests.proofs.scale import Scale
 from tests.services import WebServer
 from tests.world import opened_study, write_study
 
 if TYPE_CHECKING:
     pass
 
-PEOPLE = {"postgresql": 300, "sqlite": 60}
-KILLS = {"postgresql": 20, "sqlite": 4}
+PEOPLE, PEOPLE_FULL = 40, 300
+KILLS, KILLS_FULL = 4, 20
 EFFECTS_MIN = 2
 """So many of the deaths at least come between a payment and its answer."""
 SHARE = 0.05
 RUNS_MAX = 60
-SLOTS = {"postgresql": 140, "sqlite": 30}
+SLOTS, SLOTS_FULL = 20, 140
 REWARD, PER_MATCH, BONUS_MAX = 100, 2, 9
 MIX = "guesser=0.8,careless=0.2"
 ACCOUNTS: dict[str, dict[str, Any]] = {
@@ -66,8 +67,8 @@ base_share = 0.25
 
 
 @pytest.fixture
-def study(server_env: dict[str, str], tmp_path: Path) -> Study:
-    path = write_study(tmp_path / "study", slots=SLOTS[connection.vendor])
+def study(server_env: dict[str, str], tmp_path: Path, scale: Scale) -> Study:
+    path = write_study(tmp_path / "study", slots=scale.of(SLOTS, SLOTS_FULL))
     bonus = f"bonus_per_match_cents = {PER_MATCH}\nbonus_max_cents = {BONUS_MAX}\nexpected_minutes = 4"
     path.write_text(path.read_text().replace("expected_minutes = 4", bonus) + PLATFORMS)
     return opened_study(path)
@@ -198,30 +199,33 @@ def table(posting: Posting, visits: list[Visit], settler: Settler, truth: Mappin
     return "\n".join(lines)
 
 
+@pytest.mark.both_databases("locks")
 @pytest.mark.parametrize("platform", ["prolific", "mturk"])
 def test_it_pays_everybody_once_whatever_dies(
     platform: str,
     study: Study,
     server: WebServer,
     server_env: dict[str, str],
+    scale: Scale,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     simulators = import_module(f"crowd.simulators.{platform}")
     options = simulators.Options(**ACCOUNTS[platform])
-    with simulators.simulator(seed=5, faults=Faults(5, SHARE), options=options) as simulated:
+    seed, kills = 5 + scale.seed, scale.of(KILLS, KILLS_FULL)
+    with simulators.simulator(seed=seed, faults=Faults(seed, SHARE), options=options) as simulated:
         posting = published(study, platform, simulated.url)
-        people = populate(parse_mix(MIX), PEOPLE[connection.vendor], seed=5)
+        people = populate(parse_mix(MIX), scale.of(PEOPLE, PEOPLE_FULL), seed=seed)
         visits = send_crowd(
             simulated.url, server.url, study.slug, platform, people, {"task": "machine"}, concurrency=4
         )
         assert sum(visit.outcome is not None for visit in visits) == len(people)
         simulated.clock.advance(3600)
-        settler = Settler(server_env, simulated, posting, Streams(9)("kills", platform))
+        settler = Settler(server_env, simulated, posting, Streams(4 + seed)("kills", platform))
         for number in range(RUNS_MAX):
-            if settler.killed.total() >= KILLS[connection.vendor]:
+            if settler.killed.total() >= kills:
                 break
             settler.run_killed_at_a_call() if number % 2 else settler.run_killed_at_a_moment()
-        assert settler.killed.total() >= KILLS[connection.vendor]
+        assert settler.killed.total() >= kills
         assert settler.killed["after an effect"] >= EFFECTS_MIN
         settler.finish()
         with httpx.Client() as client:

@@ -105,6 +105,7 @@ def broken_rules(session: Session) -> list[str]:
     return [] if all(followed) else ["instructed_share_min"]
 
 
+@pytest.mark.both_databases("claims")
 def test_it_serves_a_crowd_and_every_number_adds_up(server: WebServer, study: Study) -> None:
     people = population()
     outcomes = run_people(server.url, study.slug, people, quiz=QUIZ)
@@ -147,6 +148,7 @@ def assert_ends_full(server: WebServer, study: Study) -> None:
     assert per_condition == dict.fromkeys(("baseline", "control", "saliency"), SLOTS)
 
 
+@pytest.mark.both_databases("claims")
 def test_it_loses_and_doubles_nothing_when_the_server_is_killed(
     server_env: dict[str, str], study: Study
 ) -> None:

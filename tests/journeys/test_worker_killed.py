@@ -13,7 +13,7 @@ from PIL import Image
 from tests import services, world
 from tests.guard import Service
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("claims")]
 Worker = Callable[[], AbstractContextManager[Service]]
 
 SLOW = 'explainer = { name = "occlusion", patch_share = 0.2, stride_share = 0.05 }'

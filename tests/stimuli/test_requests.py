@@ -30,7 +30,7 @@ from tests.stimuli.material import SALIENCY, specs_for, toy_source
 if TYPE_CHECKING:
     from pytest_django.fixtures import Settings
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("claims, constraints")]
 State = Stimulus.State
 
 

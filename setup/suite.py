@@ -1,0 +1,164 @@
+"""The parts of `make test`, one after another; then what each took, and which tests were slow. Exits 1 when
+one failed.
+
+    .venv/bin/python setup/suite.py [PART ...]
+
+`pure` needs no database. `postgresql` runs everything that has rows; `sqlite` runs again what the database
+may decide: `@pytest.mark.both_databases("locks")`. `fast` is for the inner loop and runs only if it is named:
+the test files that were quick when they were last measured (tests/seconds.txt), on SQLite.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKERS = str(min(8, max(2, os.cpu_count() or 2)))
+SLOWEST = 12
+# A line of pytest's own list: "12.34s call     tests/test_x.py::test_it_works".
+DURATION = re.compile(r"^\s*(\d+\.\d+)s (setup|call|teardown)\s+(\S.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that is tested: commands that must all succeed."""
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    folder: str = "."
+    is_default: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    seconds: float
+    phase: str
+    test: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a part; `summary` is the last line that it said."""
+
+    name: str
+    is_passed: bool
+    seconds: float
+    summary: str
+    slow: tuple[Slow, ...] = ()
+
+
+def pytest_command(marks: str, database: str, *more: str, workers: str = WORKERS) -> tuple[str, ...]:
+    options = ("--database", database, "-n", workers, "--dist", "worksteal", "--durations", str(SLOWEST))
+    return (sys.executable, "-m", "pytest", "-q", "-m", marks, *options, *more)
+
+
+LINT = (sys.executable, "-m", "ruff", "check", ".")
+PARTS = (
+    Part("lint", (LINT,)),
+    Part("types", ((sys.executable, "-m", "mypy", "."),)),
+    Part("frontend", (("npm", "run", "--silent", "check"), ("npm", "test", "--silent")), folder="frontend"),
+    Part("pure", (pytest_command("pure and not browser", "sqlite"),)),
+    Part("postgresql", (pytest_command("not pure and not browser", "postgresql"),)),
+    Part("sqlite", (pytest_command("both_databases and not browser", "sqlite"),)),
+    Part("browser", (pytest_command("browser", "postgresql", workers="0"),)),
+    Part("fast", (LINT, pytest_command("not browser", "sqlite", "--fast")), is_default=False),
+)
+
+
+def environment() -> dict[str, str]:
+    """One thread per worker, because the workers already fill the cores; the environment's programs first."""
+    env = dict(os.environ)
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        env.setdefault(name, "1")
+    # Every process would otherwise compile its libraries anew, where a machine sets this.
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    env["NO_COLOR"] = "1"
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    return env
+
+
+@dataclass(slots=True)
+class Command:
+    """A command under way: its lines as they come, then whether it succeeded."""
+
+    words: tuple[str, ...]
+    folder: str
+    is_passed: bool = False
+
+    def lines(self) -> Iterator[str]:
+        env = environment()
+        program = shutil.which(self.words[0], path=env["PATH"]) or self.words[0]
+        with subprocess.Popen(
+            [program, *self.words[1:]],
+            cwd=ROOT / self.folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as running:
+            assert running.stdout is not None
+            yield from running.stdout
+        self.is_passed = running.returncode == 0
+
+
+def run(part: Part) -> Outcome:
+    """Run one part, its output passed through as it comes."""
+    print(f"\n=== {part.name} ===", flush=True)
+    started = time.monotonic()
+    last, is_passed, slow = "", True, list[Slow]()
+    for words in part.commands:
+        command = Command(words, part.folder)
+        for line in command.lines():
+            print(line, end="", flush=True)
+            last = line.strip() or last
+            if match := DURATION.match(line):
+                slow.append(Slow(float(match[1]), match[2], match[3].rstrip()))
+        is_passed = is_passed and command.is_passed
+    return Outcome(part.name, is_passed, time.monotonic() - started, last, tuple(slow))
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The closing lines: the slowest tests; then what passed, its minutes, and the last thing it said."""
+    slowest = sorted(
+        ((slow, outcome.name) for outcome in outcomes for slow in outcome.slow),
+        key=lambda pair: -pair[0].seconds,
+    )
+    slow_rows = [
+        f"{slow.seconds:7.1f} s  {name:<10}  {slow.phase:<8}  {slow.test}" for slow, name in slowest[:SLOWEST]
+    ]
+    rows = [
+        f"{'passed' if outcome.is_passed else 'FAILED'}  {outcome.name:<10} {outcome.seconds / 60:5.1f} min  "
+        f"{outcome.summary}"
+        for outcome in outcomes
+    ]
+    total = sum(outcome.seconds for outcome in outcomes)
+    word = "passed" if all(outcome.is_passed for outcome in outcomes) else "FAILED"
+    return "\n".join(
+        [
+            *(["", f"=== the {len(slow_rows)} slowest ===", *slow_rows] if slow_rows else []),
+            *["", "=== summary ===", *rows, f"{word}  {'in all':<10} {total / 60:5.1f} min"],
+        ]
+    )
+
+
+def main(names: Sequence[str]) -> int:
+    known = {part.name: part for part in PARTS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"no part is called {', '.join(unknown)}; there are {', '.join(known)}.", file=sys.stderr)
+        return 2
+    chosen = [known[name] for name in names] or [part for part in PARTS if part.is_default]
+    outcomes = [run(part) for part in chosen]
+    print(table(outcomes))
+    return 0 if all(outcome.is_passed for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,60 @@
+"""The short forms of the calibration fail on a fault that is planted in what they examine.
+
+The fault is the commonest of such analyses: every person counts twice, as if blocks were people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.analysis import test_calibration as calibration
+from tests.proofs.scale import Scale
+
+pytestmark = pytest.mark.pure
+SHORT = Scale(is_full=False)
+Groups = Mapping[str, NDArray[np.float64]]
+RATES = (0.58, 0.70, 0.80)
+
+
+def twice(examined: Callable[..., Any]) -> Callable[..., Any]:
+    """The same statistic of groups in which everybody counts twice."""
+
+    def wrong(groups: Groups, *more: Any, **options: Any) -> Any:
+        return examined(
+            {name: np.repeat(people, 2, axis=0) for name, people in groups.items()}, *more, **options
+        )
+
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "notice"),
+    [
+        ("one_way", calibration.test_it_keeps_the_error_rate_of_the_anova),
+        ("one_way", calibration.test_it_covers_eta_squared_and_the_mean),
+        ("tukey_kramer", calibration.test_it_is_the_same_tukey_as_the_vectorised_one),
+        ("utilities", lambda scale: calibration.test_it_covers_utility(RATES, 6, scale)),
+    ],
+)
+def test_it_notices_people_who_count_twice(
+    monkeypatch: pytest.MonkeyPatch, name: str, notice: Callable[[Scale], None]
+) -> None:
+    monkeypatch.setattr(calibration, name, twice(getattr(calibration, name)))
+    with pytest.raises(AssertionError):
+        notice(SHORT)
+
+
+def test_it_notices_people_who_count_twice_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = calibration.randomised_block
+
+    def wrong(values: NDArray[np.float64], conditions: list[str], plans: list[int]) -> Any:
+        return right(*(list(np.repeat(column, 2)) for column in (values, conditions, plans)))
+
+    monkeypatch.setattr(calibration, "randomised_block", wrong)
+    with pytest.raises(AssertionError):
+        calibration.test_it_keeps_the_error_rate_of_the_blocked_analysis(SHORT)

@@ -1,0 +1,61 @@
+"""Pictures that a run renders once: whoever asks for the same stimuli again gets copies of rows and files.
+
+A stimulus key names everything that its pictures depend on, so a copy is what rendering would have made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.conf import settings
+
+from stimuli.models import Stimulus
+from stimuli.requests import build, missing
+from tests.databases import only_one
+
+FOLDER_VARIABLE = "LEGIBLE_TEST_FOLDER"
+COLUMNS = [field.name for field in Stimulus._meta.fields if field.name not in ("id", "key")]
+
+
+def build_once(keys: Sequence[str]) -> None:
+    """What `build` does; the pictures may come from an earlier test of this run."""
+    run = os.environ.get(FOLDER_VARIABLE)
+    if run is None or settings.STORAGE_URL.startswith("s3:") or len(missing(keys)) < len(keys):
+        build(keys)
+        return
+    name = hashlib.sha256("".join(sorted(keys)).encode()).hexdigest()
+    archive, store = Path(run, "rendered", name), Path(settings.STORAGE_URL)
+    archive.parent.mkdir(exist_ok=True)
+    with only_one(archive.with_suffix(".lock")):
+        if not (archive / "rows").exists():
+            build(keys)
+            keep(keys, store, archive)
+            return
+    fetch(archive, store)
+
+
+def keep(keys: Sequence[str], store: Path, archive: Path) -> None:
+    rows = list(Stimulus.objects.filter(key__in=keys).values("key", *COLUMNS))
+    for name in {row[column] for row in rows for column in COLUMNS if column.endswith("_file")} - {""}:
+        copy(store / name, archive / name)
+    # The rows come last: they say that the files are whole.
+    (archive / "rows").write_bytes(pickle.dumps(rows))
+
+
+def fetch(archive: Path, store: Path) -> None:
+    for path in archive.rglob("*.*"):
+        copy(path, store / path.relative_to(archive))
+    rows = [Stimulus(**row) for row in pickle.loads((archive / "rows").read_bytes())]
+    Stimulus.objects.bulk_create(rows, update_conflicts=True, unique_fields=["key"], update_fields=COLUMNS)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copied, not linked: a test may spoil its own files."""
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
