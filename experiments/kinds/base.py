@@ -270,8 +270,7 @@ def check_choice(choices: Sequence[str], value: Value) -> None:
 
 def check_member(choices: Sequence[str], choice: object) -> None:
     if not isinstance(choice, str) or choice not in choices:
-        sentence = f"choice must be one of {', '.join(choices)}"
-        raise InvalidResponse(sentence, {"choice": f"must be one of {', '.join(choices)}"})
+        raise InvalidResponse(f"choice must be one of {', '.join(choices)}")
 
 
 def keys_of(value: Value) -> str:

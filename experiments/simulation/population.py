@@ -10,6 +10,7 @@ import numpy as np
 from experiments.design.rng import Streams
 from experiments.simulation import PEOPLE, person_class
 from experiments.simulation.people import Person
+from stimuli.errors import UnknownName
 
 DEFAULT_MIX = "learner=0.8,guesser=0.08,careless=0.07,leaver=0.05"
 
@@ -43,7 +44,10 @@ def parse_mix(text: str) -> Mix:
             raise ValueError(
                 f'the mix has {part.strip()!r}; write each kind as name=share, like "{DEFAULT_MIX}".'
             )
-        person_class(kind)
+        try:
+            person_class(kind)
+        except UnknownName as error:
+            raise ValueError(str(error)) from error
         if kind in shares:
             raise ValueError(f"the mix names {kind} twice; give each kind one share.")
         try:

@@ -34,6 +34,7 @@ export function learn(position: number): LearnTrial {
   const content = {
     image: media(`i${position}`),
     explanation: media(`x${position}`),
+    text: null,
     label: "Wolf",
     choices,
   };
@@ -44,6 +45,7 @@ export function predict(position: number): PredictTrial {
   const content = {
     image: media(`i${position}`),
     explanation: null,
+    text: null,
     prompt: null,
     choices,
     reservoir: ["t0", "t1"],

@@ -16,86 +16,33 @@ export type EventItem = Schemas["EventItemRequest"];
 export type Ended = Schemas["Ended"];
 export type ErrorBody = Schemas["Error"];
 
-// Written by hand until the schema has a component for each kind; then each becomes `Schemas["LearnTrial"]` and so on.
-
-/** A part of a text; `shade` is how dark the grey behind it is, 0 to 1; null and 0 are no grey. */
-export interface Token {
-  text: string;
-  shade: number | null;
-}
-
-/** A text in pieces, in order; joined they are the text. */
-export interface Text {
-  tokens: Token[];
-}
-
-/** One half of a pair: a picture or a text, and what explains it. */
-export interface Side {
-  image: Media | null;
-  mark: Media | null;
-  text: Text | null;
-  sentence: string | null;
-}
-
-export interface RatingQuestion {
-  id: string;
-  text: string;
-  low: string;
-  high: string;
-  pair: [Side, Side] | null;
-}
-
-interface TrialOf<Kind extends string, Content> {
-  id: string;
-  position: number;
-  kind: Kind;
-  phase: "train" | "test";
-  content: Content;
-}
-
-export type LearnTrial = TrialOf<
-  "learn",
-  { image: Media | null; explanation: Media | null; text?: Text | null; label: string | null; choices: Choice[] }
->;
+export type Token = Schemas["Token"];
+export type Text = Schemas["Text"];
+export type Side = Schemas["Side"];
+export type RateQuestion = Schemas["RateQuestion"];
+export type LearnTrial = Schemas["LearnTrial"];
 /** `prompt` comes only from studies that were opened before instructed checks had a kind of their own. */
-export type PredictTrial = TrialOf<
-  "predict",
-  {
-    image: Media | null;
-    explanation: Media | null;
-    text?: Text | null;
-    choices: Choice[];
-    reservoir: string[];
-    prompt?: string | null;
-  }
->;
-export type InstructedTrial = TrialOf<"instructed", { prompt: string; choices: Choice[]; reservoir?: string[] }>;
-export type ReviewTrial = TrialOf<
-  "review",
-  { image: Media | null; mark: Media | null; text: Text | null; answer: string; choices: Choice[] }
->;
-export type SolveTrial = TrialOf<"solve", { image: Media; grid: number; choices: Choice[] }>;
-export type RateTrial = TrialOf<
-  "rate",
-  {
-    label: string | null;
-    image: Media | null;
-    mark: Media | null;
-    text: Text | null;
-    sentence: string | null;
-    questions: RatingQuestion[];
-  }
->;
+export type PredictTrial = Schemas["PredictTrial"];
+export type InstructedTrial = Schemas["InstructedTrial"];
+export type ReviewTrial = Schemas["ReviewTrial"];
+export type SolveTrial = Schemas["SolveTrial"];
+export type RateTrial = Schemas["RateTrial"];
 
 /** Every kind of trial that the server's core sends. */
 export type Trial = LearnTrial | PredictTrial | InstructedTrial | ReviewTrial | SolveTrial | RateTrial;
 /** A trial of any kind, a lab's own too. */
-export type AnyTrial = TrialOf<string, object>;
+export interface AnyTrial {
+  id: string;
+  position: number;
+  kind: string;
+  phase: Trial["phase"];
+  content: object;
+}
 
 export type Block = Omit<Schemas["Block"], "trials"> & { trials: AnyTrial[] };
 /** `words` replaces phrases of the interface, by the keys of `words/overridable.json`. */
-export type Study = Schemas["StudyFacts"] & { words?: Record<string, string> };
-export type State = Omit<Schemas["SessionState"], "block" | "study"> & { block: Block | null; study: Study };
+export type Study = Schemas["StudyFacts"];
+export type State = Omit<Schemas["SessionState"], "block"> & { block: Block | null };
 export type Step = State["step"];
 export type Joined = Omit<Schemas["Joined"], "session"> & { session: State };
 

@@ -138,14 +138,6 @@ export interface components {
             text: string;
             key: string;
         };
-        Content: {
-            image: components["schemas"]["Media"] | null;
-            explanation: components["schemas"]["Media"] | null;
-            label?: string | null;
-            prompt?: string | null;
-            choices: components["schemas"]["Choice"][];
-            reservoir?: string[];
-        };
         /**
          * @description * `beside` - beside
          *     * `overlay` - overlay
@@ -186,8 +178,9 @@ export interface components {
         Example: {
             trial: string;
             label: string;
-            image: components["schemas"]["Media"];
+            image: components["schemas"]["Media"] | null;
             explanation: components["schemas"]["Media"] | null;
+            text?: components["schemas"]["Text"] | null;
         };
         Exit: {
             method: components["schemas"]["MethodEnum"];
@@ -218,6 +211,27 @@ export interface components {
          * @enum {string}
          */
         InputEnum: "keyboard" | "mouse" | "touch";
+        InstructedContent: {
+            prompt: string;
+            choices: components["schemas"]["Choice"][];
+            reservoir: string[];
+        };
+        InstructedTrial: {
+            id: string;
+            position: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "instructed";
+            phase: components["schemas"]["PhaseEnum"];
+            content: components["schemas"]["InstructedContent"];
+        };
+        /**
+         * @description * `instructed` - instructed
+         * @enum {string}
+         */
+        InstructedTrialKindEnum: "instructed";
         JoinRequest: {
             study: string;
             platform: string;
@@ -234,6 +248,29 @@ export interface components {
             query: string | null;
             sitting: string;
         };
+        LearnContent: {
+            image: components["schemas"]["Media"] | null;
+            explanation: components["schemas"]["Media"] | null;
+            text: components["schemas"]["Text"] | null;
+            label: string | null;
+            choices: components["schemas"]["Choice"][];
+        };
+        LearnTrial: {
+            id: string;
+            position: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "learn";
+            phase: components["schemas"]["PhaseEnum"];
+            content: components["schemas"]["LearnContent"];
+        };
+        /**
+         * @description * `learn` - learn
+         * @enum {string}
+         */
+        LearnTrialKindEnum: "learn";
         Media: {
             url: string;
             width_px: number;
@@ -267,6 +304,30 @@ export interface components {
          * @enum {string}
          */
         PhaseEnum: "train" | "test";
+        PredictContent: {
+            image: components["schemas"]["Media"] | null;
+            explanation: components["schemas"]["Media"] | null;
+            text: components["schemas"]["Text"] | null;
+            prompt: string | null;
+            choices: components["schemas"]["Choice"][];
+            reservoir: string[];
+        };
+        PredictTrial: {
+            id: string;
+            position: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "predict";
+            phase: components["schemas"]["PhaseEnum"];
+            content: components["schemas"]["PredictContent"];
+        };
+        /**
+         * @description * `predict` - predict
+         * @enum {string}
+         */
+        PredictTrialKindEnum: "predict";
         Question: {
             id: string;
             kind: components["schemas"]["QuestionKindEnum"];
@@ -288,6 +349,37 @@ export interface components {
          * @enum {string}
          */
         QuestionKindEnum: "choice" | "number" | "text" | "example" | "predict";
+        RateContent: {
+            label: string | null;
+            image: components["schemas"]["Media"] | null;
+            mark: components["schemas"]["Media"] | null;
+            text: components["schemas"]["Text"] | null;
+            sentence: string | null;
+            questions: components["schemas"]["RateQuestion"][];
+        };
+        RateQuestion: {
+            id: string;
+            text: string;
+            low: string;
+            high: string;
+            pair: components["schemas"]["Side"][] | null;
+        };
+        RateTrial: {
+            id: string;
+            position: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "rate";
+            phase: components["schemas"]["PhaseEnum"];
+            content: components["schemas"]["RateContent"];
+        };
+        /**
+         * @description * `rate` - rate
+         * @enum {string}
+         */
+        RateTrialKindEnum: "rate";
         Recorded: {
             next: number;
             step: components["schemas"]["StepEnum"];
@@ -329,6 +421,29 @@ export interface components {
         ResponsesRequest: {
             responses: components["schemas"]["ResponseItemRequest"][];
         };
+        ReviewContent: {
+            image: components["schemas"]["Media"] | null;
+            mark: components["schemas"]["Media"] | null;
+            text: components["schemas"]["Text"] | null;
+            answer: string;
+            choices: components["schemas"]["Choice"][];
+        };
+        ReviewTrial: {
+            id: string;
+            position: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "review";
+            phase: components["schemas"]["PhaseEnum"];
+            content: components["schemas"]["ReviewContent"];
+        };
+        /**
+         * @description * `review` - review
+         * @enum {string}
+         */
+        ReviewTrialKindEnum: "review";
         SessionState: {
             step: components["schemas"]["StepEnum"];
             page: components["schemas"]["Page"] | null;
@@ -340,26 +455,53 @@ export interface components {
             study: components["schemas"]["StudyFacts"];
             exit: components["schemas"]["Exit"] | null;
         };
+        Side: {
+            image: components["schemas"]["Media"] | null;
+            mark: components["schemas"]["Media"] | null;
+            text: components["schemas"]["Text"] | null;
+            sentence: string | null;
+        };
         /**
          * @description * `left` - left
          *     * `right` - right
          * @enum {string}
          */
         SideEnum: "left" | "right";
+        SolveContent: {
+            image: components["schemas"]["Media"] | null;
+            grid: number;
+            choices: components["schemas"]["Choice"][];
+        };
+        SolveTrial: {
+            id: string;
+            position: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "solve";
+            phase: components["schemas"]["PhaseEnum"];
+            content: components["schemas"]["SolveContent"];
+        };
+        /**
+         * @description * `solve` - solve
+         * @enum {string}
+         */
+        SolveTrialKindEnum: "solve";
         /**
          * @description * `device` - device
          *     * `consent` - consent
          *     * `plates` - plates
+         *     * `questions` - questions
          *     * `instructions` - instructions
          *     * `quiz` - quiz
          *     * `practice` - practice
-         *     * `questions` - questions
          *     * `trials` - trials
          *     * `comment` - comment
          *     * `finish` - finish
          * @enum {string}
          */
-        StepEnum: "device" | "consent" | "plates" | "instructions" | "quiz" | "practice" | "questions" | "trials" | "comment" | "finish";
+        StepEnum: "device" | "consent" | "plates" | "questions" | "instructions" | "quiz" | "practice" | "trials" | "comment" | "finish";
         StudyFacts: {
             title: string;
             language: string;
@@ -371,24 +513,20 @@ export interface components {
             gap_ms: number;
             reservoir: components["schemas"]["ReservoirEnum"];
             display: components["schemas"]["DisplayEnum"];
+            words?: {
+                [key: string]: string;
+            };
             origin: components["schemas"]["OriginEnum"];
         };
-        Trial: {
-            id: string;
-            position: number;
-            kind: components["schemas"]["TrialKindEnum"];
-            phase: components["schemas"]["PhaseEnum"];
-            content: components["schemas"]["Content"];
+        Text: {
+            tokens: components["schemas"]["Token"][];
         };
-        /**
-         * @description * `learn` - learn
-         *     * `predict` - predict
-         *     * `review` - review
-         *     * `solve` - solve
-         *     * `rate` - rate
-         * @enum {string}
-         */
-        TrialKindEnum: "learn" | "predict" | "review" | "solve" | "rate";
+        Token: {
+            text: string;
+            /** Format: double */
+            shade: number | null;
+        };
+        Trial: components["schemas"]["LearnTrial"] | components["schemas"]["PredictTrial"] | components["schemas"]["ReviewTrial"] | components["schemas"]["SolveTrial"] | components["schemas"]["RateTrial"] | components["schemas"]["InstructedTrial"];
         WithdrawRequest: {
             reason: string;
             erase: boolean;

@@ -16,9 +16,10 @@ from django.utils import timezone
 from experiments.definition import StudyDefinition
 from experiments.enrolment import claim_slot, keep_slot, open_study, release_slot
 from experiments.errors import StudyFull
-from experiments.models import Condition, Item, Participant, Session, Slot, Study
+from experiments.models import Condition, Item, Participant, Rendering, Session, Slot, Study
 from experiments.sessions import claim_if_due
 from experiments.tokens import new_media_id, new_token
+from stimuli.models import Stimulus
 from tests.world import silent
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases("claims")]
@@ -58,6 +59,14 @@ def study() -> Study:
         )
         for truth in "ab" for predicted in "ab" for i in range(6)
     )  # fmt: skip
+    stimulus = Stimulus.objects.create(
+        key="1" * 64, spec={}, image_key="0" * 64, state="done", image_file="i", picture_digest="2" * 64
+    )
+    Rendering.objects.bulk_create(
+        Rendering(item=item, condition=condition, stimulus=stimulus)
+        for item in study.items.all()
+        for condition in study.conditions.all()
+    )
     return open_study(study, silent)
 
 

@@ -133,7 +133,7 @@ def test_it_takes_no_text_from_elsewhere(path: Path, name: str) -> None:
 
 def test_it_wants_one_baseline(path: Path) -> None:
     change(path, ('role = "baseline"', 'role = "control"\nexplainer = { name = "random" }'))
-    assert "exactly one" in mistakes(path)["conditions.role"].limit
+    assert "exactly 1" in mistakes(path)["conditions.role"].limit
 
 
 def test_it_wants_answers_that_can_be_right(path: Path) -> None:

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from experiments.gates import placeholders
 from experiments.study_file import STUDIES_DIR, find_study, load_study
-from experiments.texts import html_of
+from experiments.texts import html_of, placeholders
 
 pytestmark = pytest.mark.pure
 SLUGS = sorted(path.parent.name for path in STUDIES_DIR.glob("*/study.toml"))
@@ -29,8 +28,8 @@ def test_it_ships_the_eight_conditions_of_the_paper() -> None:
 
 
 def test_it_asks_the_photograph_study_for_a_weak_network() -> None:
-    predictor = load_study(find_study("grass-or-gravel")).stimuli.predictor.component()
-    assert predictor.params["target_accuracy"] == [0.6, 0.8]
+    predictor = load_study(find_study("grass-or-gravel")).stimuli.predictor
+    assert predictor is not None and predictor.component().params["target_accuracy"] == [0.6, 0.8]
 
 
 def test_it_sends_neutral_values_with_neutral_names() -> None:

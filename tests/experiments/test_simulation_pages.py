@@ -10,6 +10,7 @@ from experiments.simulation.people import Person
 from experiments.simulation.sight import Percept, perceive
 from experiments.simulation.wire import ChoiceWire, MediaWire, PageWire, QuestionWire
 from stimuli.datasets.practice import practice_pictures
+from stimuli.errors import UnknownName
 
 pytestmark = pytest.mark.pure
 
@@ -90,5 +91,5 @@ def test_it_passes_the_plain_gates_and_refuses_the_unknown() -> None:
     assert reader.value("consent", page()) == {"agree": True}
     assert reader.value("instructions", page()) == {"read": True}
     assert reader.value("device", page())["webdriver"] is False
-    with pytest.raises(ValueError, match="'plates'"):
-        reader.value("plates", page())
+    with pytest.raises(UnknownName, match="'mirror'"):
+        reader.value("mirror", page())

@@ -18,6 +18,7 @@ from experiments.simulation.population import (
 )
 from experiments.simulation.reading import asked_choice, choice_for
 from experiments.simulation.timing import DECIDE, ExGaussian
+from stimuli.errors import UnknownName
 
 pytestmark = pytest.mark.pure
 
@@ -59,7 +60,7 @@ def test_it_answers_the_same_in_any_order(kind: str) -> None:
 
 
 def test_it_refuses_an_unknown_kind_by_name() -> None:
-    with pytest.raises(ValueError, match="'oracle' is no kind.*learner"):
+    with pytest.raises(UnknownName, match="no kind of simulated person 'oracle'.*learner"):
         person_class("oracle")
 
 
@@ -173,7 +174,7 @@ def test_it_parses_a_mix_and_keeps_it_exactly() -> None:
         ("learner=lots", "'lots'"),
         ("learner=1.5,guesser=-0.5", "between 0 and 1"),
         ("learner=nan", "between 0 and 1"),
-        ("wizard=1", "'wizard' is no kind"),
+        ("wizard=1", "no kind of simulated person 'wizard'"),
         ("", "name=share"),
     ],
 )

@@ -19,9 +19,9 @@ from experiments.design.rng import Streams
 from experiments.enrolment import claim_slot, stored_pool
 from experiments.gates import gate_plan
 from experiments.models import Gate, Item, Participant, Response, Session, Slot, Study, Trial
-from experiments.paradigms import get_paradigm
+from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import Plan
-from experiments.selectors import definition_of
+from experiments.selectors import arm_of, definition_of
 from experiments.sessions import finish, screen, start_session
 from tests.planted import Planted, ideal
 from tests.proofs.scale import Scale
@@ -52,7 +52,7 @@ class Crowd:
         definition = definition_of(study)
         paradigm = get_paradigm(study.paradigm)
         planned = paradigm.plans(
-            definition.paradigm_design(), stored_pool(study, definition), Streams(definition.seed)
+            design_of(definition), stored_pool(study, definition), Streams(definition.seed)
         )
         self.plans: dict[int, Plan] = {plan.ordinal: plan for plan in planned}
         self.predicted = dict(Item.objects.filter(study=study).values_list("key", "predicted"))
@@ -65,10 +65,9 @@ class Crowd:
         person = Participant.objects.create(study=self.study)
         session, _ = start_session(self.study, person, origin="simulated", simulated_kind="planted")
         slot = claim_slot(session)
-        role = slot.condition.role if slot.condition else ""
         Gate.objects.bulk_create(
-            Gate(session=session, kind=gate.kind, attempt=0, value={}, passed=True)
-            for gate in gate_plan(definition_of(self.study), role)
+            Gate(session=session, kind=stop.kind, attempt=0, value={}, passed=True)
+            for stop in gate_plan(self.study, arm_of(slot, self.study))
         )
         Session.objects.filter(pk=session.pk).update(state="running")
         session.refresh_from_db()

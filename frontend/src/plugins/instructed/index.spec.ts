@@ -21,7 +21,7 @@ function described(changes: Record<string, unknown> = {}) {
 /** The check as it came before it had a kind of its own: a test trial without a picture, but with a prompt. */
 function asBefore(changes: Record<string, unknown> = {}) {
   const { prompt, choices } = trial.content;
-  const content = { image: null, explanation: null, prompt, choices, reservoir: ["t0", "t1"] };
+  const content = { image: null, explanation: null, text: null, prompt, choices, reservoir: ["t0", "t1"] };
   const before = { ...trial, kind: "predict" as const, content };
   return { ...shared(changes), ...predict.parameters(before, { study, examples }), type: predict.plugin };
 }
