@@ -11,7 +11,22 @@ from scipy.optimize import brentq
 from scipy.stats import f as f_distribution
 from scipy.stats import ncf
 
-from analysis.stats.results import Interval, StatsError, checked_groups, checked_level
+from analysis.stats.results import (
+    ROUNDING,
+    Interval,
+    StatsError,
+    checked_array,
+    checked_count,
+    checked_groups,
+    checked_level,
+    checked_number,
+    has_spread,
+)
+
+F_MAX = 1e8
+"""Above it the noncentral F distribution cannot be inverted; the groups then differ ten thousand times as
+much as the people within them, which no answers of people do."""
+DOUBLINGS_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +67,9 @@ class Summary:
 def one_way(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> OneWayAnova:
     """F test that all groups have the same mean; each group is float (n_i,), one value per person.
 
-    Assumes independent people and equal variances. Use the blocked analysis where people share a plan. Raises
-    StatsError for fewer than two groups, missing values or no variance within any group.
+    Assumes independent people and equal variances. Use the blocked analysis if people share a plan. Raises
+    StatsError for fewer than two groups, missing values, no variance within any group, or next to none beside
+    the differences of the groups (F above F_MAX).
     """
     arrays = checked_groups(groups)
     summaries = [Summary(x.size, float(x.mean()), float(x.var(ddof=1))) for x in arrays.values()]
@@ -64,12 +80,17 @@ def one_way_from_summaries(summaries: Sequence[Summary], *, level: float = 0.95)
     """The same test from sizes, means and unbiased variances, as a paper prints them."""
     if len(summaries) < 2:
         raise StatsError(f"An analysis of variance needs at least 2 groups, got {len(summaries)}.")
-    sizes = np.array([s.n for s in summaries], dtype=np.float64)
-    means = np.array([s.mean for s in summaries])
+    sizes = np.array(
+        [checked_count(s.n, "The size of a group", least=2) for s in summaries], dtype=np.float64
+    )
+    means = np.array([checked_number(s.mean, "The mean of a group") for s in summaries])
+    variances = np.array([checked_number(s.variance, "The variance of a group") for s in summaries])
+    if (variances < 0).any():
+        raise StatsError(f"A variance is {variances.min():g}; it cannot be below 0: look at its source.")
     total = int(sizes.sum())
     ss_between = float((sizes * (means - (sizes * means).sum() / total) ** 2).sum())
-    ss_within = float(((sizes - 1) * np.array([s.variance for s in summaries])).sum())
-    if not np.isfinite(ss_between + ss_within) or ss_within <= 0:
+    ss_within = float(((sizes - 1) * variances).sum())
+    if ss_within <= total * (ROUNDING * float(np.abs(means).max())) ** 2:
         raise StatsError(
             f"The sum of squares within groups is {ss_within:g}; F needs a finite one above 0: look at "
             "the raw responses."
@@ -100,20 +121,34 @@ def eta_squared_interval(f: float, df_between: int, df_within: int, *, level: fl
 
     The ends are noncentralities at which the observed F is the upper and the lower quantile; an end that does
     not exist is 0. Two-sided, so the low end may be 0 although F is significant at 1 - level one-sidedly.
+    Raises StatsError for an F that is negative or above F_MAX, and for a level that leaves too thin a tail.
     """
     tail = (1 - checked_level(level)) / 2
-    total = df_between + df_within + 1
+    df1 = checked_count(df_between, "The degrees of freedom between groups", least=1)
+    df2 = checked_count(df_within, "The degrees of freedom within groups", least=1)
+    if not 0 <= checked_number(f, "F") <= F_MAX:
+        raise StatsError(
+            f"F = {f:g} has no interval of eta squared (limits 0 and {F_MAX:g}): there is next to no spread "
+            "within the groups; look at the raw responses."
+        )
+    ends = [_noncentrality(f, df1, df2, quantile) for quantile in (1 - tail, tail)]
+    low, high = (end / (end + df1 + df2 + 1) for end in ends)
+    return Interval(low, high, level)
 
-    def share(quantile: float) -> float:
-        if float(f_distribution.cdf(f, df_between, df_within)) < quantile:
-            return 0.0
-        high = 1.0
-        while float(ncf.cdf(f, df_between, df_within, high)) > quantile:
-            high *= 2
-        noncentrality = float(brentq(lambda x: ncf.cdf(f, df_between, df_within, x) - quantile, 0.0, high))
-        return noncentrality / (noncentrality + total)
 
-    return Interval(share(1 - tail), share(tail), level)
+def _noncentrality(f: float, df1: int, df2: int, quantile: float) -> float:
+    """The noncentrality at which `f` is that quantile; 0 if even the central F lies above it."""
+    if float(f_distribution.cdf(f, df1, df2)) < quantile:
+        return 0.0
+    high = 1.0
+    for _ in range(DOUBLINGS_MAX):
+        reached = float(ncf.cdf(f, df1, df2, high))
+        if reached <= quantile:
+            return float(brentq(lambda x: float(ncf.cdf(f, df1, df2, x)) - quantile, 0.0, high))
+        if np.isnan(reached):
+            break
+        high *= 2
+    raise StatsError(f"No noncentrality makes F = {f:g} the {quantile:g} quantile; use a level such as 0.95.")
 
 
 def eta_squared_condition_by_session(groups: Mapping[str, ArrayLike]) -> float:
@@ -123,13 +158,16 @@ def eta_squared_condition_by_session(groups: Mapping[str, ArrayLike]) -> float:
     one-way eta squared of the same data. It is one reading of the eta squared printed by Colin et al. (2022),
     kept under its own name.
     """
-    arrays = [np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in groups.values()]
-    everything = np.concatenate([a.ravel() for a in arrays]) if arrays else np.empty(0)
-    if len(arrays) < 2 or not np.isfinite(everything).all():
-        raise StatsError("The condition x session table needs at least 2 conditions and no missing cell.")
+    arrays = [checked_array(x, f"Condition '{name}'", dimensions=2) for name, x in groups.items()]
+    if len(arrays) < 2 or len({a.shape[1] for a in arrays}) > 1 or min(a.size for a in arrays) == 0:
+        raise StatsError(
+            "The condition x session table needs at least 2 conditions with people, the same sessions in "
+            "each, and no missing cell; drop incomplete people first."
+        )
+    everything = np.concatenate([a.ravel() for a in arrays])
     centre = everything.mean()
     total = float(((everything - centre) ** 2).sum())
-    if total == 0:
+    if not has_spread(everything) or total == 0:
         raise StatsError(
             "All scores of the condition x session table are equal, so eta squared is not defined."
         )

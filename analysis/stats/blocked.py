@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import f as f_distribution
 
-from analysis.stats.results import Floats, StatsError
+from analysis.stats.results import ROUNDING, Floats, StatsError, checked_array, finite
 
 Codes = NDArray[np.intp]
 
@@ -35,13 +35,14 @@ class BlockedAnova:
 def randomised_block(values: ArrayLike, conditions: Sequence[str], blocks: Sequence[int]) -> BlockedAnova:
     """Compares least squares with and without condition, both with blocks; values float (n,), one per person.
 
-    Empty cells are allowed (type II sums of squares). Raises StatsError where no residual degrees of freedom
+    Empty cells are allowed (type II sums of squares). Raises StatsError if no residual degrees of freedom
     are left, for example because no block was filled in two conditions.
     """
-    y = np.asarray(values, dtype=np.float64)
-    if y.size == 0 or not np.isfinite(y).all():
+    y = checked_array(values, "The blocked analysis")
+    if y.size == 0 or not y.size == len(conditions) == len(blocks):
         raise StatsError(
-            "The blocked analysis needs values that are not missing or infinite; drop or fill them first."
+            f"The blocked analysis got {y.size} values, {len(conditions)} conditions and {len(blocks)} "
+            "blocks; give one of each per person, and at least one person."
         )
     block = _codes([str(name) for name in blocks])
     sizes = np.bincount(block)
@@ -52,7 +53,7 @@ def randomised_block(values: ArrayLike, conditions: Sequence[str], blocks: Seque
     coefficients, _, rank, _ = np.linalg.lstsq(x_left, y_left, rcond=None)
     rss_blocks, rss_full = float((y_left**2).sum()), float(((y_left - x_left @ coefficients) ** 2).sum())
     df_condition, df_residual = int(rank), y.size - sizes.size - int(rank)
-    if df_condition < 1 or df_residual < 1 or rss_full <= 1e-12:
+    if df_condition < 1 or df_residual < 1 or rss_full <= y.size * (ROUNDING * float(np.abs(y).max())) ** 2:
         raise StatsError(
             f"The blocked analysis has {df_condition} and {df_residual} degrees of freedom and residual "
             f"{rss_full:.3g}; it needs plans that were completed in at least two conditions, and some spread."
@@ -60,7 +61,7 @@ def randomised_block(values: ArrayLike, conditions: Sequence[str], blocks: Seque
     ss_condition = rss_blocks - rss_full
     f = ss_condition / df_condition / (rss_full / df_residual)
     return BlockedAnova(
-        f=f,
+        f=finite(f, "F of the blocked analysis"),
         df_condition=df_condition,
         df_residual=df_residual,
         p=float(f_distribution.sf(f, df_condition, df_residual)),

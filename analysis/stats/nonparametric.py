@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import mannwhitneyu
 
-from analysis.stats.results import StatsError
+from analysis.stats.results import StatsError, checked_array, has_spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,11 @@ def mann_whitney(first: ArrayLike, second: ArrayLike) -> MannWhitney:
     with continuity and tie correction. Raises StatsError for empty samples, missing values, or all values
     equal.
     """
-    x, y = (np.asarray(values, dtype=np.float64).ravel() for values in (first, second))
+    x, y = (checked_array(values, "A sample of Mann-Whitney") for values in (first, second))
     if x.size == 0 or y.size == 0:
         raise StatsError(f"Mann-Whitney needs values in both groups, got {x.size} and {y.size}.")
     both = np.concatenate([x, y])
-    if not np.isfinite(both).all():
-        raise StatsError("Mann-Whitney got missing or infinite values; drop or fill them first.")
-    if np.ptp(both) == 0:
+    if not has_spread(both):
         raise StatsError(
             "All values of both groups are equal, so ranks say nothing; look at the raw responses."
         )

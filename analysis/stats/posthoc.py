@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import studentized_range
 
-from analysis.stats.results import Interval, StatsError, checked_groups, checked_level
+from analysis.stats.results import (
+    ROUNDING,
+    Interval,
+    StatsError,
+    checked_count,
+    checked_groups,
+    checked_level,
+    checked_number,
+    finite,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +81,32 @@ def tukey_kramer_from_summaries(
     df_within: int,
     level: float = 0.95,
 ) -> TukeyKramer:
-    """The same from group means, sizes and the mean square within groups."""
-    if len(means) < 2 or ms_within <= 0 or df_within < 1:
+    """The same from group means, sizes (at least 1 each) and the mean square within groups."""
+    checked_level(level)
+    checked_count(df_within, "The degrees of freedom within groups", least=1)
+    largest = max(
+        (abs(checked_number(mean, f"The mean of '{name}'")) for name, mean in means.items()), default=0
+    )
+    least = (ROUNDING * largest) ** 2
+    if not checked_number(ms_within, "The mean square within") > least or len(means) < 2:
         raise StatsError(
-            f"Tukey's test needs at least 2 groups and a mean square within above 0, got {len(means)} and "
-            f"{ms_within:g}."
+            f"Tukey's test needs at least 2 groups and a mean square within above {least:g}, got "
+            f"{len(means)} and {ms_within:g}; look at the raw responses."
         )
+    if set(means) != set(sizes):
+        raise StatsError(
+            f"Means of {', '.join(means)} and sizes of {', '.join(sizes)}: name the same groups."
+        )
+    for name, size in sizes.items():
+        checked_count(size, f"The size of '{name}'", least=1)
     names = list(combinations(means, 2))
     differences = np.array([means[a] - means[b] for a, b in names])
     errors = np.sqrt(ms_within / 2 * np.array([1 / sizes[a] + 1 / sizes[b] for a, b in names]))
     q = np.abs(differences) / errors
     # The tail of scipy's double integral may come out a hair outside 0-1.
     p = np.clip(studentized_range.sf(q, len(means), df_within), 0.0, 1.0)
-    half = float(studentized_range.ppf(checked_level(level), len(means), df_within)) * errors
+    width = finite(float(studentized_range.ppf(level, len(means), df_within)), "The studentised range")
+    half = width * errors
     pairs = tuple(
         PairDifference(a, b, float(d), float(s), float(tail), Interval(float(d - h), float(d + h), level))
         for (a, b), d, s, tail, h in zip(names, differences, q, p, half, strict=True)

@@ -9,23 +9,29 @@ from scipy.optimize import brentq
 from scipy.stats import f as f_distribution
 from scipy.stats import ncf
 
-from analysis.stats.results import StatsError
+from analysis.stats.results import StatsError, checked_array, checked_count, checked_number, finite
+
+DOUBLINGS_MAX = 64
 
 
 def effect_size_f(means: Sequence[float], deviation: float, sizes: Sequence[int] | None = None) -> float:
     """Cohen's f = sd of the group means (weighted by size) / standard deviation within groups."""
-    if deviation <= 0 or len(means) < 2:
+    centres = checked_array(means, "The means")
+    if checked_number(deviation, "The deviation") <= 0 or centres.size < 2:
         raise StatsError(
-            f"Cohen's f needs at least 2 means and a deviation above 0, got {len(means)} and {deviation:g}."
+            f"Cohen's f needs at least 2 means and a deviation above 0, got {centres.size} and {deviation:g}."
         )
-    weights = np.ones(len(means)) if sizes is None else np.asarray(sizes, dtype=np.float64)
-    centre = np.average(means, weights=weights)
-    return float(np.sqrt(np.average((np.asarray(means) - centre) ** 2, weights=weights)) / deviation)
+    weights = np.ones(centres.size) if sizes is None else checked_array(sizes, "The sizes")
+    if weights.size != centres.size or weights.min() <= 0:
+        raise StatsError(f"Cohen's f needs one size above 0 per mean ({centres.size}), got {sizes}.")
+    centre = np.average(centres, weights=weights)
+    spread = float(np.sqrt(np.average((centres - centre) ** 2, weights=weights)))
+    return finite(spread / deviation, "Cohen's f")
 
 
 def effect_size_f_from_eta_squared(eta_squared: float) -> float:
     """Cohen's f = sqrt(eta squared / (1 - eta squared)), for eta squared in [0, 1)."""
-    if not 0 <= eta_squared < 1:
+    if not 0 <= checked_number(eta_squared, "Eta squared") < 1:
         raise StatsError(f"Eta squared {eta_squared} is not in [0, 1).")
     return float(np.sqrt(eta_squared / (1 - eta_squared)))
 
@@ -36,29 +42,32 @@ def anova_power(sizes: Sequence[int], effect_f: float, *, alpha: float = 0.05) -
     The noncentrality is N f squared. With unequal sizes, f must be the size-weighted one.
     """
     df1, df2, total = _degrees(sizes)
-    if effect_f < 0 or not 0 < alpha < 1:
+    if checked_number(effect_f, "The effect") < 0 or not 0 < checked_number(alpha, "Alpha") < 1:
         raise StatsError(
             f"Power needs an effect of at least 0 and alpha in (0, 1), got {effect_f} and {alpha}."
         )
     critical = float(f_distribution.isf(alpha, df1, df2))
     if effect_f == 0:
         return alpha
-    return float(ncf.sf(critical, df1, df2, total * effect_f**2))
+    return finite(float(ncf.sf(critical, df1, df2, total * effect_f**2)), "Power")
 
 
 def minimal_detectable_f(sizes: Sequence[int], *, power: float = 0.8, alpha: float = 0.05) -> float:
     """The smallest Cohen's f that is found with the given power."""
-    if not alpha < power < 1:
-        raise StatsError(f"Power {power} must lie between alpha ({alpha}) and 1.")
+    if not 0 < checked_number(alpha, "Alpha") < checked_number(power, "Power") < 1:
+        raise StatsError(f"Power {power} must lie between alpha ({alpha}) and 1, and alpha above 0.")
     high = 1.0
-    while anova_power(sizes, high, alpha=alpha) < power:
+    for _ in range(DOUBLINGS_MAX):
+        if anova_power(sizes, high, alpha=alpha) >= power:
+            return float(brentq(lambda f: anova_power(sizes, f, alpha=alpha) - power, 0.0, high))
         high *= 2
-    return float(brentq(lambda f: anova_power(sizes, f, alpha=alpha) - power, 0.0, high))
+    raise StatsError(f"No effect is found with power {power} at alpha {alpha}; plan more people.")
 
 
 def _degrees(sizes: Sequence[int]) -> tuple[int, int, int]:
-    total = int(sum(sizes))
-    if len(sizes) < 2 or min(sizes) < 1 or total <= len(sizes):
+    counts = [checked_count(size, "The size of a group", least=1) for size in sizes]
+    total = sum(counts)
+    if len(counts) < 2 or total <= len(counts):
         raise StatsError(
             f"Group sizes {list(sizes)} leave no degrees of freedom; plan at least 2 conditions with 2 "
             "people each."

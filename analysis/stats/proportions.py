@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2, norm
 
-from analysis.stats.results import Interval, StatsError, checked_level
+from analysis.stats.results import COUNT_MAX, Interval, StatsError, checked_count, checked_level
 
 
 def wilson(count: int, total: int, *, level: float = 0.95) -> Interval:
     """Wilson's score interval of a proportion; stays in 0-1 and is defined at 0 and at `total` (Wilson
     1927).
     """
-    if total < 1 or not 0 <= count <= total:
+    if checked_count(count, "The count") > checked_count(total, "The total", least=1):
         raise StatsError(f"A proportion needs 0 <= count <= total and total >= 1, got {count} of {total}.")
     z = float(norm.ppf((1 + checked_level(level)) / 2))
     share = count / total
@@ -34,11 +34,9 @@ def newcombe(
     """Newcombe's hybrid score interval of p_first - p_second for independent samples (Newcombe 1998,
     method 10).
     """
-    p1, p2 = count_first / max(total_first, 1), count_second / max(total_second, 1)
-    first, second = (
-        wilson(count_first, total_first, level=level),
-        wilson(count_second, total_second, level=level),
-    )
+    first = wilson(count_first, total_first, level=level)
+    second = wilson(count_second, total_second, level=level)
+    p1, p2 = count_first / total_first, count_second / total_second
     low = p1 - p2 - float(np.hypot(p1 - first.low, second.high - p2))
     high = p1 - p2 + float(np.hypot(first.high - p1, p2 - second.low))
     return Interval(low, high, level)
@@ -66,10 +64,20 @@ def compare_rates(
     the same statistic (seeded multivariate hypergeometric draws), which needs no large numbers. Groups
     without anybody are left out. With nobody or everybody counted, nothing can differ: p is None.
     """
-    keep = [i for i, total in enumerate(totals) if total > 0]
-    k, n = np.array([counts[i] for i in keep]), np.array([totals[i] for i in keep])
-    if (k < 0).any() or (k > n).any():
-        raise StatsError(f"Counts {list(counts)} must lie between 0 and the totals {list(totals)}.")
+    checked_count(draws, "The number of draws", least=1)
+    everybody = [checked_count(total, "A total") for total in totals]
+    if len(counts) != len(everybody) or any(
+        checked_count(count, "A count") > total for count, total in zip(counts, everybody, strict=True)
+    ):
+        raise StatsError(
+            f"Counts {list(counts)} must lie between 0 and the totals {list(totals)}, one per group."
+        )
+    keep = [i for i, total in enumerate(everybody) if total > 0]
+    k, n = np.array([int(counts[i]) for i in keep]), np.array([everybody[i] for i in keep])
+    if n.sum() > COUNT_MAX:
+        raise StatsError(
+            f"The totals {list(totals)} add up to more than {COUNT_MAX}; compare a sample of them."
+        )
     df = len(keep) - 1
     if df < 1 or k.sum() in (0, n.sum()):
         return RateComparison(0.0, max(df, 0), None, "none")

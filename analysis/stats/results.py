@@ -1,14 +1,26 @@
-"""What the tests share: intervals, group checks, and the one error of this room."""
+"""What the tests share: intervals, input checks, and the one error of this room.
+
+Every public function of this room takes finite numbers of the shape that it names and returns finite numbers,
+or raises StatsError: for text, missing or infinite values, tables instead of lists, lists of unequal length.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+ROUNDING = 2.0**-46
+"""As a share of the largest value: what may be lost in the last bits of a sum of some dozen shares. A spread
+below it is no spread: 0.1 + 0.2 and 0.3 are one value."""
+LARGEST = 1e50
+"""Squares and their products then stay far from the largest number that a float64 holds."""
+COUNT_MAX = 10**8
 
 
 class StatsError(ValueError):
@@ -17,7 +29,7 @@ class StatsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A two-sided confidence interval. `level` is a share (0-1)."""
+    """A two-sided confidence interval. `level` is a share (0-1). An infinite end: there is no bound."""
 
     low: float
     high: float
@@ -32,50 +44,101 @@ class Interval:
 
 
 def checked_level(level: float) -> float:
-    if not 0 < level < 1:
+    if not 0 < checked_number(level, "The confidence level") < 1:
         raise StatsError(f"Confidence level {level} is not between 0 and 1; use for example 0.95.")
     return level
+
+
+def checked_number(value: float, what: str) -> float:
+    """A finite number, not text. Raises StatsError."""
+    if not isinstance(value, Real) or not abs(value) <= LARGEST:  # NaN is not <= anything
+        raise StatsError(f"{what} is {value!r}; give a number of magnitude at most {LARGEST:g}.")
+    return float(value)
+
+
+def checked_count(value: int, what: str, *, least: int = 0) -> int:
+    """A whole number from `least` to COUNT_MAX. Raises StatsError."""
+    is_whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
+    if not is_whole or not least <= value <= COUNT_MAX:
+        raise StatsError(f"{what} is {value!r}; give a whole number from {least} to {COUNT_MAX}.")
+    return int(value)
+
+
+def checked_array(values: ArrayLike, what: str, *, dimensions: int = 1, missing: bool = False) -> Floats:
+    """`values` as float64 with that many dimensions; NaN and None are let through if `missing`.
+
+    Raises StatsError for text, another shape (a table is not flattened: its rows would count as people),
+    and values that are missing, infinite or above LARGEST.
+    """
+    shape = {1: "one value per person", 2: "a table with one row per person"}[dimensions]
+    try:
+        raw = np.asarray(values)
+        is_text = raw.dtype.kind in "USOMmc" and any(not _is_number_or_none(x) for x in raw.ravel().tolist())
+        array = np.asarray(raw, dtype=np.float64) if not is_text else None
+    except (TypeError, ValueError, OverflowError):
+        array = None
+    if array is None:
+        raise StatsError(f"{what} must hold numbers in rows of equal length; give {shape}.")
+    if array.ndim != dimensions:
+        raise StatsError(f"{what} has the shape {array.shape}; give {shape}.")
+    wrong = ~(np.abs(array) <= LARGEST) & ~(np.isnan(array) & missing)
+    if wrong.any():
+        raise StatsError(
+            f"{what} has {int(wrong.sum())} missing or infinite values (or above {LARGEST:g}); drop or fill "
+            "them first."
+        )
+    return array
+
+
+def _is_number_or_none(value: object) -> bool:
+    return value is None or (isinstance(value, Real) and not isinstance(value, complex))
+
+
+def has_spread(values: Floats) -> bool:
+    """Whether values (n,) differ by more than rounding."""
+    return bool(values.size) and float(np.ptp(values)) > ROUNDING * float(np.abs(values).max())
+
+
+def finite(value: float, what: str) -> float:
+    """A result, unless it left the range of what can be computed. Raises StatsError."""
+    if not math.isfinite(value):
+        raise StatsError(f"{what} cannot be computed from these values; look at the raw responses.")
+    return value
 
 
 def checked_groups(groups: Mapping[str, ArrayLike], *, least: int = 2) -> dict[str, Floats]:
     """Groups as float64 (n,) arrays, in the given order.
 
     Raises StatsError for fewer than two groups, a group with fewer than `least` values, values that are not
-    finite, or no variance within any group.
+    finite numbers, or no variance (beyond rounding) within any group.
     """
     if len(groups) < 2:
         raise StatsError(
             f"A comparison needs at least 2 groups, got {len(groups)}; wait for more participants."
         )
-    arrays = {name: np.asarray(values, dtype=np.float64).ravel() for name, values in groups.items()}
+    arrays = {name: checked_array(values, f"Group '{name}'") for name, values in groups.items()}
     for name, values in arrays.items():
         if values.size < least:
             raise StatsError(
                 f"Group '{name}' has {values.size} values, at least {least} are needed; wait for more "
                 "participants."
             )
-        if not np.isfinite(values).all():
-            count = int((~np.isfinite(values)).sum())
-            raise StatsError(
-                f"Group '{name}' has {count} missing or infinite values; drop or fill them first."
-            )
-    if all(np.ptp(values) == 0 for values in arrays.values()):
+    if not any(has_spread(values) for values in arrays.values()):
         raise StatsError("No group has any variance, so no test is defined; look at the raw responses.")
     return arrays
 
 
 def mean_interval(values: ArrayLike, *, level: float = 0.95) -> Interval | None:
-    """Student's t interval of the mean of values (n,), or None where fewer than two values or no spread
-    define none.
+    """Student's t interval of the mean of values (n,), NaN left out. None if fewer than two values or no
+    spread define none. Raises StatsError for anything but numbers.
     """
     from scipy.stats import t
 
-    array = np.asarray(values, dtype=np.float64)
+    checked_level(level)
+    array = checked_array(values, "The sample", missing=True)
     array = array[~np.isnan(array)]
-    if array.size < 2 or np.ptp(array) == 0:
+    if array.size < 2 or not has_spread(array):
         return None
-    half = float(t.ppf((1 + checked_level(level)) / 2, array.size - 1)) * float(
-        array.std(ddof=1) / np.sqrt(array.size)
-    )
+    half = float(t.ppf((1 + level) / 2, array.size - 1)) * float(array.std(ddof=1) / np.sqrt(array.size))
     centre = float(array.mean())
-    return Interval(centre - half, centre + half, level)
+    return Interval(finite(centre - half, "The interval"), finite(centre + half, "The interval"), level)

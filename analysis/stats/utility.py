@@ -14,10 +14,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as t_distribution
 
-from analysis.stats.results import Floats, Interval, StatsError, checked_level
+from analysis.stats.results import (
+    Floats,
+    Interval,
+    StatsError,
+    checked_array,
+    checked_count,
+    checked_level,
+    finite,
+    has_spread,
+)
 from experiments.design.rng import Streams
 
 CHUNK_CELLS = 4_000_000
+LEAST_ACCURACY = 1e-9
+"""Nobody who answered anything rightly has a mean accuracy below it: less is 0, and divides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +72,12 @@ def utilities(
     """One `Utility` per condition, in the order of `scores`.
 
     `scores` maps each condition to accuracies float (people, blocks) in 0-1; NaN marks a block that a person
-    did not do. People are resampled whole within their condition; one draw of the baseline divides all
-    methods, so their intervals share its error as they do in fact. Raises StatsError for an unknown baseline,
-    a baseline at 0, or a condition with fewer than two people.
+    did not do; who did none is left out. People are resampled whole within their condition; one draw of the
+    baseline divides all methods, so their intervals share its error as they do in fact. The upper end of a
+    percentile interval is infinite if the baseline is 0 in that many draws. Raises StatsError for an unknown
+    baseline, a baseline at 0, a condition with fewer than two people, or other blocks than the others have.
     """
+    checked_count(draws, "The number of draws", least=1)
     arrays = _checked(scores, baseline)
     streams = Streams(seed)
     tail = (1 - checked_level(level)) / 2
@@ -75,15 +88,31 @@ def utilities(
 
 def utility_trapezoid(accuracy: ArrayLike, baseline: ArrayLike) -> float:
     """Trapezoid over blocks of the accuracy, divided by the baseline's trapezoid; with one block the plain
-    ratio.
+    ratio. Raises StatsError as `utility_mean_of_ratios` does.
     """
-    a, b = np.asarray(accuracy, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
-    return float(np.trapezoid(a) / np.trapezoid(b)) if a.size > 1 else float(a[0] / b[0])
+    a, b = _curves(accuracy, baseline)
+    return finite(float(np.trapezoid(a) / np.trapezoid(b)) if a.size > 1 else float(a[0] / b[0]), "Utility")
 
 
 def utility_mean_of_ratios(accuracy: ArrayLike, baseline: ArrayLike) -> float:
-    """Mean over blocks of the Utility-K."""
-    return float(np.mean(np.asarray(accuracy, dtype=np.float64) / np.asarray(baseline, dtype=np.float64)))
+    """Mean over blocks of the Utility-K. Raises StatsError if a block of the baseline is not above 0, and for
+    curves (blocks,) of unequal length.
+    """
+    a, b = _curves(accuracy, baseline)
+    return finite(float(np.mean(a / b)), "Utility")
+
+
+def _curves(accuracy: ArrayLike, baseline: ArrayLike) -> tuple[Floats, Floats]:
+    a, b = (
+        checked_array(accuracy, "The accuracy per block"),
+        checked_array(baseline, "The baseline per block"),
+    )
+    if a.size == 0 or a.size != b.size or b.min() < LEAST_ACCURACY:
+        raise StatsError(
+            f"Utility needs the same blocks of both, and a baseline above 0; got {a.size} and {b.size} "
+            "blocks: look at the baseline."
+        )
+    return a, b
 
 
 def fieller(numerator: ArrayLike, denominator: ArrayLike, *, level: float = 0.95) -> Interval | None:
@@ -91,22 +120,33 @@ def fieller(numerator: ArrayLike, denominator: ArrayLike, *, level: float = 0.95
     of freedom.
 
     The values R with (a - R b)^2 <= t^2 (v_a + R^2 v_b). None where the denominator's mean does not differ
-    from 0 at the level: the set is then not an interval.
+    from 0 at the level (the set is then not an interval), or neither varies. Raises StatsError for fewer than
+    two values of either.
     """
-    x, y = (np.asarray(values, dtype=np.float64) for values in (numerator, denominator))
-    a, b = float(x.mean()), float(y.mean())
-    va, vb = float(x.var(ddof=1)) / x.size, float(y.var(ddof=1)) / y.size
-    if va + vb == 0:
+    checked_level(level)
+    x, y = (checked_array(values, "A sample of Fieller's interval") for values in (numerator, denominator))
+    if min(x.size, y.size) < 2:
+        raise StatsError(f"Fieller's interval needs at least 2 values of each, got {x.size} and {y.size}.")
+    # Each in units of its largest value, so that no square leaves the range of numbers.
+    unit_x, unit_y = (float(np.abs(z).max()) or 1.0 for z in (x, y))
+    a, b = float((x / unit_x).mean()), float((y / unit_y).mean())
+    va, vb = (
+        float((z / u).var(ddof=1)) / z.size if has_spread(z) else 0.0 for z, u in ((x, unit_x), (y, unit_y))
+    )
+    if b == 0 or va + vb == 0:
         return None
-    ratio = a / b
-    spread = va + ratio**2 * vb
-    df = spread**2 / (va**2 / (x.size - 1) + (ratio**2 * vb) ** 2 / (y.size - 1))
-    square = float(t_distribution.ppf((1 + checked_level(level)) / 2, df)) ** 2
+    from_b = (a / b) ** 2 * vb
+    if va == 0:
+        df = float(y.size - 1)
+    else:
+        df = (va + from_b) ** 2 / (va**2 / (x.size - 1) + from_b**2 / (y.size - 1))
+    square = float(t_distribution.ppf((1 + level) / 2, df)) ** 2
     scale = b**2 - square * vb
     if scale <= 0:
         return None
     half = float(np.sqrt(max(0.0, (a * b) ** 2 - scale * (a**2 - square * va))))
-    return Interval((a * b - half) / scale, (a * b + half) / scale, level)
+    low, high = ((a * b + side) / scale * (unit_x / unit_y) for side in (-half, half))
+    return Interval(finite(low, "Fieller's interval"), finite(high, "Fieller's interval"), level)
 
 
 def _checked(scores: Mapping[str, ArrayLike], baseline: str) -> dict[str, Floats]:
@@ -114,17 +154,26 @@ def _checked(scores: Mapping[str, ArrayLike], baseline: str) -> dict[str, Floats
         raise StatsError(
             f"Utility divides by the baseline, and '{baseline}' is not among {', '.join(scores)}."
         )
-    arrays = {name: np.asarray(values, dtype=np.float64) for name, values in scores.items()}
+    arrays = {}
+    for name, values in scores.items():
+        table = checked_array(values, f"Condition '{name}'", dimensions=2, missing=True)
+        arrays[name] = table[~np.isnan(table).all(axis=1)]
+    if len({x.shape[1] for x in arrays.values()}) > 1 or arrays[baseline].shape[1] == 0:
+        raise StatsError(
+            f"Conditions have {[x.shape[1] for x in arrays.values()]} blocks; all need the same ones."
+        )
     for name, x in arrays.items():
-        if x.ndim != 2 or x.shape[0] < 2:
+        if x.shape[0] < 2:
             raise StatsError(
                 f"Condition '{name}' has {x.shape[0]} people, Utility needs at least 2; wait for more."
             )
+        if np.nanmin(x) < 0 or np.nanmax(x) > 1:
+            raise StatsError(f"Condition '{name}' has accuracies outside 0-1; give shares, not percent.")
         if np.isnan(x).all(axis=0).any():
             raise StatsError(
                 f"Nobody in condition '{name}' answered one of the blocks; wait for more participants."
             )
-    if np.nanmean(arrays[baseline], axis=0).min() <= 0:
+    if np.nanmean(arrays[baseline], axis=0).min() < LEAST_ACCURACY:
         raise StatsError(
             "The baseline's accuracy is 0 in a block, so Utility-K is not defined; look at the baseline."
         )
@@ -205,10 +254,11 @@ def _utility(
             overall = drawn[name].mean / drawn[baseline].mean
             by_block = drawn[name].blocks / drawn[baseline].blocks
         per_block = tuple(_percentile(column, tail) for column in by_block.T)
-        half = limit * float(_error(value, base_mean, variance, base_variance))
+        error = float(_error(value, base_mean, variance, base_variance))
+        half = limit * error if error else 0.0
         intervals = {
             "interval": _percentile(overall, tail),
-            "simultaneous": Interval(value - half, value + half, level),
+            "simultaneous": Interval(value - half, value + half, level) if error else None,
             "fieller": fieller(np.nanmean(x, axis=1), np.nanmean(base, axis=1), level=level),
         }
     return Utility(
@@ -227,5 +277,10 @@ def _utility(
 
 def _percentile(draws: Floats, tail: float) -> Interval:
     usable = draws[~np.isnan(draws)]
-    low, high = np.quantile(usable, [tail, 1 - tail])
+    if usable.size == 0:
+        raise StatsError("No draw of the bootstrap has an answer in each block; use more draws.")
+    with np.errstate(invalid="ignore"):
+        ends = np.quantile(usable, [tail, 1 - tail])
+    # Between two infinite draws, which have a baseline of 0, a quantile is interpolated to NaN.
+    low, high = np.where(np.isnan(ends), np.inf, ends)
     return Interval(float(low), float(high), 1 - 2 * tail)

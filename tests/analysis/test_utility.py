@@ -100,7 +100,7 @@ def test_it_takes_blocks_that_a_person_did_not_do() -> None:
         ({"m": np.ones((3, 2))}, "'baseline' is not among"),
         ({"baseline": np.ones((1, 2)), "m": np.ones((3, 2))}, "'baseline' has 1 people"),
         ({"baseline": np.zeros((3, 2)), "m": np.ones((3, 2))}, "accuracy is 0"),
-        ({"baseline": np.full((3, 2), np.nan), "m": np.ones((3, 2))}, "Nobody in condition"),
+        ({"baseline": np.array([[0.5, np.nan]] * 3), "m": np.ones((3, 2))}, "Nobody in condition"),
     ],
 )
 def test_it_refuses_what_has_no_utility(scores: dict[str, np.ndarray], words: str) -> None:

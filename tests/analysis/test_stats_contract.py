@@ -1,0 +1,205 @@
+"""What every function of `analysis/stats` does with any input: finite numbers, or a sentence with a remedy."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analysis import stats
+from analysis.stats import anova, blocked, nonparametric, posthoc, power, proportions, results, utility
+from analysis.stats.results import Interval, StatsError
+
+pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("error")]
+Call = Callable[..., object]
+
+near = st.sampled_from([0.3, 0.1 + 0.2, 0.1 * 3, np.nextafter(0.3, 1), 1e-5, 0.0])
+numbers = st.one_of(st.floats(-10, 10), near, st.integers(-3, 40), st.floats(), st.booleans())
+anything = st.one_of(numbers, st.none(), st.text(max_size=3), st.sampled_from(["1", 1j, 10**400, np.nan]))
+shares = st.one_of(st.sampled_from([0.0, 1 / 7, 0.5, 1.0]), st.floats(0, 1))
+counts = st.one_of(st.integers(0, 40), st.integers(), anything)
+clean = st.lists(st.one_of(st.floats(-10, 10), near), max_size=8)
+lists = st.one_of(
+    clean, st.lists(near, max_size=6), st.lists(anything, max_size=5), st.lists(clean, max_size=3)
+)
+tables = st.one_of(
+    st.integers(0, 3).flatmap(lambda n: st.lists(st.lists(shares, min_size=n, max_size=n), max_size=5)),
+    st.lists(st.lists(st.one_of(shares, st.just(np.nan), anything), max_size=3), max_size=4),
+    lists,
+)
+names = st.sampled_from("abc")
+FEW_DRAWS = st.sampled_from([20, 0, -1, 2.5, "9", None])
+levels = st.one_of(st.just(0.95), st.floats(0, 1), anything)
+
+
+def some(values: st.SearchStrategy[Any], most: int = 3) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(names, values, max_size=most)
+
+
+summaries = st.builds(anova.Summary, counts, anything, anything)
+# By module and name: the arguments in order; a mapping as the last one holds those given by keyword.
+CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
+    (anova, "one_way"): (some(lists),),
+    (anova, "one_way_from_summaries"): (st.lists(summaries, max_size=3),),
+    (anova, "eta_squared_interval"): (anything, counts, counts, st.fixed_dictionaries({"level": levels})),
+    (anova, "eta_squared_condition_by_session"): (some(tables),),
+    (blocked, "randomised_block"): (
+        lists,
+        st.lists(st.text(max_size=1), max_size=8),
+        st.lists(st.integers(0, 3), max_size=8),
+    ),
+    (nonparametric, "mann_whitney"): (lists, lists),
+    (posthoc, "tukey_kramer"): (some(lists),),
+    (posthoc, "tukey_kramer_from_summaries"): (
+        some(anything),
+        some(counts),
+        st.fixed_dictionaries({"ms_within": anything, "df_within": counts}),
+    ),
+    (power, "effect_size_f"): (lists, anything, st.one_of(st.none(), lists)),
+    (power, "effect_size_f_from_eta_squared"): (anything,),
+    (power, "anova_power"): (st.lists(counts, max_size=4), anything),
+    (power, "minimal_detectable_f"): (
+        st.lists(counts, max_size=4),
+        st.fixed_dictionaries({"power": levels, "alpha": levels}),
+    ),
+    (proportions, "wilson"): (counts, counts, st.fixed_dictionaries({"level": levels})),
+    (proportions, "newcombe"): (counts, counts, counts, counts),
+    (proportions, "compare_rates"): (
+        st.lists(counts, max_size=3),
+        st.lists(counts, max_size=3),
+        st.fixed_dictionaries({"seed": st.just(1), "draws": FEW_DRAWS}),
+    ),
+    (results, "checked_level"): (levels,),
+    (results, "checked_number"): (anything, st.just("It")),
+    (results, "checked_count"): (anything, st.just("It")),
+    (results, "checked_array"): (tables, st.just("It")),
+    (results, "checked_groups"): (some(lists),),
+    (results, "mean_interval"): (lists, st.fixed_dictionaries({"level": levels})),
+    (utility, "utilities"): (
+        some(tables),
+        names,
+        st.fixed_dictionaries({"seed": st.just(1), "draws": FEW_DRAWS}),
+    ),
+    (utility, "utility_trapezoid"): (lists, lists),
+    (utility, "utility_mean_of_ratios"): (lists, lists),
+    (utility, "fieller"): (lists, lists, st.fixed_dictionaries({"level": levels})),
+}
+INTERNAL = {"has_spread", "finite"}
+"""Of checked values, or of results."""
+
+
+def test_it_knows_every_public_function() -> None:
+    there = set()
+    for path in sorted(Path(stats.__file__).parent.glob("*.py")):
+        module = import_module(f"analysis.stats.{path.stem}" if path.stem != "__init__" else "analysis.stats")
+        for name, member in inspect.getmembers(module, inspect.isfunction):
+            if member.__module__ == module.__name__ and not name.startswith("_"):
+                there.add((module.__name__, name))
+    covered = {(module.__name__, name) for module, name in CALLS}
+    assert {(module, name) for module, name in there if name not in INTERNAL} == covered
+
+
+@pytest.mark.parametrize(("module", "name"), list(CALLS), ids=[name for _, name in CALLS])
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_it_answers_with_finite_numbers_or_one_sentence(module: Any, name: str, data: st.DataObject) -> None:
+    arguments = [data.draw(strategy) for strategy in CALLS[module, name]]
+    keywords: Mapping[str, Any] = {}
+    if (
+        list(inspect.signature(getattr(module, name)).parameters.values())[-1].kind
+        == inspect.Parameter.KEYWORD_ONLY
+    ):
+        keywords = arguments.pop() if len(arguments) > positional(module, name) else {}
+    try:
+        result = getattr(module, name)(*arguments, **keywords)
+    except StatsError as error:
+        assert len(str(error)) > 20 and str(error).endswith(".") and "\n" not in str(error)
+    else:
+        assert all(is_told(value) for value in values_in(result))
+
+
+def positional(module: Any, name: str) -> int:
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY)
+    return sum(p.kind in kinds for p in inspect.signature(getattr(module, name)).parameters.values())
+
+
+def values_in(result: object) -> Iterator[object]:
+    """Every number of a result, however deep; an interval's end may be infinite, and then says so."""
+    if isinstance(result, Interval):
+        yield from (0.0 if math.isinf(end) else end for end in (result.low, result.high))
+    elif is_dataclass(result):
+        for field in fields(result):
+            yield from values_in(getattr(result, field.name))
+    elif isinstance(result, Mapping):
+        for value in result.values():
+            yield from values_in(value)
+    elif isinstance(result, (tuple, list, np.ndarray)):
+        for value in result:
+            yield from values_in(value)
+    else:
+        yield result
+
+
+def is_told(value: object) -> bool:
+    return value is None or isinstance(value, (str, bool)) or math.isfinite(value)  # type: ignore[arg-type]
+
+
+NEAR_CONSTANT: list[dict[str, list[float]]] = [
+    {"a": [0.3, 0.1 + 0.2, 0.3], "b": [0.9, 0.9, 0.9]},
+    {"a": [0.1 + 0.2] * 5, "b": [0.3] * 4 + [0.1 + 0.2]},
+]
+
+
+@pytest.mark.parametrize("groups", NEAR_CONSTANT)
+def test_it_counts_a_spread_below_rounding_as_none(groups: dict[str, list[float]]) -> None:
+    for test in (anova.one_way, posthoc.tukey_kramer):
+        with pytest.raises(StatsError, match="No group has any variance"):
+            test(groups)
+    values = [value for group in groups.values() for value in group]
+    conditions = [name for name, group in groups.items() for _ in group]
+    with pytest.raises(StatsError, match="some spread"):
+        blocked.randomised_block(values, conditions, [i % 2 for i in range(len(values))])
+    assert results.mean_interval(groups["a"]) is None
+    assert utility.fieller(groups["a"], groups["b"]) is None
+    with pytest.raises(StatsError, match="ranks say nothing"):
+        nonparametric.mann_whitney(groups["a"], [groups["a"][0]] * 3)
+
+
+def test_it_refuses_an_f_that_no_people_make() -> None:
+    groups = {"a": [0.0] * 30 + [1e-5], "b": [1.0] * 31, "c": [0.5] * 31}
+    with pytest.raises(StatsError, match="next to no spread"):
+        anova.one_way(groups)
+    for f in (math.inf, math.nan, -1.0, 1e9):
+        with pytest.raises(StatsError):
+            anova.eta_squared_interval(f, 2, 30)
+    low, high = (
+        anova.eta_squared_interval(anova.F_MAX, 2, 30).low,
+        anova.eta_squared_interval(1e8, 2, 30).high,
+    )
+    assert 1 - 1e-6 < low < high < 1
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_it_depends_on_no_unit(scale: float) -> None:
+    rng = np.random.default_rng(4)
+    groups = {name: rng.normal(10 + at, 1, 9) for at, name in enumerate("abc")}
+    values = np.concatenate(list(groups.values()))
+    conditions, blocks = [name for name in "abc" for _ in range(9)], list(range(9)) * 3
+    scaled = {name: scale * group for name, group in groups.items()}
+    assert anova.one_way(scaled).f == pytest.approx(anova.one_way(groups).f)
+    assert posthoc.tukey_kramer(scaled).pairs[0].q == pytest.approx(posthoc.tukey_kramer(groups).pairs[0].q)
+    assert blocked.randomised_block(scale * values, conditions, blocks).f == pytest.approx(
+        blocked.randomised_block(values, conditions, blocks).f
+    )
+    mine, plain = utility.fieller(scaled["a"], groups["b"]), utility.fieller(groups["a"], groups["b"])
+    assert mine is not None and plain is not None
+    assert (mine.low, mine.high) == pytest.approx((scale * plain.low, scale * plain.high))
