@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pytest_django import DjangoDbBlocker
     from pytest_django.fixtures import Settings
 
-ROOT_VARIABLE = "LEGIBLE_TEST_FOLDER"
 SETTINGS = (
     *("ALLOWED_HOSTS", "BASE_URL", "CELERY_BROKER_URL", "DATABASE_URL", "DEBUG", "LEGIBLE_VAR", "LOG_LEVEL"),
     *("SECRET_KEY", "STIMULUS_LEASE_S", "STORAGE_URL", "STUDY_DIRS", "PROLIFIC_TOKEN", "PROLIFIC_WORKSPACE"),
@@ -76,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
             "LEGIBLE_VAR": str(folder),
             "SECRET_KEY": "only-for-tests",
             "DJANGO_SETTINGS_MODULE": "crowd.settings",
-            ROOT_VARIABLE: str(folder),
+            databases.FOLDER_VARIABLE: str(folder),
         }
     )
     import django.conf
@@ -178,7 +177,7 @@ def django_db_setup(
 @pytest.fixture(scope="session")
 def run_folder() -> Path:
     """The folder of this run, removed at its end."""
-    return Path(os.environ[ROOT_VARIABLE])
+    return Path(os.environ[databases.FOLDER_VARIABLE])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from stimuli.datasets.synthetic import SyntheticDataset, open_synthetic
-from stimuli.predictors import open_predictor, restore
+from stimuli.predictors import open_predictor
 from stimuli.predictors.base import TorchPredictor
 from stimuli.spec import Component
-from tests.databases import only_one
+from tests.trained import trained_once
 
 RECIPES = {
     "biased": ({"count": 48, "model_count": 240}, {"epochs": 4, "train_items": 240}),
@@ -47,21 +47,15 @@ class Planted:
 
 
 @cache
-def _plant(scenario: str, run_folder: Path) -> Planted:
-    """Who comes first trains; other workers read what was trained."""
+def _plant(scenario: str) -> Planted:
     dataset_params, predictor_params = RECIPES[scenario]
     dataset = open_synthetic(Component("synthetic", {"scenario": scenario, **dataset_params}), Path())
-    trained = run_folder / f"planted-{scenario}"
-    with only_one(trained.with_suffix(".lock")):
-        if trained.exists():
-            predictor = restore(trained.read_bytes())
-        else:
-            predictor = open_predictor(Component("trained_cnn", predictor_params), Path(), dataset)
-            trained.write_bytes(predictor.dump())
+    component = Component("trained_cnn", predictor_params)
+    predictor = trained_once(f"planted-{scenario}", lambda: open_predictor(component, Path(), dataset))
     assert isinstance(predictor, TorchPredictor)
     return Planted(dataset, predictor)
 
 
 @pytest.fixture(scope="session")
-def planted(run_folder: Path) -> Callable[[str], Planted]:
-    return partial(_plant, run_folder=run_folder)
+def planted() -> Callable[[str], Planted]:
+    return _plant
