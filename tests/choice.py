@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -45,6 +45,15 @@ def measured() -> dict[str, float]:
     """CPU seconds of each test file at the last measurement, by path from the root."""
     rows = (line.split() for line in SECONDS.read_text().splitlines() if line and line[0] != "#")
     return {path: float(seconds) for seconds, path in rows}
+
+
+def write_measured(file: Path, spent: Mapping[Path, float]) -> None:
+    """Replace what was measured of these files; what other files took stands."""
+    old = measured() if file.resolve() == SECONDS else {}
+    new = {path.relative_to(ROOT).as_posix(): seconds for path, seconds in spent.items()}
+    known = {path: seconds for path, seconds in {**old, **new}.items() if (ROOT / path).exists()}
+    rows = [f"{seconds:.1f} {path}" for path, seconds in sorted(known.items())]
+    file.write_text("\n".join(["# CPU seconds of each test file when last measured", *rows, ""]))
 
 
 def is_fast(path: Path) -> bool:

@@ -8,7 +8,8 @@ pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from functools import cache, partial
 from pathlib import Path
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pytest_django import DjangoDbBlocker
     from pytest_django.fixtures import Settings
 
-ROOT_VARIABLE = "LEGIBLE_TEST_FOLDER"
 SETTINGS = (
     *("ALLOWED_HOSTS", "BASE_URL", "CELERY_BROKER_URL", "DATABASE_URL", "DEBUG", "LEGIBLE_VAR", "LOG_LEVEL"),
     *("SECRET_KEY", "STIMULUS_LEASE_S", "STORAGE_URL", "STUDY_DIRS", "PROLIFIC_TOKEN", "PROLIFIC_WORKSPACE"),
@@ -39,6 +39,7 @@ SETTINGS = (
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 stack = pytest.StashKey[ExitStack]()
+spent: defaultdict[Path, float] = defaultdict(float)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,6 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--live", action="store_true", help="also run tests that need keys of a real platform")
     parser.addoption("--full", action="store_true", help="proofs in their full size, as make prove runs them")
     parser.addoption("--seed", type=int, default=0, help="another draw for the proofs")
+    parser.addoption("--seconds", metavar="FILE", help="write the CPU seconds of each test file there")
     parser.addoption("--fast", action="store_true", help="only files that were quick when last measured")
 
 
@@ -73,12 +75,28 @@ def pytest_configure(config: pytest.Config) -> None:
             "LEGIBLE_VAR": str(folder),
             "SECRET_KEY": "only-for-tests",
             "DJANGO_SETTINGS_MODULE": "crowd.settings",
-            ROOT_VARIABLE: str(folder),
+            databases.FOLDER_VARIABLE: str(folder),
         }
     )
     import django.conf
 
     assert django.conf.settings.DATABASES  # loads them, so that pytest-django sees a configured project
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Counts what a test costs; processes that it started count once they have ended."""
+    before = os.times()
+    outcome = yield
+    after = os.times()
+    spent[item.path] += sum(after[:4]) - sum(before[:4])
+    return outcome
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    file = session.config.getoption("--seconds")
+    if file:
+        choice.write_measured(Path(file), spent)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -159,7 +177,7 @@ def django_db_setup(
 @pytest.fixture(scope="session")
 def run_folder() -> Path:
     """The folder of this run, removed at its end."""
-    return Path(os.environ[ROOT_VARIABLE])
+    return Path(os.environ[databases.FOLDER_VARIABLE])
 
 
 @pytest.fixture(scope="session", autouse=True)

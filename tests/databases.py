@@ -21,6 +21,8 @@ from tests import services
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
 
+FOLDER_VARIABLE = "LEGIBLE_TEST_FOLDER"
+"""Names the folder of the run, which all of its processes share and which ends with it."""
 TEMPLATE = "migrated"
 FROM_MIGRATING = frozenset({"django_content_type", "auth_permission"})
 """Tables that hold what migrating writes; nothing in the project writes there later."""

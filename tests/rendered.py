@@ -16,9 +16,8 @@ from django.conf import settings
 
 from stimuli.models import Stimulus
 from stimuli.requests import build, missing
-from tests.databases import only_one
+from tests.databases import FOLDER_VARIABLE, only_one
 
-FOLDER_VARIABLE = "LEGIBLE_TEST_FOLDER"
 COLUMNS = [field.name for field in Stimulus._meta.fields if field.name not in ("id", "key")]
 
 

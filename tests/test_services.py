@@ -7,14 +7,17 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg2
 import pytest
 import redis
-from playwright.sync_api import Browser, Page
 
 from tests import services
 from tests.guard import ServiceFailed
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.pure
 
@@ -141,14 +144,14 @@ def test_it_takes_the_redis_of_the_wheel(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.browser
-def test_it_draws_a_page_in_chromium(page: Page) -> None:
+def test_it_draws_a_page_in_chromium(page: "Page") -> None:
     page.goto("data:text/html,<title>Legible</title><h1 style='color:teal'>Legible</h1>")
     assert page.title() == "Legible"
     assert page.screenshot().startswith(b"\x89PNG")
 
 
 @pytest.mark.browser
-def test_it_keeps_the_sandbox_for_ordinary_users(monkeypatch: pytest.MonkeyPatch, browser: Browser) -> None:
+def test_it_keeps_the_sandbox_for_ordinary_users(monkeypatch: pytest.MonkeyPatch, browser: "Browser") -> None:
     from tests import chromium
 
     assert browser.is_connected()

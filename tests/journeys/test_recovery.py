@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.utils import timezone
 from scipy.stats import binom
 
 from analysis.refresh import make_report
+from analysis.reports import accuracy
 from experiments.design.rng import Streams
 from experiments.enrolment import claim_slot, stored_pool
 from experiments.gates import gate_plan
@@ -171,6 +173,28 @@ def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd, sc
         simultaneous += not all(low <= 1 <= high for low, high in intervals)
     most = binom.ppf(0.999, len(seeds(scale)), 0.05)
     assert max(anova, tukey, simultaneous) <= most, (anova, tukey, simultaneous)
+
+
+@pytest.mark.parametrize(
+    ("statistics", "notice"),
+    [
+        ("utilities", test_it_covers_the_planted_utility_as_often_as_it_says),
+        ("one_way", test_it_finds_no_more_than_chance_where_nothing_was_planted),
+    ],
+)
+def test_it_notices_answers_that_are_counted_as_people(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch, statistics: str, notice: Callable[[Crowd, Scale], None]
+) -> None:
+    """The short form is long enough for the commonest fault of such reports."""
+    right = getattr(accuracy, statistics)
+
+    def wrong(groups: Mapping[str, Any], *more: Any, **options: Any) -> Any:
+        answers = {name: np.repeat(people, TESTS * BLOCKS, axis=0) for name, people in groups.items()}
+        return right(answers, *more, **options)
+
+    monkeypatch.setattr(accuracy, statistics, wrong)
+    with pytest.raises(AssertionError):
+        notice(crowd, Scale(is_full=False))
 
 
 def test_it_screens_planted_people_who_miss_a_check(crowd: Crowd) -> None:

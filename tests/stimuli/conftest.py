@@ -1,4 +1,4 @@
-"""One trained network per planted scenario, shared by all tests of the session."""
+"""One trained network per planted scenario, shared by all tests and workers of the run."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from stimuli.datasets.synthetic import SyntheticDataset, open_synthetic
 from stimuli.predictors import open_predictor
 from stimuli.predictors.base import TorchPredictor
 from stimuli.spec import Component
+from tests.trained import trained_once
 
 RECIPES = {
     "biased": ({"count": 48, "model_count": 240}, {"epochs": 4, "train_items": 240}),
@@ -49,7 +50,8 @@ class Planted:
 def _plant(scenario: str) -> Planted:
     dataset_params, predictor_params = RECIPES[scenario]
     dataset = open_synthetic(Component("synthetic", {"scenario": scenario, **dataset_params}), Path())
-    predictor = open_predictor(Component("trained_cnn", predictor_params), Path(), dataset)
+    component = Component("trained_cnn", predictor_params)
+    predictor = trained_once(f"planted-{scenario}", lambda: open_predictor(component, Path(), dataset))
     assert isinstance(predictor, TorchPredictor)
     return Planted(dataset, predictor)
 

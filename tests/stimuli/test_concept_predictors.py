@@ -25,6 +25,7 @@ from stimuli.predictors.bottleneck import LinearHead
 from stimuli.predictors.part_concepts import heat_maps, seen_parts
 from stimuli.spec import Component
 from stimuli.types import ConceptAttribution, Part, PixelAttribution, Pixels
+from tests.trained import trained_once
 
 pytestmark = pytest.mark.pure
 RECIPE = {"epochs": 6, "train_items": 200, "input_px": 64, "width": 8}
@@ -41,7 +42,7 @@ def scenario(count: int = 200) -> SyntheticDataset:
 
 @cache
 def trained(name: str) -> TorchPredictor:
-    made = open_predictor(Component(name, RECIPE), Path(), scenario())
+    made = trained_once(name, lambda: open_predictor(Component(name, RECIPE), Path(), scenario()))
     assert isinstance(made, TorchPredictor)
     return made
 

@@ -22,6 +22,7 @@ from stimuli.predictors.text import TextPredictor
 from stimuli.predictors.trained_text import train_text
 from stimuli.spec import Component
 from stimuli.types import silent
+from tests.trained import trained_once
 
 Logits = NDArray[np.float32]
 
@@ -91,7 +92,12 @@ def probabilities_of(net: Any) -> Callable[[Sequence[str]], NDArray[np.float64]]
 @cache
 def trained(task: str, pooling: str = "lstm", model_count: int = 1500, epochs: int = 12) -> TextPredictor:
     component = Component("trained_text", {"pooling": pooling, "epochs": epochs, "train_items": model_count})
-    return train_text(component, Path(), task_of(task, model_count), silent)
+    predictor = trained_once(
+        f"{task}-{pooling}-{model_count}-{epochs}",
+        lambda: train_text(component, Path(), task_of(task, model_count), silent),
+    )
+    assert isinstance(predictor, TextPredictor)
+    return predictor
 
 
 @cache
