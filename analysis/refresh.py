@@ -82,7 +82,7 @@ def refresh_report(study: Study, origin: str) -> models.Report:
 def refresh_all() -> int:
     """Every report that has fallen behind; returns how many were made."""
     made = 0
-    studies = Study.objects.exclude(state="draft").filter(paradigm__in=REPORTERS)
+    studies = Study.objects.exclude(state="draft").filter(paradigm__in=list(REPORTERS))
     for study in studies:
         present = set(Session.objects.filter(study=study).values_list("origin", flat=True).distinct())
         for origin in (origin for origin in REPORTED if origin in present):

@@ -199,13 +199,16 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
 def _is_buildable(study: Study) -> bool:
     """Whether this draft can be finished: it has items, and what is missing was asked for from the methods'
     versions of today."""
-    from stimuli.explainers import version_of
+    from stimuli.explainers import packages_of, version_of
 
     open_specs = Rendering.objects.filter(item__study=study).exclude(stimulus__state="done")
     for spec in open_specs.values_list("stimulus__spec", flat=True).iterator():
-        explainer = spec["explainer"]
-        if explainer and version_of(Component.from_json(explainer)) != spec["version"]:
-            return False
+        if spec["explainer"]:
+            explainer = Component.from_json(spec["explainer"])
+            if version_of(explainer) != spec["version"]:
+                return False
+            if packages_of(explainer) != tuple(spec.get("packages", ())):
+                return False
     return study.items.exists()
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stimuli.claims import State, chunks, note
+from stimuli.claims import State, chunks, note, of_one_stimulus
 from stimuli.errors import ShapeMismatch, StimulusError
 from stimuli.explainers import kind_of
 from stimuli.files import map_file, read_attribution, read_view
 from stimuli.media import current_store
-from stimuli.metrics import METRICS, SET_METRICS, open_set_metric
+from stimuli.metrics import SET_METRICS, open_set_metric
 from stimuli.metrics.described import Described, describe_metric
 from stimuli.models import Measurement, Stimulus
 from stimuli.rendering import Number
@@ -27,7 +27,7 @@ def ensure_measurements(keys: Iterable[str], metrics: Sequence[Component]) -> in
     What was measured before with the same metric, version and parameters stands. Metrics that compare stimuli
     are left to `measure_set`.
     """
-    return _ask(keys, [describe_metric(metric) for metric in metrics if metric.name in METRICS])
+    return _ask(keys, [describe_metric(metric) for metric in metrics if metric.name not in SET_METRICS])
 
 
 def _ask(keys: Iterable[str], described: Sequence[Described]) -> int:
@@ -42,6 +42,7 @@ def _ask(keys: Iterable[str], described: Sequence[Described]) -> int:
                 metric=one.name,
                 parameters=one.parameters,
                 version=one.version,
+                package=one.package,
                 unit=one.unit,
                 better=one.better,
             )
@@ -58,9 +59,7 @@ def reopen(keys: Iterable[str]) -> int:
     """Have measurements tried again that came to an error, as failed stimuli are; how many those are."""
     count = 0
     for chunk in chunks(list(dict.fromkeys(keys))):
-        rows = Measurement.objects.filter(
-            stimulus__key__in=chunk, metric__in=list(METRICS), value__isnull=True
-        )
+        rows = of_one_stimulus(Measurement.objects.filter(stimulus__key__in=chunk, value__isnull=True))
         count += rows.exclude(measured_at=None).update(measured_at=None, error="")
     return count
 
@@ -70,9 +69,7 @@ def unmeasured(keys: Iterable[str]) -> list[str]:
     wanted = list(dict.fromkeys(keys))
     open_: set[str] = set()
     for chunk in chunks(wanted):
-        rows = Measurement.objects.filter(
-            stimulus__key__in=chunk, measured_at__isnull=True, metric__in=list(METRICS)
-        )
+        rows = of_one_stimulus(Measurement.objects.filter(stimulus__key__in=chunk, measured_at__isnull=True))
         open_.update(rows.values_list("stimulus__key", flat=True))
     return [key for key in wanted if key in open_]
 

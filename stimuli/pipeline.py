@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stimuli.datasets import open_dataset
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import check_explainer, open_explainer, version_of
+from stimuli.explainers import check_explainer, open_explainer, packages_of, version_of
 from stimuli.files import keep_text, predictor_file, view_file
 from stimuli.predictors import open_predictor, restore, training_key_of
 from stimuli.render import heatmap, png
@@ -167,6 +167,7 @@ def spec_for(
         seed=seed,
         render=heatmap.check_recipe(render),
         precision=precision,
+        packages=packages_of(explainer) if explainer else (),
     )
 
 

@@ -22,6 +22,7 @@ from stimuli.metrics import open_metric
 from stimuli.metrics.base import Measured
 from stimuli.planner.asks import Steps, Subject
 from stimuli.predictors import restore
+from stimuli.registry import refuse_other_package
 from stimuli.spec import Component, JsonValue, StimulusSpec, content_key
 from stimuli.store import Store
 from stimuli.types import Attribution, Pixels, Progress, silent
@@ -323,6 +324,8 @@ def _measuring(
 def _method(spec: StimulusSpec, subject: Subject, runner: Runner) -> Steps:
     explainer = spec.explainer
     assert explainer is not None
+    for package in spec.packages:
+        refuse_other_package(package, f"explainer {explainer.name!r}")
     if version_of(explainer) != spec.version:
         raise StimulusError(
             f"explainer {explainer.name!r} is version {version_of(explainer)} here, but version "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind, choice, number
+from stimuli.explainers.base import Kind
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import OwnPasses, Steps, Subject
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from stimuli.planner.network import Network
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class BCos:
     """What each pixel adds to the logit of a B-cos network, W(x) x summed over the six channels of the coded
     picture. [Böhle, Fritz and Schiele 2022]
@@ -31,8 +33,8 @@ class BCos:
 
     version: ClassVar[int] = 1
     kind: ClassVar[Kind] = "image"
-    drawn: str = choice("contributions", "positive", "alpha")
-    smooth_px: int = number(15, 1, 101)
+    drawn: Literal["contributions", "positive", "alpha"] = "contributions"
+    smooth_px: Annotated[int, Field(ge=1, le=101)] = 15
 
     def require(self, predictor: ImagePredictor, layer: str) -> None:
         """NotApplicable for networks that are not made of B-cos layers alone."""

@@ -8,20 +8,21 @@ HiResCam and XGradCam are the same map.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from stimuli.explainers.base import number
+from pydantic import Field
+
 from stimuli.explainers.layers import LayerMethod
 from stimuli.explainers.maps import enlarged, pixel_map
 from stimuli.planner.asks import Steps, Subject, Trace
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class ClassActivationMap(LayerMethod):
     """What these methods share: one trace, a coarse map, enlarged bilinearly with half-pixel centres."""
 
@@ -40,7 +41,7 @@ class ClassActivationMap(LayerMethod):
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class GradCam(ClassActivationMap):
     """Channels of a layer weighted by their mean gradient, summed, negative values set to 0. Unsigned.
 
@@ -53,7 +54,7 @@ class GradCam(ClassActivationMap):
         return _weighted(gradient.mean((1, 2)), activation)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class HiResCam(ClassActivationMap):
     """Activation times gradient, summed over the channels. [Draelos and Carin 2020]
 
@@ -72,7 +73,7 @@ class HiResCam(ClassActivationMap):
         return self.signed
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class GradCamElementWise(ClassActivationMap):
     """Activation times gradient with negative products set to 0, summed over the channels. Unsigned.
 
@@ -85,7 +86,7 @@ class GradCamElementWise(ClassActivationMap):
         return (gradient * activation).relu().sum(0)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class GradCamPlusPlus(ClassActivationMap):
     """Channels weighted by the sum of their positive gradients, each times G^2 / (2 G^2 + S(A) G^3), summed,
     negative values set to 0. Unsigned. [Chattopadhay et al. 2018, equations 7 and 19]
@@ -96,7 +97,7 @@ class GradCamPlusPlus(ClassActivationMap):
     """
 
     version: ClassVar[int] = 1
-    epsilon: float = number(0.0, 0.0, 1.0)
+    epsilon: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
 
     def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
         total = activation.sum((1, 2), keepdim=True)
@@ -109,7 +110,7 @@ class GradCamPlusPlus(ClassActivationMap):
         return _weighted((gradient.relu() * share.where(gradient > 0, 0)).sum((1, 2)), activation)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class XGradCam(ClassActivationMap):
     """Channels weighted by their gradient, averaged with the channel's own activation as weights; summed,
     negative values set to 0. Unsigned. [Fu et al. 2020]
@@ -126,7 +127,7 @@ class XGradCam(ClassActivationMap):
         return _weighted(weights.where(total != 0, 0), activation)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class LayerCam(ClassActivationMap):
     """Activation times positive gradient, place by place, summed over the channels, negative values set to 0.
     Unsigned. Meant for early layers too. [Jiang et al. 2021]

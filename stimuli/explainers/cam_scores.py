@@ -14,6 +14,7 @@ from stimuli.explainers.maps import enlarged, pixel_map
 from stimuli.planner.asks import LayerScores, Scores, Steps, Subject, Trace
 from stimuli.planner.variants import Weighted, digest
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 from stimuli.types import PixelAttribution
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ ROUNDED = 2e-6
 """What scores in single precision lose, as a share of everything that they add up."""
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class ScoreCam(LayerMethod):
     """Channels weighted by the logit of the picture that is seen through them alone, summed, negative values
     set to 0. Unsigned. [Wang et al. 2020]
@@ -65,7 +66,7 @@ class ScoreCam(LayerMethod):
         return _weighted_map(shares / shares.sum(), activation, subject)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class AblationCam(LayerMethod):
     """Channels weighted by how far the logit falls when the channel is set to 0, summed, negative values set
     to 0. Unsigned. [Desai and Ramaswamy 2020]

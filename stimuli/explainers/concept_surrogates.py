@@ -4,18 +4,18 @@ network about changed pictures.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import comb
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from stimuli.explainers.base import choice, number
 from stimuli.explainers.concepts import ConceptMethod, concept_attribution, concept_values
 from stimuli.explainers.surrogate import fit_share, ridge
 from stimuli.planner.asks import Floats, Steps, Subject, counted_generator
 from stimuli.predictors.bottleneck import Bottleneck, ConceptHead
+from stimuli.registry import parameters
 
 EXACT_CONCEPTS = 12
 QUARTILES = (25, 50, 75)
@@ -33,7 +33,7 @@ def said(head: ConceptHead, vectors: Floats, target: int, output: str) -> Floats
     return np.asarray(powers[:, target] / powers.sum(axis=1), np.float64)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class LimeCbm(ConceptMethod):
     """Weights of a ridge regression of the head's answers to vectors drawn around those of training. Signed.
 
@@ -48,11 +48,11 @@ class LimeCbm(ConceptMethod):
     """
 
     version: ClassVar[int] = 1
-    samples: int = number(5000, 50, 50000)
+    samples: Annotated[int, Field(ge=50, le=50000)] = 5000
     discretised: bool = True
-    kernel_width: float = number(0.0, 0.0, 1000.0)
-    alpha: float = number(1.0, 0.0, 1000.0)
-    output: str = choice("probability", "logit")
+    kernel_width: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
+    alpha: Annotated[float, Field(ge=0.0, le=1000.0)] = 1.0
+    output: Literal["probability", "logit"] = "probability"
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         bottleneck: Bottleneck = predictor.bottleneck
@@ -69,7 +69,7 @@ class LimeCbm(ConceptMethod):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class ShapCbm(ConceptMethod):
     """What each concept adds to the answer, shared fairly: Shapley values against `centres` typical vectors.
     Signed.
@@ -82,9 +82,9 @@ class ShapCbm(ConceptMethod):
     """
 
     version: ClassVar[int] = 1
-    centres: int = number(5, 1, 100)
-    subsets: int = number(0, 0, 100000)
-    output: str = choice("logit", "probability")
+    centres: Annotated[int, Field(ge=1, le=100)] = 5
+    subsets: Annotated[int, Field(ge=0, le=100000)] = 0
+    output: Literal["logit", "probability"] = "logit"
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         bottleneck: Bottleneck = predictor.bottleneck
@@ -109,7 +109,7 @@ class ShapCbm(ConceptMethod):
         return concept_attribution(bottleneck, found, checks={"efficiency_gap": gap})
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class RiseCbm(ConceptMethod):
     """Mean answer over random subsets of concepts that keep a concept.
 
@@ -120,10 +120,10 @@ class RiseCbm(ConceptMethod):
     """
 
     version: ClassVar[int] = 1
-    masks: int = number(4000, 16, 100000)
-    keep: float = number(0.5, 0.05, 0.95)
+    masks: Annotated[int, Field(ge=16, le=100000)] = 4000
+    keep: Annotated[float, Field(ge=0.05, le=0.95)] = 0.5
     centred: bool = False
-    output: str = choice("probability", "logit")
+    output: Literal["probability", "logit"] = "probability"
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         bottleneck: Bottleneck = predictor.bottleneck

@@ -7,13 +7,12 @@ precision.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind, choice
+from stimuli.explainers.base import Kind
 from stimuli.planner.asks import Ask, Floats, Steps, Subject, Trace
 from stimuli.predictors.bottleneck import (
     ANNOTATIONS,
@@ -24,6 +23,7 @@ from stimuli.predictors.bottleneck import (
     LinearHead,
     QdaHead,
 )
+from stimuli.registry import parameters
 from stimuli.render.bars import FAR as FAR
 from stimuli.types import ConceptAttribution
 
@@ -79,7 +79,7 @@ def concept_attribution(
     return ConceptAttribution(bottleneck.concepts, found, order, bottleneck.label, dict(checks or {}))
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class XNesyl(ConceptMethod):
     """Weight of each concept in the linear head, for the explained class, times its score. Signed.
 
@@ -100,7 +100,7 @@ class XNesyl(ConceptMethod):
         return (yield from _weighted(predictor.bottleneck, subject, self.centred))
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class ClipLinear(ConceptMethod):
     """Weight of each concept in the linear head, for the explained class, times the similarity of picture and
     prompt. Signed.
@@ -120,7 +120,7 @@ class ClipLinear(ConceptMethod):
         return (yield from _weighted(predictor.bottleneck, subject, self.centred))
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class ClipQda(ConceptMethod):
     """How far each concept's value must move, the others fixed, for the decision to change. Small distances
     matter most.
@@ -134,7 +134,7 @@ class ClipQda(ConceptMethod):
     """
 
     version: ClassVar[int] = 1
-    unit: str = choice("value", "deviation")
+    unit: Literal["value", "deviation"] = "value"
 
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable without concepts, or where the head is not made of normal distributions."""

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from math import gcd
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import AnyImage, Kind, number
+from stimuli.explainers.base import AnyImage, Kind
 from stimuli.explainers.inner import inner, written_out
 from stimuli.explainers.itti_koch import bottom_up_map
 from stimuli.planner.asks import Steps, Subject
+from stimuli.registry import parameters
 from stimuli.types import PixelAttribution
 
 MOST_TILES = 64
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class NoMap(AnyImage):
     """A map that is 0 everywhere: people see a map's colours, but nothing is marked. Unsigned.
     [Ours]
@@ -34,7 +35,7 @@ class NoMap(AnyImage):
         yield
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class BottomUpSaliency(AnyImage):
     """What catches the eye in the picture itself, by `itti_koch.bottom_up_map`; never asks the network.
     Unsigned. [Itti, Koch and Niebur 1998]
@@ -48,7 +49,7 @@ class BottomUpSaliency(AnyImage):
         yield
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class Random:
     """The map of method `of`, its pixels permuted: same histogram, no information.
 
@@ -63,7 +64,8 @@ class Random:
     parameters: str = "{}"
 
     def __post_init__(self) -> None:
-        whole = written_out("random", "permute", "image", self.of, self.parameters)
+        of, whole = written_out("random", "permute", "image", self.of, self.parameters)
+        object.__setattr__(self, "of", of)
         object.__setattr__(self, "parameters", whole)
 
     def require(self, predictor: Any, layer: str) -> None:
@@ -77,7 +79,7 @@ class Random:
         return PixelAttribution(shuffled.reshape(source.values.shape), source.signed)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class Permuted:
     """The map of method `of`, cut into tiles that all change places: same histogram and same local structure,
     in the wrong places.
@@ -94,10 +96,11 @@ class Permuted:
     kind: ClassVar[Kind] = "image"
     of: str = "saliency"
     parameters: str = "{}"
-    tiles: int = number(8, 2, MOST_TILES)
+    tiles: Annotated[int, Field(ge=2, le=MOST_TILES)] = 8
 
     def __post_init__(self) -> None:
-        whole = written_out("permuted", "permute", "image", self.of, self.parameters)
+        of, whole = written_out("permuted", "permute", "image", self.of, self.parameters)
+        object.__setattr__(self, "of", of)
         object.__setattr__(self, "parameters", whole)
 
     def require(self, predictor: Any, layer: str) -> None:

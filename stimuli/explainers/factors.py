@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers.base import number
 from stimuli.explainers.cam import ClassActivationMap
 from stimuli.explainers.layers import LayerMethod
 from stimuli.explainers.maps import enlarged, pixel_map
 from stimuli.planner.asks import Steps, Subject, Trace
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +31,7 @@ NOTHING = 1e-7
 """Singular values below this share of the largest are rounding."""
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class EigenCam(LayerMethod):
     """The places projected on the first principal component of the channels; knows no class. [Muhammad and
     Yeasin 2020]
@@ -53,7 +53,7 @@ class EigenCam(LayerMethod):
         return pixel_map(enlarged(coarse, subject.pixels), signed=self.signed)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class EigenGradCam(ClassActivationMap):
     """As EigenCam, of activation times gradient: the class comes in. From the library pytorch-grad-cam
     [Gildenblat et al. 2021].
@@ -70,7 +70,7 @@ class EigenGradCam(ClassActivationMap):
         return self.signed
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class DeepFeatureFactorization(LayerMethod):
     """One of `components` parts that add up to the layer's output without cancelling each other; knows no
     class. Unsigned. [Collins, Achanta and Suesstrunk 2018]
@@ -85,8 +85,8 @@ class DeepFeatureFactorization(LayerMethod):
 
     needs_gradient: ClassVar[bool] = False
     version: ClassVar[int] = 2
-    components: int = number(2, 1, 16)
-    shown: int = number(0, 0, 15)
+    components: Annotated[int, Field(ge=1, le=16)] = 2
+    shown: Annotated[int, Field(ge=0, le=15)] = 0
 
     def __post_init__(self) -> None:
         if self.shown >= self.components:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stimuli.errors import NotApplicable
@@ -10,6 +9,7 @@ from stimuli.explainers.base import AnyImage
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import Steps, Subject, Trace
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TINY = 1e-7
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class FullGrad(AnyImage):
     """Magnitudes of input times gradient, and of bias times gradient of every convolution and batch
     normalisation; each channel scaled to 0-1 by its own range, brought to the picture's size, and added.

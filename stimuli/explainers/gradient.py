@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from stimuli.explainers.base import AnyImage, number
+from pydantic import Field
+
+from stimuli.explainers.base import AnyImage
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import Scores, Steps, Subject, SummedGradient, Trace
 from stimuli.planner.variants import Noisy, OnPath
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class Saliency(AnyImage):
     """Magnitude of the gradient, largest over the colour channels. Unsigned. [Simonyan, Vedaldi and Zisserman
     2014]
@@ -25,7 +27,7 @@ class Saliency(AnyImage):
         return pixel_map(traced.input_gradient.abs().amax(0), signed=False)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class GradientXInput(AnyImage):
     """Gradient times pixel value, mean over the colour channels. Signed. [Shrikumar et al. 2016]"""
 
@@ -36,7 +38,7 @@ class GradientXInput(AnyImage):
         return pixel_map((traced.input_gradient * subject.pixels).mean(0), signed=True)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class IntegratedGradients(AnyImage):
     """Mean gradient on the straight way from a flat picture of value `baseline`, times the difference to it.
 
@@ -47,8 +49,8 @@ class IntegratedGradients(AnyImage):
     """
 
     version: ClassVar[int] = 2
-    steps: int = number(50, 2, 1000)
-    baseline: float = number(0.0, 0.0, 1.0)
+    steps: Annotated[int, Field(ge=2, le=1000)] = 50
+    baseline: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         last = self.steps - 1
@@ -67,7 +69,7 @@ class IntegratedGradients(AnyImage):
         return pixel_map(values.mean(0), signed=True, checks={"completeness_gap": gap})
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class SmoothGrad(AnyImage):
     """Mean signed gradient over `draws` noisy copies, mean over the colour channels. Signed. [Smilkov et al.
     2017]
@@ -78,8 +80,8 @@ class SmoothGrad(AnyImage):
     """
 
     version: ClassVar[int] = 2
-    draws: int = number(50, 1, 1000)
-    sigma: float = number(0.2, 0.0, 2.0)
+    draws: Annotated[int, Field(ge=1, le=1000)] = 50
+    sigma: Annotated[float, Field(ge=0.0, le=2.0)] = 0.2
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         noisy = Noisy(subject, self.draws, self.sigma)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stimuli.explainers.base import Kind
@@ -11,6 +10,7 @@ from stimuli.explainers.inspection import require_relu_modules
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import OwnPasses, Steps, Subject
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stimuli.planner.network import Network
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class GuidedBackprop:
     """Gradient of the logit that at every ReLU lets positive values pass only; mean over the colour channels.
     Signed. [Springenberg et al. 2015]

@@ -6,20 +6,21 @@ import json
 from typing import Literal
 
 from stimuli.errors import BadSpec
-from stimuli.explainers import check_explainer, kind_of, open_explainer
+from stimuli.explainers import CONTROLS, kind_of, open_explainer, stored_form
 from stimuli.explainers.base import Explainer
 from stimuli.spec import Component, canonical_json
 
-CONTROLS = frozenset({"random", "permuted", "random_text"})
 _WORDS = {
     "image": ("draws maps, such as 'saliency'", '{"layer": "4"}'),
     "text": ("marks words, such as 'lime_text'", '{"top": 5}'),
 }
 
 
-def written_out(control: str, verb: str, kind: Literal["image", "text"], of: str, parameters: str) -> str:
-    """`parameters` of method `of`, which `control` permutes or scatters (the `verb`), as canonical JSON with
-    every one of them: so one setting has one content key, and no default is hidden.
+def written_out(
+    control: str, verb: str, kind: Literal["image", "text"], of: str, parameters: str
+) -> tuple[str, str]:
+    """The full name of method `of`, which `control` permutes or scatters (the `verb`), and its `parameters`
+    as canonical JSON with every one of them: so one setting has one content key, and no default is hidden.
 
     BadSpec unless `of` explains with `kind` and is no control itself, and `parameters` are a JSON object of
     its parameters.
@@ -35,12 +36,12 @@ def written_out(control: str, verb: str, kind: Literal["image", "text"], of: str
             f"parameters of {of!r} as in '{example}', or '{{}}' for its defaults"
         )
     try:
-        whole = None if of in CONTROLS else check_explainer(Component(of, named))
+        whole = None if of in CONTROLS else stored_form(Component(of, named))
     except BadSpec as error:
         raise BadSpec(f"explainer {control!r}, the method that it {verb}s: {error}") from None
     if whole is None or kind_of(whole) != kind:
         raise BadSpec(f"explainer {control!r} cannot {verb} {of!r}: set 'of' to a method that {does}")
-    return canonical_json(dict(whole.params))
+    return whole.name, canonical_json(dict(whole.params))
 
 
 def inner(of: str, parameters: str) -> Explainer:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import Kind
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class LayerMethod:
     """`layer` is a module path of the predictor; empty takes the one that the spec names. The layer must put
     out maps of at least 2 x 2 cells, or tokens whose layout the predictor declares.

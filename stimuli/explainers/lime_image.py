@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import AnyImage, choice, number
+from stimuli.explainers.base import AnyImage
 from stimuli.explainers.maps import says_nothing
-from stimuli.explainers.segments import SEGMENTATIONS, segment_means, segmented
+from stimuli.explainers.segments import Segmentation, segment_means, segmented
 from stimuli.explainers.surrogate import Floats, cosine_kernel, fit_share, ridge
 from stimuli.planner.asks import Output, Scores, Steps, Subject
 from stimuli.planner.variants import Cells, Fill
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 from stimuli.types import PixelAttribution
 
 COMPARED = 5
 """How many top segments `stability` compares where all are shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class LimeImage(AnyImage):
     """Every pixel has the weight of its segment in a linear model of the score. Signed.
 
@@ -42,15 +43,15 @@ class LimeImage(AnyImage):
     """
 
     version: ClassVar[int] = 2
-    samples: int = number(100, 10, 5000)
-    segmentation: str = choice(*SEGMENTATIONS)
-    segments: int = number(50, 2, 1000)
-    fill: str = choice("black", "mean")
-    kernel_width: float = number(0.25, 0.01, 100.0)
-    alpha: float = number(1.0, 0.0, 1000.0)
-    output: str = choice("probability", "logit")
-    shown: int = number(0, 0, 1000)
-    stability: int = number(0, 0, 20)
+    samples: Annotated[int, Field(ge=10, le=5000)] = 100
+    segmentation: Segmentation = "quickshift-1"
+    segments: Annotated[int, Field(ge=2, le=1000)] = 50
+    fill: Literal["black", "mean"] = "black"
+    kernel_width: Annotated[float, Field(ge=0.01, le=100.0)] = 0.25
+    alpha: Annotated[float, Field(ge=0.0, le=1000.0)] = 1.0
+    output: Literal["probability", "logit"] = "probability"
+    shown: Annotated[int, Field(ge=0, le=1000)] = 0
+    stability: Annotated[int, Field(ge=0, le=20)] = 0
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         picture = subject.pixels.detach().cpu().numpy().transpose(1, 2, 0)

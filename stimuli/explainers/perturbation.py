@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
-from stimuli.explainers.base import AnyImage, choice, number
+from stimuli.explainers.base import AnyImage
 from stimuli.explainers.maps import ROUNDING
 from stimuli.planner.asks import Floats, Scores, Steps, Subject
 from stimuli.planner.variants import OnPath, Windows
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 from stimuli.types import PixelAttribution
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class Occlusion(AnyImage):
     """How far the logit falls when a square is covered, averaged over the squares that cover a pixel. Signed.
 
@@ -27,10 +28,10 @@ class Occlusion(AnyImage):
     """
 
     version: ClassVar[int] = 3
-    patch_share: float = number(0.2, 0.01, 1.0)
-    stride_share: float = number(0.1, 0.01, 1.0)
-    baseline: float = number(0.0, 0.0, 1.0)
-    overlaps: str = choice("mean", "sum")
+    patch_share: Annotated[float, Field(ge=0.01, le=1.0)] = 0.2
+    stride_share: Annotated[float, Field(ge=0.01, le=1.0)] = 0.1
+    baseline: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    overlaps: Literal["mean", "sum"] = "mean"
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])

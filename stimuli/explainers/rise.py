@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from stimuli.explainers.base import AnyImage, choice, number
+from stimuli.explainers.base import AnyImage
 from stimuli.explainers.maps import says_nothing
 from stimuli.planner.asks import Floats, Output, Scores, Steps, Subject, counted_generator
 from stimuli.planner.variants import Weighted
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 from stimuli.types import PixelAttribution
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class Rise(AnyImage):
     """Per pixel the mean score of the picture behind random masks, counted by how far they show the pixel.
 
@@ -38,10 +40,10 @@ class Rise(AnyImage):
     """
 
     version: ClassVar[int] = 2
-    masks: int = number(4000, 8, 20000)
-    grid: int = number(7, 2, 32)
-    keep: float = number(0.5, 0.05, 0.95)
-    output: str = choice("probability", "logit")
+    masks: Annotated[int, Field(ge=8, le=20000)] = 4000
+    grid: Annotated[int, Field(ge=2, le=32)] = 7
+    keep: Annotated[float, Field(ge=0.05, le=0.95)] = 0.5
+    output: Literal["probability", "logit"] = "probability"
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from stimuli.types import Plane
 
 Segments = NDArray[np.int64]
-SEGMENTATIONS = ("quickshift-1", "slic-1", "grid-1")
+Segmentation = Literal["quickshift-1", "slic-1", "grid-1"]
 """The ways to cut a picture, the usual one first."""
 
 
-def segmented(picture: NDArray[np.float32], way: str, count: int) -> Segments:
+def segmented(picture: NDArray[np.float32], way: Segmentation, count: int) -> Segments:
     """The segment of each pixel, int64 (H, W), for a picture float32 (H, W, 3) in 0-1.
 
     "quickshift-1" follows colour edges, with lime's settings (kernel 4, distance 200, colour weight 0.2), and

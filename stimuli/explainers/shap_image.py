@@ -6,15 +6,17 @@ import heapq
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
-from stimuli.explainers.base import AnyImage, choice, number
+from stimuli.explainers.base import AnyImage
 from stimuli.explainers.maps import says_nothing
 from stimuli.planner.asks import ORIGINAL, Floats, Output, Scores, Steps, Subject
 from stimuli.planner.variants import Fill, fill_name, filling, flat
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 from stimuli.types import PixelAttribution, Plane
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ Box = tuple[int, int, int, int]
 """Top, bottom, left, right; bottom and right are not part of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class ShapPartition(AnyImage):
     """What each part of the picture adds to the score, shared fairly by a tree of halves. Signed.
 
@@ -41,12 +43,12 @@ class ShapPartition(AnyImage):
     """
 
     version: ClassVar[int] = 2
-    evaluations: int = number(200, 4, 20000)
-    per_round: int = number(10, 2, 4096)
-    fill: str = choice("blur", "flat")
-    blur_px: int = number(128, 3, 1024)
-    value: float = number(0.5, 0.0, 1.0)
-    output: str = choice("logit", "probability")
+    evaluations: Annotated[int, Field(ge=4, le=20000)] = 200
+    per_round: Annotated[int, Field(ge=2, le=4096)] = 10
+    fill: Literal["blur", "flat"] = "blur"
+    blur_px: Annotated[int, Field(ge=3, le=1024)] = 128
+    value: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
+    output: Literal["logit", "probability"] = "logit"
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         picture = subject.pixels.detach().cpu().numpy()

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from scipy import fft, ndimage
 
-from stimuli.explainers.base import AnyImage, number
+from stimuli.explainers.base import AnyImage
 from stimuli.planner.asks import Steps, Subject
+from stimuli.registry import parameters
 from stimuli.types import PixelAttribution, Plane
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class SpectralResidual(AnyImage):
     """What stands out in the picture itself, by `spectral_residual_map`; never asks the network. Unsigned.
     [Hou and Zhang 2007]
     """
 
     version: ClassVar[int] = 1
-    side: int = number(64, 8, 512)
-    sigma: float = number(2.5, 0.0, 50.0)
+    side: Annotated[int, Field(ge=8, le=512)] = 64
+    sigma: Annotated[float, Field(ge=0.0, le=50.0)] = 2.5
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         picture = subject.pixels.detach().cpu().numpy().transpose(1, 2, 0)

@@ -7,18 +7,19 @@ per word of the text (see `words` of the predictor); words that are not marked h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, cast
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
+from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind, choice, number
+from stimuli.explainers.base import Kind
 from stimuli.explainers.inner import inner, written_out
-from stimuli.explainers.text_lime import Selection, agreement, drawn_rows, fit_words
+from stimuli.explainers.text_lime import agreement, drawn_rows, fit_words
 from stimuli.explainers.text_shapley import all_coalitions, drawn_coalitions
 from stimuli.explainers.text_words import Span, Words, largest, says_nothing, scattered
 from stimuli.planner.asks import Floats, Steps, Subject, TextGradient, TextScores, TextTraced
+from stimuli.registry import parameters
 from stimuli.types import TokenAttribution
 
 MASK_WORD = "UNKWORDZ"
@@ -45,7 +46,7 @@ class AnyText:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class LimeText(AnyText):
     """A linear model of the target's probability around the text; its `top` words are marked. Signed.
 
@@ -62,13 +63,13 @@ class LimeText(AnyText):
     """
 
     version: ClassVar[int] = 2
-    samples: int = number(500, 10, 20000)
-    top: int = number(3, 1, 100)
-    kernel_width: float = number(25.0, 0.1, 1000.0)
-    feature_selection: str = choice("auto", "highest_weights", "forward_selection")
+    samples: Annotated[int, Field(ge=10, le=20000)] = 500
+    top: Annotated[int, Field(ge=1, le=100)] = 3
+    kernel_width: Annotated[float, Field(ge=0.1, le=1000.0)] = 25.0
+    feature_selection: Literal["auto", "highest_weights", "forward_selection"] = "auto"
     bow: bool = True
     mask_word: str = MASK_WORD
-    stability_runs: int = number(0, 0, 50)
+    stability_runs: Annotated[int, Field(ge=0, le=50)] = 0
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         mask = "" if self.bow else self.mask_word
@@ -80,7 +81,7 @@ class LimeText(AnyText):
             for run in range(1 + self.stability_runs)
         ]
         answers = yield tuple(TextScores(words.all_shown(rows)) for rows in runs)
-        selection = cast("Selection", self.feature_selection)
+        selection = self.feature_selection
         fits = [
             fit_words(rows, scores[:, subject.target], self.top, self.kernel_width, selection)
             for rows, scores in zip(runs, answers, strict=True)
@@ -98,7 +99,7 @@ def lime_seed(subject: Subject, run: int) -> int:
     return int(subject.draws("lime text", run).integers(1 << 32))
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class ShapText(AnyText):
     """What each word adds to the score, shared fairly (Shapley values). Signed.
 
@@ -114,12 +115,12 @@ class ShapText(AnyText):
     """
 
     version: ClassVar[int] = 2
-    exact_words: int = number(8, 0, 14)
-    orders: int = number(10, 1, 1000)
-    output: str = choice("probability", "log_odds")
-    hidden: str = choice("removed", "masked")
+    exact_words: Annotated[int, Field(ge=0, le=14)] = 8
+    orders: Annotated[int, Field(ge=1, le=1000)] = 10
+    output: Literal["probability", "log_odds"] = "probability"
+    hidden: Literal["removed", "masked"] = "removed"
     mask_word: str = MASK_WORD
-    top: int = number(0, 0, 1000)
+    top: Annotated[int, Field(ge=0, le=1000)] = 0
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         mask = self.mask_word if self.hidden == "masked" else ""
@@ -150,7 +151,7 @@ class ShapText(AnyText):
         return np.asarray(np.log(np.maximum(wanted, tiny)) - np.log(np.maximum(others, tiny)), np.float64)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class InputGradientText(AnyText):
     """Gradient of the target's logit times the embedding, summed over the channels and tokens of a word.
     Signed.
@@ -160,7 +161,7 @@ class InputGradientText(AnyText):
     """
 
     version: ClassVar[int] = 2
-    top: int = number(0, 0, 1000)
+    top: Annotated[int, Field(ge=0, le=1000)] = 0
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         words = Words(subject.text, predictor.words(subject.text))
@@ -182,7 +183,7 @@ def _word_of(token: Span, words: Sequence[Span]) -> int | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class RandomText(AnyText):
     """The values of method `of` on random words of the same text: the same greys, no information.
 
@@ -198,7 +199,8 @@ class RandomText(AnyText):
     parameters: str = "{}"
 
     def __post_init__(self) -> None:
-        whole = written_out("random_text", "scatter", "text", self.of, self.parameters)
+        of, whole = written_out("random_text", "scatter", "text", self.of, self.parameters)
+        object.__setattr__(self, "of", of)
         object.__setattr__(self, "parameters", whole)
 
     def require(self, predictor: Any, layer: str) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.metrics.base import Better, Entry, Measured
 from stimuli.metrics.correlation import product, standardised
-from stimuli.parameters import choice
+from stimuli.registry import parameters
 from stimuli.render.heatmap import normalised
 from stimuli.spec import RenderSpec
 from stimuli.types import Pixels, Plane
@@ -87,7 +86,7 @@ def near_identical_maps(
     return _groups(sorted(maps), distance)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class MethodSimilarity:
     """Correlation of a map with the most similar map that another condition has of the same item.
 
@@ -103,7 +102,7 @@ class MethodSimilarity:
     version: ClassVar[int] = 1
     unit: ClassVar[str] = "correlation"
     better: ClassVar[Better] = "neither"
-    correlation: str = choice("spearman", "pearson")
+    correlation: Literal["spearman", "pearson"] = "spearman"
     absolute: bool = True
 
     def measure(self, entries: Sequence[Entry]) -> Sequence[Measured]:

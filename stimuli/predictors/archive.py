@@ -13,7 +13,7 @@ from stimuli.predictors.packing import LENGTH_BYTES, MAGIC, MAX_HEADER_BYTES
 from stimuli.predictors.program import read_program
 from stimuli.predictors.toy import toy_network
 from stimuli.predictors.weights import fit_weights, read_weights
-from stimuli.registry import lookup
+from stimuli.registry import Table, refuse_other_package
 from stimuli.spec import JsonValue
 from stimuli.training import small_network
 
@@ -21,18 +21,21 @@ if TYPE_CHECKING:
     from stimuli.predictors.text import TextPredictor
 
 Reader = Callable[[dict[str, JsonValue], bytes], Built]
-READERS = {
-    "program": "stimuli.predictors.archive:read_program_archive",
-    "builder": "stimuli.predictors.archive:read_builder",
-    "small": "stimuli.predictors.archive:read_small",
-    "toy": "stimuli.predictors.archive:read_toy",
-    "bcos": "stimuli.predictors.trained_bcos:read_bcos",
-    "transformers_image": "stimuli.predictors.transformers_image:read_transformers_image",
-    "clip_zero_shot": "stimuli.predictors.clip:read_clip_zero_shot",
-    "concept_bottleneck": "stimuli.predictors.concept_bottleneck:read_concept_bottleneck",
-    "part_concepts": "stimuli.predictors.part_concepts:read_part_concepts",
-    "clip_concepts": "stimuli.predictors.clip_concepts:read_clip_concepts",
-}
+READERS: Table[Reader] = Table(
+    "architecture",
+    {
+        "program": "stimuli.predictors.archive:read_program_archive",
+        "builder": "stimuli.predictors.archive:read_builder",
+        "small": "stimuli.predictors.archive:read_small",
+        "toy": "stimuli.predictors.archive:read_toy",
+        "bcos": "stimuli.predictors.trained_bcos:read_bcos",
+        "transformers_image": "stimuli.predictors.transformers_image:read_transformers_image",
+        "clip_zero_shot": "stimuli.predictors.clip:read_clip_zero_shot",
+        "concept_bottleneck": "stimuli.predictors.concept_bottleneck:read_concept_bottleneck",
+        "part_concepts": "stimuli.predictors.part_concepts:read_part_concepts",
+        "clip_concepts": "stimuli.predictors.clip_concepts:read_clip_concepts",
+    },
+)
 """How the networks of each kind are made again from architecture and payload."""
 
 
@@ -45,6 +48,8 @@ def restore(data: bytes) -> TorchPredictor | TextPredictor:
     try:
         header = json.loads(data[start : start + size])
         payload = data[start + size :]
+        if package := header["architecture"].get("package"):
+            refuse_other_package(package, "the predictor")
         if header.get("modality") == "text":
             from stimuli.predictors.text_archive import restore_text
 
@@ -75,8 +80,7 @@ def restore(data: bytes) -> TorchPredictor | TextPredictor:
 
 
 def _built(architecture: dict[str, JsonValue], payload: bytes) -> Built:
-    reader: Reader = lookup(READERS, str(architecture["kind"]), "architecture")
-    return reader(architecture, payload)
+    return READERS.load(str(architecture["kind"]))(architecture, payload)
 
 
 def read_program_archive(architecture: dict[str, JsonValue], payload: bytes) -> Built:

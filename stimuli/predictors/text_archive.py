@@ -7,14 +7,17 @@ from collections.abc import Callable, Mapping
 from stimuli.errors import BadSpec
 from stimuli.predictors.text import TextPredictor, assemble_text
 from stimuli.predictors.text_encoders import TextNetwork
-from stimuli.registry import lookup
+from stimuli.registry import Table
 from stimuli.spec import JsonValue
 
 Reader = Callable[[Mapping[str, JsonValue], bytes], TextNetwork]
-TEXT_READERS = {
-    "trained_text": "stimuli.predictors.trained_text:restore_trained_text",
-    "transformers_text": "stimuli.predictors.transformers_text:restore_transformers_text",
-}
+TEXT_READERS: Table[Reader] = Table(
+    "architecture of text predictors",
+    {
+        "trained_text": "stimuli.predictors.trained_text:restore_trained_text",
+        "transformers_text": "stimuli.predictors.transformers_text:restore_transformers_text",
+    },
+)
 """How the networks of each kind are made again from architecture and payload."""
 
 
@@ -23,7 +26,7 @@ def restore_text(header: Mapping[str, JsonValue], payload: bytes) -> TextPredict
     header that is damaged.
     """
     architecture = header["architecture"]
-    reader: Reader = lookup(TEXT_READERS, str(architecture["kind"]), "architecture")
+    reader = TEXT_READERS.load(str(architecture["kind"]))
     predictor = assemble_text(
         reader(architecture, payload),
         labels=header["labels"],
