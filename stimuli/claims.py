@@ -22,13 +22,13 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from stimuli.errors import BadSpec
-from stimuli.media import current_store
 from stimuli.metrics import SET_METRICS
 from stimuli.metrics.described import Described, describe_metric
 from stimuli.models import Measurement, Stimulus
+from stimuli.pipeline import Bench, Failed, Number, Order, Rendered, attempt, explain
 from stimuli.registry import refuse_other_package
-from stimuli.rendering import Bench, Failed, Number, Order, Rendered, attempt, explain
 from stimuli.spec import Component, StimulusSpec
+from stimuli.store.media import current_store
 from stimuli.types import Progress, silent
 
 State = Stimulus.State

@@ -11,9 +11,9 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
+from stimuli.build import send
 from stimuli.claims import free, of_one_stimulus, render_claimed
 from stimuli.models import Measurement, Stimulus
-from stimuli.requests import send
 
 SWEEP_MAX = 2000
 

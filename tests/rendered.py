@@ -14,8 +14,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from stimuli.build import build, missing
 from stimuli.models import Stimulus
-from stimuli.requests import build, missing
 from tests.databases import only_one
 
 FOLDER_VARIABLE = "LEGIBLE_TEST_FOLDER"

@@ -28,8 +28,8 @@ from experiments.kinds import follows
 from experiments.kinds.base import INSTRUCTED
 from experiments.models import Response, Study
 from experiments.selectors import definition_of
+from stimuli.build import missing, send
 from stimuli.models import Stimulus
-from stimuli.requests import missing, send
 
 Action = Literal["approve", "request_return", "reject"]
 

@@ -17,15 +17,15 @@ class ContentDataset(Dataset, Protocol):
     def content_digest(self) -> str: ...
 
 
-Opener = Callable[[Component, Path], ContentDataset]
+DatasetOpener = Callable[[Component, Path], ContentDataset]
 
-DATASETS: Table[Opener] = Table(
+DATASETS: Table[DatasetOpener] = Table(
     "dataset",
     {
         "folder": "stimuli.datasets.folder:open_folder",
         "lines": "stimuli.datasets.lines:open_lines",
-        "sentences": "stimuli.datasets.sentences:open_sentences",
-        "synthetic": "stimuli.datasets.synthetic:open_synthetic",
+        "sentences": "stimuli.datasets.synthetic.sentences:open_sentences",
+        "synthetic": "stimuli.datasets.synthetic.scenarios:open_synthetic",
     },
     group="legible.datasets",
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
-    from stimuli.planner.asks import Steps, Subject
+    from stimuli.planner.asks import Steps
+    from stimuli.planner.values import Subject
     from stimuli.predictors.interface import ImagePredictor
 
 Kind = Literal["image", "text", "concept"]

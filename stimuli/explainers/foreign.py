@@ -17,7 +17,8 @@ from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers.base import Kind
 from stimuli.explainers.inspection import require_relu_modules, require_single_use
 from stimuli.explainers.maps import enlarged, pixel_map
-from stimuli.planner.asks import OwnPasses, Steps, Subject
+from stimuli.planner.asks import OwnPasses, Steps
+from stimuli.planner.values import Subject
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 from stimuli.spec import canonical_json

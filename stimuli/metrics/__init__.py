@@ -13,7 +13,6 @@ __all__ = [
     "METRICS",
     "SET_METRICS",
     "check_metric",
-    "metric_version",
     "open_metric",
     "open_set_metric",
 ]
@@ -72,8 +71,3 @@ def stored_form(component: Component) -> Component:
     either = METRICS | SET_METRICS
     opened = read_params(component, either.load(component.name), "metric")
     return Component(either.stored_name(component.name), asdict(cast(Any, opened)))
-
-
-def metric_version(component: Component) -> int:
-    """The version of the named metric's numbers, of either kind."""
-    return int((METRICS | SET_METRICS).load(component.name).version)

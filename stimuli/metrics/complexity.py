@@ -14,7 +14,8 @@ from pydantic import Field
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured
-from stimuli.planner.asks import Floats, Steps, Subject
+from stimuli.planner.asks import Steps
+from stimuli.planner.values import Floats, Subject
 from stimuli.registry import parameters
 from stimuli.render.heatmap import check_recipe, normalised
 from stimuli.spec import RenderSpec

@@ -10,7 +10,8 @@ from pydantic import Field
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured
 from stimuli.metrics.changes import baseline_fill, importance, most_important_first
-from stimuli.planner.asks import Floats, Scores, Steps, Subject
+from stimuli.planner.asks import Scores, Steps
+from stimuli.planner.values import Floats, Subject
 from stimuli.planner.variants import Ranked
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters

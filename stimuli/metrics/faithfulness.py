@@ -16,7 +16,8 @@ from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured
 from stimuli.metrics.changes import baseline_fill, importance
 from stimuli.metrics.correlation import product, standardised
-from stimuli.planner.asks import Floats, Output, Scores, Steps, Subject, counted_generator
+from stimuli.planner.asks import Output, Scores, Steps
+from stimuli.planner.values import Floats, Subject, counted_generator
 from stimuli.planner.variants import Cells, Fill, OnPath, digest, fill_name, filling
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters

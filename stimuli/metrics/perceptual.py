@@ -14,7 +14,7 @@ from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
 from stimuli.metrics.base import Better, Entry, Measured
 from stimuli.metrics.changes import most_important_first
 from stimuli.metrics.encoders import Encoder, OrientedBands, Picture, Vector, distance, read_lpips
-from stimuli.planner.asks import counted_generator
+from stimuli.planner.values import counted_generator
 from stimuli.registry import parameters
 
 

@@ -23,7 +23,6 @@ MEAN_LEVELS = 2.0
 SEEN_LEVELS = 6.0
 CLOSE_SHARE = 0.99
 WINDOW_SHARE = 1 / 28
-MAP_TOLERANCE = 1e-3
 TILE = 16
 ROUNDING = 1e-6
 """A map whose range is no more than this share of its magnitude has no structure."""
@@ -64,26 +63,6 @@ def near_identical(
         return mean if is_near and _strongest_window(apart) <= seen_min else None
 
     return _groups(sorted(pictures), distance)
-
-
-def near_identical_maps(
-    maps: Mapping[str, Plane], render: RenderSpec | None = None, *, tolerance: float = MAP_TOLERANCE
-) -> list[tuple[str, ...]]:
-    """Groups of conditions whose maps of one item coincide after the study's own normalisation.
-
-    `maps` are raw maps float32 (H, W) of one shape; `render` is the study's recipe (its defaults if none),
-    by which they are scaled to 0-1. In a group every two differ nowhere by more than `tolerance`, a quarter
-    of a level of the palette. Maps without any structure coincide. Names are sorted.
-    """
-    _check_shapes(maps)
-    recipe = render or RenderSpec()
-    scaled = {name: normalised(values, recipe) for name, values in maps.items()}
-
-    def distance(one: str, other: str) -> float | None:
-        widest = float(np.abs(scaled[one] - scaled[other]).max())
-        return widest if widest <= tolerance else None
-
-    return _groups(sorted(maps), distance)
 
 
 @parameters

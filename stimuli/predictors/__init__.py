@@ -16,32 +16,32 @@ from stimuli.types import Progress, silent
 
 if TYPE_CHECKING:
     from stimuli.predictors.base import TorchPredictor
-    from stimuli.predictors.text import TextPredictor
+    from stimuli.predictors.text.base import TextPredictor
 
 
-class Opener(Protocol):
+class PredictorOpener(Protocol):
     def __call__(
         self, component: Component, folder: Path, dataset: Any, progress: Progress
     ) -> TorchPredictor | TextPredictor: ...
 
 
-PREDICTORS: Table[Opener] = Table(
+PREDICTORS: Table[PredictorOpener] = Table(
     "predictor",
     {
         # pictures
-        "torch_image": "stimuli.predictors.torch_image:open_torch_image",
-        "transformers_image": "stimuli.predictors.transformers_image:open_transformers_image",
+        "torch_image": "stimuli.predictors.image.torch_image:open_torch_image",
+        "transformers_image": "stimuli.predictors.image.transformers_image:open_transformers_image",
         "clip_zero_shot": "stimuli.predictors.clip:open_clip_zero_shot",
-        "trained_cnn": "stimuli.predictors.trained_cnn:open_trained_cnn",
-        "trained_bcos": "stimuli.predictors.trained_bcos:open_trained_bcos",
-        "toy": "stimuli.predictors.toy:open_toy",
+        "trained_cnn": "stimuli.predictors.image.trained_cnn:open_trained_cnn",
+        "trained_bcos": "stimuli.predictors.image.trained_bcos:open_trained_bcos",
+        "toy": "stimuli.predictors.image.toy:open_toy",
         # pictures by named concepts
-        "concept_bottleneck": "stimuli.predictors.concept_bottleneck:open_concept_bottleneck",
-        "part_concepts": "stimuli.predictors.part_concepts:open_part_concepts",
-        "clip_concepts": "stimuli.predictors.clip_concepts:open_clip_concepts",
+        "concept_bottleneck": "stimuli.predictors.concepts.concept_bottleneck:open_concept_bottleneck",
+        "part_concepts": "stimuli.predictors.concepts.part_concepts:open_part_concepts",
+        "clip_concepts": "stimuli.predictors.concepts.clip_concepts:open_clip_concepts",
         # texts
-        "trained_text": "stimuli.predictors.trained_text:open_trained_text",
-        "transformers_text": "stimuli.predictors.transformers_text:open_transformers_text",
+        "trained_text": "stimuli.predictors.text.trained_text:open_trained_text",
+        "transformers_text": "stimuli.predictors.text.transformers_text:open_transformers_text",
     },
     group="legible.predictors",
 )
@@ -49,12 +49,12 @@ PREDICTORS: Table[Opener] = Table(
 TRAINING_KEYS: Table[Callable[[Component, Component, str, Path], str]] = Table(
     "predictor that is trained",
     {
-        "trained_cnn": "stimuli.predictors.trained_cnn:training_key",
-        "trained_bcos": "stimuli.predictors.trained_bcos:training_key",
-        "trained_text": "stimuli.predictors.trained_text:training_key",
-        "concept_bottleneck": "stimuli.predictors.concept_bottleneck:training_key",
-        "part_concepts": "stimuli.predictors.part_concepts:training_key",
-        "clip_concepts": "stimuli.predictors.clip_concepts:training_key",
+        "trained_cnn": "stimuli.predictors.image.trained_cnn:training_key",
+        "trained_bcos": "stimuli.predictors.image.trained_bcos:training_key",
+        "trained_text": "stimuli.predictors.text.trained_text:training_key",
+        "concept_bottleneck": "stimuli.predictors.concepts.concept_bottleneck:training_key",
+        "part_concepts": "stimuli.predictors.concepts.part_concepts:training_key",
+        "clip_concepts": "stimuli.predictors.concepts.clip_concepts:training_key",
     },
 )
 """Predictors that are trained on the spot, each with what names its training beforehand."""
@@ -90,6 +90,6 @@ def restore(data: bytes) -> TorchPredictor | TextPredictor:
     Raises BadSpec for bytes that are no such archive, or that were changed, and OtherPackage if the package
     that it came from is not here in the same version.
     """
-    from stimuli.predictors.archive import restore as restored
+    from stimuli.predictors.files.archive import restore as restored
 
     return restored(data)

@@ -14,7 +14,7 @@ from stimuli.errors import BadSpec, UnknownName
 from stimuli.explainers import EXPLAINERS, check_explainer
 from stimuli.metrics import METRICS, SET_METRICS, check_metric
 from stimuli.predictors import PREDICTORS
-from stimuli.predictors.archive import READERS
+from stimuli.predictors.files.archive import READERS
 from stimuli.registry import Table
 from stimuli.spec import Component
 
@@ -34,7 +34,11 @@ def test_it_refuses_a_misspelt_name_with_the_closest_and_the_known_ones(table: T
         table.load(f"{known}x")
     sentence = str(refused.value)
     assert sentence.startswith(f"there is no {table.noun} '{known}x' (did you mean '{known}'?): known are ")
-    assert isinstance(refused.value, BadSpec) and all(name in sentence for name in table)
+    assert all(name in sentence for name in table)
+
+
+def test_it_has_one_type_of_error_for_unknown_names() -> None:
+    assert issubclass(UnknownName, BadSpec)
 
 
 @every_table

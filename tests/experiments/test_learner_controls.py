@@ -16,7 +16,7 @@ from experiments.simulation.controls import ControlReport, Pictures, permuted, r
 from experiments.simulation.learner import Learner, choice_shares, resemblance
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.sight import CELLS, FEATURES, PATCHES, Percept
-from stimuli.datasets.synthetic import SyntheticDataset, open_synthetic
+from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
 from stimuli.render.heatmap import overlay
 from stimuli.spec import Component, RenderSpec
 from stimuli.types import Mask, Pixels

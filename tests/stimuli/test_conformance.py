@@ -22,16 +22,16 @@ from torch import Tensor, nn
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import EXPLAINERS, Explainer, check_explainer, open_explainer, version_of
-from stimuli.planner.asks import Subject
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.text import drive_texts
-from stimuli.predictors.bcos_layers import bcos_network
-from stimuli.predictors.bottleneck import ANNOTATIONS, CLIP, Bottleneck, ConceptKind
-from stimuli.predictors.concept_heads import fit_qda
-from stimuli.predictors.concept_modules import head_layer, head_of, set_head
-from stimuli.predictors.text import TextPredictor, assemble_text
-from stimuli.predictors.text_encoders import EmbeddedEncoder, EncodedClassifier, Head
+from stimuli.planner.values import Subject
+from stimuli.predictors.concepts.bottleneck import ANNOTATIONS, CLIP, Bottleneck, ConceptKind
+from stimuli.predictors.concepts.concept_heads import fit_qda
+from stimuli.predictors.concepts.concept_modules import head_layer, head_of, set_head
+from stimuli.predictors.image.bcos_layers import bcos_network
+from stimuli.predictors.text.base import TextPredictor, assemble_text
+from stimuli.predictors.text.text_encoders import EmbeddedEncoder, EncodedClassifier, Head
 from stimuli.registry import bounds, choices, declared
 from stimuli.spec import Component
 from stimuli.types import Attribution, ConceptAttribution, Layout, PixelAttribution, TokenAttribution

@@ -11,7 +11,7 @@ from stimuli.datasets import folder as folder_module
 from stimuli.datasets import open_dataset
 from stimuli.datasets.photographs import TEXTURES, cut, read_texture
 from stimuli.datasets.practice import practice_pictures
-from stimuli.datasets.synthetic import open_synthetic
+from stimuli.datasets.synthetic.scenarios import open_synthetic
 from stimuli.errors import BadSpec
 from stimuli.spec import Component
 

@@ -14,9 +14,9 @@ from skimage import data
 from sklearn.linear_model import Ridge
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.lime_image import agreement
-from stimuli.explainers.segments import Segmentation, segment_means, segmented
-from stimuli.explainers.surrogate import cosine_kernel, fit_share, ridge
+from stimuli.explainers.perturbation.lime_image import agreement
+from stimuli.explainers.perturbation.segments import Segmentation, segment_means, segmented
+from stimuli.explainers.perturbation.surrogate import cosine_kernel, fit_share, ridge
 from stimuli.planner.network import Network
 from stimuli.spec import Component
 from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, explained, maps_of, pictures, subjects_of

@@ -10,7 +10,7 @@ import pytest
 import torch
 from captum.attr import IntegratedGradients, Occlusion
 
-from stimuli.planner.asks import Subject
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from tests.stimuli.tiny import SIDE, convolutional_net, explained, maps_of, pictures, subjects_of
 
@@ -56,7 +56,7 @@ def test_it_says_how_complete_it_is() -> None:
     net, x = convolutional_net(), pictures(1)
     twin = deepcopy(net.module).double()
     change = float(twin(x.double())[0, 0] - twin(torch.zeros_like(x).double())[0, 0])
-    # The change (.019) is the difference of two logits (1.5) in single precision, each the sum of 72 products.
+    # The change (.019) is the difference of two logits (1.5) in single precision, each a sum of 72 products.
     # A sum of n terms is off by about sqrt(n) half units in its last place, and there are two such sums.
     size = float(net.module(x)[0, 0].abs())
     allowance = 2 * 72**0.5 * size * 2.0**-24 / abs(change)

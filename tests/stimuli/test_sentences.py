@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stimuli.datasets.grammar_words import BLAME, DETERMINERS, PRAISE
-from stimuli.datasets.sentences import BINS, LABELS, SentencesDataset, open_sentences
+from stimuli.datasets.synthetic.grammar_words import BLAME, DETERMINERS, PRAISE
+from stimuli.datasets.synthetic.sentences import BINS, LABELS, SentencesDataset, open_sentences
 from stimuli.errors import BadSpec
 from stimuli.spec import Component
 
