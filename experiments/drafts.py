@@ -220,6 +220,7 @@ def _predictor_json(gathered: Gathered) -> dict[str, object]:
             "labels": list(opened.predictor.labels),
             "layer": getattr(opened.predictor, "layer", ""),
             "provenance": dict(opened.predictor.provenance),
+            **({"packages": list(opened.packages)} if opened.packages else {}),
         }
         for source, opened in gathered.opened.items()
     }

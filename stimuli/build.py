@@ -16,7 +16,8 @@ from django.utils import timezone
 from stimuli.claims import BATCH, State, chunks, free, render_claimed
 from stimuli.errors import StimulusError
 from stimuli.metrics.rows import reopen, unmeasured
-from stimuli.models import Stimulus
+from stimuli.models import Measurement, Stimulus
+from stimuli.registry import refuse_other_package
 from stimuli.spec import StimulusSpec, canonical_json
 from stimuli.types import Progress, silent
 
@@ -49,13 +50,15 @@ def build(keys: Iterable[str], progress: Progress = silent) -> int:
     """Render and measure whatever is missing, and return how many stimuli were missing.
 
     Without a broker the work is done here; with one it is sent, and the database is watched. Stimuli that
-    failed before are tried again. StimulusError says how many cannot be made, and why.
+    failed before are tried again. StimulusError says how many cannot be made, and why; OtherPackage as
+    `refuse_other_packages`.
     """
     asked = list(dict.fromkeys(keys))
     wanted = missing(asked)
     for chunk in chunks(wanted):
         Stimulus.objects.filter(key__in=chunk, state=State.FAILED).update(state=State.MISSING)
     reopen(asked)
+    refuse_other_packages(asked)
     ordered = _by_item({*wanted, *unmeasured(asked)})
     if settings.CELERY_BROKER_URL:
         send(ordered)
@@ -67,6 +70,24 @@ def build(keys: Iterable[str], progress: Progress = silent) -> int:
         render_claimed(_pending(ordered), token, lease_s=0)
     _refuse_failures(wanted)
     return len(wanted)
+
+
+def refuse_other_packages(keys: Iterable[str]) -> None:
+    """OtherPackage if something is still to be made of `keys` by a package that is not here in the version
+    that it was asked for from. Reads metadata, imports nothing: a web process may ask.
+    """
+    asked = list(dict.fromkeys(keys))
+    wanted: set[tuple[str, str]] = set()
+    for chunk in chunks(asked):
+        open_rows = Stimulus.objects.filter(key__in=chunk).exclude(state=State.DONE)
+        for spec in open_rows.values_list("spec", flat=True):
+            for package in spec.get("packages", ()):
+                wanted.add((package, f"explainer {spec['explainer']['name']!r}"))
+        rows = Measurement.objects.filter(stimulus__key__in=chunk, measured_at__isnull=True)
+        for metric, package in rows.exclude(package="").values_list("metric", "package"):
+            wanted.add((package, f"metric {metric!r}"))
+    for package, what in sorted(wanted):
+        refuse_other_package(package, what)
 
 
 def send(keys: Sequence[str]) -> None:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.datasets import open_dataset
+from stimuli.datasets import DATASETS, open_dataset
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import check_explainer, open_explainer, packages_of, version_of
-from stimuli.predictors import open_predictor, restore, training_key_of
+from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
 from stimuli.render import heatmap, png
-from stimuli.spec import Component, Precision, RenderSpec, StimulusSpec
+from stimuli.spec import Component, Precision, RenderSpec, StimulusSpec, content_key
 from stimuli.store import Store
 from stimuli.store.files import keep_text, predictor_file, view_file
 from stimuli.types import Dataset, Item, Progress, Split, TextDataset, silent
@@ -34,12 +34,13 @@ _ITEMS_AT_ONCE = 64
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a study's stimuli come from: opened dataset and predictor. The predictor's archive is in the
-    store.
+    store. `packages` are those that offer the two, "distribution==version" each, none for the core's.
     """
 
     dataset: Dataset | TextDataset
     predictor: TorchPredictor | TextPredictor
     predictor_key: str
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,13 @@ def prepare(
     Errors as `open_dataset` and `open_predictor`; BadSpec if one is about pictures and the other about texts.
     """
     opened = open_dataset(dataset, folder)
-    trained = training_key_of(predictor, dataset, opened.content_digest(), folder)
+    offered_by = DATASETS.origin(dataset.name)
+    content = opened.content_digest()
+    if offered_by is not None:
+        content = content_key([content, str(offered_by)])
+    origins = {str(origin) for origin in (offered_by, PREDICTORS.origin(predictor.name)) if origin}
+    packages = tuple(sorted(origins))
+    trained = training_key_of(predictor, dataset, content, folder)
     known = f"trained/{trained}.bin" if trained else None
     if known and store.has(known):
         made = restore(store.get(known))
@@ -88,7 +95,7 @@ def prepare(
         store.put(known, archive)
     key = made.key
     store.put(predictor_file(key), archive)
-    return Source(opened, made, key)
+    return Source(opened, made, key, packages)
 
 
 def survey(

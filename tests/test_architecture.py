@@ -86,7 +86,11 @@ def committed(*suffixes: str) -> list[Path]:
     found: list[Path] = []
     for here, folders, names in os.walk(ROOT):
         folders[:] = [name for name in folders if name not in SKIPPED and (name[0] != "." or name == ".ci")]
-        found += [Path(here, name) for name in names if not suffixes or Path(name).suffix in suffixes]
+        found += [
+            Path(here, name)
+            for name in names
+            if name != ".git" and (not suffixes or Path(name).suffix in suffixes)
+        ]
     return sorted(found)
 
 

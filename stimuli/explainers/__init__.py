@@ -87,10 +87,9 @@ def check_explainer(component: Component) -> Component:
 
     BadSpec as in `open_explainer`, and if a name in it is claimed twice. Does not import torch.
     """
-    whole = stored_form(component)
-    for name in (component.name, *_names_in(whole)):
+    for name in _names_in(component):
         EXPLAINERS.full_name(name)
-    return whole
+    return stored_form(component)
 
 
 def stored_form(component: Component) -> Component:

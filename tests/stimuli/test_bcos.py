@@ -205,5 +205,5 @@ def test_it_comes_back_from_its_archive_and_is_explained_again() -> None:
 
 
 def test_it_names_its_limits() -> None:
-    with pytest.raises(BadSpec, match="trained_bcos: b = 9"):
+    with pytest.raises(BadSpec, match="'trained_bcos', parameter 'b' is 9.0, but must lie between 1 and 4"):
         training_key(Component("trained_bcos", {"b": 9.0}), Component("synthetic"), "x", Path())
