@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from django.db.models import Max
@@ -20,11 +20,14 @@ from stimuli.spec import content_key
 REPORTED = ("human", "simulated", "pilot")
 
 
-def make_report(study: Study, origin: str, progress: Progress | None = None) -> Report:
-    """The report of one origin, from the rows as they are now. Raises ReportError where there is nobody to
-    report.
+def make_report(
+    study: Study, origin: str, progress: Progress | None = None, reporter_name: str = ""
+) -> Report:
+    """The report of one origin, from the rows as they are now, by the paradigm's reporter or the one named.
+    Raises ReportError where there is nobody to report.
     """
-    reporter = get_reporter(study.paradigm)
+    name = REPORTERS.full_name(reporter_name) if reporter_name else study.paradigm
+    reporter = get_reporter(name)
     frames = read_frames(study, progress=progress)
     if origin not in frames.origins:
         there = ", ".join(frames.origins) or "none yet"
@@ -32,9 +35,12 @@ def make_report(study: Study, origin: str, progress: Progress | None = None) -> 
             f"Study '{study.slug}' has no sessions of origin '{origin}' (there are: {there}); choose with "
             "--origin."
         )
-    return reporter(
-        frames.only(origin), study_facts(study, origin), made_at=f"{timezone.now():%Y-%m-%d %H:%M} UTC"
-    )
+    made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
+    report = reporter(frames.only(origin), study_facts(study, origin), made_at=made_at)
+    if (package := REPORTERS.origin(name)) is None:
+        return report
+    named = {"name": REPORTERS.stored_name(name), "package": str(package)}
+    return replace(report, extra={**report.extra, "reporter": named})
 
 
 def newest_session_at(study: Study, origin: str) -> datetime | None:
@@ -82,7 +88,7 @@ def refresh_report(study: Study, origin: str) -> models.Report:
 def refresh_all() -> int:
     """Every report that has fallen behind; returns how many were made."""
     made = 0
-    studies = Study.objects.exclude(state="draft").filter(paradigm__in=REPORTERS)
+    studies = Study.objects.exclude(state="draft").filter(paradigm__in=list(REPORTERS))
     for study in studies:
         present = set(Session.objects.filter(study=study).values_list("origin", flat=True).distinct())
         for origin in (origin for origin in REPORTED if origin in present):

@@ -25,10 +25,11 @@ from benchmarks.methods import BEHIND_A_LAYER, MANY, MOST
 from benchmarks.networks import pictures, predictor
 from stimuli.errors import StimulusError
 from stimuli.explainers import open_explainer
-from stimuli.planner.asks import Ask, LayerScores, Scores, Steps, Subject
+from stimuli.planner.asks import Ask, LayerScores, Scores, Steps
 from stimuli.planner.bill import Bill
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 
 TARGET = 3

@@ -41,9 +41,9 @@ from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate
 from experiments.terminal import Terminal
 from stimuli.datasets import open_dataset
 from stimuli.errors import StimulusError
-from stimuli.files import view_file
 from stimuli.render import png
 from stimuli.store import open_store
+from stimuli.store.files import view_file
 from stimuli.types import Mask, Pixels
 
 START_DEADLINE_S = 60.0

@@ -23,9 +23,9 @@ from experiments.paradigms.base import Plan
 from experiments.paradigms.blind import BlindScore, blind_scores, imbalance
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
-from stimuli.files import view_file
 from stimuli.render import png
 from stimuli.store import LocalStore, Store
+from stimuli.store.files import view_file
 
 NEAREST_MAX = 0.90
 READING_MINUTES = 2.0

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from experiments.definition import StudyDefinition
 from experiments.drafts import Gathered, specs_of
 from stimuli.claims import device
-from stimuli.files import map_file
 from stimuli.metrics.similarity import near_identical
+from stimuli.pipeline import Bench, Rendered, attempt
 from stimuli.render import png
-from stimuli.rendering import Bench, Rendered, attempt
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
+from stimuli.store.files import map_file
 from stimuli.types import Pixels
 
 READ_MAX = 24

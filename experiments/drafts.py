@@ -23,8 +23,8 @@ from stimuli.store import Store, open_store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stimuli.pipeline import PredictedItem
-    from stimuli.pipeline import Source as Opened
+    from stimuli.survey import PredictedItem
+    from stimuli.survey import Source as Opened
 
     Progress = Callable[[str, int, int], None]
 
@@ -57,7 +57,7 @@ class Gathered:
 def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Progress) -> Gathered:
     """Opens datasets and predictors (training one if the study says so), predicts every item, and lets the
     paradigm choose what is rendered."""
-    from stimuli.pipeline import prepare, survey
+    from stimuli.survey import prepare, survey
 
     opened: dict[Source, Opened] = {}
     surveys: dict[Source, Survey] = {}
@@ -94,7 +94,7 @@ def _surveyed(key: str, item: PredictedItem) -> Surveyed:
 def refuse_inapplicable(definition: StudyDefinition, source: Source, opened: Opened) -> None:
     """Every condition whose method cannot explain its predictor, with the reason, in one refusal: before
     anything is rendered, and long before a participant could meet a missing picture."""
-    from stimuli.pipeline import inapplicable
+    from stimuli.survey import inapplicable
 
     modality = opened.predictor.modality
     if modality not in get_paradigm(definition.paradigm).modalities:
@@ -117,7 +117,7 @@ def refuse_inapplicable(definition: StudyDefinition, source: Source, opened: Ope
 
 def specs_of(definition: StudyDefinition, gathered: Gathered) -> dict[tuple[str, str], StimulusSpec]:
     """(item, condition) -> what is to be made, for the whole study."""
-    from stimuli.pipeline import spec_for
+    from stimuli.survey import spec_for
 
     recipe = definition.render.spec()
     return {
@@ -137,7 +137,7 @@ def specs_of(definition: StudyDefinition, gathered: Gathered) -> dict[tuple[str,
 def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -> Study:
     """Makes or replaces the draft of a study: items, conditions, and a row for every stimulus that it
     needs."""
-    from stimuli.requests import ensure_stimuli
+    from stimuli.build import ensure_stimuli
 
     existing = Study.objects.filter(slug=definition.slug).first()
     if existing is not None and existing.state != Study.State.DRAFT:
@@ -199,13 +199,16 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
 def _is_buildable(study: Study) -> bool:
     """Whether this draft can be finished: it has items, and what is missing was asked for from the methods'
     versions of today."""
-    from stimuli.explainers import version_of
+    from stimuli.explainers import packages_of, version_of
 
     open_specs = Rendering.objects.filter(item__study=study).exclude(stimulus__state="done")
     for spec in open_specs.values_list("stimulus__spec", flat=True).iterator():
-        explainer = spec["explainer"]
-        if explainer and version_of(Component.from_json(explainer)) != spec["version"]:
-            return False
+        if spec["explainer"]:
+            explainer = Component.from_json(spec["explainer"])
+            if version_of(explainer) != spec["version"]:
+                return False
+            if packages_of(explainer) != tuple(spec.get("packages", ())):
+                return False
     return study.items.exists()
 
 
@@ -217,6 +220,7 @@ def _predictor_json(gathered: Gathered) -> dict[str, object]:
             "labels": list(opened.predictor.labels),
             "layer": getattr(opened.predictor, "layer", ""),
             "provenance": dict(opened.predictor.provenance),
+            **({"packages": list(opened.packages)} if opened.packages else {}),
         }
         for source, opened in gathered.opened.items()
     }
@@ -266,8 +270,8 @@ def _item_row(study: Study, item: Surveyed, view: PredictedItem) -> Item:
 def store_practice(definition: StudyDefinition, store: Store) -> list[dict[str, object]]:
     """Draws the neutral practice pictures and stores them; returns what the practice page needs."""
     from stimuli.datasets.practice import practice_pictures
-    from stimuli.files import view_file
     from stimuli.render import png
+    from stimuli.store.files import view_file
 
     rows: list[dict[str, object]] = []
     for name, pixels, answer in practice_pictures(definition.seed):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from experiments.definition import StudyDefinition
 from experiments.models import Rendering, Study
-from stimuli.measuring import SetMember, ensure_measurements, measure_set
+from stimuli.metrics.rows import SetMember, ensure_measurements, measure_set
 from stimuli.spec import Component
 
 if TYPE_CHECKING:

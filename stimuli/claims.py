@@ -18,16 +18,17 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from stimuli.errors import BadSpec
-from stimuli.media import current_store
-from stimuli.metrics import METRICS
+from stimuli.metrics import SET_METRICS
 from stimuli.metrics.described import Described, describe_metric
 from stimuli.models import Measurement, Stimulus
-from stimuli.rendering import Bench, Failed, Number, Order, Rendered, attempt, explain
+from stimuli.pipeline import Bench, Failed, Number, Order, Rendered, attempt, explain
+from stimuli.registry import refuse_other_package
 from stimuli.spec import Component, StimulusSpec
+from stimuli.store.media import current_store
 from stimuli.types import Progress, silent
 
 State = Stimulus.State
@@ -207,25 +208,28 @@ def keeper(token: str, lease_s: int) -> Callable[[], None]:
 
 def _wanted(keys: Iterable[str]) -> dict[str, tuple[Component, ...]]:
     """The metrics that are wanted and not known, by picture key."""
-    rows = Measurement.objects.filter(
-        stimulus__key__in=list(keys), measured_at__isnull=True, metric__in=list(METRICS)
-    )
+    rows = of_one_stimulus(Measurement.objects.filter(stimulus__key__in=list(keys), measured_at__isnull=True))
     found: defaultdict[str, list[Component]] = defaultdict(list)
     for row in rows.order_by("pk").select_related("stimulus"):
         component = Component(row.metric, row.parameters)
-        if _is_current(component, row.key):
-            found[row.stimulus.key].append(component)
+        if reason := _unanswerable(component, row):
+            Measurement.objects.filter(pk=row.pk).update(error=reason[:2000], measured_at=timezone.now())
         else:
-            # Nobody could ever answer it; who wants the number asks for today's metric.
-            Measurement.objects.filter(pk=row.pk).update(
-                error="asked for from another version of the metric: build the study again",
-                measured_at=timezone.now(),
-            )
+            found[row.stimulus.key].append(component)
     return {key: tuple(metrics) for key, metrics in found.items()}
 
 
-def _is_current(component: Component, key: str) -> bool:
+def of_one_stimulus(rows: QuerySet[Measurement]) -> QuerySet[Measurement]:
+    """Those of metrics that look at one stimulus at a time, the core's or a package's."""
+    return rows.exclude(metric__in=list(SET_METRICS))
+
+
+def _unanswerable(component: Component, row: Measurement) -> str:
+    """Why this process cannot measure what the row asks for; empty if it can."""
     try:
-        return describe_metric(component).key == key
-    except BadSpec:
-        return False
+        if row.package:
+            refuse_other_package(row.package, f"metric {row.metric!r}")
+        is_current = describe_metric(component).key == row.key
+    except BadSpec as error:
+        return str(error)
+    return "" if is_current else "asked for from another version of the metric: build the study again"

@@ -72,6 +72,8 @@ class Measurement(models.Model):
     metric = models.CharField(max_length=80)
     parameters = models.JSONField(default=dict)
     version = models.PositiveIntegerField(default=1)
+    package = models.CharField(max_length=200, blank=True, default="")
+    """The installed package that offers the metric, "distribution==version"; empty for the core's."""
 
     value = models.FloatField(null=True, blank=True)
     unit = models.CharField(max_length=40, blank=True)

@@ -1,198 +1,376 @@
-"""From a study's components to specs: open the dataset, prepare the predictor, ask it about every item.
+"""Specs in, pictures and measurements out.
 
-Everything that a rendering needs is in the store: the predictor's archive and the views or texts that it saw.
-So any process that reaches the store can render any spec, and the same spec always ends in the same files.
+Specs of one predictor are taken in windows of a few items. Within a window all methods and metrics of all
+items are driven side by side, so that they share passes; what is in the store already is not computed again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import importlib.metadata
+import platform
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from stimuli.datasets import open_dataset
-from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import check_explainer, open_explainer, version_of
-from stimuli.files import keep_text, predictor_file, view_file
-from stimuli.predictors import open_predictor, restore, training_key_of
-from stimuli.render import heatmap, png
-from stimuli.spec import Component, Precision, RenderSpec, StimulusSpec
+from stimuli.errors import FAULTS, StimulusError, as_stimulus_error
+from stimuli.explainers import open_explainer, version_of
+from stimuli.metrics import open_metric
+from stimuli.metrics.base import Measured
+from stimuli.planner.asks import Steps
+from stimuli.planner.values import Subject
+from stimuli.predictors import restore
+from stimuli.registry import refuse_other_package
+from stimuli.render.draw import Drawn, draw
+from stimuli.spec import Component, JsonValue, StimulusSpec, content_key
 from stimuli.store import Store
-from stimuli.types import Dataset, Item, Progress, Split, TextDataset, silent
+from stimuli.store.files import (
+    keep_attribution,
+    map_file,
+    predictor_file,
+    read_attribution,
+    read_text,
+    read_view,
+)
+from stimuli.types import Attribution, Pixels, Progress, silent
 
 if TYPE_CHECKING:
-    from stimuli.predictors.base import TorchPredictor
-    from stimuli.predictors.text import TextPredictor
+    from stimuli.planner.drive import Done, Job
+    from stimuli.planner.network import Network
+    from stimuli.predictors.text.base import TextPredictor
 
-_ITEMS_AT_ONCE = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a study's stimuli come from: opened dataset and predictor. The predictor's archive is in the
-    store.
-    """
-
-    dataset: Dataset | TextDataset
-    predictor: TorchPredictor | TextPredictor
-    predictor_key: str
+TEXTS_AT_ONCE = 8
+METHOD = -1
+"""Names the method's own job beside those of its metrics, which are counted from 0."""
+_RESTORED_MAX = 2
+_restored: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
-class PredictedItem:
-    """An item with what the predictor says about it.
+class Number:
+    """What a metric said of one stimulus: a value, or why there is none."""
 
-    `index` is the logit of the predicted label, `confidence` its softmax probability (0-1), `image_key` names
-    the stored view or text, `width_px` and `height_px` are the view's size, 0 for texts.
+    metric: Component
+    measured: Measured | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The files of one stimulus, as store keys, and its measurements. The baseline has no explanation.
+
+    `picture_digest` is equal exactly for stimuli that look equal: it hashes the pixels of the explanation, or
+    of the image where there is none. `provenance` says by what it was made, and never decides a key.
     """
 
-    key: str
-    truth: str
-    group: str
-    predicted: str
-    index: int
-    confidence: float
-    logits: tuple[float, ...]
-    image_key: str
-    width_px: int
-    height_px: int
+    spec: StimulusSpec
+    drawn: Drawn
+    provenance: dict[str, JsonValue]
+    numbers: tuple[Number, ...] = ()
 
 
-def prepare(
-    dataset: Component, predictor: Component, folder: Path, store: Store, progress: Progress = silent
-) -> Source:
-    """Open the dataset, load or train the predictor, and keep the predictor's archive in the store.
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A stimulus that could not be made, and why, in one sentence."""
 
-    A network that was trained before on the same content with the same settings is taken from the store.
-    Errors as `open_dataset` and `open_predictor`; BadSpec if one is about pictures and the other about texts.
+    spec: StimulusSpec
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One attribution that is asked for: the specs that it serves, and what is to be measured of it."""
+
+    specs: tuple[StimulusSpec, ...]
+    metrics: tuple[Component, ...] = ()
+
+    @property
+    def spec(self) -> StimulusSpec:
+        return self.specs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What an order came to; no attribution for the baseline."""
+
+    order: Order
+    attribution: Attribution | None = None
+    numbers: tuple[Number, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where the work is done: the store, the device, and who is told that it goes on."""
+
+    store: Store
+    device: str = "cpu"
+    alive: Callable[[], None] = field(default=lambda: None)
+
+
+def attempt(
+    specs: Sequence[StimulusSpec],
+    bench: Bench,
+    metrics: Mapping[str, Sequence[Component]] | None = None,
+    progress: Progress = silent,
+) -> Iterator[Rendered | Failed]:
+    """Make the pictures of `specs` and yield each as it is stored, or a `Failed` for what cannot be made.
+    `metrics` says by picture key what is to be measured as well.
     """
-    opened = open_dataset(dataset, folder)
-    trained = training_key_of(predictor, dataset, opened.content_digest(), folder)
-    known = f"trained/{trained}.bin" if trained else None
-    if known and store.has(known):
-        made = restore(store.get(known))
-    else:
-        made = open_predictor(predictor, folder, opened, progress)
-    is_text = hasattr(opened, "text")
-    if is_text != (made.modality == "text"):
-        raise BadSpec(
-            f"dataset {dataset.name} holds {_words(is_text)}, but predictor {predictor.name} takes "
-            f"{_words(made.modality == 'text')}: choose one that fits"
+    done = 0
+    for explained in explain(_orders(specs, metrics or {}), bench):
+        for spec in explained.order.specs:
+            yield _drawn(spec, explained, bench)
+            done += 1
+        progress("rendering stimuli", done, len(specs))
+
+
+def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
+    """The attributions and measurements of `orders`, grouped by predictor, a window of items at a time."""
+    groups: dict[tuple[str, str], dict[str, list[Order]]] = {}
+    for order in orders:
+        group = groups.setdefault((order.spec.predictor_key, order.spec.precision), {})
+        group.setdefault(order.spec.image_key, []).append(order)
+    for (predictor_key, precision), items in groups.items():
+        if all(order.spec.explainer is None for own in items.values() for order in own):
+            yield from (Explained(order) for own in items.values() for order in own)
+            continue
+        try:
+            runner = _runner(predictor_key, precision, bench)
+        except (StimulusError, *FAULTS) as error:
+            reason = str(as_stimulus_error(error))
+            yield from (Explained(order, error=reason) for own in items.values() for order in own)
+            continue
+        keys = list(items)
+        while keys:
+            # Read anew each time: it becomes smaller when memory runs out.
+            size = runner.window
+            window = [order for key in keys[:size] for order in items[key]]
+            yield from _window(window, runner, bench)
+            keys = keys[size:]
+
+
+def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Component]]) -> list[Order]:
+    """One order per attribution, in the order of arrival."""
+    found: dict[str, list[StimulusSpec]] = {}
+    for spec in specs:
+        found.setdefault(spec.attribution_key, []).append(spec)
+    return [
+        Order(
+            tuple(group),
+            tuple(
+                {content_key(m.as_json()): m for s in group for m in metrics.get(s.picture_key, ())}.values()
+            ),
         )
-    archive = made.dump()
-    if known:
-        store.put(known, archive)
-    key = made.key
-    store.put(predictor_file(key), archive)
-    return Source(opened, made, key)
+        for group in found.values()
+    ]
 
 
-def survey(
-    source: Source, store: Store, progress: Progress = silent, split: Split = "people"
-) -> list[PredictedItem]:
-    """Ask the predictor about every item of `split`, and store the view or text of each: exactly what the
-    network saw.
+class Runner:
+    """A predictor, restored and warm, with what drives its jobs."""
+
+    def __init__(self, predictor: Any, precision: str, device: str) -> None:
+        self.predictor = predictor
+        self.is_text = predictor.modality == "text"
+        self.network: Network | None = None
+        if not self.is_text:
+            from stimuli.planner.network import Network
+
+            self.network = Network(predictor, device, cast("Any", precision))
+
+    @property
+    def window(self) -> int:
+        """How many items are at work at once: enough to fill traces and batches, few enough for memory."""
+        return TEXTS_AT_ONCE if self.network is None else max(2, self.network.rows // 4)
+
+    def subject(self, spec: StimulusSpec, store: Store) -> Subject:
+        """The item of a spec as methods see it. Raises StimulusError when the store holds another."""
+        if self.network is None:
+            text = read_text(store, spec.image_key)
+            return Subject(spec.target, spec.image_key, spec.seed, text=text)
+        view = read_view(store, spec.image_key)
+        image = self.predictor.inputs([view])[0].to(self.network.device)
+        return Subject(spec.target, spec.image_key, spec.seed, spec.layer, image)
+
+    def drive(
+        self, jobs: Sequence[Job], alive: Callable[[], None], follow: Callable[[Done], Sequence[Job]]
+    ) -> Iterator[Done]:
+        if self.network is None:
+            from stimuli.planner.text import drive_texts
+
+            return drive_texts(jobs, cast("TextPredictor", self.predictor), alive=alive, follow=follow)
+        from stimuli.planner.drive import drive
+
+        return drive(jobs, self.network, alive, follow)
+
+    def about(self) -> dict[str, JsonValue]:
+        """What stands in provenance beside the versions."""
+        from stimuli.planner.arithmetic import arithmetic
+
+        if self.network is None:
+            return {"device": "cpu", **arithmetic()}
+        return {"device": str(self.network.device), "rows": self.network.rows, **arithmetic()}
+
+
+def _runner(predictor_key: str, precision: str, bench: Bench) -> Runner:
+    """The warm predictor, from the last few that this process restored or from the store."""
+    key = (predictor_key, precision, bench.device)
+    if key not in _restored:
+        predictor = restore(bench.store.get(predictor_file(predictor_key)))
+        while len(_restored) >= _RESTORED_MAX:
+            _restored.popitem(last=False)
+        _restored[key] = Runner(predictor, precision, bench.device)
+    _restored.move_to_end(key)
+    return cast("Runner", _restored[key])
+
+
+def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Explained]:
+    """All orders of a few items side by side; if the window fails as a whole, one after the other: one
+    spoiled item must not take its neighbours along.
     """
-    items = source.dataset.items(split)
-    found: list[PredictedItem] = []
-    ask = _ask_texts if source.predictor.modality == "text" else _ask_pictures
-    for start in range(0, len(items), _ITEMS_AT_ONCE):
-        found.extend(ask(items[start : start + _ITEMS_AT_ONCE], source, store))
-        progress("asking the predictor", len(found), len(items))
-    return found
-
-
-def _ask_pictures(items: Sequence[Item], source: Source, store: Store) -> Iterable[PredictedItem]:
-    predictor, dataset = cast("TorchPredictor", source.predictor), cast("Dataset", source.dataset)
-    views = [predictor.view(dataset.pixels(item.key)) for item in items]
-    for item, view, logits in zip(items, views, predictor.logits(views), strict=True):
-        image_key = png.pixel_key(view)
-        store.put(view_file(image_key), png.encode(view))
-        yield _predicted(item, logits, predictor.labels, image_key, (view.shape[1], view.shape[0]))
-
-
-def _ask_texts(items: Sequence[Item], source: Source, store: Store) -> Iterable[PredictedItem]:
-    predictor, dataset = cast("TextPredictor", source.predictor), cast("TextDataset", source.dataset)
-    texts = [dataset.text(item.key) for item in items]
-    for item, text, logits in zip(items, texts, predictor.text_logits(texts), strict=True):
-        key = predictor.text_key(text)
-        keep_text(store, key, text)
-        yield _predicted(item, logits, predictor.labels, key, (0, 0))
-
-
-def _predicted(
-    item: Item, logits: NDArray[np.float32], labels: Sequence[str], key: str, size: tuple[int, int]
-) -> PredictedItem:
-    index = int(logits.argmax())
-    return PredictedItem(
-        key=item.key,
-        truth=item.truth,
-        group=item.group,
-        predicted=labels[index],
-        index=index,
-        confidence=_softmax(logits)[index],
-        logits=tuple(float(value) for value in logits),
-        image_key=key,
-        width_px=size[0],
-        height_px=size[1],
-    )
-
-
-def spec_for(
-    item: PredictedItem,
-    source: Source,
-    explainer: Component | None,
-    render: RenderSpec,
-    seed: int,
-    precision: Precision = "float32",
-) -> StimulusSpec:
-    """The spec of `item` under `explainer` (None: the baseline), which explains the predicted label's logit.
-
-    BadSpec as in `check_explainer` and `check_recipe`.
-    """
-    layer = getattr(source.predictor, "layer", "")
-    if explainer is not None:
-        explainer = check_explainer(explainer)
-    return StimulusSpec(
-        image_key=item.image_key,
-        predictor_key=source.predictor_key,
-        layer=layer,
-        target=item.index,
-        explainer=explainer,
-        version=version_of(explainer) if explainer else 0,
-        seed=seed,
-        render=heatmap.check_recipe(render),
-        precision=precision,
-    )
-
-
-def inapplicable(source: Source, explainer: Component) -> str | None:
-    """Why `explainer` cannot explain this predictor, in one sentence with the remedy; None if it can.
-
-    BadSpec as in `check_explainer`.
-    """
-    method = open_explainer(explainer)
-    is_text = source.predictor.modality == "text"
-    if (method.kind == "text") != is_text:
-        return (
-            f"{explainer.name} explains {_words(method.kind == 'text')}, but the predictor takes "
-            f"{_words(is_text)}"
-        )
     try:
-        method.require(cast("Any", source.predictor), getattr(source.predictor, "layer", ""))
-    except NotApplicable as error:
-        return str(error)
-    return None
+        found = _driven(window, runner, bench)
+    except (StimulusError, *FAULTS) as error:
+        if len(window) == 1:
+            yield Explained(window[0], error=str(as_stimulus_error(error)))
+            return
+        for order in window:
+            yield from _window([order], runner, bench)
+        return
+    yield from found
 
 
-def _words(is_text: bool) -> str:
-    return "texts" if is_text else "pictures"
+def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained]:
+    """Methods as jobs, and metrics as jobs that follow them: a metric that fails undoes nothing."""
+    from stimuli.planner.drive import Job
+
+    subjects: dict[str, Subject] = {}
+    made: dict[int, Attribution | None] = {}
+    errors: dict[int, str] = {}
+    numbers: dict[int, dict[int, Number]] = {}
+
+    def subject_of(order: Order) -> Subject:
+        key = order.spec.image_key
+        if key not in subjects:
+            subjects[key] = runner.subject(order.spec, bench.store)
+        return _with_target(subjects[key], order.spec)
+
+    def metrics_of(at: int) -> list[Job]:
+        subject = subject_of(window[at])
+        return [
+            Job((at, place), subject, _measuring(component, runner, subject, cast("Attribution", made[at])))
+            for place, component in enumerate(window[at].metrics)
+        ]
+
+    def follow(done: Done) -> Sequence[Job]:
+        at, place = cast("tuple[int, int]", done.name)
+        if place == METHOD and done.error is None:
+            made[at] = done.result
+            return metrics_of(at)
+        return ()
+
+    jobs = []
+    for at, order in enumerate(window):
+        if order.spec.explainer is None:
+            made[at] = None
+        elif bench.store.has(map_file(order.spec.attribution_key)):
+            made[at] = read_attribution(bench.store, order.spec.attribution_key)
+            jobs.extend(metrics_of(at))
+        else:
+            subject = subject_of(order)
+            jobs.append(Job((at, METHOD), subject, _explaining(order.spec, subject, runner, bench)))
+    for done in runner.drive(jobs, bench.alive, follow):
+        at, place = cast("tuple[int, int]", done.name)
+        if place != METHOD:
+            reason = "" if done.error is None else str(done.error)
+            numbers.setdefault(at, {})[place] = Number(window[at].metrics[place], done.result, reason)
+        elif done.error is not None:
+            errors[at] = str(done.error)
+    return [
+        Explained(
+            order,
+            made.get(at),
+            tuple(number for _, number in sorted(numbers.get(at, {}).items())),
+            errors.get(at, ""),
+        )
+        for at, order in enumerate(window)
+    ]
 
 
-def _softmax(logits: NDArray[np.float32]) -> list[float]:
-    powers = np.exp(np.asarray(logits, np.float64) - logits.max())
-    return [float(share) for share in powers / powers.sum()]
+def _with_target(subject: Subject, spec: StimulusSpec) -> Subject:
+    from dataclasses import replace
+
+    return replace(subject, target=spec.target, seed=spec.seed, layer=spec.layer)
+
+
+def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) -> Callable[[], Steps]:
+    def run() -> Steps:
+        made = yield from _method(spec, subject, runner)
+        return keep_attribution(bench.store, spec.attribution_key, made)
+
+    return run
+
+
+def _measuring(
+    component: Component, runner: Runner, subject: Subject, made: Attribution
+) -> Callable[[], Steps]:
+    def run() -> Steps:
+        return (yield from open_metric(component).measure(runner.predictor, subject, made))
+
+    return run
+
+
+def _method(spec: StimulusSpec, subject: Subject, runner: Runner) -> Steps:
+    explainer = spec.explainer
+    assert explainer is not None
+    for package in spec.packages:
+        refuse_other_package(package, f"explainer {explainer.name!r}")
+    if version_of(explainer) != spec.version:
+        raise StimulusError(
+            f"explainer {explainer.name!r} is version {version_of(explainer)} here, but version "
+            f"{spec.version} was asked for: update this worker, or build the study again"
+        )
+    method = open_explainer(explainer)
+    method.require(runner.predictor, spec.layer)
+    return (yield from method.explain(runner.predictor, subject))
+
+
+def _drawn(spec: StimulusSpec, explained: Explained, bench: Bench) -> Rendered | Failed:
+    if explained.error:
+        return Failed(spec, explained.error)
+    about: dict[str, JsonValue] = {"device": "cpu"}
+    warm = _restored.get((spec.predictor_key, spec.precision, bench.device))
+    if warm is not None:
+        about = warm.about()
+    checks = dict(explained.attribution.checks) if explained.attribution is not None else {}
+    if checks:
+        about["checks"] = checks
+    try:
+        drawn = draw(spec, explained.attribution, bench.store)
+    except (StimulusError, *FAULTS) as error:
+        return Failed(spec, str(as_stimulus_error(error)))
+    return Rendered(spec, drawn, {**_versions(), **about}, explained.numbers)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    names = ("torch", "captum", "numpy", "scipy", "Pillow", "matplotlib")
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **{name.lower(): importlib.metadata.version(name) for name in names},
+    }
+
+
+__all__ = [
+    "Bench",
+    "Explained",
+    "Failed",
+    "Number",
+    "Order",
+    "Pixels",
+    "Rendered",
+    "attempt",
+    "explain",
+]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from stimuli.errors import StimulusError
-from stimuli.files import MAPS, read_attribution
-from stimuli.rendering import Bench, Order, explain
+from stimuli.pipeline import Bench, Order, explain
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
+from stimuli.store.files import MAPS, read_attribution
 from stimuli.types import Attribution, Progress, silent
 
 

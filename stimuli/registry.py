@@ -7,21 +7,26 @@ their names and versions without importing them. A study file holds names only, 
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module, metadata
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Generic, Literal, NamedTuple, TypeVar, cast, dataclass_transform, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, PydanticUndefined
 
 from stimuli.errors import BadSpec, OtherPackage, UnknownName
-from stimuli.spec import Component, canonical_json
+from stimuli.spec import Component
 
 T = TypeVar("T")
+T2 = TypeVar("T2")
 CORE = "legible"
 """What `dist:name` calls the entries of the core, for names that a package claims as well."""
 
@@ -55,7 +60,7 @@ class Table(Generic[T]):
     offered one. People may also write the plain name of an offered entry, as long as nobody else claims it.
     """
 
-    def __init__(self, noun: str, entries: Mapping[str, str], group: str | None = None) -> None:
+    def __init__(self, noun: str, entries: Mapping[str, str | T], group: str | None = None) -> None:
         self.noun = noun
         self._entries: dict[str, str | T] = dict(entries)
         self._group = group
@@ -91,21 +96,29 @@ class Table(Generic[T]):
             raise UnknownName(f"there is no {self.noun} {name!r}{self._hint(name)}: known are {known}")
         return claims[0]
 
-    def load(self, name: str) -> T:
-        """What `name` stands for, imported on first use. An entry of the core is found even if a package
-        claims its name, so that what is stored stays readable. UnknownName as in `full_name`.
+    def stored_name(self, name: str) -> str:
+        """The full name of a stored `name`: one of the core is the core's even if a package claims it as
+        well, so that installing a package changes nothing that is there. Else as `full_name`.
         """
-        full = name if name in self._entries else self.full_name(name)
+        return name if name in self._entries else self.full_name(name)
+
+    def load(self, name: str) -> T:
+        """What `name` stands for, imported on first use. UnknownName as in `stored_name`."""
+        full = self.stored_name(name)
         if full not in self._loaded:
             self._loaded[full] = self._imported(full)
         return self._loaded[full]
 
     def origin(self, name: str) -> Origin | None:
         """The distribution that offers the entry; None for the core. Imports nothing. UnknownName as in
-        `load`.
+        `stored_name`.
         """
-        full = name if name in self._entries else self.full_name(name)
+        full = self.stored_name(name)
         return None if full in self._entries else self._offered(full).origin
+
+    def __or__(self, other: Table[T2]) -> Table[T | T2]:
+        """Both tables' entries, under this one's noun and group."""
+        return Table(self.noun, {**self._entries, **other._entries}, self._group)
 
     @contextmanager
     def added(self, name: str, target: str | T) -> Iterator[None]:
@@ -155,13 +168,18 @@ class Table(Generic[T]):
         return offer.name if len(self._claims(offer.name)) == 1 else offer.full_name
 
     def _hint(self, name: str) -> str:
-        near = get_close_matches(name, self.names, n=1)
-        if near:
-            return f" (did you mean {near[0]!r}?)"
+        if near := closest(name, self.names):
+            return near
         distribution, colon, _ = name.partition(":")
         if self._group and colon and not any(o.origin.distribution == distribution for o in self._offers()):
             return f" (no installed package {distribution!r} offers one: install it here)"
         return ""
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """ " (did you mean 'saliency'?)" where a known name is like it, else nothing."""
+    near = get_close_matches(name, list(known), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def refuse_other_package(wanted: str, what: str) -> None:
@@ -205,42 +223,109 @@ def _read_offers(group: str, path: tuple[str, ...]) -> tuple[Offer, ...]:
     return tuple(offers[name] for name in sorted(offers))
 
 
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+"""Unknown keys and wrong types are refused; a whole number may stand for a fraction, never the reverse."""
+
+
 class Params(BaseModel):
-    """The parameters of a registry entry; unknown keys and wrong types are refused."""
+    """The parameters of an entry that is a function (datasets, predictors)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-P = TypeVar("P", bound=Params)
+    model_config = ConfigDict(frozen=True, **STRICT)
 
 
-def lookup(table: Mapping[str, str], name: str, kind: str) -> Any:
-    """The object behind `name` in a table of "module:attribute" paths, imported on first use.
-
-    For tables that are not a `Table` yet. UnknownName as in `Table.load`.
+@dataclass_transform(frozen_default=True)
+def parameters(kind: type[T]) -> type[T]:
+    """For an entry that is a class (explainers, metrics): a frozen, slotted value whose fields are its
+    parameters, declared as pydantic has them: `steps: Annotated[int, Field(ge=2, le=1000)] = 50`.
     """
-    return Table[Any](kind, table).load(name)
+    return cast(type[T], pydantic_dataclass(frozen=True, slots=True, config=STRICT)(kind))
 
 
-def read_params(component: Component, model: type[P], kind: str) -> P:
-    """The component's parameters as a checked value.
+def read_params(component: Component, kind: type[T], noun: str) -> T:
+    """The parameters of `component` as a checked value of `kind`, a `Params` or a class under `parameters`.
 
-    Raises BadSpec that names every wrong parameter with its value and limit, in one sentence each.
+    BadSpec names every wrong parameter with its value and its limits or the closest known one.
     """
+    owner = f"{noun} {component.name!r}"
     try:
         # Read as JSON: an array then fits a tuple field, and yet nothing is coerced ("5" is no number).
-        return model.model_validate_json(canonical_json(dict(component.params)))
+        return TypeAdapter(kind).validate_json(json.dumps(dict(component.params)))
     except ValidationError as error:
-        faults = "; ".join(
-            _fault(e["loc"], e["msg"], e.get("input"), e["type"], model) for e in error.errors()
-        )
-        raise BadSpec(f"{kind} {component.name}: {faults}") from None
+        known = declared(kind)
+        raise BadSpec("; ".join(_fault(owner, fault, known) for fault in error.errors())) from None
+    except TypeError as error:  # a date of a TOML file, say
+        raise BadSpec(f"{owner}: {error}; its parameters are texts, numbers, true, false and lists") from None
 
 
-def _fault(loc: tuple[int | str, ...], message: str, value: object, code: str, model: type[Params]) -> str:
-    path = ".".join(str(part) for part in loc) or "parameters"
-    if code == "extra_forbidden":
-        return f'unknown parameter "{path}"; it takes {", ".join(model.model_fields)}'
-    if code == "missing":
-        return f'parameter "{path}" is missing'
-    return f"{path} = {value!r}: {message[:1].lower()}{message[1:].removeprefix('Value error, ')}"
+def declared(kind: type) -> Mapping[str, FieldInfo]:
+    """The parameters of a `Params` or of a class under `parameters`, by name."""
+    fields: Mapping[str, FieldInfo] = vars(kind)["__pydantic_fields__"]
+    return fields
+
+
+def _fault(owner: str, fault: ErrorDetails, known: Mapping[str, FieldInfo]) -> str:
+    path = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        takes = ", ".join(sorted(known)) or "none"
+        return f"{owner} has no parameter {path!r}{closest(path, known)}: it takes {takes}"
+    if fault["type"] == "missing":
+        return f"{owner} needs parameter {path!r}"
+    if not path:
+        return f"{owner}: {fault['msg'].removeprefix('Value error, ')}"
+    demand = _demand(fault, known[str(fault["loc"][0])] if len(fault["loc"]) == 1 else None)
+    return f"{owner}, parameter {path!r} is {fault['input']!r}, but {demand}"
+
+
+def _demand(fault: ErrorDetails, field: FieldInfo | None) -> str:
+    """What the value must be instead."""
+    code = fault["type"]
+    found = {} if field is None else bounds(field)
+    if found and code in _BOUND_WORDS:
+        if {"ge", "le"} <= found.keys():
+            return f"must lie between {found['ge']} and {found['le']}"
+        return "must be " + " and ".join(f"{_SIGN_WORDS[sign]} {found[sign]}" for sign in found)
+    if code in _KIND_WORDS:
+        default = None if field is None else field.default
+        example = "" if default in (None, PydanticUndefined) else f" such as {default!r}"
+        return f"must be {_KIND_WORDS[code]}{example}"
+    if code == "literal_error" and field is not None:
+        return f"must be one of {', '.join(map(str, choices(field)))}"
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{message[:1].lower()}{message[1:]}"
+
+
+_KIND_WORDS = {
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "string_type": "a text",
+    "finite_number": "a finite number",
+}
+_SIGN_WORDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_BOUND_WORDS = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
+
+
+def bounds(field: FieldInfo) -> dict[str, float]:
+    """The limits of a number as its declaration has them: "ge" and "le" included, "gt" and "lt" not."""
+    return {
+        sign: getattr(mark, sign)
+        for part in _parts_of(field.annotation)
+        for mark in (*field.metadata, *getattr(part, "__metadata__", ()))
+        for mark in getattr(mark, "metadata", [mark])
+        for sign in _SIGN_WORDS
+        if getattr(mark, sign, None) is not None
+    }
+
+
+def choices(field: FieldInfo) -> tuple[str, ...]:
+    """The words that a parameter may be; none if it may be any."""
+    parts = _parts_of(field.annotation)
+    return tuple(word for part in parts if get_origin(part) is Literal for word in get_args(part))
+
+
+def _parts_of(annotation: object) -> Iterator[object]:
+    """The annotation and what it is made of: `int` within `int | None`."""
+    yield annotation
+    for part in get_args(annotation) if get_origin(annotation) is not Literal else ():
+        yield from _parts_of(part)

@@ -85,7 +85,8 @@ class StimulusSpec:
     `predictor_key` the stored predictor (weights, architecture and labels), `layer` the layer that layer
     methods
     read, `target` the index of the explained logit. `explainer` is None for the baseline. `version` is the
-    explainer's own version, raised whenever its maps change.
+    explainer's own version, raised whenever its maps change; `packages` are those that offer it,
+    "distribution==version" each, none for the core's.
     """
 
     image_key: str
@@ -97,6 +98,7 @@ class StimulusSpec:
     seed: int
     render: RenderSpec
     precision: Precision = "float32"
+    packages: tuple[str, ...] = ()
 
     @property
     def attribution_key(self) -> str:
@@ -111,6 +113,7 @@ class StimulusSpec:
                 "version": self.version,
                 "seed": self.seed,
                 "precision": self.precision,
+                **self._offered(),
             }
         )
 
@@ -136,7 +139,12 @@ class StimulusSpec:
             "seed": self.seed,
             "render": self.render.as_json(),
             "precision": self.precision,
+            **self._offered(),
         }
+
+    def _offered(self) -> dict[str, JsonValue]:
+        """Left out for methods of the core, so that older keys stay."""
+        return {"packages": list(self.packages)} if self.packages else {}
 
     @classmethod
     def from_json(cls, value: Mapping[str, JsonValue]) -> StimulusSpec:
@@ -146,5 +154,6 @@ class StimulusSpec:
                 **value,
                 "explainer": Component.from_json(explainer) if explainer else None,
                 "render": RenderSpec(**value["render"]),
+                "packages": tuple(value.get("packages", ())),
             }
         )

@@ -11,10 +11,9 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from stimuli.claims import free, render_claimed
-from stimuli.metrics import METRICS
+from stimuli.build import send
+from stimuli.claims import free, of_one_stimulus, render_claimed
 from stimuli.models import Measurement, Stimulus
-from stimuli.requests import send
 
 SWEEP_MAX = 2000
 
@@ -36,7 +35,7 @@ def sweep_stimuli() -> int:
         return 0
     lease_s = settings.STIMULUS_LEASE_S
     unsent = Q(sent_at=None) | Q(sent_at__lte=timezone.now() - timedelta(seconds=lease_s))
-    open_ = Measurement.objects.filter(measured_at__isnull=True, metric__in=list(METRICS))
+    open_ = of_one_stimulus(Measurement.objects.filter(measured_at__isnull=True))
     unmeasured = Q(state=Stimulus.State.DONE, pk__in=open_.values("stimulus_id"))
     rows = Stimulus.objects.filter(free(lease_s) | unmeasured, unsent).order_by("pk")
     keys = list(rows.values_list("key", flat=True)[:SWEEP_MAX])

@@ -89,17 +89,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
-    """What a predictor says about one item: `logits` float (K,), in the order of the predictor's labels."""
-
-    item: str
-    label: str
-    index: int
-    confidence: float
-    logits: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Layout:
     """How the output of a layer is read as maps: `channels` of `height` x `width` cells.
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from stimuli.build import build, missing
 from stimuli.models import Stimulus
-from stimuli.requests import build, missing
 from tests.databases import FOLDER_VARIABLE, only_one
 
 COLUMNS = [field.name for field in Stimulus._meta.fields if field.name not in ("id", "key")]

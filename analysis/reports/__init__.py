@@ -1,25 +1,19 @@
-"""One reporter per paradigm: name -> dotted path, imported on first use."""
+"""One reporter per paradigm, imported on first use. Installed packages may offer more."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import cast
-
-from analysis.reports.base import ReportError
 from analysis.reports.report import Reporter
+from stimuli.registry import Table
 
-REPORTERS = {
-    "meta_predictor": "analysis.reports.meta_predictor:report",
-}
+REPORTERS: Table[Reporter] = Table(
+    "reporter",
+    {
+        "meta_predictor": "analysis.reports.meta_predictor:report",
+    },
+    group="legible.reporters",
+)
 
 
 def get_reporter(paradigm: str) -> Reporter:
-    """The reporter of a paradigm. Raises ReportError where there is none."""
-    try:
-        module, name = REPORTERS[paradigm].split(":")
-    except KeyError:
-        raise ReportError(
-            f"Paradigm '{paradigm}' has no reporter; there are {', '.join(REPORTERS)}. Its data can be "
-            "exported."
-        ) from None
-    return cast(Reporter, getattr(import_module(module), name))
+    """The reporter of a paradigm. Raises UnknownName; the data can be exported all the same."""
+    return REPORTERS.load(paradigm)

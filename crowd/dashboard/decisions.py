@@ -28,8 +28,8 @@ from experiments.kinds import follows
 from experiments.kinds.base import INSTRUCTED
 from experiments.models import Response, Study
 from experiments.selectors import definition_of
+from stimuli.build import missing, refuse_other_packages, send
 from stimuli.models import Stimulus
-from stimuli.requests import missing, send
 
 Action = Literal["approve", "request_return", "reject"]
 
@@ -69,8 +69,11 @@ def unseal_study(study: Study, user: User, name: str, reason: str) -> bool:
 
 
 def send_missing(study: Study, user: User) -> int:
-    """Asks the workers for every picture that is missing; failed ones are tried again. Returns how many."""
+    """Asks the workers for every picture that is missing; failed ones are tried again. Returns how many.
+
+    Raises OtherPackage if they were asked for from a package that is not here in the same version."""
     keys = missing(picture_keys(study))
+    refuse_other_packages(keys)
     for start in range(0, len(keys), 500):
         part = keys[start : start + 500]
         Stimulus.objects.filter(key__in=part, state="failed").update(state="missing")

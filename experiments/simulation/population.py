@@ -35,8 +35,8 @@ class Mix:
 
 
 def parse_mix(text: str) -> Mix:
-    """A mix like "learner=0.8,guesser=0.2". Raises ValueError that names the value, the limit and the
-    remedy."""
+    """A mix like "learner=0.8,guesser=0.2". Raises UnknownName for a kind, else ValueError that names the
+    value, the limit and the remedy."""
     shares: dict[str, float] = {}
     for part in text.split(","):
         kind, equals, number = (piece.strip() for piece in part.partition("="))

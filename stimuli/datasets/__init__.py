@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
-from stimuli.registry import lookup
+from stimuli.registry import Table
 from stimuli.spec import Component
-from stimuli.types import Dataset, Mask, Pixels
-
-DATASETS = {
-    "folder": "stimuli.datasets.folder:open_folder",
-    "lines": "stimuli.datasets.lines:open_lines",
-    "sentences": "stimuli.datasets.sentences:open_sentences",
-    "synthetic": "stimuli.datasets.synthetic:open_synthetic",
-}
+from stimuli.types import Dataset
 
 
 class ContentDataset(Dataset, Protocol):
@@ -23,19 +17,18 @@ class ContentDataset(Dataset, Protocol):
     def content_digest(self) -> str: ...
 
 
-class PlantedDataset(ContentDataset, Protocol):
-    """A dataset whose decisive feature was planted, so that an explanation can be held against it."""
+DatasetOpener = Callable[[Component, Path], ContentDataset]
 
-    aspects: tuple[str, str]
-    """What `swap` can exchange: the planted cue first, then what the class truly is."""
-
-    def mask(self, key: str) -> Mask:
-        """Where the planted cue stands, bool (H, W)."""
-        ...
-
-    def swap(self, key: str, what: str) -> Pixels:
-        """The picture with only that part exchanged for the other class's."""
-        ...
+DATASETS: Table[DatasetOpener] = Table(
+    "dataset",
+    {
+        "folder": "stimuli.datasets.folder:open_folder",
+        "lines": "stimuli.datasets.lines:open_lines",
+        "sentences": "stimuli.datasets.synthetic.sentences:open_sentences",
+        "synthetic": "stimuli.datasets.synthetic.scenarios:open_synthetic",
+    },
+    group="legible.datasets",
+)
 
 
 def open_dataset(component: Component, folder: Path) -> ContentDataset:
@@ -43,10 +36,4 @@ def open_dataset(component: Component, folder: Path) -> ContentDataset:
 
     Raises BadSpec, in one sentence, for unknown names and parameters and for content that cannot be used.
     """
-    opener = lookup(DATASETS, component.name, "dataset")
-    return cast(ContentDataset, opener(component, folder))
-
-
-def list_datasets() -> tuple[str, ...]:
-    """The names that a study may use."""
-    return tuple(sorted(DATASETS))
+    return DATASETS.load(DATASETS.full_name(component.name))(component, folder)

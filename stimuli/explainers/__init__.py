@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any, cast
+
 from stimuli.explainers.base import Explainer, Kind
-from stimuli.parameters import named_class, open_named, with_defaults
+from stimuli.registry import Table, read_params
 from stimuli.spec import Component
 
 __all__ = [
@@ -11,55 +14,62 @@ __all__ = [
     "Explainer",
     "check_explainer",
     "open_explainer",
+    "packages_of",
     "version_of",
 ]
 
-EXPLAINERS = {
-    # by the gradient
-    "saliency": "stimuli.explainers.gradient:Saliency",
-    "gradient_x_input": "stimuli.explainers.gradient:GradientXInput",
-    "integrated_gradients": "stimuli.explainers.gradient:IntegratedGradients",
-    "smooth_grad": "stimuli.explainers.gradient:SmoothGrad",
-    "guided_backprop": "stimuli.explainers.guided:GuidedBackprop",
-    "bcos": "stimuli.explainers.bcos:BCos",
-    "captum": "stimuli.explainers.foreign:Captum",
-    # by a layer
-    "grad_cam": "stimuli.explainers.cam:GradCam",
-    "hires_cam": "stimuli.explainers.cam:HiResCam",
-    "grad_cam_elementwise": "stimuli.explainers.cam:GradCamElementWise",
-    "grad_cam_plus_plus": "stimuli.explainers.cam:GradCamPlusPlus",
-    "xgrad_cam": "stimuli.explainers.cam:XGradCam",
-    "layer_cam": "stimuli.explainers.cam:LayerCam",
-    "ablation_cam": "stimuli.explainers.cam_scores:AblationCam",
-    "score_cam": "stimuli.explainers.cam_scores:ScoreCam",
-    "eigen_cam": "stimuli.explainers.factors:EigenCam",
-    "eigen_grad_cam": "stimuli.explainers.factors:EigenGradCam",
-    "deep_feature_factorization": "stimuli.explainers.factors:DeepFeatureFactorization",
-    "full_grad": "stimuli.explainers.full_grad:FullGrad",
-    # by changing the picture
-    "occlusion": "stimuli.explainers.perturbation:Occlusion",
-    "rise": "stimuli.explainers.rise:Rise",
-    "lime_image": "stimuli.explainers.lime_image:LimeImage",
-    "shap_partition": "stimuli.explainers.shap_image:ShapPartition",
-    # by named concepts
-    "x_nesyl": "stimuli.explainers.concepts:XNesyl",
-    "clip_linear": "stimuli.explainers.concepts:ClipLinear",
-    "clip_qda": "stimuli.explainers.concepts:ClipQda",
-    "lime_cbm": "stimuli.explainers.concept_surrogates:LimeCbm",
-    "shap_cbm": "stimuli.explainers.concept_surrogates:ShapCbm",
-    "rise_cbm": "stimuli.explainers.concept_surrogates:RiseCbm",
-    # of texts
-    "lime_text": "stimuli.explainers.text:LimeText",
-    "shap_text": "stimuli.explainers.text:ShapText",
-    "input_gradient_text": "stimuli.explainers.text:InputGradientText",
-    "random_text": "stimuli.explainers.text:RandomText",
-    # controls
-    "none": "stimuli.explainers.controls:NoMap",
-    "random": "stimuli.explainers.controls:Random",
-    "permuted": "stimuli.explainers.controls:Permuted",
-    "bottom_up_saliency": "stimuli.explainers.controls:BottomUpSaliency",
-    "spectral_residual": "stimuli.explainers.spectral:SpectralResidual",
-}
+EXPLAINERS: Table[type[Explainer]] = Table(
+    "explainer",
+    {
+        # by the gradient
+        "saliency": "stimuli.explainers.gradients.gradient:Saliency",
+        "gradient_x_input": "stimuli.explainers.gradients.gradient:GradientXInput",
+        "integrated_gradients": "stimuli.explainers.gradients.gradient:IntegratedGradients",
+        "smooth_grad": "stimuli.explainers.gradients.gradient:SmoothGrad",
+        "guided_backprop": "stimuli.explainers.gradients.guided:GuidedBackprop",
+        "bcos": "stimuli.explainers.gradients.bcos:BCos",
+        "captum": "stimuli.explainers.foreign:Captum",
+        # by a layer
+        "grad_cam": "stimuli.explainers.layers.cam:GradCam",
+        "hires_cam": "stimuli.explainers.layers.cam:HiResCam",
+        "grad_cam_elementwise": "stimuli.explainers.layers.cam:GradCamElementWise",
+        "grad_cam_plus_plus": "stimuli.explainers.layers.cam:GradCamPlusPlus",
+        "xgrad_cam": "stimuli.explainers.layers.cam:XGradCam",
+        "layer_cam": "stimuli.explainers.layers.cam:LayerCam",
+        "ablation_cam": "stimuli.explainers.layers.cam_scores:AblationCam",
+        "score_cam": "stimuli.explainers.layers.cam_scores:ScoreCam",
+        "eigen_cam": "stimuli.explainers.layers.factors:EigenCam",
+        "eigen_grad_cam": "stimuli.explainers.layers.factors:EigenGradCam",
+        "deep_feature_factorization": "stimuli.explainers.layers.factors:DeepFeatureFactorization",
+        "full_grad": "stimuli.explainers.gradients.full_grad:FullGrad",
+        # by changing the picture
+        "occlusion": "stimuli.explainers.perturbation.occlusion:Occlusion",
+        "rise": "stimuli.explainers.perturbation.rise:Rise",
+        "lime_image": "stimuli.explainers.perturbation.lime_image:LimeImage",
+        "shap_partition": "stimuli.explainers.perturbation.shap_image:ShapPartition",
+        # by named concepts
+        "x_nesyl": "stimuli.explainers.concepts.heads:XNesyl",
+        "clip_linear": "stimuli.explainers.concepts.heads:ClipLinear",
+        "clip_qda": "stimuli.explainers.concepts.heads:ClipQda",
+        "lime_cbm": "stimuli.explainers.concepts.concept_surrogates:LimeCbm",
+        "shap_cbm": "stimuli.explainers.concepts.concept_surrogates:ShapCbm",
+        "rise_cbm": "stimuli.explainers.concepts.concept_surrogates:RiseCbm",
+        # of texts
+        "lime_text": "stimuli.explainers.text.methods:LimeText",
+        "shap_text": "stimuli.explainers.text.methods:ShapText",
+        "input_gradient_text": "stimuli.explainers.text.methods:InputGradientText",
+        "random_text": "stimuli.explainers.text.methods:RandomText",
+        # controls
+        "none": "stimuli.explainers.controls.methods:NoMap",
+        "random": "stimuli.explainers.controls.methods:Random",
+        "permuted": "stimuli.explainers.controls.methods:Permuted",
+        "bottom_up_saliency": "stimuli.explainers.controls.methods:BottomUpSaliency",
+        "spectral_residual": "stimuli.explainers.controls.spectral:SpectralResidual",
+    },
+    group="legible.explainers",
+)
+CONTROLS = frozenset({"random", "permuted", "random_text"})
+"""They take the explanation of another method, which their parameter `of` names."""
 
 
 def open_explainer(component: Component) -> Explainer:
@@ -68,24 +78,44 @@ def open_explainer(component: Component) -> Explainer:
     BadSpec lists the known names (with the closest match) or the known parameters, and for a value its
     limits.
     """
-    made: Explainer = open_named(EXPLAINERS, component, "explainer")
-    return made
+    return read_params(component, EXPLAINERS.load(component.name), "explainer")
 
 
 def check_explainer(component: Component) -> Component:
-    """Return `component` with every parameter written out, so that one setting has one content key.
+    """Return `component` as it is stored: its full name, and every parameter written out, so that one setting
+    has one content key.
 
-    BadSpec as in `open_explainer`. Does not import torch.
+    BadSpec as in `open_explainer`, and if a name in it is claimed twice. Does not import torch.
     """
-    return with_defaults(EXPLAINERS, component, "explainer")
+    for name in _names_in(component):
+        EXPLAINERS.full_name(name)
+    return stored_form(component)
+
+
+def stored_form(component: Component) -> Component:
+    """As `check_explainer`, but a name that a package claims as well stays the core's."""
+    name = EXPLAINERS.stored_name(component.name)
+    return Component(name, asdict(cast(Any, open_explainer(component))))
 
 
 def version_of(component: Component) -> int:
     """The version of the named method's maps, which is part of every stimulus spec."""
-    return int(named_class(EXPLAINERS, component.name, "explainer").version)
+    return int(EXPLAINERS.load(component.name).version)
+
+
+def packages_of(component: Component) -> tuple[str, ...]:
+    """The packages whose code makes the maps, "distribution==version" each; they are part of every stimulus
+    spec. Empty for methods of the core. Imports nothing.
+    """
+    origins = [EXPLAINERS.origin(name) for name in _names_in(component)]
+    return tuple(sorted({str(origin) for origin in origins if origin is not None}))
 
 
 def kind_of(component: Component) -> Kind:
     """What the named method explains with."""
-    kind: Kind = named_class(EXPLAINERS, component.name, "explainer").kind
-    return kind
+    return EXPLAINERS.load(component.name).kind
+
+
+def _names_in(component: Component) -> list[str]:
+    inner = [str(component.params["of"])] if component.name in CONTROLS and "of" in component.params else []
+    return [component.name, *inner]

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from stimuli.parameters import choice, choices, limits, number
-
 if TYPE_CHECKING:
-    from stimuli.planner.asks import Steps, Subject
+    from stimuli.planner.asks import Steps
+    from stimuli.planner.values import Subject
     from stimuli.predictors.interface import ImagePredictor
-
-__all__ = ["AnyImage", "Explainer", "Kind", "choice", "choices", "limits", "number"]
 
 Kind = Literal["image", "text", "concept"]
 
 
 class Explainer(Protocol):
-    """A method with its parameters: a frozen dataclass whose fields are the parameters.
+    """A method with its parameters: a class under `registry.parameters`, whose fields they are.
 
     The explained number is the logit of the subject's target (before softmax) unless the method's docstring
     says otherwise. All parameters live in 0-1 pixels. A result depends on the item, target, key, seed and the

@@ -6,19 +6,21 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import isclass, signature
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers.base import Kind, choice, number
+from stimuli.explainers.base import Kind
 from stimuli.explainers.inspection import require_relu_modules, require_single_use
 from stimuli.explainers.maps import enlarged, pixel_map
-from stimuli.planner.asks import OwnPasses, Steps, Subject
+from stimuli.planner.asks import OwnPasses, Steps
+from stimuli.planner.values import Subject
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 from stimuli.spec import canonical_json
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ BY_PARTS = {"FeatureAblation", "KernelShap", "Lime", "ShapleyValueSampling", "Sh
 """Methods that would take each number of the picture for a feature of its own unless told otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class Captum:
     """The method of `captum.attr` that `method` names, on the logit. Signed.
 
@@ -61,9 +63,9 @@ class Captum:
     method: str = "InputXGradient"
     arguments: str = "{}"
     layer: str = ""
-    parts: int = number(0, 0, 64)
+    parts: Annotated[int, Field(ge=0, le=64)] = 0
     noise_tunnel: bool = False
-    channels: str = choice("mean", "sum", "max_abs")
+    channels: Literal["mean", "sum", "max_abs"] = "mean"
 
     def __post_init__(self) -> None:
         try:

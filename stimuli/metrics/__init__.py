@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any, cast
+
 from stimuli.metrics.base import Metric, SetMetric
-from stimuli.parameters import named_class, open_named, with_defaults
+from stimuli.registry import Table, read_params
 from stimuli.spec import Component
 
 __all__ = [
     "METRICS",
     "SET_METRICS",
     "check_metric",
-    "metric_version",
     "open_metric",
     "open_set_metric",
 ]
 
-METRICS = {
-    "deletion": "stimuli.metrics.deletion:Deletion",
-    "insertion": "stimuli.metrics.deletion:Insertion",
-    "faithfulness_correlation": "stimuli.metrics.faithfulness:FaithfulnessCorrelation",
-    "mu_fidelity": "stimuli.metrics.faithfulness:MuFidelity",
-    "sparsity": "stimuli.metrics.complexity:Sparsity",
-    "entropy": "stimuli.metrics.complexity:Entropy",
-    "jpeg_complexity": "stimuli.metrics.complexity:JpegComplexity",
-}
+METRICS: Table[type[Metric]] = Table(
+    "metric",
+    {
+        "deletion": "stimuli.metrics.deletion:Deletion",
+        "insertion": "stimuli.metrics.deletion:Insertion",
+        "faithfulness_correlation": "stimuli.metrics.faithfulness:FaithfulnessCorrelation",
+        "mu_fidelity": "stimuli.metrics.faithfulness:MuFidelity",
+        "sparsity": "stimuli.metrics.complexity:Sparsity",
+        "entropy": "stimuli.metrics.complexity:Entropy",
+        "jpeg_complexity": "stimuli.metrics.complexity:JpegComplexity",
+    },
+    group="legible.metrics",
+)
 """Metrics of one stimulus at a time."""
 
-SET_METRICS = {
-    "diagnostic_similarity": "stimuli.metrics.perceptual:DiagnosticSimilarity",
-    "method_similarity": "stimuli.metrics.similarity:MethodSimilarity",
-}
+SET_METRICS: Table[type[SetMetric]] = Table(
+    "metric of sets",
+    {
+        "diagnostic_similarity": "stimuli.metrics.perceptual:DiagnosticSimilarity",
+        "method_similarity": "stimuli.metrics.similarity:MethodSimilarity",
+    },
+)
 """Metrics that need all stimuli of a study."""
 
 
@@ -39,24 +48,26 @@ def open_metric(component: Component) -> Metric:
     BadSpec lists the known names (with the closest match) or the known parameters, and for a value its
     limits.
     """
-    made: Metric = open_named(METRICS, component, "metric")
-    return made
+    return read_params(component, METRICS.load(component.name), "metric")
 
 
 def open_set_metric(component: Component) -> SetMetric:
     """As `open_metric`, for the metrics that need all stimuli of a study."""
-    made: SetMetric = open_named(SET_METRICS, component, "metric of sets")
-    return made
+    return read_params(component, SET_METRICS.load(component.name), "metric of sets")
 
 
 def check_metric(component: Component) -> Component:
-    """Return `component`, of either kind of metric, with every parameter written out.
+    """Return `component`, of either kind of metric, as it is stored: its full name, and every parameter
+    written out.
 
-    BadSpec as in `open_metric`. Does not import torch.
+    BadSpec as in `open_metric`, and if the name is claimed twice. Does not import torch.
     """
-    return with_defaults(METRICS | SET_METRICS, component, "metric")
+    (METRICS | SET_METRICS).full_name(component.name)
+    return stored_form(component)
 
 
-def metric_version(component: Component) -> int:
-    """The version of the named metric's numbers, of either kind."""
-    return int(named_class(METRICS | SET_METRICS, component.name, "metric").version)
+def stored_form(component: Component) -> Component:
+    """As `check_metric`, but a name that a package claims as well stays the core's."""
+    either = METRICS | SET_METRICS
+    opened = read_params(component, either.load(component.name), "metric")
+    return Component(either.stored_name(component.name), asdict(cast(Any, opened)))

@@ -10,7 +10,8 @@ from stimuli.types import Attribution, Pixels, Plane
 
 if TYPE_CHECKING:
     from stimuli.explainers.base import Kind
-    from stimuli.planner.asks import Steps, Subject
+    from stimuli.planner.asks import Steps
+    from stimuli.planner.values import Subject
 
 Better = Literal["higher", "lower", "neither"]
 

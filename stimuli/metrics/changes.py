@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.errors import NotApplicable, ShapeMismatch
-from stimuli.planner.asks import Floats, Subject
+from stimuli.planner.values import Floats, Subject
 from stimuli.planner.variants import Fill
 from stimuli.types import Attribution, PixelAttribution
 

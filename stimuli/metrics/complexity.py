@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import io
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from PIL import Image, features
 from PIL import __version__ as pillow_version
+from pydantic import Field
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured
-from stimuli.parameters import number
-from stimuli.planner.asks import Floats, Steps, Subject
+from stimuli.planner.asks import Steps
+from stimuli.planner.values import Floats, Subject
+from stimuli.registry import parameters
 from stimuli.render.heatmap import check_recipe, normalised
 from stimuli.spec import RenderSpec
 from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, Pixels, Plane
@@ -23,7 +24,7 @@ from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, Pix
 ALL: tuple[Kind, ...] = ("image", "text", "concept")
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class Sparsity:
     """Gini index of the magnitudes: 0 if all parts weigh the same, 1 - 1/n if one of n has all the weight.
 
@@ -46,7 +47,7 @@ class Sparsity:
         yield
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class Entropy:
     """Shannon entropy, in nats, of the magnitudes' shares of their sum. Lower is simpler. [Bhatt et al. 2020]
 
@@ -71,7 +72,7 @@ class Entropy:
         yield
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class JpegComplexity:
     """Bytes of the map as a JPEG file: a stand-in for its Kolmogorov complexity. Lower is simpler. [Colin et
     al. 2022]
@@ -88,10 +89,10 @@ class JpegComplexity:
     unit: ClassVar[str] = "bytes"
     better: ClassVar[Better] = "lower"
     kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    quality: int = number(75, 1, 95)
-    side_px: int = number(224, 16, 2048)
-    clip_low: float = number(1.0, 0.0, 100.0)
-    clip_high: float = number(99.0, 0.0, 100.0)
+    quality: Annotated[int, Field(ge=1, le=95)] = 75
+    side_px: Annotated[int, Field(ge=16, le=2048)] = 224
+    clip_low: Annotated[float, Field(ge=0.0, le=100.0)] = 1.0
+    clip_high: Annotated[float, Field(ge=0.0, le=100.0)] = 99.0
     absolute: bool = True
 
     def __post_init__(self) -> None:

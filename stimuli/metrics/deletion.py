@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured
 from stimuli.metrics.changes import baseline_fill, importance, most_important_first
-from stimuli.parameters import choice, number
-from stimuli.planner.asks import Floats, Scores, Steps, Subject
+from stimuli.planner.asks import Scores, Steps
+from stimuli.planner.values import Floats, Subject
 from stimuli.planner.variants import Ranked
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 from stimuli.types import Attribution
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class Deletion:
     """Area under the deletion curve; lower is more faithful. 1 - Deletion is what [Colin et al. 2022] call
     faithfulness. [Petsiuk et al. 2018]
@@ -38,10 +39,10 @@ class Deletion:
     better: ClassVar[Better] = "lower"
     kinds: ClassVar[tuple[Kind, ...]] = ("image",)
     inserts: ClassVar[bool] = False
-    steps: int = number(10, 1, 5000)
-    pixels_per_step: int = number(0, 0, 1_000_000)
-    baseline: str = choice("black", "mean", "grey", "blur")
-    score: str = choice("probability", "logit")
+    steps: Annotated[int, Field(ge=1, le=5000)] = 10
+    pixels_per_step: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    baseline: Literal["black", "mean", "grey", "blur"] = "black"
+    score: Literal["probability", "logit"] = "probability"
     absolute: bool = False
 
     def measure(self, predictor: ImagePredictor, subject: Subject, attribution: Attribution) -> Steps:
@@ -56,7 +57,7 @@ class Deletion:
         return Measured(trapezoid(scores, shares), {"curve": scores.tolist(), "shares": shares.tolist()})
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class Insertion(Deletion):
     """Area under the insertion curve; higher is more faithful. [Petsiuk et al. 2018]
 
@@ -66,7 +67,7 @@ class Insertion(Deletion):
 
     better: ClassVar[Better] = "higher"
     inserts: ClassVar[bool] = True
-    baseline: str = choice("blur", "black", "mean", "grey")
+    baseline: Literal["blur", "black", "mean", "grey"] = "blur"
 
 
 def state_counts(pixels: int, steps: int, pixels_per_step: int = 0) -> list[int]:

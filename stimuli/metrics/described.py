@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stimuli.metrics import METRICS, SET_METRICS, check_metric
-from stimuli.registry import lookup
+from stimuli.metrics import METRICS, SET_METRICS, stored_form
 from stimuli.spec import Component, JsonValue, content_key
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What stands in a row: `parameters` written out, `unit`, which way is `better`, and the `key` of all."""
+    """What stands in a row: `parameters` written out, `unit`, which way is `better`, and the `key` of all.
+    `package` is the one that offers the metric, "distribution==version"; empty for the core's.
+    """
 
     name: str
     version: int
@@ -20,12 +21,22 @@ class Described:
     unit: str
     better: str
     key: str
+    package: str = ""
 
 
 def describe_metric(component: Component) -> Described:
-    """Describe it. Raises BadSpec as `check_metric`. Does not import torch."""
-    whole = check_metric(component)
-    kind = lookup({**METRICS, **SET_METRICS}, component.name, "metric")
-    version = int(kind.version)
-    key = content_key({"metric": whole.as_json(), "version": version})
-    return Described(component.name, version, dict(whole.params), str(kind.unit), str(kind.better), key)
+    """Describe it. Raises BadSpec as `open_metric`. Does not import torch."""
+    whole = stored_form(component)
+    either = METRICS | SET_METRICS
+    kind, origin = either.load(whole.name), either.origin(whole.name)
+    version, package = int(kind.version), str(origin or "")
+    named = {"metric": whole.as_json(), "version": version} | ({"package": package} if package else {})
+    return Described(
+        name=whole.name,
+        version=version,
+        parameters=dict(whole.params),
+        unit=str(kind.unit),
+        better=str(kind.better),
+        key=content_key(named),
+        package=package,
+    )

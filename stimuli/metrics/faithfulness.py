@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured
 from stimuli.metrics.changes import baseline_fill, importance
 from stimuli.metrics.correlation import product, standardised
-from stimuli.parameters import choice, number
-from stimuli.planner.asks import Floats, Output, Scores, Steps, Subject, counted_generator
+from stimuli.planner.asks import Output, Scores, Steps
+from stimuli.planner.values import Floats, Subject, counted_generator
 from stimuli.planner.variants import Cells, Fill, OnPath, digest, fill_name, filling
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
 from stimuli.types import Attribution
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ DRAWS_MAX = 20_000_000
 """Features that one bank of subsets may hold, 160 MB."""
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class FaithfulnessCorrelation:
     """Pearson correlation between what hiding random features does to the score and the sum of the map over
     them; higher is more faithful. [Bhatt et al. 2020]
@@ -50,11 +52,11 @@ class FaithfulnessCorrelation:
     unit: ClassVar[str] = "correlation"
     better: ClassVar[Better] = "higher"
     kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    runs: int = number(100, 3, 10_000)
-    subset: int = number(224, 1, 1_000_000)
-    features: str = choice("scalars", "pixels")
-    baseline: str = choice("black", "mean", "grey", "blur")
-    score: str = choice("logit", "probability")
+    runs: Annotated[int, Field(ge=3, le=10_000)] = 100
+    subset: Annotated[int, Field(ge=1, le=1_000_000)] = 224
+    features: Literal["scalars", "pixels"] = "scalars"
+    baseline: Literal["black", "mean", "grey", "blur"] = "black"
+    score: Literal["logit", "probability"] = "logit"
     absolute: bool = False
 
     def __post_init__(self) -> None:
@@ -83,7 +85,7 @@ class FaithfulnessCorrelation:
         return Measured(_correlation(sums, whole - scores, "pearson"), details)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class MuFidelity:
     """Spearman correlation between what hiding random cells of a grid does to the score and the sum of the
     map over them; higher is more faithful. [Bhatt et al. 2020; Fel et al. 2022]
@@ -97,11 +99,11 @@ class MuFidelity:
     unit: ClassVar[str] = "correlation"
     better: ClassVar[Better] = "higher"
     kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    grid: int = number(9, 2, 64)
-    masked_share: float = number(0.2, 0.01, 0.99)
-    subsets: int = number(200, 3, 10_000)
-    baseline: str = choice("black", "mean", "grey", "blur")
-    score: str = choice("logit", "probability")
+    grid: Annotated[int, Field(ge=2, le=64)] = 9
+    masked_share: Annotated[float, Field(ge=0.01, le=0.99)] = 0.2
+    subsets: Annotated[int, Field(ge=3, le=10_000)] = 200
+    baseline: Literal["black", "mean", "grey", "blur"] = "black"
+    score: Literal["logit", "probability"] = "logit"
     absolute: bool = False
 
     def measure(self, predictor: ImagePredictor, subject: Subject, attribution: Attribution) -> Steps:

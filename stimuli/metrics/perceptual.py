@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from PIL import Image
+from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
 from stimuli.metrics.base import Better, Entry, Measured
 from stimuli.metrics.changes import most_important_first
 from stimuli.metrics.encoders import Encoder, OrientedBands, Picture, Vector, distance, read_lpips
-from stimuli.parameters import choice, number
-from stimuli.planner.asks import counted_generator
+from stimuli.planner.values import counted_generator
+from stimuli.registry import parameters
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class DiagnosticSimilarity:
     """How alike the marked regions of one class look to those of the other classes: the mean of 1 - distance
     over pairs of items of different label in the same condition. Regions that look alike cannot tell the
@@ -41,14 +41,14 @@ class DiagnosticSimilarity:
     version: ClassVar[int] = 1
     unit: ClassVar[str] = "1 - distance"
     better: ClassVar[Better] = "lower"
-    encoder: str = choice("oriented_bands", "lpips_alex")
+    encoder: Literal["oriented_bands", "lpips_alex"] = "oriented_bands"
     weights: str = ""
-    region: str = choice("mask", "crop")
-    top_share: float = number(0.1, 0.001, 1.0)
-    grey: float = number(0.5, 0.0, 1.0)
-    crop_px: int = number(64, 32, 512)
-    partners: int = number(64, 2, 1024)
-    seed: int = number(0, 0, 2**31 - 1)
+    region: Literal["mask", "crop"] = "mask"
+    top_share: Annotated[float, Field(ge=0.001, le=1.0)] = 0.1
+    grey: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
+    crop_px: Annotated[int, Field(ge=32, le=512)] = 64
+    partners: Annotated[int, Field(ge=2, le=1024)] = 64
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     absolute: bool = True
 
     def __post_init__(self) -> None:

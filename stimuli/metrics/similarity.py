@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.metrics.base import Better, Entry, Measured
 from stimuli.metrics.correlation import product, standardised
-from stimuli.parameters import choice
+from stimuli.registry import parameters
 from stimuli.render.heatmap import normalised
 from stimuli.spec import RenderSpec
 from stimuli.types import Pixels, Plane
@@ -24,7 +23,6 @@ MEAN_LEVELS = 2.0
 SEEN_LEVELS = 6.0
 CLOSE_SHARE = 0.99
 WINDOW_SHARE = 1 / 28
-MAP_TOLERANCE = 1e-3
 TILE = 16
 ROUNDING = 1e-6
 """A map whose range is no more than this share of its magnitude has no structure."""
@@ -67,27 +65,7 @@ def near_identical(
     return _groups(sorted(pictures), distance)
 
 
-def near_identical_maps(
-    maps: Mapping[str, Plane], render: RenderSpec | None = None, *, tolerance: float = MAP_TOLERANCE
-) -> list[tuple[str, ...]]:
-    """Groups of conditions whose maps of one item coincide after the study's own normalisation.
-
-    `maps` are raw maps float32 (H, W) of one shape; `render` is the study's recipe (its defaults if none),
-    by which they are scaled to 0-1. In a group every two differ nowhere by more than `tolerance`, a quarter
-    of a level of the palette. Maps without any structure coincide. Names are sorted.
-    """
-    _check_shapes(maps)
-    recipe = render or RenderSpec()
-    scaled = {name: normalised(values, recipe) for name, values in maps.items()}
-
-    def distance(one: str, other: str) -> float | None:
-        widest = float(np.abs(scaled[one] - scaled[other]).max())
-        return widest if widest <= tolerance else None
-
-    return _groups(sorted(maps), distance)
-
-
-@dataclass(frozen=True, slots=True)
+@parameters
 class MethodSimilarity:
     """Correlation of a map with the most similar map that another condition has of the same item.
 
@@ -103,7 +81,7 @@ class MethodSimilarity:
     version: ClassVar[int] = 1
     unit: ClassVar[str] = "correlation"
     better: ClassVar[Better] = "neither"
-    correlation: str = choice("spearman", "pearson")
+    correlation: Literal["spearman", "pearson"] = "spearman"
     absolute: bool = True
 
     def measure(self, entries: Sequence[Entry]) -> Sequence[Measured]:

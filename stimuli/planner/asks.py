@@ -8,12 +8,11 @@ run once, and batches are full. Nothing here imports torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from stimuli.planner.values import Subject, Trace
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from stimuli.planner.network import Network
 
 Output = Literal["logit", "probability", "logits"]
-Floats = NDArray[np.float64]
 
 
 class Variants(Protocol):
@@ -52,23 +50,6 @@ class LayerVariants(Protocol):
 
 
 ORIGINAL = ("original",)
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """One pass of the picture itself, shared by all methods that ask for any part of it.
-
-    `layers` are read as maps (C, h, w), tokens brought to their grid; `gradients` asks for the gradient of
-    the explained logit with respect to them, `input_gradient` with respect to the pixels. `biases` asks for
-    FullGrad's sum over all bias layers, `concepts` for the concept values of a bottleneck. The answer is a
-    `Traced`.
-    """
-
-    layers: tuple[str, ...] = ()
-    gradients: bool = False
-    input_gradient: bool = False
-    biases: bool = False
-    concepts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,66 +114,3 @@ class TextGradient:
 Ask = Trace | Scores | SummedGradient | LayerScores | OwnPasses | TextScores | TextGradient
 Steps = Generator[Ask | tuple[Ask, ...], Any, Any]
 """A running method: yields asks, is sent answers (a tuple for a tuple), returns its result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Traced:
-    """The answer to a `Trace`. What nobody asked for is empty. Tensors lie on the device, float32.
-
-    `logits` (K,); `activations` and `gradients` by layer name (C, h, w); `input_gradient` (3, H, W);
-    `bias_map` (H, W), not negative; `concepts` (number of concepts,).
-    """
-
-    logits: Tensor
-    activations: Mapping[str, Tensor] = field(default_factory=dict)
-    gradients: Mapping[str, Tensor] = field(default_factory=dict)
-    input_gradient: Tensor | None = None
-    bias_map: Tensor | None = None
-    concepts: Tensor | None = None
-    raw: Mapping[str, Tensor] = field(default_factory=dict)
-    """Outputs of token layers with their class tokens, (prefix + h * w, C), by layer name."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextTraced:
-    """The answer to a `TextGradient`: per token of the encoder its span in the text (start, end) and the
-    gradient and embedding, float32 (T, D).
-    """
-
-    spans: tuple[tuple[int, int], ...]
-    gradients: NDArray[np.float32]
-    embeddings: NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """One item to be explained: `image` float32 (3, H, W) in 0-1 on the device, or a `text`.
-
-    `target` is the index of the explained logit, `key` names the content, `seed` is the study's. `layer` is
-    what layer methods read unless they name their own.
-    """
-
-    target: int
-    key: str
-    seed: int
-    layer: str = ""
-    image: Tensor | None = None
-    text: str = ""
-
-    @property
-    def pixels(self) -> Tensor:
-        """The picture, float32 (3, H, W); only for picture items."""
-        assert self.image is not None
-        return self.image
-
-    def draws(self, word: str, number: int = 0) -> np.random.Generator:
-        """A generator of its own for draw `number` of what `word` says: a function of key and seed alone."""
-        return counted_generator(f"{word}\x1f{self.key}\x1f{self.seed}", number)
-
-
-def counted_generator(name: str, number: int = 0) -> np.random.Generator:
-    """Philox keyed by the SHA-256 of `name`, its counter at `number`: order and retries cannot matter."""
-    import hashlib
-
-    words = np.frombuffer(hashlib.sha256(name.encode()).digest()[:16], dtype="<u8")
-    return np.random.Generator(np.random.Philox(key=words, counter=[0, 0, 0, number]))

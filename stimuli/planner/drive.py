@@ -17,24 +17,16 @@ import torch
 from torch import Tensor
 
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
-from stimuli.planner.asks import (
-    ORIGINAL,
-    Ask,
-    Floats,
-    LayerScores,
-    OwnPasses,
-    Scores,
-    SummedGradient,
-    Trace,
-)
+from stimuli.planner.asks import ORIGINAL, Ask, LayerScores, OwnPasses, Scores, SummedGradient
 from stimuli.planner.network import Network
+from stimuli.planner.values import Floats, Trace
 from stimuli.planner.waiting import (
     ENDED,
     FEW_LABELS,
     ORIGINALS,
     Done,
-    Item,
     Job,
+    PictureState,
     Row,
     Running,
     Want,
@@ -70,11 +62,11 @@ class _Driver:
         self.network = network
         self.alive = alive
         self.follow = follow
-        self.items: dict[tuple[str, int, int], Item] = {}
+        self.items: dict[tuple[str, int, int], PictureState] = {}
         self.traces: list[tuple[Running, int, Trace]] = []
-        self.originals: list[Item] = []
+        self.originals: list[PictureState] = []
         self.own: deque[tuple[Running, int, OwnPasses]] = deque()
-        self.scores: deque[tuple[Item, Want, int]] = deque()
+        self.scores: deque[tuple[PictureState, Want, int]] = deque()
         self.gradients: deque[tuple[Want, int]] = deque()
         self.layers: dict[str, deque[tuple[Want, int]]] = {}
         self.live: dict[int, Running] = {}
@@ -96,7 +88,7 @@ class _Driver:
 
     def _start(self, job: Job) -> None:
         subject = job.subject
-        item = self.items.setdefault((subject.key, subject.target, subject.seed), Item(subject))
+        item = self.items.setdefault((subject.key, subject.target, subject.seed), PictureState(subject))
         item.jobs += 1
         running = Running(job, item, job.start())
         self.live[id(running)] = running
@@ -230,7 +222,7 @@ class _Driver:
         self._answer_traces(waiting, originals)
 
     def _answer_traces(
-        self, waiting: Sequence[tuple[Running, int, Trace]], originals: Sequence[Item]
+        self, waiting: Sequence[tuple[Running, int, Trace]], originals: Sequence[PictureState]
     ) -> None:
         try:
             touched = self._trace_all(waiting, originals)
@@ -249,7 +241,7 @@ class _Driver:
         self._resume([*(running for running, _, _ in waiting), *touched])
 
     def _trace_all(
-        self, waiting: Sequence[tuple[Running, int, Trace]], originals: Sequence[Item]
+        self, waiting: Sequence[tuple[Running, int, Trace]], originals: Sequence[PictureState]
     ) -> list[Running]:
         items = {id(item): item for item in originals}
         union = Trace()
@@ -267,7 +259,7 @@ class _Driver:
                 item.traced, item.asked = traced, union
         return [running for item in pictures for running in self._know_original(item)]
 
-    def _know_original(self, item: Item) -> list[Running]:
+    def _know_original(self, item: PictureState) -> list[Running]:
         """Answer whoever asked for a copy that is the picture itself; who has all answers now."""
         assert item.traced is not None
         if self.network.precision != "float32":
@@ -299,7 +291,7 @@ class _Driver:
     def _run_scores(self) -> None:
         self._score([self.scores.popleft() for _ in range(min(self.network.rows, len(self.scores)))])
 
-    def _score(self, rows: Sequence[tuple[Item, Want, int]]) -> None:
+    def _score(self, rows: Sequence[tuple[PictureState, Want, int]]) -> None:
         try:
             copies = self._made(rows)
             logits = None if copies is None else self.network.logits(copies)
@@ -331,7 +323,7 @@ class _Driver:
                     touched.append(waiting.running)
         self._resume(touched)
 
-    def _give_up(self, rows: Sequence[tuple[Item, Want, int]], error: BaseException) -> None:
+    def _give_up(self, rows: Sequence[tuple[PictureState, Want, int]], error: BaseException) -> None:
         """End the job of these rows; whoever waits for the same copies makes them itself."""
         self._fail(rows[0][1].running, error)
         for item, want, place in rows:
@@ -409,7 +401,7 @@ class _Driver:
         logits = self.network.layer_logits(layer, outputs, raw, item.subject.pixels)
         return cast("Floats", logits[:, item.subject.target].double().cpu().numpy())
 
-    def _made(self, rows: Sequence[tuple[Item, Want, int]]) -> Tensor | None:
+    def _made(self, rows: Sequence[tuple[PictureState, Want, int]]) -> Tensor | None:
         """The copies of a batch, those of one method made together; None when memory does not hold them."""
         return self.network.tried(lambda: _copies(rows, self.network.device))
 
@@ -433,12 +425,12 @@ class _Driver:
         want.missing -= 1
 
 
-def _awaiting(items: Sequence[Item]) -> list[Running]:
+def _awaiting(items: Sequence[PictureState]) -> list[Running]:
     """Who waits for copies that are the pictures themselves."""
     return [want.running for item in items for name in ORIGINALS for want, _ in item.awaited.pop(name, ())]
 
 
-def _copies(rows: Sequence[tuple[Item, Want, int]], device: torch.device) -> Tensor:
+def _copies(rows: Sequence[tuple[PictureState, Want, int]], device: torch.device) -> Tensor:
     parts = []
     for start, end in runs_of([(id(item), id(want.ask.variants)) for item, want, _ in rows]):
         item, want, _ = rows[start]

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from stimuli.errors import NotApplicable, ShapeMismatch, StimulusError, is_out_of_memory
-from stimuli.planner.asks import Trace, Traced
 from stimuli.planner.biases import BiasMaps
 from stimuli.planner.bill import Bill
 from stimuli.planner.layers import native, spatial
 from stimuli.planner.tails import Tail, cut
+from stimuli.planner.values import Trace, Traced
 from stimuli.predictors.interface import ImagePredictor
 
 Precision = Literal["float32", "tf32", "bfloat16"]

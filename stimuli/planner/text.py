@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error, is_out_of_memory
-from stimuli.planner.asks import Ask, Floats, Steps, TextGradient, TextScores, TextTraced
+from stimuli.planner.asks import Ask, Steps, TextGradient, TextScores
 from stimuli.planner.bill import Bill
 from stimuli.planner.drive import Done, Job
+from stimuli.planner.values import Floats, TextTraced
 
 ROWS = 32
 POOL = 8192

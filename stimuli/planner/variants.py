@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.planner.asks import ORIGINAL, Subject
+from stimuli.planner.asks import ORIGINAL
+from stimuli.planner.values import Subject
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -186,24 +187,6 @@ class Weighted:
 
     def make(self, image: Tensor, places: Sequence[int]) -> Tensor:
         return image * self.masks(places, image)[:, None]
-
-
-@dataclass(frozen=True, eq=False)
-class Pictures:
-    """Copies that were made elsewhere, float32 (n, 3, H, W) in 0-1."""
-
-    stack: NDArray[np.float32]
-
-    def __len__(self) -> int:
-        return len(self.stack)
-
-    def identity(self, place: int) -> Hashable:
-        return ("picture", digest(self.stack[place]))
-
-    def make(self, image: Tensor, places: Sequence[int]) -> Tensor:
-        import torch
-
-        return torch.from_numpy(np.ascontiguousarray(self.stack[list(places)])).to(image.device)
 
 
 def digest(values: NDArray[np.generic]) -> bytes:

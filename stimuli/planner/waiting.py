@@ -10,7 +10,8 @@ import numpy as np
 from torch import Tensor
 
 from stimuli.errors import StimulusError
-from stimuli.planner.asks import ORIGINAL, Floats, Steps, Subject, Trace, Traced
+from stimuli.planner.asks import ORIGINAL, Steps
+from stimuli.planner.values import Floats, Subject, Trace, Traced
 
 Row = tuple[float, float, Floats | None]
 """Logit and probability of the explained label, and all logits where they are few or were asked for."""
@@ -43,7 +44,7 @@ class Running:
     """A job that waits: its answers so far, and how many are open; ENDED once it is over."""
 
     job: Job
-    item: Item
+    item: PictureState
     steps: Steps
     answers: list[Any] = field(default_factory=list)
     open: int = 0
@@ -51,7 +52,7 @@ class Running:
 
 
 @dataclass(eq=False)
-class Item:
+class PictureState:
     """What is known of one picture: its trace so far, and the scores of copies by identity."""
 
     subject: Subject

@@ -5,43 +5,58 @@ Opening one imports torch; importing this module does not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from stimuli.registry import lookup
+from stimuli.registry import Table
 from stimuli.spec import Component
 from stimuli.types import Progress, silent
 
 if TYPE_CHECKING:
     from stimuli.predictors.base import TorchPredictor
-    from stimuli.predictors.text import TextPredictor
-
-PREDICTORS = {
-    # pictures
-    "torch_image": "stimuli.predictors.torch_image:open_torch_image",
-    "transformers_image": "stimuli.predictors.transformers_image:open_transformers_image",
-    "clip_zero_shot": "stimuli.predictors.clip:open_clip_zero_shot",
-    "trained_cnn": "stimuli.predictors.trained_cnn:open_trained_cnn",
-    "trained_bcos": "stimuli.predictors.trained_bcos:open_trained_bcos",
-    "toy": "stimuli.predictors.toy:open_toy",
-    # pictures by named concepts
-    "concept_bottleneck": "stimuli.predictors.concept_bottleneck:open_concept_bottleneck",
-    "part_concepts": "stimuli.predictors.part_concepts:open_part_concepts",
-    "clip_concepts": "stimuli.predictors.clip_concepts:open_clip_concepts",
-    # texts
-    "trained_text": "stimuli.predictors.trained_text:open_trained_text",
-    "transformers_text": "stimuli.predictors.transformers_text:open_transformers_text",
-}
+    from stimuli.predictors.text.base import TextPredictor
 
 
-TRAINING_KEYS = {
-    "trained_cnn": "stimuli.predictors.trained_cnn:training_key",
-    "trained_bcos": "stimuli.predictors.trained_bcos:training_key",
-    "trained_text": "stimuli.predictors.trained_text:training_key",
-    "concept_bottleneck": "stimuli.predictors.concept_bottleneck:training_key",
-    "part_concepts": "stimuli.predictors.part_concepts:training_key",
-    "clip_concepts": "stimuli.predictors.clip_concepts:training_key",
-}
+class PredictorOpener(Protocol):
+    def __call__(
+        self, component: Component, folder: Path, dataset: Any, progress: Progress
+    ) -> TorchPredictor | TextPredictor: ...
+
+
+PREDICTORS: Table[PredictorOpener] = Table(
+    "predictor",
+    {
+        # pictures
+        "torch_image": "stimuli.predictors.image.torch_image:open_torch_image",
+        "transformers_image": "stimuli.predictors.image.transformers_image:open_transformers_image",
+        "clip_zero_shot": "stimuli.predictors.clip:open_clip_zero_shot",
+        "trained_cnn": "stimuli.predictors.image.trained_cnn:open_trained_cnn",
+        "trained_bcos": "stimuli.predictors.image.trained_bcos:open_trained_bcos",
+        "toy": "stimuli.predictors.image.toy:open_toy",
+        # pictures by named concepts
+        "concept_bottleneck": "stimuli.predictors.concepts.concept_bottleneck:open_concept_bottleneck",
+        "part_concepts": "stimuli.predictors.concepts.part_concepts:open_part_concepts",
+        "clip_concepts": "stimuli.predictors.concepts.clip_concepts:open_clip_concepts",
+        # texts
+        "trained_text": "stimuli.predictors.text.trained_text:open_trained_text",
+        "transformers_text": "stimuli.predictors.text.transformers_text:open_transformers_text",
+    },
+    group="legible.predictors",
+)
+
+TRAINING_KEYS: Table[Callable[[Component, Component, str, Path], str]] = Table(
+    "predictor that is trained",
+    {
+        "trained_cnn": "stimuli.predictors.image.trained_cnn:training_key",
+        "trained_bcos": "stimuli.predictors.image.trained_bcos:training_key",
+        "trained_text": "stimuli.predictors.text.trained_text:training_key",
+        "concept_bottleneck": "stimuli.predictors.concepts.concept_bottleneck:training_key",
+        "part_concepts": "stimuli.predictors.concepts.part_concepts:training_key",
+        "clip_concepts": "stimuli.predictors.concepts.clip_concepts:training_key",
+    },
+)
 """Predictors that are trained on the spot, each with what names its training beforehand."""
 
 
@@ -51,8 +66,7 @@ def training_key_of(
     """Names what training would give, without training; None for predictors that are loaded."""
     if component.name not in TRAINING_KEYS:
         return None
-    namer = lookup(TRAINING_KEYS, component.name, "predictor")
-    return str(namer(component, dataset, content_digest, folder))
+    return TRAINING_KEYS.load(component.name)(component, dataset, content_digest, folder)
 
 
 def open_predictor(
@@ -61,16 +75,21 @@ def open_predictor(
     """Load, or train on the dataset's model split, the predictor that a component names.
 
     Raises BadSpec for unknown names, parameters and files that are refused, ShapeMismatch for weights that do
-    not fit.
+    not fit. The architecture of one that a package offers names that package, so that its key does.
     """
-    opener = lookup(PREDICTORS, component.name, "predictor")
-    return cast("TorchPredictor | TextPredictor", opener(component, folder, dataset, progress))
+    name = PREDICTORS.full_name(component.name)
+    made = PREDICTORS.load(name)(component, folder, dataset, progress)
+    if origin := PREDICTORS.origin(name):
+        made = replace(made, architecture={**made.architecture, "package": str(origin)})
+    return made
 
 
 def restore(data: bytes) -> TorchPredictor | TextPredictor:
     """The predictor that `dump` wrote; its key is computed again and must agree.
 
-    Raises BadSpec for bytes that are no such archive, or that were changed.
+    Raises BadSpec for bytes that are no such archive, or that were changed, and OtherPackage if the package
+    that it came from is not here in the same version.
     """
-    reader = lookup({"archive": "stimuli.predictors.archive:restore"}, "archive", "reader")
-    return cast("TorchPredictor | TextPredictor", reader(data))
+    from stimuli.predictors.files.archive import restore as restored
+
+    return restored(data)

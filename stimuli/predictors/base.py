@@ -16,8 +16,8 @@ from PIL import Image
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
-from stimuli.predictors.bottleneck import Bottleneck
-from stimuli.predictors.packing import pack
+from stimuli.predictors.concepts.bottleneck import Bottleneck
+from stimuli.predictors.files.packing import pack
 from stimuli.spec import JsonValue, content_key
 from stimuli.types import Layout, Modality, Pixels
 
@@ -155,7 +155,17 @@ class TorchPredictor:
 
     def dump(self) -> bytes:
         """An archive for `restore`: a JSON header and the weights; nothing in it is ever unpickled."""
-        return pack(self)
+        header = {
+            "architecture": dict(self.architecture),
+            "labels": list(self.labels),
+            "input_px": self.input_px,
+            "layer": self.layer,
+            "mean": list(self.mean),
+            "std": list(self.std),
+            "provenance": dict(self.provenance),
+            "key": self.key,
+        }
+        return pack(header, self.payload)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
 from stimuli.predictors.base import Built, TorchPredictor, assemble
-from stimuli.predictors.hub_folder import (
+from stimuli.predictors.files.hub_folder import (
     chosen_labels,
     fill,
     library,
@@ -28,8 +28,8 @@ from stimuli.predictors.hub_folder import (
     plain_config,
     tokenizer,
 )
-from stimuli.predictors.hub_pictures import HubPictureParams, PictureSettings, picture_settings
-from stimuli.predictors.weights import pack_weights, read_weights
+from stimuli.predictors.files.hub_pictures import HubPictureParams, PictureSettings, picture_settings
+from stimuli.predictors.files.weights import pack_weights, read_weights
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress

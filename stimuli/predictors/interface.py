@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from stimuli.planner.asks import TextTraced
-    from stimuli.predictors.bottleneck import Bottleneck
+    from stimuli.predictors.concepts.bottleneck import Bottleneck
     from stimuli.types import Layout
 
 
@@ -45,18 +41,3 @@ class ImagePredictor(Protocol):
     def layer_module(self, name: str) -> nn.Module: ...
 
     def concept_module(self) -> nn.Module: ...
-
-
-class TextPredictor(Protocol):
-    """The part of a text predictor that explainers and the planner see."""
-
-    @property
-    def labels(self) -> tuple[str, ...]: ...
-
-    def text_logits(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Logits float32 (N, K). A text's row does not depend on the other texts."""
-        ...
-
-    def text_gradient(self, text: str, target: int) -> TextTraced:
-        """The gradient of logit `target` with respect to the embeddings of the text's own tokens."""
-        ...

@@ -18,6 +18,7 @@ from analysis.exports.release import Request, export_study
 from analysis.models import Release
 from analysis.tables import read_frames
 from experiments.models import Study
+from stimuli.errors import UnknownName
 from tests.analysis.stored import cast, opened, sitting
 
 pytestmark = pytest.mark.django_db
@@ -180,7 +181,7 @@ def test_it_names_what_is_wrong(study: Study, tmp_path: Path) -> None:
         call_command("export", "nobody", "--out", str(tmp_path / "x"))
     with pytest.raises(CommandError, match="No sitting has the origin 'human'"):
         call_command("export", study.slug, "--out", str(tmp_path / "x"), "--cleaned")
-    with pytest.raises(ExportError, match="'xlsx' is not known"):
+    with pytest.raises(UnknownName, match="there is no format of an export 'xlsx': known are csv"):
         get_exporter("xlsx")
     with pytest.raises(CommandError, match="no manifest"):
         call_command("verify", str(tmp_path))

@@ -15,10 +15,11 @@ from rich.console import Console
 
 from analysis.frames import Frames, MixedOrigins
 from analysis.reports import get_reporter
-from analysis.reports.base import ReportError, StudyFacts
+from analysis.reports.base import StudyFacts
 from analysis.reports.figures import as_pdf
 from analysis.reports.report import Report
 from analysis.reports.text import print_report
+from stimuli.errors import UnknownName
 from tests.analysis.worlds import facts, frames_of
 
 pytestmark = pytest.mark.pure
@@ -204,5 +205,5 @@ def test_it_prints_to_a_terminal_of_80_columns() -> None:
 
 
 def test_it_has_no_reporter_for_an_unknown_paradigm() -> None:
-    with pytest.raises(ReportError, match="'tea_leaves' has no reporter"):
+    with pytest.raises(UnknownName, match="there is no reporter 'tea_leaves': known are meta_predictor"):
         get_reporter("tea_leaves")

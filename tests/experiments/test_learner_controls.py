@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from experiments.simulation.controls import ControlReport, Pictures, permuted, r
 from experiments.simulation.learner import Learner, choice_shares, resemblance
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.sight import CELLS, FEATURES, PATCHES, Percept
-from stimuli.datasets import PlantedDataset, open_dataset
+from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
 from stimuli.render.heatmap import overlay
 from stimuli.spec import Component, RenderSpec
 from stimuli.types import Mask, Pixels
@@ -37,7 +36,7 @@ class Scene:
 
     def __init__(self, scenario: str) -> None:
         params = {"scenario": scenario, "count": 60, "model_count": 16}
-        data = cast(PlantedDataset, open_dataset(Component("synthetic", params), Path(".")))
+        data = open_synthetic(Component("synthetic", params), Path("."))
         items = data.items("people")
         self.pictures = {item.key: data.pixels(item.key) for item in items}
         self.masks = {item.key: data.mask(item.key) for item in items}
@@ -54,8 +53,8 @@ class Scene:
         self.plans: list[Plan] = list(paradigm.plans(paradigm.Design(), pool, Streams(5)))
 
     @staticmethod
-    def _cue(data: PlantedDataset, key: str) -> int:
-        return int(data.plans[key].cue)  # type: ignore[attr-defined]
+    def _cue(data: SyntheticDataset, key: str) -> int:
+        return int(data.plans[key].cue)
 
     def shown(self, key: str, condition: str) -> Pixels | None:
         return overlay(self.pictures[key], self.masks[key].astype(np.float32), RenderSpec())

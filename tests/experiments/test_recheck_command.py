@@ -9,11 +9,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from experiments.models import Study
-from stimuli.files import map_file, read_attribution, write_attribution
-from stimuli.media import current_store
 from stimuli.models import Stimulus
 from stimuli.spec import StimulusSpec
 from stimuli.store import LocalStore
+from stimuli.store.files import map_file, read_attribution, write_attribution
+from stimuli.store.media import current_store
 from stimuli.types import PixelAttribution
 
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from stimuli.explainers import open_explainer
-from stimuli.planner.asks import Subject
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
-from stimuli.predictors.bottleneck import Bottleneck, ConceptKind, LinearHead, QdaHead
-from stimuli.predictors.concept_modules import head_layer, set_head
+from stimuli.planner.values import Subject
+from stimuli.predictors.concepts.bottleneck import Bottleneck, ConceptKind, LinearHead, QdaHead
+from stimuli.predictors.concepts.concept_modules import head_layer, set_head
 from stimuli.spec import Component
 from stimuli.types import ConceptAttribution
 from tests.stimuli.tiny import Tiny

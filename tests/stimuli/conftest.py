@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from stimuli.datasets.synthetic import SyntheticDataset, open_synthetic
+from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
 from stimuli.predictors import open_predictor
 from stimuli.predictors.base import TorchPredictor
 from stimuli.spec import Component

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from stimuli.pipeline import PredictedItem, Source, prepare, spec_for, survey
+from stimuli.errors import StimulusError
+from stimuli.pipeline import Bench, Failed, Rendered, attempt
 from stimuli.spec import Component, RenderSpec, StimulusSpec
 from stimuli.store import Store
+from stimuli.survey import PredictedItem, Source, prepare, spec_for, survey
+from stimuli.types import Progress, silent
 
 SIDE = 32
 DATASET = Component("folder", {"path": "images", "people_share": 1.0})
@@ -41,3 +44,11 @@ def specs_for(
     return [
         spec_for(item, source, explainer, RenderSpec(), seed) for explainer in explainers for item in items
     ]
+
+
+def render(specs: Sequence[StimulusSpec], store: Store, progress: Progress = silent) -> Iterator[Rendered]:
+    """Make the pictures of `specs` and yield each as it is stored. Raises the first StimulusError."""
+    for result in attempt(specs, Bench(store), progress=progress):
+        if isinstance(result, Failed):
+            raise StimulusError(result.error)
+        yield result

@@ -9,9 +9,9 @@ import numpy as np
 
 from stimuli.metrics import open_metric
 from stimuli.metrics.base import Measured
-from stimuli.planner.asks import Subject
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from stimuli.types import Attribution, PixelAttribution
 

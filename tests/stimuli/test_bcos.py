@@ -12,15 +12,21 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stimuli.datasets.synthetic import open_synthetic
+from stimuli.datasets.synthetic.scenarios import open_synthetic
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import open_explainer
-from stimuli.planner.asks import Subject
+from stimuli.planner.values import Subject
 from stimuli.predictors import open_predictor, restore
 from stimuli.predictors.base import TorchPredictor
-from stimuli.predictors.bcos_layers import BcosConv2d, SixChannels, SquareNorm2d, bcos_network, scales_still
-from stimuli.predictors.trained_bcos import TrainedBcosParams, train_bcos, training_key
-from stimuli.predictors.weights import pack_weights
+from stimuli.predictors.files.weights import pack_weights
+from stimuli.predictors.image.bcos_layers import (
+    BcosConv2d,
+    SixChannels,
+    SquareNorm2d,
+    bcos_network,
+    scales_still,
+)
+from stimuli.predictors.image.trained_bcos import TrainedBcosParams, train_bcos, training_key
 from stimuli.spec import Component
 from tests.stimuli.tiny import SIDE, Tiny, explained, maps_of, pictures, pooled_net, seeded, subjects_of
 
@@ -199,5 +205,5 @@ def test_it_comes_back_from_its_archive_and_is_explained_again() -> None:
 
 
 def test_it_names_its_limits() -> None:
-    with pytest.raises(BadSpec, match="trained_bcos: b = 9"):
+    with pytest.raises(BadSpec, match="'trained_bcos', parameter 'b' is 9.0, but must lie between 1 and 4"):
         training_key(Component("trained_bcos", {"b": 9.0}), Component("synthetic"), "x", Path())

@@ -12,8 +12,8 @@ from sklearn.decomposition import NMF
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import open_explainer
-from stimuli.explainers.factors import factors, first_component
-from stimuli.planner.asks import Subject
+from stimuli.explainers.layers.factors import factors, first_component
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from tests.stimuli.cam_networks import (
     deep_net,

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from stimuli.planner.asks import Subject
 from stimuli.planner.network import Network, Precision
+from stimuli.planner.values import Subject
 from stimuli.types import Layout
 from tests.stimuli.cam_networks import (
     deep_net,

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers import open_explainer
-from stimuli.planner.asks import Subject
 from stimuli.planner.biases import BiasMaps
 from stimuli.planner.network import Network
+from stimuli.planner.values import Subject
 from stimuli.predictors.base import Normalised
 from stimuli.spec import Component
 from stimuli.types import Layout

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from stimuli.errors import BadSpec, ShapeMismatch
 from stimuli.predictors.base import TorchPredictor
 from stimuli.predictors.clip import canonical, load_clip, picture_tower
-from stimuli.predictors.weights import pack_weights, read_weights
+from stimuli.predictors.files.weights import pack_weights, read_weights
 from stimuli.spec import JsonValue
 from tests.stimuli.hub_models import MEAN, STD, rewrite, save_clip
 from tests.stimuli.test_predictors import opened, restored

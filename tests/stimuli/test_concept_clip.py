@@ -17,13 +17,13 @@ from tokenizers import Tokenizer
 from stimuli.datasets import ContentDataset, open_dataset
 from stimuli.errors import BadSpec
 from stimuli.explainers import open_explainer
-from stimuli.explainers.concepts import FAR
-from stimuli.planner.asks import Subject
+from stimuli.explainers.concepts.heads import FAR
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
+from stimuli.planner.values import Subject
 from stimuli.predictors import open_predictor, restore, training_key_of
 from stimuli.predictors.base import TorchPredictor
-from stimuli.predictors.bottleneck import LinearHead, QdaHead
+from stimuli.predictors.concepts.bottleneck import LinearHead, QdaHead
 from stimuli.spec import Component
 from stimuli.training import hold_out
 from stimuli.types import ConceptAttribution, PixelAttribution, Pixels

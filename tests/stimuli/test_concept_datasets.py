@@ -11,11 +11,12 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from stimuli.datasets import canines, leaves, open_dataset, scenes
-from stimuli.datasets.drawing import Box
+from stimuli.datasets import open_dataset
 from stimuli.datasets.folder import FolderDataset
-from stimuli.datasets.planted_concepts import parts_of, show_biased
-from stimuli.datasets.synthetic import SyntheticDataset, open_synthetic
+from stimuli.datasets.synthetic import canines, leaves, scenes
+from stimuli.datasets.synthetic.drawing import Box
+from stimuli.datasets.synthetic.planted_concepts import parts_of, show_biased
+from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
 from stimuli.errors import BadSpec
 from stimuli.predictors import open_predictor
 from stimuli.spec import Component

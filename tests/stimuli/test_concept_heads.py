@@ -10,9 +10,15 @@ import torch
 from scipy.stats import multivariate_normal
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.bottleneck import LinearHead, QdaHead
-from stimuli.predictors.concept_heads import fit_linear, fit_qda
-from stimuli.predictors.concept_modules import head_layer, head_of, pack_concepts, read_concepts, set_head
+from stimuli.predictors.concepts.bottleneck import LinearHead, QdaHead
+from stimuli.predictors.concepts.concept_heads import fit_linear, fit_qda
+from stimuli.predictors.concepts.concept_modules import (
+    head_layer,
+    head_of,
+    pack_concepts,
+    read_concepts,
+    set_head,
+)
 from tests.stimuli.concepts import random_linear, random_qda
 
 pytestmark = pytest.mark.pure

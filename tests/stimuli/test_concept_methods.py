@@ -9,8 +9,8 @@ import pytest
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers import open_explainer
-from stimuli.explainers.concepts import FAR, nearest_changes
-from stimuli.predictors.bottleneck import Bottleneck, LinearHead, QdaHead
+from stimuli.explainers.concepts.heads import FAR, nearest_changes
+from stimuli.predictors.concepts.bottleneck import Bottleneck, LinearHead, QdaHead
 from stimuli.spec import Component
 from tests.stimuli.concepts import Floats, explained, random_linear, random_qda, written
 from tests.stimuli.tiny import linear_net

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from stimuli.datasets import open_dataset
-from stimuli.datasets.synthetic import SyntheticDataset, open_synthetic
+from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
 from stimuli.errors import BadSpec
 from stimuli.explainers import open_explainer
-from stimuli.planner.asks import Subject
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
+from stimuli.planner.values import Subject
 from stimuli.predictors import open_predictor, restore, training_key_of
 from stimuli.predictors.base import TorchPredictor, square_view
-from stimuli.predictors.bottleneck import LinearHead
-from stimuli.predictors.part_concepts import heat_maps, seen_parts
+from stimuli.predictors.concepts.bottleneck import LinearHead
+from stimuli.predictors.concepts.part_concepts import heat_maps, seen_parts
 from stimuli.spec import Component
 from stimuli.types import ConceptAttribution, Part, PixelAttribution, Pixels
 from tests.trained import trained_once

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from stimuli.explainers.concept_surrogates import (
+from stimuli.explainers.concepts.concept_surrogates import (
     all_subsets,
     k_means,
     kernel_subsets,
@@ -15,7 +15,7 @@ from stimuli.explainers.concept_surrogates import (
     said,
     shapley,
 )
-from stimuli.predictors.bottleneck import LinearHead
+from stimuli.predictors.concepts.bottleneck import LinearHead
 from tests.stimuli.concepts import Floats, explained, random_linear, random_qda, written
 
 pytestmark = pytest.mark.pure

@@ -10,7 +10,7 @@ import gc
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
 from typing import Any
 
@@ -22,17 +22,17 @@ from torch import Tensor, nn
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import EXPLAINERS, Explainer, check_explainer, open_explainer, version_of
-from stimuli.explainers.base import choices, limits
-from stimuli.planner.asks import Subject
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.text import drive_texts
-from stimuli.predictors.bcos_layers import bcos_network
-from stimuli.predictors.bottleneck import ANNOTATIONS, CLIP, Bottleneck, ConceptKind
-from stimuli.predictors.concept_heads import fit_qda
-from stimuli.predictors.concept_modules import head_layer, head_of, set_head
-from stimuli.predictors.text import TextPredictor, assemble_text
-from stimuli.predictors.text_encoders import EmbeddedEncoder, EncodedClassifier, Head
+from stimuli.planner.values import Subject
+from stimuli.predictors.concepts.bottleneck import ANNOTATIONS, CLIP, Bottleneck, ConceptKind
+from stimuli.predictors.concepts.concept_heads import fit_qda
+from stimuli.predictors.concepts.concept_modules import head_layer, head_of, set_head
+from stimuli.predictors.image.bcos_layers import bcos_network
+from stimuli.predictors.text.base import TextPredictor, assemble_text
+from stimuli.predictors.text.text_encoders import EmbeddedEncoder, EncodedClassifier, Head
+from stimuli.registry import bounds, choices, declared
 from stimuli.spec import Component
 from stimuli.types import Attribution, ConceptAttribution, Layout, PixelAttribution, TokenAttribution
 from tests.stimuli.tiny import Tiny, convolutional_net, pictures, pooled_net, seeded, subjects_of, token_net
@@ -406,25 +406,24 @@ def test_it_depends_on_the_item(name: str) -> None:
 
 @every_method
 def test_it_declares_its_parameters(name: str) -> None:
-    method = open_explainer(Component(name))
-    for parameter in fields(method):  # type: ignore[arg-type]
+    for key, parameter in declared(EXPLAINERS.load(name)).items():
         default = parameter.default
-        assert default is not MISSING and type(default) in (bool, int, float, str)
+        assert type(default) in (bool, int, float, str)
         if isinstance(default, bool):
             continue
         if isinstance(default, str):
             words = choices(parameter)
-            assert words or parameter.name in FREE_TEXTS, f"{parameter.name} says not what it may be"
+            assert words or key in FREE_TEXTS, f"{key} says not what it may be"
             assert not words or (default == words[0] and len(set(words)) == len(words) > 1)
             wrong: object = "no such word"
         else:
-            allowed = limits(parameter)
-            assert allowed is not None, f"{parameter.name} has no limits"
-            assert allowed[0] <= default <= allowed[1] and allowed[0] < allowed[1]
-            wrong = type(default)(allowed[1] + 1)
+            allowed = bounds(parameter)
+            assert set(allowed) == {"ge", "le"}, f"{key} has no limits"
+            assert allowed["ge"] <= default <= allowed["le"] and allowed["ge"] < allowed["le"]
+            wrong = type(default)(allowed["le"] + 1)
         if not isinstance(default, str) or choices(parameter):
-            with pytest.raises(BadSpec, match=parameter.name):
-                open_explainer(Component(name, {parameter.name: wrong}))
+            with pytest.raises(BadSpec, match=key):
+                open_explainer(Component(name, {key: wrong}))
 
 
 @every_method

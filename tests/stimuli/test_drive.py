@@ -13,18 +13,10 @@ from torch import Tensor
 
 from stimuli.errors import BadSpec, NotApplicable, StimulusError
 from stimuli.explainers import open_explainer
-from stimuli.planner.asks import (
-    LayerScores,
-    OwnPasses,
-    Scores,
-    Steps,
-    Subject,
-    SummedGradient,
-    TextScores,
-    Trace,
-)
+from stimuli.planner.asks import LayerScores, OwnPasses, Scores, Steps, SummedGradient, TextScores
 from stimuli.planner.drive import Done, Job, drive
 from stimuli.planner.network import Network
+from stimuli.planner.values import Subject, Trace
 from stimuli.planner.variants import Cells, OnPath, Ranked, Windows
 from stimuli.spec import Component
 from tests.stimuli.tiny import (

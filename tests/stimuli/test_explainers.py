@@ -9,7 +9,7 @@ from torch import nn
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import EXPLAINERS, check_explainer, open_explainer, version_of
-from stimuli.planner.asks import Subject
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from stimuli.types import Layout
 from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, linear_net, maps_of, pictures, subjects_of

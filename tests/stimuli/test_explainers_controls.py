@@ -14,9 +14,9 @@ from torch import nn
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import check_explainer, open_explainer
-from stimuli.explainers.controls import _derangement
-from stimuli.explainers.itti_koch import bottom_up_map
-from stimuli.planner.asks import Subject
+from stimuli.explainers.controls.itti_koch import bottom_up_map
+from stimuli.explainers.controls.methods import _derangement
+from stimuli.planner.values import Subject
 from stimuli.spec import Component, content_key
 from tests.stimuli.tiny import Tiny, convolutional_net, linear_net, maps_of, pictures, subjects_of
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers import EXPLAINERS, open_explainer
-from stimuli.planner.asks import Subject
-from stimuli.predictors.bcos_layers import bcos_network
+from stimuli.planner.values import Subject
+from stimuli.predictors.image.bcos_layers import bcos_network
 from stimuli.spec import Component
 from stimuli.types import Layout
 from tests.stimuli.tiny import SIDE, Tiny, explained, pictures, pooled_net, seeded, subjects_of, token_net
@@ -159,7 +159,7 @@ def test_it_shows_all_pictures_of_a_study_the_same_masks() -> None:
 def test_it_checks_explainers_without_torch() -> None:
     code = (
         "import sys; from stimuli.explainers import *; from stimuli.spec import Component\n"
-        "import stimuli.pipeline\n"
+        "import stimuli.survey\n"
         "[check_explainer(Component(name)) for name in EXPLAINERS]\n"
         "sys.exit('torch' in sys.modules)"
     )

@@ -12,8 +12,8 @@ from torch import nn
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import check_explainer, open_explainer
-from stimuli.planner.asks import Subject
 from stimuli.planner.network import Network
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from tests.stimuli.tiny import (
     SIDE,

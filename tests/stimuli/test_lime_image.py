@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ from skimage import data
 from sklearn.linear_model import Ridge
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.lime_image import agreement
-from stimuli.explainers.segments import SEGMENTATIONS, segment_means, segmented
-from stimuli.explainers.surrogate import cosine_kernel, fit_share, ridge
+from stimuli.explainers.perturbation.lime_image import agreement
+from stimuli.explainers.perturbation.segments import Segmentation, segment_means, segmented
+from stimuli.explainers.perturbation.surrogate import cosine_kernel, fit_share, ridge
 from stimuli.planner.network import Network
 from stimuli.spec import Component
 from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, explained, maps_of, pictures, subjects_of
@@ -101,8 +101,8 @@ def test_it_segments_like_the_package() -> None:
     np.testing.assert_array_equal(found, np.unique(expected, return_inverse=True)[1].reshape(found.shape))
 
 
-@pytest.mark.parametrize("way", SEGMENTATIONS)
-def test_it_numbers_segments_without_gaps_and_repeats_itself(way: str) -> None:
+@pytest.mark.parametrize("way", get_args(Segmentation))
+def test_it_numbers_segments_without_gaps_and_repeats_itself(way: Segmentation) -> None:
     picture = chelsea(48)
     found = segmented(picture, way, 20)
     assert found.shape == (48, 48) and found.dtype == np.int64

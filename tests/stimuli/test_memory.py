@@ -11,10 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from stimuli.planner.asks import LayerScores, Scores, Subject, SummedGradient, TextScores, Trace
+from stimuli.planner.asks import LayerScores, Scores, SummedGradient, TextScores
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.text import drive_texts
+from stimuli.planner.values import Subject, Trace
 from stimuli.planner.variants import Windows
 from tests.stimuli.test_drive import asking
 from tests.stimuli.text_toys import Logits, ToyText, subject_of

@@ -13,7 +13,7 @@ from stimuli.errors import BadSpec, NotApplicable
 from stimuli.metrics import open_metric
 from stimuli.metrics.base import Measured
 from stimuli.metrics.complexity import JpegComplexity, jpeg
-from stimuli.planner.asks import Subject
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, TokenAttribution
 

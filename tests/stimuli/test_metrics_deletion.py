@@ -8,9 +8,10 @@ from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.explainers import open_explainer
 from stimuli.metrics import open_metric
 from stimuli.metrics.deletion import state_counts, trapezoid
-from stimuli.planner.asks import Steps, Subject
+from stimuli.planner.asks import Steps
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from stimuli.types import ConceptAttribution, PixelAttribution
 from tests.stimuli.measuring import measured, one, pixel_maps

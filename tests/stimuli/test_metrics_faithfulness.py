@@ -8,8 +8,8 @@ from scipy.stats import pearsonr, spearmanr
 from stimuli.errors import NotApplicable
 from stimuli.metrics.changes import baseline_fill
 from stimuli.metrics.faithfulness import Replaced, grid_cells, random_subsets
-from stimuli.planner.asks import Subject
 from stimuli.planner.network import Network
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from stimuli.types import PixelAttribution
 from tests.stimuli.measuring import measured, one, pixel_maps

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from stimuli.errors import BadSpec
-from stimuli.metrics import METRICS, SET_METRICS, check_metric, metric_version, open_metric, open_set_metric
+from stimuli.metrics import METRICS, SET_METRICS, check_metric, open_metric, open_set_metric
+from stimuli.metrics.described import describe_metric
 from stimuli.spec import Component
 from stimuli.types import Pixels, Plane
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.pure
 def test_it_says_what_every_metric_is(name: str) -> None:
     metric = open_metric(Component(name))
     assert metric.unit and metric.kinds and metric.better in ("higher", "lower", "neither")
-    assert metric_version(Component(name)) == metric.version >= 1
+    assert describe_metric(Component(name)).version == metric.version >= 1
     assert type(metric).__doc__
 
 
@@ -28,7 +29,7 @@ def test_it_says_what_every_metric_is(name: str) -> None:
 def test_it_says_what_every_metric_of_sets_is(name: str) -> None:
     metric = open_set_metric(Component(name))
     assert metric.unit and metric.better in ("higher", "lower", "neither")
-    assert metric_version(Component(name)) == metric.version >= 1
+    assert describe_metric(Component(name)).version == metric.version >= 1
 
 
 @pytest.mark.parametrize("name", [*METRICS, *SET_METRICS])

@@ -11,7 +11,7 @@ from skimage.color import rgb2lab
 from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.metrics import open_set_metric
 from stimuli.metrics.base import Entry, Measured
-from stimuli.metrics.similarity import SEEN_LEVELS, near_identical, near_identical_maps, structural_similarity
+from stimuli.metrics.similarity import SEEN_LEVELS, near_identical, structural_similarity
 from stimuli.render.heatmap import overlay
 from stimuli.spec import Component, RenderSpec
 from stimuli.types import Pixels, Plane
@@ -117,28 +117,13 @@ def test_it_finds_that_three_methods_draw_one_picture() -> None:
     names = ("grad_cam", "hires_cam", "saliency", "xgrad_cam")
     maps = {name: maps_of(name, net, subjects)[1] for name in names}
     same = [("grad_cam", "hires_cam", "xgrad_cam")]
-    assert near_identical_maps(maps) == same
     base = (subjects[1].pixels.numpy().transpose(1, 2, 0) * 255).astype(np.uint8)
     assert near_identical({name: overlay(base, made, RenderSpec()) for name, made in maps.items()}) == same
-
-
-def test_it_compares_maps_as_the_study_draws_them() -> None:
-    values = smooth(1)
-    maps = {"a": values, "scaled": 5 * values, "b": smooth(2), "flipped": -values}
-    assert near_identical_maps(maps) == [("a", "flipped", "scaled")]
-    assert near_identical_maps(maps, RenderSpec(absolute=False)) == [("a", "scaled")]
-    noisy = values + np.float32(0.01) * smooth(3)
-    assert near_identical_maps({"a": values, "noisy": noisy}) == []
-    assert near_identical_maps({"a": values, "noisy": noisy}, tolerance=0.2) == [("a", "noisy")]
-    flat = np.ones_like(values)
-    assert near_identical_maps({"flat": flat, "zero": 0 * flat, "a": values}) == [("flat", "zero")]
 
 
 def test_it_refuses_other_sizes() -> None:
     with pytest.raises(ShapeMismatch, match="only pictures of one size"):
         near_identical({"a": view(side=20), "b": view(side=21)})
-    with pytest.raises(ShapeMismatch, match="only pictures of one size"):
-        near_identical_maps({"a": smooth(1, 20), "b": smooth(1, 21)})
     with pytest.raises(ShapeMismatch, match="only pictures of one size"):
         alike(entry("a", smooth(1, 20)), entry("b", smooth(1, 21)))
 

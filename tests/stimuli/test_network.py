@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from stimuli.errors import NotApplicable, ShapeMismatch, StimulusError
-from stimuli.planner.asks import Trace
 from stimuli.planner.network import CPU_BYTES, CPU_ROWS, CPU_TENSOR, Network
+from stimuli.planner.values import Trace
 from stimuli.spec import Component, RenderSpec, StimulusSpec
 from tests.stimuli.tiny import Tiny, convolutional_net, linear_net, pictures, pooled_net, seeded, token_net
 

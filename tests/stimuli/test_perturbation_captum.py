@@ -10,7 +10,7 @@ import pytest
 import torch
 from captum.attr import IntegratedGradients, Occlusion
 
-from stimuli.planner.asks import Subject
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from tests.stimuli.tiny import SIDE, convolutional_net, explained, maps_of, pictures, subjects_of
 

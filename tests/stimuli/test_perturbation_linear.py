@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from torch import nn
 
-from stimuli.planner.asks import Subject
+from stimuli.planner.values import Subject
 from tests.stimuli.tiny import SIDE, Tiny, maps_of
 
 pytestmark = pytest.mark.pure

@@ -10,19 +10,19 @@ import pytest
 import torch
 from PIL import Image
 
-from stimuli import files, rendering
+from stimuli import pipeline
 from stimuli.errors import BadSpec, StimulusError
-from stimuli.explainers.gradient import Saliency
-from stimuli.pipeline import PredictedItem, Source, inapplicable, prepare, spec_for, survey
+from stimuli.explainers.gradients.gradient import Saliency
+from stimuli.pipeline import Bench, Failed, Rendered, attempt
 from stimuli.planner.asks import Steps
 from stimuli.predictors.base import TorchPredictor
 from stimuli.render import heatmap, png
-from stimuli.rendering import Bench, Failed, Rendered, attempt, render
 from stimuli.spec import Component, RenderSpec
-from stimuli.store import LocalStore
+from stimuli.store import LocalStore, files
+from stimuli.survey import PredictedItem, Source, inapplicable, prepare, spec_for, survey
 from stimuli.types import PixelAttribution
 from tests.stimuli import material
-from tests.stimuli.material import GRADIENT_X_INPUT, SALIENCY, SIDE, specs_for, toy_source
+from tests.stimuli.material import GRADIENT_X_INPUT, SALIENCY, SIDE, render, specs_for, toy_source
 
 pytestmark = pytest.mark.pure
 
@@ -41,7 +41,7 @@ def world(tmp_path: Path, store: LocalStore) -> tuple[Source, list[PredictedItem
 def forgetful() -> Iterator[None]:
     """Every test restores predictors from its own store."""
     yield
-    rendering._restored.clear()
+    pipeline._restored.clear()
 
 
 def test_it_says_what_the_predictor_answers(world: tuple[Source, list[PredictedItem]]) -> None:
@@ -270,7 +270,7 @@ def test_it_restores_few_predictors_at_a_time(tmp_path: Path, store: LocalStore)
         predictor = Component("toy", {"kind": "quadrant", "input_px": SIDE, "gain": gain})
         source = prepare(material.DATASET, predictor, tmp_path, store)
         list(render(specs_for(source, survey(source, store)[:1], SALIENCY), store))
-    restored = [key for key, _, _ in rendering._restored]
+    restored = [key for key, _, _ in pipeline._restored]
     assert len(restored) == 2 and source.predictor_key in restored
 
 
@@ -314,7 +314,7 @@ def test_it_lets_a_broken_method_fail_alone(
         raise IndexError("out of range")
         yield
 
-    monkeypatch.setattr("stimuli.explainers.gradient.GradientXInput.explain", burst)
+    monkeypatch.setattr("stimuli.explainers.gradients.gradient.GradientXInput.explain", burst)
     results = list(attempt(specs_for(*world, SALIENCY, GRADIENT_X_INPUT), Bench(store)))
     failed = [result for result in results if isinstance(result, Failed)]
     assert len(results) == 12 and len(failed) == 6
@@ -328,7 +328,7 @@ def test_it_shares_passes_between_methods_of_one_picture(
     source, items = world
     methods = [SALIENCY, GRADIENT_X_INPUT, Component("integrated_gradients", {"steps": 5})]
     list(render(specs_for(source, items, *methods), store))
-    [runner] = rendering._restored.values()
+    [runner] = pipeline._restored.values()
     assert runner.network is not None
     bill = runner.network.bill
     # Per picture: one shared trace, four more points of the way, and the flat picture's score.
@@ -342,7 +342,7 @@ def test_it_skips_nothing_when_memory_runs_out(
     source, items = world
     specs = [replace(spec, seed=seed) for seed in range(4) for spec in specs_for(source, items, SALIENCY)]
     list(render(specs[:1], store))
-    [runner] = rendering._restored.values()
+    [runner] = pipeline._restored.values()
     assert runner.network is not None
     network = runner.network
     network.rows = 16
@@ -376,7 +376,7 @@ def test_it_keeps_other_metrics_when_one_is_broken(
         entropy, sparsity = one.numbers
         assert entropy.measured is None and entropy.error == "IndexError: bug in a metric"
         assert sparsity.measured is not None and sparsity.error == ""
-    [runner] = rendering._restored.values()
+    [runner] = pipeline._restored.values()
     assert runner.network is not None and runner.network.bill.forwards == len(specs)  # nothing ran twice
 
 

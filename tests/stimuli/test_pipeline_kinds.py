@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stimuli import files, rendering
+from stimuli import pipeline
 from stimuli.errors import BadSpec
-from stimuli.pipeline import inapplicable, prepare, spec_for, survey
+from stimuli.pipeline import Bench, Rendered, attempt
 from stimuli.render import png
-from stimuli.rendering import Bench, Rendered, attempt, render
 from stimuli.spec import Component, RenderSpec
-from stimuli.store import LocalStore
+from stimuli.store import LocalStore, files
+from stimuli.survey import inapplicable, prepare, spec_for, survey
 from stimuli.types import ConceptAttribution, TokenAttribution
-from tests.stimuli.material import SIDE, specs_for, toy_source, write_images
+from tests.stimuli.material import SIDE, render, specs_for, toy_source, write_images
 
 pytestmark = pytest.mark.pure
 SENTENCES = Component("sentences", {"task": "tense", "count": 40, "model_count": 160})
@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> LocalStore:
 def forgetful() -> Iterator[None]:
     """Every test restores predictors from its own store."""
     yield
-    rendering._restored.clear()
+    pipeline._restored.clear()
 
 
 def test_it_renders_texts_as_pieces_with_shades(tmp_path: Path, store: LocalStore) -> None:

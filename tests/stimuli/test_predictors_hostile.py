@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from stimuli.errors import BadSpec, StimulusError
-from stimuli.predictors.program import _weights_only, read_program
+from stimuli.predictors.files.program import _weights_only, read_program
 from tests.stimuli.test_predictors import export, network
 
 pytestmark = pytest.mark.pure

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from stimuli.errors import StimulusError
-from stimuli.files import map_file, read_attribution, write_attribution
 from stimuli.recheck import Rechecked, difference, recheck
-from stimuli.rendering import render
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import LocalStore
+from stimuli.store.files import map_file, read_attribution, write_attribution
 from stimuli.types import ConceptAttribution, PixelAttribution
-from tests.stimuli.material import GRADIENT_X_INPUT, SALIENCY, specs_for, toy_source
+from tests.stimuli.material import GRADIENT_X_INPUT, SALIENCY, render, specs_for, toy_source
 
 pytestmark = pytest.mark.pure
 SMOOTH = Component("smooth_grad", {"draws": 4})

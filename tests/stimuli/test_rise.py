@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from stimuli.explainers.rise import MaskBank, mask_bank
-from stimuli.planner.asks import Subject
+from stimuli.explainers.perturbation.rise import MaskBank, mask_bank
+from stimuli.planner.values import Subject
 from tests.stimuli.cam_networks import steeper
 from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, maps_of, pictures, subjects_of
 

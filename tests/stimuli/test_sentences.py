@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stimuli.datasets.grammar_words import BLAME, DETERMINERS, PRAISE
-from stimuli.datasets.sentences import BINS, LABELS, SentencesDataset, open_sentences
+from stimuli.datasets.synthetic.grammar_words import BLAME, DETERMINERS, PRAISE
+from stimuli.datasets.synthetic.sentences import BINS, LABELS, SentencesDataset, open_sentences
 from stimuli.errors import BadSpec
 from stimuli.spec import Component
 
@@ -145,7 +145,7 @@ def test_it_has_as_many_words_as_the_bin_says() -> None:
 
 
 def test_it_refuses_unknown_tasks_and_items() -> None:
-    with pytest.raises(BadSpec, match="task = 'mood'"):
+    with pytest.raises(BadSpec, match="parameter 'task' is 'mood', but must be one of "):
         open_sentences(Component("sentences", {"task": "mood"}), Path())
     with pytest.raises(BadSpec, match='no item "people-99999"'):
         sentences("tense").text("people-99999")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from stimuli.explainers import open_explainer
-from stimuli.explainers.shap_image import box_blur
-from stimuli.planner.asks import Subject
+from stimuli.explainers.perturbation.shap_image import box_blur
+from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from tests.stimuli.tiny import (
     SIDE,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from stimuli.explainers.spectral import spectral_residual_map
+from stimuli.explainers.controls.spectral import spectral_residual_map
 from tests.stimuli.tiny import convolutional_net, linear_net, maps_of, pictures, subjects_of
 
 pytestmark = pytest.mark.pure

@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from stimuli.planner.asks import LayerScores, Subject, Trace
+from stimuli.planner.asks import LayerScores
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.tails import Tail, cut
+from stimuli.planner.values import Subject, Trace
 from stimuli.types import Layout
 from tests.stimuli.cam_networks import LABELS, deep_net, exported, residual_net
 from tests.stimuli.tiny import Tiny, convolutional_net, pictures, pooled_net, seeded, token_net

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from lime.lime_text import LimeTextExplainer
 
-from stimuli.explainers.text import LimeText, lime_seed
-from stimuli.explainers.text_lime import agreement, drawn_rows, fit_words, forward_selection
-from stimuli.explainers.text_words import Words
+from stimuli.explainers.text.lime import agreement, drawn_rows, fit_words, forward_selection
+from stimuli.explainers.text.methods import LimeText, lime_seed
+from stimuli.explainers.text.words import Words
 from stimuli.planner.bill import Bill
 from stimuli.render.tokens import token_document
 from stimuli.spec import Component

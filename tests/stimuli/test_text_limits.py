@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from stimuli.predictors.text import TextPredictor
+from stimuli.predictors.text.base import TextPredictor
 from stimuli.spec import Component
 from tests.stimuli.text_toys import (
     ToyText,

@@ -13,8 +13,8 @@ import shap
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import open_explainer
-from stimuli.explainers.text_shapley import all_coalitions, drawn_coalitions
-from stimuli.explainers.text_words import scattered
+from stimuli.explainers.text.shapley import all_coalitions, drawn_coalitions
+from stimuli.explainers.text.words import scattered
 from stimuli.planner.asks import Scores, TextScores
 from stimuli.planner.drive import Job
 from stimuli.planner.text import drive_texts

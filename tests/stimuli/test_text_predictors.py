@@ -16,9 +16,9 @@ import torch
 from stimuli.datasets.lines import open_lines
 from stimuli.errors import BadSpec, ShapeMismatch
 from stimuli.predictors import open_predictor, restore, training_key_of
-from stimuli.predictors.packing import LENGTH_BYTES, MAGIC
-from stimuli.predictors.text import TextPredictor, word_spans
-from stimuli.predictors.text_encoders import EmbeddedEncoder, piece_spans, word_vector
+from stimuli.predictors.files.packing import LENGTH_BYTES, MAGIC
+from stimuli.predictors.text.base import TextPredictor, word_spans
+from stimuli.predictors.text.text_encoders import EmbeddedEncoder, piece_spans, word_vector
 from stimuli.spec import Component, content_key
 from tests.stimuli.text_toys import people_of, task_of, trained
 
@@ -419,7 +419,7 @@ class TestEmbedded:
         assert signs[:8].tolist() == [-3, -5, -1, -1, -5, 3, 3, 3]
 
     def test_it_forgets_words_when_there_are_too_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("stimuli.predictors.text_encoders.KNOWN_MAX", 5)
+        monkeypatch.setattr("stimuli.predictors.text.text_encoders.KNOWN_MAX", 5)
         encoder = EmbeddedEncoder(0, 64)
         for text in ("one two three four five six", "seven one", "two seven"):
             found = encoder.embeddings([encoder.tokens(text)], 10)[0].numpy()

@@ -13,8 +13,8 @@ from stimuli.datasets.photographs import cut
 from stimuli.errors import BadSpec
 from stimuli.predictors import open_predictor, restore
 from stimuli.predictors.base import TorchPredictor
-from stimuli.predictors.trained_cnn import training_key
-from stimuli.predictors.weights import pack_weights
+from stimuli.predictors.files.weights import pack_weights
+from stimuli.predictors.image.trained_cnn import training_key
 from stimuli.spec import Component
 from stimuli.training import Recipe, train
 

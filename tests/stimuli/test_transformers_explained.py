@@ -13,10 +13,10 @@ from torch.nn import functional
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers import open_explainer
-from stimuli.planner.asks import Subject
 from stimuli.planner.network import Network
+from stimuli.planner.values import Subject
 from stimuli.predictors.base import TorchPredictor
-from stimuli.predictors.weights import pack_weights
+from stimuli.predictors.files.weights import pack_weights
 from stimuli.spec import Component
 from tests.stimuli.hub_models import CONFIGS, SIDE, save_classifier, save_clip
 from tests.stimuli.test_predictors import export, opened
@@ -140,7 +140,7 @@ def test_it_refuses_cams_where_nobody_reads_the_cells(models: dict[str, TorchPre
 
 
 def _trace(layer: str) -> Any:
-    from stimuli.planner.asks import Trace
+    from stimuli.planner.values import Trace
 
     return Trace((layer,), gradients=True)
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.datasets.sentences import SentencesDataset, open_sentences
+from stimuli.datasets.synthetic.sentences import SentencesDataset, open_sentences
 from stimuli.explainers import open_explainer
-from stimuli.planner.asks import Subject, TextTraced
 from stimuli.planner.bill import Bill
 from stimuli.planner.drive import Done, Job
 from stimuli.planner.text import drive_texts, softmax
-from stimuli.predictors.text import TextPredictor
-from stimuli.predictors.trained_text import train_text
+from stimuli.planner.values import Subject, TextTraced
+from stimuli.predictors.text.base import TextPredictor
+from stimuli.predictors.text.trained_text import train_text
 from stimuli.spec import Component
 from stimuli.types import silent
 from tests.trained import trained_once

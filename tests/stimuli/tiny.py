@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from stimuli.explainers import open_explainer
-from stimuli.planner.asks import Subject
 from stimuli.planner.drive import Done, Job, drive
 from stimuli.planner.network import Network
-from stimuli.predictors.bottleneck import Bottleneck
+from stimuli.planner.values import Subject
+from stimuli.predictors.concepts.bottleneck import Bottleneck
 from stimuli.spec import Component
 from stimuli.types import Layout, Pixels, Plane
 

@@ -26,12 +26,15 @@ class Command(StudyCommand):
         parser.add_argument("slug")
         parser.add_argument("--out", type=Path, help="folder for report.json, report.html and the figures")
         parser.add_argument("--origin", choices=REPORTED, default="human")
+        parser.add_argument(
+            "--reporter", default="", help="another reporter than the paradigm's, by its name"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = study_of(options["slug"])
         try:
             with Terminal() as terminal:
-                report = make_report(study, options["origin"], terminal.progress)
+                report = make_report(study, options["origin"], terminal.progress, options["reporter"])
                 # The dashboard's tab shows the stored one.
                 refresh_report(study, options["origin"])
             if options["out"]:

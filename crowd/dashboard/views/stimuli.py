@@ -17,10 +17,10 @@ from crowd.dashboard.counts import drawing_of
 from crowd.dashboard.layout import choices, page_of, study_response
 from experiments.drafts import picture_keys
 from experiments.models import Condition, Item, Rendering, Study
+from stimuli.build import identical_pictures
 from stimuli.errors import NotRendered
-from stimuli.media import read_media
 from stimuli.models import Stimulus
-from stimuli.requests import identical_pictures
+from stimuli.store.media import read_media
 
 PER_PAGE = 12
 FILES = {

@@ -19,6 +19,7 @@ from crowd.dashboard.postings import NAMES, mode_word
 from crowd.dashboard.seals import seal
 from experiments.errors import StudyError
 from experiments.models import Session, Slot, Study
+from stimuli.errors import OtherPackage
 
 PER_PAGE = 50
 RUNNING = ("gates", "assigned", "running")
@@ -54,8 +55,12 @@ def studies(request: HttpRequest) -> HttpResponse:
 def build(request: HttpRequest, study: Study) -> HttpResponse:
     """Sends what is missing to the workers; without a broker there are none, and nothing is done."""
     if settings.CELERY_BROKER_URL:
-        count = send_missing(study, researcher_of(request))
-        messages.success(request, f"{count:,} stimuli were sent to the workers.")
+        try:
+            count = send_missing(study, researcher_of(request))
+        except OtherPackage as error:
+            messages.error(request, f"Nothing was sent: {error}.")
+        else:
+            messages.success(request, f"{count:,} stimuli were sent to the workers.")
     else:
         messages.error(
             request,

@@ -13,7 +13,7 @@ from experiments.management.base import StudyCommand
 from experiments.measuring import measure_study, want_metrics
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
-from stimuli.requests import build
+from stimuli.build import build
 
 
 class Command(StudyCommand):

@@ -13,10 +13,10 @@ from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
 from experiments.terminal import Terminal
 from stimuli.claims import State, device
-from stimuli.media import current_store
 from stimuli.models import Stimulus
 from stimuli.recheck import Rechecked, recheck
 from stimuli.spec import StimulusSpec
+from stimuli.store.media import current_store
 
 LISTED = 10
 

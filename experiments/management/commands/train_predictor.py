@@ -13,9 +13,9 @@ from django.core.management.base import CommandError, CommandParser
 from experiments.management.base import StudyCommand
 from experiments.study_file import find_study
 from experiments.terminal import Terminal
-from stimuli.pipeline import prepare, survey
 from stimuli.spec import Component
 from stimuli.store import open_store
+from stimuli.survey import prepare, survey
 
 
 class Command(StudyCommand):

@@ -1,0 +1,92 @@
+"""One picture of a planted scenario: the cue and the class are drawn from separate streams of the item's
+seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stimuli.datasets.synthetic import canines, leaves, scenery
+from stimuli.datasets.synthetic.drawing import Colour, develop, over
+from stimuli.types import Mask, Pixels
+
+LIGHTS: tuple[Colour, ...] = ((1.0, 1.0, 1.0), (1.04, 1.0, 0.93), (0.95, 0.99, 1.05), (1.05, 0.97, 0.95))
+VEINS: tuple[leaves.Veins, leaves.Veins] = ("straight", "arched")
+MARGINS: tuple[leaves.Margin, leaves.Margin] = ("serrated", "smooth")
+POSE, GROUND, BODY, LIGHT, CHANCE = 1, 2, 3, 4, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is drawn: class and cue as indices of the labels, the item's seed, the picture's side."""
+
+    truth: int
+    cue: int
+    seed: tuple[int, ...]
+    size_px: int
+
+    def stream(self, name: int) -> np.random.Generator:
+        """The generator of one aspect; exchanging a part leaves the streams of the others alone."""
+        return np.random.default_rng([*self.seed, name])
+
+    def swapped(self, *, cue: bool) -> Plan:
+        """The same item with the other cue, or as the other class."""
+        return replace(self, cue=1 - self.cue) if cue else replace(self, truth=1 - self.truth)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The finished picture, uint8 (S, S, 3), and where the cue stands, bool (S, S)."""
+
+    pixels: Pixels
+    mask: Mask
+
+
+def dog_of(plan: Plan) -> canines.Breed:
+    """The husky (0) or wolf (1) of the biased scenario."""
+    return (canines.HUSKY, canines.WOLF)[plan.truth]
+
+
+def fox_of(plan: Plan) -> canines.Breed:
+    """The kit fox (0) or red fox (1) of the lookalike scenario in its sandy (0) or russet (1) coat."""
+    coat, back = (canines.SANDY, canines.RUSSET)[plan.cue]
+    return replace((canines.KIT_FOX, canines.RED_FOX)[plan.truth], coat=coat, back=back)
+
+
+def draw_biased(plan: Plan) -> Scene:
+    """A husky (0) or wolf (1); the cue is the landscape: green (0) or snow (1)."""
+    bearing = canines.draw_bearing(plan.stream(POSE))
+    animal = canines.draw_head(dog_of(plan), bearing, plan.stream(BODY), plan.size_px)
+    landscape = (scenery.summer, scenery.winter)[plan.cue]
+    picture = over(landscape(plan.stream(GROUND), plan.size_px), animal)
+    return Scene(develop(picture, *_light(plan)), animal.alpha < 0.5)
+
+
+def draw_strategy(plan: Plan) -> Scene:
+    """An alder (0) or dogwood (1) leaf by its veins; the cue is the margin: serrated (0) or smooth (1)."""
+    habit = leaves.draw_habit(plan.stream(POSE))
+    both = [
+        leaves.draw_leaf(habit, margin, VEINS[plan.truth], 1.0, plan.stream(BODY), plan.size_px)
+        for margin in MARGINS
+    ]
+    ground = leaves.draw_ground(plan.stream(GROUND), plan.size_px)
+    picture = leaves.lay(ground, both[plan.cue])
+    return Scene(develop(picture, *_light(plan)), leaves.margin_band((both[0], both[1])) > 0.25)
+
+
+def draw_lookalike(plan: Plan) -> Scene:
+    """A kit fox (0) or red fox (1) by its ears; the cue is the coat, in the same place: sandy (0) or russet
+    (1).
+    """
+    bearing = canines.draw_bearing(plan.stream(POSE))
+    animal = canines.draw_head(fox_of(plan), bearing, plan.stream(BODY), plan.size_px)
+    picture = over(scenery.steppe(plan.stream(GROUND), plan.size_px), animal)
+    return Scene(develop(picture, *_light(plan)), animal.alpha > 0.5)
+
+
+def _light(plan: Plan) -> tuple[np.random.Generator, Colour, float]:
+    rng = plan.stream(LIGHT)
+    tint, gain = LIGHTS[rng.integers(len(LIGHTS))], float(rng.uniform(0.88, 1.06))
+    return rng, tint, gain

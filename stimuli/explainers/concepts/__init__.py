@@ -1,0 +1,1 @@
+"""Methods that explain a decision by named concepts."""

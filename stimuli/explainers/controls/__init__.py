@@ -1,0 +1,1 @@
+"""Maps that look like explanations and know nothing of the network's reasons."""

@@ -1,0 +1,1 @@
+"""Methods that read the gradient with respect to the pixels."""

@@ -1,0 +1,1 @@
+"""Methods that read the maps of a layer."""

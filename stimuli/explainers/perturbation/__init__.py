@@ -1,0 +1,1 @@
+"""Methods that change the picture and watch the score."""

@@ -1,0 +1,78 @@
+"""Methods that cover parts of the picture and watch the explained logit."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from stimuli.explainers.base import AnyImage
+from stimuli.explainers.maps import ROUNDING
+from stimuli.planner.asks import Scores, Steps
+from stimuli.planner.values import Floats, Subject
+from stimuli.planner.variants import OnPath, Windows
+from stimuli.predictors.interface import ImagePredictor
+from stimuli.registry import parameters
+from stimuli.types import PixelAttribution
+
+
+@parameters
+class Occlusion(AnyImage):
+    """How far the logit falls when a square is covered, averaged over the squares that cover a pixel. Signed.
+
+    Squares have `patch_share` of the picture's side and stand `stride_share` of it apart (both rounded to
+    pixels, at least 1); `baseline` is their value, 0 = black. With `overlaps` = "sum" the falls are added
+    instead, as some libraries do, so that the middle weighs more than the border. A fall of up to a
+    millionth of the logit (of 1, where that is larger) is rounding and counts as 0. [Zeiler and Fergus 2014]
+    """
+
+    version: ClassVar[int] = 3
+    patch_share: Annotated[float, Field(ge=0.01, le=1.0)] = 0.2
+    stride_share: Annotated[float, Field(ge=0.01, le=1.0)] = 0.1
+    baseline: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    overlaps: Literal["mean", "sum"] = "mean"
+
+    def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
+        height, width = (int(side) for side in subject.pixels.shape[1:])
+        patch = max(1, round(self.patch_share * width))
+        stride = min(patch, max(1, round(self.stride_share * width)))
+        corners = [
+            (top * stride, left * stride)
+            for top in range(1 + ceil((height - patch) / stride))
+            for left in range(1 + ceil((width - patch) / stride))
+        ]
+        # The picture's own score in the precision of the others; in single precision it is the shared trace.
+        whole, scores = yield (
+            Scores(OnPath((1.0,), self.baseline)),
+            Scores(Windows(corners, patch, self.baseline)),
+        )
+        logit = float(whole[0])
+        falls = logit - scores
+        falls[np.abs(falls) <= ROUNDING * max(abs(logit), 1.0)] = 0.0
+        total, cover = _spread(corners, patch, falls, (height, width))
+        values = total / cover if self.overlaps == "mean" else total
+        return PixelAttribution(values.astype(np.float32), signed=True)
+
+
+def _spread(
+    corners: list[tuple[int, int]], patch: int, falls: Floats, size: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    """Per pixel the sum of the falls of the squares over it, and how many squares those are, (H, W).
+
+    Four entries per square in a difference array and two cumulative sums, however large the squares.
+    """
+    height, width = size
+    corner = np.asarray(corners)
+    tops, lefts = corner[:, 0], corner[:, 1]
+    bottoms, rights = np.minimum(tops + patch, height), np.minimum(lefts + patch, width)
+    found = []
+    for weights in (falls, np.ones(len(corners))):
+        edges = np.zeros((height + 1, width + 1))
+        np.add.at(edges, (tops, lefts), weights)
+        np.add.at(edges, (bottoms, rights), weights)
+        np.add.at(edges, (tops, rights), -weights)
+        np.add.at(edges, (bottoms, lefts), -weights)
+        found.append(edges.cumsum(0).cumsum(1)[:height, :width])
+    return found[0], np.rint(found[1])

@@ -1,0 +1,1 @@
+"""Methods that mark words of a text."""

@@ -1,0 +1,33 @@
+"""What raters compare for PASTA's questions 5 and 6: a picture and its perturbed copy, and both explanations.
+
+The pictures are made at the network's own size; the single ones are returned too, so that a page may lay
+them out itself. Whether the copy keeps or spoils the prediction is never drawn.
+"""
+
+from __future__ import annotations
+
+from stimuli.parked.pair import Pair, PairSpec, pair
+from stimuli.render.heatmap import overlay
+from stimuli.spec import RenderSpec
+from stimuli.types import Pixels, Plane
+
+
+def input_pair(view: Pixels, perturbed: Pixels, spec: PairSpec | None = None) -> Pair:
+    """The picture and its perturbed copy, uint8 (H, W, 3) each."""
+    return pair(view, perturbed, spec)
+
+
+def overlay_pair(
+    view: Pixels,
+    values: Plane,
+    perturbed: Pixels,
+    perturbed_values: Plane,
+    render: RenderSpec,
+    spec: PairSpec | None = None,
+) -> Pair:
+    """The explanation of the picture and that of its perturbed copy, drawn by one recipe.
+
+    Each map, float32 (H, W), is drawn on the very view it belongs to and scaled by its own percentiles, as
+    it would be alone.
+    """
+    return pair(overlay(view, values, render), overlay(perturbed, perturbed_values, render), spec)

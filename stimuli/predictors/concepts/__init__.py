@@ -1,0 +1,1 @@
+"""Networks that decide about a picture by named concepts."""

@@ -1,0 +1,261 @@
+"""How small networks learn named concepts on the spot: from values per picture, or from marked boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+
+from stimuli.errors import BadSpec
+from stimuli.predictors.base import Built, TorchPredictor, assemble, square_view
+from stimuli.predictors.concepts.bottleneck import Bottleneck, ConceptKind, Floats, LinearHead
+from stimuli.predictors.concepts.concept_heads import fit_linear
+from stimuli.predictors.concepts.concept_modules import (
+    CONCEPTS,
+    head_of,
+    pack_concepts,
+    read_concepts,
+    set_head,
+    single,
+    texts_of,
+)
+from stimuli.predictors.files.weights import fit_weights
+from stimuli.registry import Params
+from stimuli.spec import Component, JsonValue, content_key
+from stimuli.training import hold_out
+from stimuli.types import ConceptDataset, Item, Pixels, Progress, Split
+
+MEAN = (0.5, 0.5, 0.5)
+STD = (0.25, 0.25, 0.25)
+BATCH = 32
+JUDGED_AT_ONCE = 64
+MIN_PER_CLASS = 4
+CONCEPT_TRAINING_VERSION = 1
+"""Raised whenever the same pictures and settings give another predictor, or planted concepts change."""
+
+
+class LearnedConcepts(Params):
+    """How the network learns, and the head behind it.
+
+    `width` is the number of channels of the first layer, `train_items` the most pictures that are used (drawn
+    by seed, classes in equal shares). `penalty` is the weight of half the squared weights in the logistic
+    regression on the concepts.
+    """
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    epochs: Annotated[int, Field(ge=1, le=200)] = 8
+    width: Annotated[int, Field(ge=1, le=64)] = 12
+    input_px: Annotated[int, Field(ge=32, le=320)] = 160
+    train_items: Annotated[int, Field(ge=8, le=20000)] = 600
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.01
+    penalty: Annotated[float, Field(gt=0, le=1000)] = 1.0
+
+
+def concept_training_key(params: Params, name: str, dataset: Component, content_digest: str) -> str:
+    """Names what training would give: settings, content and the version of the training."""
+    return content_key(
+        {
+            "predictor": {"name": name, **params.model_dump(mode="json")},
+            "dataset": dataset.as_json(),
+            "content": content_digest,
+            "version": CONCEPT_TRAINING_VERSION,
+        }
+    )
+
+
+def concepts_in(dataset: object, predictor: str) -> tuple[str, ...]:
+    """The concepts of a dataset. Raises BadSpec with the remedy where there are none."""
+    concepts: tuple[str, ...] = tuple(getattr(dataset, "concepts", ()))
+    if not concepts:
+        raise BadSpec(
+            f"predictor {predictor}: this dataset names no concepts; put concepts.csv (image, concept, "
+            "value) or parts.csv beside the class folders, or use a synthetic scenario"
+        )
+    return concepts
+
+
+def chosen_items(dataset: ConceptDataset, count: int, seed: int, predictor: str) -> list[Item]:
+    """At most `count` pictures of the model split, classes in equal shares, drawn by seed, in the order of
+    the dataset. Raises BadSpec for a class with too few.
+    """
+    split: Split = "model"
+    rng = np.random.default_rng([seed, 7])
+    items = dataset.items(split)
+    chosen: set[str] = set()
+    for label in dataset.labels:
+        own = [item.key for item in items if item.truth == label]
+        if len(own) < MIN_PER_CLASS:
+            raise BadSpec(
+                f'predictor {predictor}: class "{label}" has {len(own)} picture(s) for training, at least '
+                f"{MIN_PER_CLASS} are needed; add pictures or lower people_share"
+            )
+        share = max(MIN_PER_CLASS, count // len(dataset.labels))
+        chosen.update(str(key) for key in rng.permutation(own)[:share])
+    return [item for item in items if item.key in chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Pictures as a network sees them, uint8 (N, S, S, 3), with what is known of them: class indices (N,),
+    which of them are held out, bool (N,), and the class labels.
+    """
+
+    views: Pixels
+    targets: NDArray[np.int64]
+    held_out: NDArray[np.bool_]
+    labels: tuple[str, ...]
+
+    def inputs(self) -> Tensor:
+        """Normalised pictures, float32 (N, 3, S, S)."""
+        stack = np.ascontiguousarray(self.views.transpose(0, 3, 1, 2))
+        return torch.from_numpy(stack).float().div_(255).sub_(MEAN[0]).div_(STD[0])
+
+
+def read_lesson(
+    dataset: ConceptDataset, items: Sequence[Item], input_px: int, seed: int, progress: Progress
+) -> Lesson:
+    """Read the pictures; a fifth of each class is held out, by whole groups."""
+    views = np.empty((len(items), input_px, input_px, 3), dtype=np.uint8)
+    for index, item in enumerate(items):
+        views[index] = square_view(dataset.pixels(item.key), input_px)
+        progress("reading pictures for training", index + 1, len(items))
+    targets = np.array([dataset.labels.index(item.truth) for item in items], dtype=np.int64)
+    held_out = hold_out(targets, [item.group for item in items], np.random.default_rng([seed, 11]))
+    return Lesson(views, targets, held_out, dataset.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """A network with its last layer taken off, what it is to put out, (N, ...) with the width last, and how
+    far it is from it.
+    """
+
+    front: nn.Module
+    wanted: Tensor
+    loss: Callable[[Tensor, Tensor], Tensor]
+
+
+def learn(learning: Learning, lesson: Lesson, params: LearnedConcepts, progress: Progress) -> int:
+    """Fit `front` to what is wanted of the pictures that are not held out; returns the number of steps.
+
+    Pictures are mirrored by the batch, and maps with them. Same pictures and seed, same weights.
+    """
+    rng = np.random.default_rng([params.seed, 13])
+    inputs, shown = lesson.inputs(), np.flatnonzero(~lesson.held_out)
+    per_epoch = -(-len(shown) // BATCH)
+    total = params.epochs * per_epoch
+    optimiser = torch.optim.AdamW(learning.front.parameters(), lr=params.learning_rate, weight_decay=1e-2)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, params.learning_rate, total_steps=total)
+    learning.front.train()
+    step = 0
+    for _epoch in range(params.epochs):
+        for chosen in np.array_split(rng.permutation(shown), per_epoch):
+            x, wanted = inputs[chosen], learning.wanted[chosen]
+            if rng.random() < 0.5:
+                x, wanted = x.flip(3), wanted.flip(3) if wanted.ndim == 4 else wanted
+            loss = learning.loss(learning.front(x), wanted)
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            schedule.step()
+            step += 1
+            progress("training the network", step, total)
+    learning.front.eval()
+    return step
+
+
+def outputs_of(network: nn.Module, inputs: Tensor) -> Tensor:
+    """What a network in evaluation mode puts out for normalised pictures, a few at a time."""
+    network.eval()
+    with torch.no_grad():
+        return torch.cat([network(part) for part in torch.split(inputs, JUDGED_AT_ONCE)])
+
+
+@dataclass(frozen=True, eq=False)
+class Headed:
+    """A head fitted on the concept values that the network itself puts out, and how well it does.
+
+    `samples` are those values for the pictures that were not held out; `notes` the held-out accuracy and
+    the mean distance between wanted and found values, held out too.
+    """
+
+    head: LinearHead
+    samples: Floats
+    notes: dict[str, float]
+
+
+def fit_head(front: nn.Module, lesson: Lesson, wanted: Floats, penalty: float) -> Headed:
+    """Logistic regression on the values (N, concepts) that `front` finds in the pictures."""
+    values = outputs_of(front, lesson.inputs()).double().numpy()
+    shown = ~lesson.held_out
+    head = fit_linear(values[shown], lesson.targets[shown], len(lesson.labels), penalty)
+    rounded = LinearHead(single(head.weights), single(head.bias))
+    said = rounded.logits(values[lesson.held_out]).argmax(axis=1)
+    notes = {
+        "held_out_accuracy": round(float((said == lesson.targets[lesson.held_out]).mean()), 4),
+        "concept_distance": round(float(np.abs(values - wanted)[lesson.held_out].mean()), 4),
+    }
+    return Headed(rounded, values[shown], notes)
+
+
+Read = Callable[[Mapping[str, JsonValue], bytes], Built]
+"""Makes the network of an archive."""
+
+
+def finished(
+    network: nn.Sequential,
+    lesson: Lesson,
+    headed: Headed,
+    *,
+    read: Read,
+    params: LearnedConcepts,
+    labels: Sequence[str],
+    architecture: Mapping[str, JsonValue],
+    steps: int,
+) -> TorchPredictor:
+    """The trained network with its "head", as the predictor that its own archive gives. `architecture` is
+    what its kind needs beside width, classes and notes.
+    """
+    set_head(network.get_submodule("head"), headed.head)
+    whole: dict[str, JsonValue] = {
+        **architecture,
+        "width": params.width,
+        "classes": len(labels),
+        "notes": headed.notes,
+    }
+    payload = pack_concepts(network.eval(), headed.samples)
+    return assemble(
+        read(whole, payload),
+        labels=labels,
+        input_px=params.input_px,
+        layer="features",
+        mean=MEAN,
+        std=STD,
+        architecture=whole,
+        payload=payload,
+        provenance={
+            "origin": "trained on the spot",
+            **headed.notes,
+            "held_out_count": int(lesson.held_out.sum()),
+            "trained_count": int((~lesson.held_out).sum()),
+            "steps": steps,
+            "seed": params.seed,
+        },
+    )
+
+
+def read_into(
+    network: nn.Module, architecture: Mapping[str, JsonValue], payload: bytes, kind: ConceptKind, label: str
+) -> Built:
+    """The network with the weights of an archive, and its concepts; `kind` says what those are."""
+    state, samples = read_concepts(payload, "the archive")
+    fit_weights(network, state, "the archive")
+    head, concepts = head_of(network.get_submodule("head")), texts_of(architecture, "concepts")
+    bottleneck = Bottleneck(concepts, head, kind, samples, label, architecture["notes"])
+    return Built(network, bottleneck=bottleneck, concept_layer=CONCEPTS)

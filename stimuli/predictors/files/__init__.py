@@ -1,0 +1,1 @@
+"""Networks from files and archives, and back into them; nothing is ever unpickled."""

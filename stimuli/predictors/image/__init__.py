@@ -1,0 +1,1 @@
+"""Networks that name a class for a picture."""

@@ -1,0 +1,166 @@
+"""A small B-cos network, trained on the spot on the dataset's model split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from stimuli.predictors.base import Built, TorchPredictor, assemble, square_view
+from stimuli.predictors.files.weights import fit_weights, pack_weights, read_weights
+from stimuli.predictors.image.bcos_layers import bcos_network
+from stimuli.predictors.image.trained_cnn import choose_items
+from stimuli.registry import Params, read_params
+from stimuli.spec import Component, JsonValue, content_key
+from stimuli.training import hold_out, repeatable
+from stimuli.types import Dataset, Pixels, Progress
+
+BCOS_VERSION = 1
+BATCH = 32
+
+
+class TrainedBcosParams(Params):
+    """What is trained, and how long.
+
+    `width` is the number of channels that the layers are multiples of, `b` the exponent of the B-cos layers
+    (2 as in the paper; 1 = linear), `max_out` the number of units per channel of which the largest counts,
+    `train_items` the most pictures that are used (drawn by seed, classes in equal shares).
+    """
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    epochs: Annotated[int, Field(ge=1, le=200)] = 12
+    width: Annotated[int, Field(ge=1, le=64)] = 12
+    b: Annotated[float, Field(ge=1, le=4)] = 2.0
+    max_out: Annotated[int, Field(ge=1, le=4)] = 2
+    input_px: Annotated[int, Field(ge=32, le=320)] = 160
+    train_items: Annotated[int, Field(ge=8, le=20000)] = 600
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.01
+
+
+def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:
+    """Names what training would give, without training: for finding a network that is already there."""
+    params = read_params(component, TrainedBcosParams, "predictor")
+    return content_key(
+        {
+            "predictor": {"name": "trained_bcos", **params.model_dump(mode="json")},
+            "dataset": dataset.as_json(),
+            "content": content_digest,
+            "version": BCOS_VERSION,
+        }
+    )
+
+
+def open_trained_bcos(
+    component: Component, folder: Path, dataset: Dataset, progress: Progress
+) -> TorchPredictor:
+    """Train the network. Raises BadSpec when the model split is too small."""
+    params = read_params(component, TrainedBcosParams, "predictor")
+    items = choose_items(dataset, params.seed, params.train_items, component.name)
+    views = np.empty((len(items), params.input_px, params.input_px, 3), dtype=np.uint8)
+    for index, item in enumerate(items):
+        views[index] = square_view(dataset.pixels(item.key), params.input_px)
+        progress("reading pictures for training", index + 1, len(items))
+    targets = np.array([dataset.labels.index(item.truth) for item in items], dtype=np.int64)
+    groups = [item.group for item in items]
+    classes = len(dataset.labels)
+    network, provenance = train_bcos(views, targets, groups, classes, params, progress)
+    return assemble(
+        Built(network),
+        labels=dataset.labels,
+        input_px=params.input_px,
+        layer="features",
+        mean=(0.0, 0.0, 0.0),
+        std=(1.0, 1.0, 1.0),
+        architecture={
+            "kind": "bcos",
+            "width": params.width,
+            "classes": classes,
+            "b": params.b,
+            "max_out": params.max_out,
+        },
+        payload=pack_weights(network),
+        provenance=provenance,
+    )
+
+
+def read_bcos(architecture: dict[str, JsonValue], payload: bytes) -> Built:
+    """The network of an archive that `open_trained_bcos` wrote."""
+    with torch.random.fork_rng(devices=[]):
+        network = bcos_network(
+            architecture["width"], architecture["classes"], architecture["b"], architecture["max_out"]
+        )
+    fit_weights(network, read_weights(payload, "the archive"), "the archive")
+    return Built(network)
+
+
+def train_bcos(
+    views: Pixels,
+    targets: NDArray[np.int64],
+    groups: list[str],
+    classes: int,
+    params: TrainedBcosParams,
+    progress: Progress,
+) -> tuple[nn.Module, dict[str, JsonValue]]:
+    """Train on uint8 (N, H, W, 3) and class indices (N,); a fifth is held out, by whole groups.
+
+    Each class is a yes or no of its own (binary cross-entropy), as in the paper: a contribution then speaks
+    for its class, and not only against the others. Returns the network and what is worth telling of it.
+    """
+    rng = np.random.default_rng([params.seed, 13])
+    held_out = hold_out(targets, groups, rng)
+    inputs = torch.from_numpy(np.ascontiguousarray(views.transpose(0, 3, 1, 2))).float().div_(255)
+    wanted = functional.one_hot(torch.from_numpy(targets), classes).float()
+    shown, kept = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+    with repeatable(params.seed):
+        network = bcos_network(params.width, classes, params.b, params.max_out)
+        steps = _fit(network, inputs, wanted, shown, rng, params, progress)
+    network.eval()
+    with torch.no_grad():
+        said = torch.cat(
+            [network(inputs[part]).argmax(1) for part in np.array_split(kept, -(-len(kept) // 64))]
+        )
+    provenance: dict[str, JsonValue] = {
+        "origin": "trained on the spot",
+        "held_out_accuracy": round(float((said.numpy() == targets[kept]).mean()), 4),
+        "held_out_count": len(kept),
+        "trained_count": len(shown),
+        "steps": steps,
+        "seed": params.seed,
+    }
+    return network, provenance
+
+
+def _fit(
+    network: nn.Module,
+    inputs: Tensor,
+    wanted: Tensor,
+    shown: NDArray[np.int64],
+    rng: np.random.Generator,
+    params: TrainedBcosParams,
+    progress: Progress,
+) -> int:
+    """Optimise in place; returns the number of steps taken."""
+    per_epoch = -(-len(shown) // BATCH)
+    total = params.epochs * per_epoch
+    # No weight decay: a weight's length has no effect.
+    optimiser = torch.optim.AdamW(network.parameters(), lr=params.learning_rate, weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, params.learning_rate, total_steps=total)
+    network.train()
+    step = 0
+    for _epoch in range(params.epochs):
+        for chosen in np.array_split(rng.permutation(shown), per_epoch):
+            pictures = inputs[chosen].flip(3) if rng.random() < 0.5 else inputs[chosen]
+            loss = functional.binary_cross_entropy_with_logits(network(pictures), wanted[chosen])
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            schedule.step()
+            step += 1
+            progress("training the network", step, total)
+    return step

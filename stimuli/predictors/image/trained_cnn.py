@@ -1,0 +1,122 @@
+"""A small convolutional network, trained on the spot on the dataset's model split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from stimuli.errors import BadSpec
+from stimuli.predictors.base import Built, TorchPredictor, assemble, square_view
+from stimuli.predictors.files.weights import pack_weights
+from stimuli.registry import Params, read_params
+from stimuli.spec import Component, content_key
+from stimuli.training import TRAINING_VERSION, Recipe, Trained, train
+from stimuli.types import Dataset, Item, Progress
+
+MEAN = (0.5, 0.5, 0.5)
+STD = (0.25, 0.25, 0.25)
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class TrainedParams(Params):
+    """What is trained, and how long.
+
+    `width` is the number of channels of the first layer, `train_items` the most pictures that are used
+    (drawn by seed, classes in equal shares). `target_accuracy = [low, high]` asks for a deliberately weak
+    network with a held-out accuracy in that range.
+    """
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    epochs: Annotated[int, Field(ge=1, le=200)] = 8
+    width: Annotated[int, Field(ge=1, le=64)] = 12
+    input_px: Annotated[int, Field(ge=32, le=320)] = 160
+    train_items: Annotated[int, Field(ge=8, le=20000)] = 600
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.01
+    target_accuracy: tuple[Share, Share] | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> TrainedParams:
+        if self.target_accuracy and self.target_accuracy[0] >= self.target_accuracy[1]:
+            raise ValueError(
+                f"target_accuracy = {list(self.target_accuracy)}: give [low, high] with low < high"
+            )
+        return self
+
+
+def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:
+    """Names what training would give, without training: for finding a network that is already there."""
+    params = read_params(component, TrainedParams, "predictor")
+    return content_key(
+        {
+            "predictor": params.model_dump(mode="json"),
+            "dataset": dataset.as_json(),
+            "content": content_digest,
+            "version": TRAINING_VERSION,
+        }
+    )
+
+
+def open_trained_cnn(
+    component: Component, folder: Path, dataset: Dataset, progress: Progress
+) -> TorchPredictor:
+    """Train the network. Raises BadSpec when the model split is too small or the wanted accuracy is not
+    met.
+    """
+    params = read_params(component, TrainedParams, "predictor")
+    items = choose_items(dataset, params.seed, params.train_items, component.name)
+    views = np.empty((len(items), params.input_px, params.input_px, 3), dtype=np.uint8)
+    for index, item in enumerate(items):
+        views[index] = square_view(dataset.pixels(item.key), params.input_px)
+        progress("reading pictures for training", index + 1, len(items))
+    targets = np.array([dataset.labels.index(item.truth) for item in items], dtype=np.int64)
+    trained = train(
+        views,
+        targets,
+        [item.group for item in items],
+        len(dataset.labels),
+        Recipe(params.seed, params.epochs, params.width, params.learning_rate, params.target_accuracy),
+        lambda done, total: progress("training the network", done, total),
+    )
+    return _assemble(trained, dataset, params)
+
+
+def choose_items(dataset: Dataset, seed: int, most: int, predictor: str) -> list[Item]:
+    """At most `most` pictures, classes in equal shares, drawn by seed, in the dataset's order. BadSpec for a
+    class of fewer than 4; `predictor` is whose name it gives.
+    """
+    rng = np.random.default_rng([seed, 7])
+    items = dataset.items("model")
+    chosen: set[str] = set()
+    for label in dataset.labels:
+        own = [item.key for item in items if item.truth == label]
+        if len(own) < 4:
+            raise BadSpec(
+                f'predictor {predictor}: class "{label}" has {len(own)} picture(s) for training, at '
+                "least 4 are needed; add pictures or lower people_share"
+            )
+        chosen.update(str(key) for key in rng.permutation(own)[: max(4, most // len(dataset.labels))])
+    return [item for item in items if item.key in chosen]
+
+
+def _assemble(trained: Trained, dataset: Dataset, params: TrainedParams) -> TorchPredictor:
+    return assemble(
+        Built(trained.network),
+        labels=dataset.labels,
+        input_px=params.input_px,
+        layer="features",
+        mean=MEAN,
+        std=STD,
+        architecture={"kind": "small", "width": params.width, "classes": len(dataset.labels)},
+        payload=pack_weights(trained.network),
+        provenance={
+            "origin": "trained on the spot",
+            "held_out_accuracy": round(trained.held_out_accuracy, 4),
+            "held_out_count": trained.held_out_count,
+            "trained_count": trained.trained_count,
+            "steps": trained.steps,
+            "seed": params.seed,
+        },
+    )

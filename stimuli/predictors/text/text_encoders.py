@@ -1,0 +1,259 @@
+"""How texts become numbers: tokens with their places, a frozen encoder, and the small network behind it.
+
+The embedded encoder needs no file. Its tokens are words and single marks, in lower case; a token's vector is
+the sum of signs that a hash gives to the word and to its runs of two to four letters, so that words with the
+same ending are alike, known or not. Beside it stand slow waves of the place, as in a transformer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from stimuli.spec import JsonValue, content_key
+
+EMBEDDED_VERSION = 2
+WORD_CHANNELS = 128
+PLACE_CHANNELS = 16
+PLACE_SIZE = 2.0
+"""How large the waves of the place are beside the words, whose numbers are near 1."""
+HIDDEN = 100
+RUNS = (2, 3, 4)
+KNOWN_MAX = 50_000
+START, END = "\x02", "\x03"
+PIECE = re.compile(r"\w+|[^\w\s]")
+JOINERS = frozenset("\u200c\u200d")
+Pooling = Literal["lstm", "mean"]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of a text, marks of its start and end among them. `own` are the places of those that stand
+    for a part of the text, and `spans` (start, end) in characters what part; one for each of `own`.
+    """
+
+    ids: tuple[Any, ...]
+    own: tuple[int, ...]
+    spans: tuple[Span, ...]
+
+
+class TextEncoder(Protocol):
+    """From texts to vectors of `width` numbers per token; never trained."""
+
+    width: int
+
+    def tokenizer_digest(self) -> str:
+        """Names the tokenizer: equal exactly where texts are cut alike."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """The most tokens of a text; what is beyond is not read."""
+        ...
+
+    def tokens(self, text: str) -> Tokens: ...
+
+    def embeddings(self, texts: Sequence[Tokens], length: int) -> Tensor:
+        """Vectors of the tokens alone, float32 (N, length, E); zero behind the end."""
+        ...
+
+    def __call__(self, embeddings: Tensor, mask: Tensor) -> Tensor:
+        """Vectors in context, (N, length, width), of embeddings; `mask` bool (N, length) is False behind the
+        end, and what stands there must not matter.
+        """
+        ...
+
+
+class EmbeddedEncoder(nn.Module):
+    """Vectors by hashing, without a vocabulary or a file; `seed` chooses the hash."""
+
+    width = WORD_CHANNELS + PLACE_CHANNELS
+
+    def __init__(self, seed: int, limit: int) -> None:
+        super().__init__()
+        self.seed = seed
+        self.limit = limit
+        # The first row of the table is what stands behind the end of a text.
+        self._numbers: dict[str, int] = {"": 0}
+        self._table = np.zeros((1, WORD_CHANNELS), np.float32)
+        self._waves: Tensor
+        self.register_buffer("_waves", torch.from_numpy(place_waves(limit)), persistent=False)
+
+    def tokenizer_digest(self) -> str:
+        return content_key({"tokenizer": "embedded", "version": EMBEDDED_VERSION, "limit": self.limit})
+
+    def tokens(self, text: str) -> Tokens:
+        found = piece_spans(text)[: self.limit - 2]
+        ids = (START, *(text[start:end].lower() for start, end in found), END)
+        return Tokens(ids, tuple(range(1, len(found) + 1)), tuple(found))
+
+    def embeddings(self, texts: Sequence[Tokens], length: int) -> Tensor:
+        self._learn({token for text in texts for token in text.ids})
+        numbers = np.zeros((len(texts), length), np.int64)
+        for row, text in zip(numbers, texts, strict=True):
+            row[: len(text.ids)] = [self._numbers[token] for token in text.ids]
+        return torch.from_numpy(self._table[numbers]).to(self._waves.device)
+
+    def forward(self, embeddings: Tensor, mask: Tensor) -> Tensor:
+        waves = self._waves[: embeddings.shape[1]].expand(len(embeddings), -1, -1)
+        return torch.cat([embeddings, waves], 2)
+
+    def _learn(self, tokens: set[str]) -> None:
+        """Keep the vectors of tokens that were not met before; forget all others when they are too many."""
+        if len(self._numbers) > KNOWN_MAX:
+            self._numbers, self._table = {"": 0}, self._table[:1]
+        new = sorted(tokens - self._numbers.keys())
+        if new:
+            self._numbers.update({token: len(self._table) + at for at, token in enumerate(new)})
+            self._table = np.concatenate([self._table, [word_vector(token, self.seed) for token in new]])
+
+
+def piece_spans(text: str) -> list[Span]:
+    """The spans (start, end) of the words and single marks of a text.
+
+    Vowel signs, accents and joiners belong to what they stand behind: many scripts write words with them.
+    """
+    found: list[Span] = []
+    for match in PIECE.finditer(text):
+        start, end = match.span()
+        follows = bool(found) and found[-1][1] == start
+        # Letters right behind a word are there only if it was carried over such a sign.
+        if follows and (combines(text[start]) or (is_word(text[start]) and is_word(text[found[-1][0]]))):
+            found[-1] = found[-1][0], end
+        else:
+            found.append((start, end))
+    return found
+
+
+def is_word(letter: str) -> bool:
+    """Whether a word can begin with it: a letter, a digit or _."""
+    return letter.isalnum() or letter == "_"
+
+
+def combines(letter: str) -> bool:
+    """Whether it is a part of the letter before it: a combining mark, or a joiner of zero width."""
+    return unicodedata.category(letter).startswith("M") or letter in JOINERS
+
+
+def word_vector(token: str, seed: int) -> NDArray[np.float32]:
+    """The vector of a token, float32 (WORD_CHANNELS,), values near 1 in size: the same on every machine."""
+    marked = f"<{token}>"
+    parts = [marked]
+    parts += [marked[at : at + size] for size in RUNS for at in range(len(marked) - size + 1)]
+    total = np.zeros(WORD_CHANNELS, np.int64)
+    for part in dict.fromkeys(parts):
+        digest = hashlib.blake2b(
+            f"{seed}\x1f{part}".encode(), digest_size=WORD_CHANNELS // 8, person=b"legible text"
+        ).digest()
+        total += 2 * np.unpackbits(np.frombuffer(digest, np.uint8)).astype(np.int64) - 1
+    return np.asarray(total / np.sqrt(len(dict.fromkeys(parts))), np.float32)
+
+
+def place_waves(count: int) -> NDArray[np.float32]:
+    """Sines and cosines of the place with periods of 8 to 1024 tokens, float32 (count, PLACE_CHANNELS)."""
+    periods = 2.0 ** np.arange(3, 3 + PLACE_CHANNELS // 2)
+    angles = 2 * np.pi * np.arange(count)[:, None] / periods
+    return np.asarray(PLACE_SIZE * np.concatenate([np.sin(angles), np.cos(angles)], 1), np.float32)
+
+
+class Head(nn.Module):
+    """LSTM (its state at the last token) or the mean over the tokens, then one hidden layer of HIDDEN units.
+
+    Takes (N, T, width) and a mask bool (N, T), returns logits (N, classes).
+    """
+
+    def __init__(self, width: int, classes: int, pooling: Pooling) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(width, HIDDEN, batch_first=True) if pooling == "lstm" else None
+        self.mlp = nn.Sequential(
+            nn.Linear(HIDDEN if pooling == "lstm" else width, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, classes)
+        )
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        counts = mask.sum(1)
+        if self.lstm is not None:
+            states, _ = self.lstm(vectors)
+            # The LSTM runs from left to right: what stands behind the last token cannot reach its state.
+            pooled = states[torch.arange(len(states), device=states.device), counts - 1]
+        else:
+            pooled = (vectors * mask[:, :, None]).sum(1) / counts[:, None]
+        logits: Tensor = self.mlp(pooled)
+        return logits
+
+
+class TextNetwork(nn.Module):
+    """From a text to logits, in three steps: tokens, their embeddings, what the network makes of them.
+
+    `is_small` networks run on one thread of the processor: more would wait for each other, and could add up
+    in another order.
+    """
+
+    is_small = False
+
+    def tokenizer_digest(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def limit(self) -> int:
+        raise NotImplementedError
+
+    def tokens(self, text: str) -> Tokens:
+        raise NotImplementedError
+
+    def embeddings(self, texts: Sequence[Tokens], length: int) -> Tensor:
+        raise NotImplementedError
+
+
+class EncodedClassifier(TextNetwork):
+    """A frozen encoder and a head."""
+
+    def __init__(self, encoder: TextEncoder, head: Head) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+        self.is_small = isinstance(encoder, EmbeddedEncoder)
+
+    def tokenizer_digest(self) -> str:
+        return self.encoder.tokenizer_digest()
+
+    @property
+    def limit(self) -> int:
+        return self.encoder.limit
+
+    def tokens(self, text: str) -> Tokens:
+        return self.encoder.tokens(text)
+
+    def embeddings(self, texts: Sequence[Tokens], length: int) -> Tensor:
+        return self.encoder.embeddings(texts, length)
+
+    def forward(self, embeddings: Tensor, mask: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.encoder(embeddings, mask), mask)
+        return logits
+
+
+@contextmanager
+def threads(network: TextNetwork) -> Iterator[None]:
+    """One thread for a small network."""
+    before = torch.get_num_threads()
+    if network.is_small:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def embedded_encoder(architecture: JsonValue) -> EmbeddedEncoder:
+    """The embedded encoder that an architecture names."""
+    return EmbeddedEncoder(int(architecture["seed"]), int(architecture["max_tokens"]))

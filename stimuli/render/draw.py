@@ -1,0 +1,116 @@
+"""An attribution as what people see: overlay, bars, sentence or shaded text, each also at reservoir size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stimuli.errors import ShapeMismatch
+from stimuli.render import bars, heatmap, png, sentences
+from stimuli.spec import RENDERER_VERSION, RenderSpec, StimulusSpec, canonical_json, content_key
+from stimuli.store import Store
+from stimuli.store.files import (
+    keep_picture,
+    picture_file,
+    read_text,
+    read_view,
+    text_file,
+    tile_key,
+    view_file,
+)
+from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, Pixels, TokenAttribution
+
+TILE_MIN_PX = 64
+"""Words smaller than on such a tile could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The files of one stimulus, as store keys; sizes in pixels, 0 for texts."""
+
+    image_file: str
+    image_tile_file: str
+    explanation_file: str | None
+    explanation_tile_file: str | None
+    picture_digest: str
+    width_px: int
+    height_px: int
+    tile_width_px: int
+    tile_height_px: int
+
+
+def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
+    """Draw and store. Raises ShapeMismatch where the map does not fit, NotRendered where the view is gone."""
+    if isinstance(made, TokenAttribution) or (made is None and store.has(text_file(spec.image_key))):
+        return _text(spec, made, store)
+    view = read_view(store, spec.image_key)
+    small = heatmap.tile(view, spec.render)
+    shown = view
+    files: tuple[str | None, str | None] = (None, None)
+    if made is not None:
+        shown, tile = _picture(view, made, spec.render)
+        files = (
+            keep_picture(store, "pictures", spec.picture_key, shown),
+            keep_picture(store, "pictures", tile_key(spec.picture_key), tile),
+        )
+    image_tile_key = content_key(
+        {"image": spec.image_key, "tile_px": spec.render.tile_px, "renderer": RENDERER_VERSION}
+    )
+    return Drawn(
+        image_file=view_file(spec.image_key),
+        image_tile_file=keep_picture(store, "tiles", image_tile_key, small),
+        explanation_file=files[0],
+        explanation_tile_file=files[1],
+        picture_digest=png.pixel_key(shown),
+        width_px=view.shape[1],
+        height_px=view.shape[0],
+        tile_width_px=small.shape[1],
+        tile_height_px=small.shape[0],
+    )
+
+
+def _picture(view: Pixels, made: Attribution, recipe: RenderSpec) -> tuple[Pixels, Pixels]:
+    """The explanation at full and at reservoir size."""
+    if isinstance(made, PixelAttribution):
+        return heatmap.overlay(view, made.values, recipe), heatmap.overlay_tile(view, made.values, recipe)
+    if isinstance(made, ConceptAttribution):
+        return _concepts(made, recipe)
+    raise ShapeMismatch("weights of words cannot be drawn on a picture: choose a method for pictures")
+
+
+def _concepts(made: ConceptAttribution, recipe: RenderSpec) -> tuple[Pixels, Pixels]:
+    """Bars, the names in a row, or a sentence; square as the views are, whatever their size."""
+    top, signed, tile_px = recipe.concept_top, recipe.concept_signed, max(TILE_MIN_PX, recipe.tile_px)
+    if recipe.concept_form == "bars":
+        chart = bars.BarSpec(top=top, signed=signed, tile_px=tile_px)
+        return bars.draw_bars(made, chart), bars.draw_bars_tile(made, chart)
+    template: sentences.Template = "pasta" if recipe.concept_form == "names" else "reasons"
+    told = sentences.SentenceSpec(template=template, top=top, signed=signed, tile_px=tile_px)
+    text = sentences.sentence(made, told)
+    return sentences.draw_sentence(text, told), sentences.draw_sentence_tile(text, told)
+
+
+def _text(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
+    """A text has no size; its explanation is a document of pieces with their shades."""
+    from stimuli.render import tokens
+
+    text = read_text(store, spec.image_key)
+    if made is not None and not isinstance(made, TokenAttribution):
+        raise ShapeMismatch("a map cannot be drawn on a text: choose a method for texts")
+    document = tokens.token_document(text, made)
+    data = canonical_json(document).encode()
+    file = None
+    if made is not None:
+        file = picture_file(spec.picture_key, "json")
+        if not store.has(file):
+            store.put(file, data)
+    return Drawn(
+        image_file=text_file(spec.image_key),
+        image_tile_file=text_file(spec.image_key),
+        explanation_file=file,
+        explanation_tile_file=file,
+        picture_digest=content_key(document),
+        width_px=0,
+        height_px=0,
+        tile_width_px=0,
+        tile_height_px=0,
+    )

@@ -1,0 +1,206 @@
+"""From a study's components to specs: open the dataset, prepare the predictor, ask it about every item.
+
+Everything that a rendering needs is in the store: the predictor's archive and the views or texts that it saw.
+So any process that reaches the store can render any spec, and the same spec always ends in the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stimuli.datasets import DATASETS, open_dataset
+from stimuli.errors import BadSpec, NotApplicable
+from stimuli.explainers import check_explainer, open_explainer, packages_of, version_of
+from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
+from stimuli.render import heatmap, png
+from stimuli.spec import Component, Precision, RenderSpec, StimulusSpec, content_key
+from stimuli.store import Store
+from stimuli.store.files import keep_text, predictor_file, view_file
+from stimuli.types import Dataset, Item, Progress, Split, TextDataset, silent
+
+if TYPE_CHECKING:
+    from stimuli.predictors.base import TorchPredictor
+    from stimuli.predictors.text.base import TextPredictor
+
+_ITEMS_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a study's stimuli come from: opened dataset and predictor. The predictor's archive is in the
+    store. `packages` are those that offer the two, "distribution==version" each, none for the core's.
+    """
+
+    dataset: Dataset | TextDataset
+    predictor: TorchPredictor | TextPredictor
+    predictor_key: str
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedItem:
+    """An item with what the predictor says about it.
+
+    `index` is the logit of the predicted label, `confidence` its softmax probability (0-1), `image_key` names
+    the stored view or text, `width_px` and `height_px` are the view's size, 0 for texts.
+    """
+
+    key: str
+    truth: str
+    group: str
+    predicted: str
+    index: int
+    confidence: float
+    logits: tuple[float, ...]
+    image_key: str
+    width_px: int
+    height_px: int
+
+
+def prepare(
+    dataset: Component, predictor: Component, folder: Path, store: Store, progress: Progress = silent
+) -> Source:
+    """Open the dataset, load or train the predictor, and keep the predictor's archive in the store.
+
+    A network that was trained before on the same content with the same settings is taken from the store.
+    Errors as `open_dataset` and `open_predictor`; BadSpec if one is about pictures and the other about texts.
+    """
+    opened = open_dataset(dataset, folder)
+    offered_by = DATASETS.origin(dataset.name)
+    content = opened.content_digest()
+    if offered_by is not None:
+        content = content_key([content, str(offered_by)])
+    origins = {str(origin) for origin in (offered_by, PREDICTORS.origin(predictor.name)) if origin}
+    packages = tuple(sorted(origins))
+    trained = training_key_of(predictor, dataset, content, folder)
+    known = f"trained/{trained}.bin" if trained else None
+    if known and store.has(known):
+        made = restore(store.get(known))
+    else:
+        made = open_predictor(predictor, folder, opened, progress)
+    is_text = hasattr(opened, "text")
+    if is_text != (made.modality == "text"):
+        raise BadSpec(
+            f"dataset {dataset.name} holds {_words(is_text)}, but predictor {predictor.name} takes "
+            f"{_words(made.modality == 'text')}: choose one that fits"
+        )
+    archive = made.dump()
+    if known:
+        store.put(known, archive)
+    key = made.key
+    store.put(predictor_file(key), archive)
+    return Source(opened, made, key, packages)
+
+
+def survey(
+    source: Source, store: Store, progress: Progress = silent, split: Split = "people"
+) -> list[PredictedItem]:
+    """Ask the predictor about every item of `split`, and store the view or text of each: exactly what the
+    network saw.
+    """
+    items = source.dataset.items(split)
+    found: list[PredictedItem] = []
+    ask = _ask_texts if source.predictor.modality == "text" else _ask_pictures
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        found.extend(ask(items[start : start + _ITEMS_AT_ONCE], source, store))
+        progress("asking the predictor", len(found), len(items))
+    return found
+
+
+def _ask_pictures(items: Sequence[Item], source: Source, store: Store) -> Iterable[PredictedItem]:
+    predictor, dataset = cast("TorchPredictor", source.predictor), cast("Dataset", source.dataset)
+    views = [predictor.view(dataset.pixels(item.key)) for item in items]
+    for item, view, logits in zip(items, views, predictor.logits(views), strict=True):
+        image_key = png.pixel_key(view)
+        store.put(view_file(image_key), png.encode(view))
+        yield _predicted(item, logits, predictor.labels, image_key, (view.shape[1], view.shape[0]))
+
+
+def _ask_texts(items: Sequence[Item], source: Source, store: Store) -> Iterable[PredictedItem]:
+    predictor, dataset = cast("TextPredictor", source.predictor), cast("TextDataset", source.dataset)
+    texts = [dataset.text(item.key) for item in items]
+    for item, text, logits in zip(items, texts, predictor.text_logits(texts), strict=True):
+        key = predictor.text_key(text)
+        keep_text(store, key, text)
+        yield _predicted(item, logits, predictor.labels, key, (0, 0))
+
+
+def _predicted(
+    item: Item, logits: NDArray[np.float32], labels: Sequence[str], key: str, size: tuple[int, int]
+) -> PredictedItem:
+    index = int(logits.argmax())
+    return PredictedItem(
+        key=item.key,
+        truth=item.truth,
+        group=item.group,
+        predicted=labels[index],
+        index=index,
+        confidence=_softmax(logits)[index],
+        logits=tuple(float(value) for value in logits),
+        image_key=key,
+        width_px=size[0],
+        height_px=size[1],
+    )
+
+
+def spec_for(
+    item: PredictedItem,
+    source: Source,
+    explainer: Component | None,
+    render: RenderSpec,
+    seed: int,
+    precision: Precision = "float32",
+) -> StimulusSpec:
+    """The spec of `item` under `explainer` (None: the baseline), which explains the predicted label's logit.
+
+    BadSpec as in `check_explainer` and `check_recipe`.
+    """
+    layer = getattr(source.predictor, "layer", "")
+    if explainer is not None:
+        explainer = check_explainer(explainer)
+    return StimulusSpec(
+        image_key=item.image_key,
+        predictor_key=source.predictor_key,
+        layer=layer,
+        target=item.index,
+        explainer=explainer,
+        version=version_of(explainer) if explainer else 0,
+        seed=seed,
+        render=heatmap.check_recipe(render),
+        precision=precision,
+        packages=packages_of(explainer) if explainer else (),
+    )
+
+
+def inapplicable(source: Source, explainer: Component) -> str | None:
+    """Why `explainer` cannot explain this predictor, in one sentence with the remedy; None if it can.
+
+    BadSpec as in `check_explainer`.
+    """
+    method = open_explainer(explainer)
+    is_text = source.predictor.modality == "text"
+    if (method.kind == "text") != is_text:
+        return (
+            f"{explainer.name} explains {_words(method.kind == 'text')}, but the predictor takes "
+            f"{_words(is_text)}"
+        )
+    try:
+        method.require(cast("Any", source.predictor), getattr(source.predictor, "layer", ""))
+    except NotApplicable as error:
+        return str(error)
+    return None
+
+
+def _words(is_text: bool) -> str:
+    return "texts" if is_text else "pictures"
+
+
+def _softmax(logits: NDArray[np.float32]) -> list[float]:
+    powers = np.exp(np.asarray(logits, np.float64) - logits.max())
+    return [float(share) for share in powers / powers.sum()]

@@ -1,0 +1,69 @@
+"""The keys of everything that was stored stay: compared with those that commit f38355e made."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stimuli.explainers import EXPLAINERS, check_explainer, packages_of, version_of
+from stimuli.metrics import METRICS, SET_METRICS, check_metric
+from stimuli.metrics.described import describe_metric
+from stimuli.spec import Component, RenderSpec, StimulusSpec, canonical_json
+
+pytestmark = pytest.mark.pure
+
+STORED = json.loads(Path(__file__).with_name("content_keys_f38355e.json").read_text())
+"""Written by the code of that commit: each method and metric by its defaults, and with each parameter at its
+limits and at each of its words.
+"""
+
+
+def spec(explainer: Component | None, version: int) -> StimulusSpec:
+    return StimulusSpec("a" * 64, "b" * 64, "features", 1, explainer, version, 2022, RenderSpec())
+
+
+def given(row: dict[str, Any]) -> str:
+    return canonical_json(row["given"])
+
+
+@pytest.mark.parametrize("row", STORED["explainers"], ids=given)
+def test_it_keeps_the_keys_of_every_explainer(row: dict[str, Any]) -> None:
+    explainer = check_explainer(Component.from_json(row["given"]))
+    made = spec(explainer, version_of(explainer))
+    assert canonical_json(explainer.as_json()) == row["canonical"]
+    assert made.version == row["version"] and packages_of(explainer) == ()
+    assert (made.attribution_key, made.picture_key) == (row["attribution_key"], row["picture_key"])
+    assert StimulusSpec.from_json(made.as_json()) == made and "packages" not in made.as_json()
+
+
+@pytest.mark.parametrize("row", STORED["metrics"], ids=given)
+def test_it_keeps_the_keys_of_every_metric(row: dict[str, Any]) -> None:
+    metric = Component.from_json(row["given"])
+    described = describe_metric(metric)
+    assert canonical_json(check_metric(metric).as_json()) == row["canonical"]
+    assert (described.version, described.key, described.package) == (row["version"], row["key"], "")
+
+
+def test_it_keeps_the_key_of_the_baseline() -> None:
+    made = spec(None, 0)
+    assert STORED["baseline"] == {"attribution_key": made.attribution_key, "picture_key": made.picture_key}
+
+
+def test_it_compares_every_name_that_there_was() -> None:
+    """Nothing is left out of the comparison: names may join, none may go."""
+    before = {row["given"]["name"] for row in [*STORED["explainers"], *STORED["metrics"]]}
+    assert before <= {*EXPLAINERS, *METRICS, *SET_METRICS} and len(before) == 38 + 9
+
+
+def test_it_tells_packages_and_their_versions_apart() -> None:
+    explainer = Component("saliency")
+    keys = {
+        StimulusSpec(**{**vars_of(spec(explainer, 2)), "packages": packages}).attribution_key
+        for packages in [(), ("toy-methods==1",), ("toy-methods==2",), ("toy-methods==1", "toy-maps==1")]
+    }
+    assert len(keys) == 4
+
+
+def vars_of(made: StimulusSpec) -> dict[str, Any]:
+    return {name: getattr(made, name) for name in StimulusSpec.__dataclass_fields__}
