@@ -1,10 +1,12 @@
 """The one dictionary of columns: what every exported table holds, in which unit, and what it means.
 
-Frames, exports and the codebook are all made from it; a column that is not here is in none of them.
+Frames, exports and the codebook are all made from it. Besides these columns, `trials` has those that the
+study's kinds of trial declare; no other column is in any table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -167,9 +169,9 @@ STIMULI = (
         "group", "text", "Items of one group come from one source and never stand on both sides of a session."
     ),
     Column("explainer", "json", "The method with all its parameters; empty for the baseline."),
-    Column("image_key", "text", "Digest of the pixels that the network saw."),
+    Column("image_key", "text", "Digest of the pixels or of the text that the network saw."),
     Column("stimulus_key", "text", "Content key of the stimulus: the same key is the same file."),
-    Column("attribution_key", "text", "Content key of the raw map."),
+    Column("attribution_key", "text", "Content key of the raw map; empty for the baseline, which has none."),
     Column("picture_digest", "text", "SHA-256 of the file that was shown."),
     Column("state", "text", "State of the rendering.", levels=("missing", "claimed", "done", "failed")),
     Column("width_px", "integer", "Width of the picture.", "px"),
@@ -180,6 +182,17 @@ STIMULI = (
         "json",
         "Automatic metrics of this explanation: a list of metric, parameters, version, value and unit.",
     ),
+    Column("predictor_key", "text", "Digest of the model: weights, architecture and labels."),
+    Column("predictor", "json", "The model: its name with all its parameters, its labels and its origin."),
+    Column("predictor_layer", "text", "Layer of the model that is read by methods that name none."),
+    Column(
+        "layer", "text", "Layer that the method was given: its own, else the model's; empty if it takes none."
+    ),
+    Column("target", "integer", "Index of the explained label in the model's labels, from 0."),
+    Column("seed", "integer", "Seed of the method's random draws."),
+    Column("precision", "text", "Arithmetic of the network.", levels=("float32", "tf32", "bfloat16")),
+    Column("explainer_version", "integer", "Version of the method, raised whenever its maps change."),
+    Column("recipe", "json", "How the map was drawn: all settings, and the version of the renderer."),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {"trials": TRIALS, "participants": PARTICIPANTS, "stimuli": STIMULI}
@@ -190,11 +203,16 @@ UNITS = {
 }
 
 
-def names(table: str) -> tuple[str, ...]:
-    return tuple(column.name for column in TABLES[table])
+def columns_of(table: str, extra: Sequence[Column] = ()) -> tuple[Column, ...]:
+    """The columns of a table; `extra` are those that kinds of trial add to `trials`."""
+    return (*TABLES[table], *(extra if table == "trials" else ()))
 
 
-def codebook() -> list[dict[str, str]]:
+def names(table: str, extra: Sequence[Column] = ()) -> tuple[str, ...]:
+    return tuple(column.name for column in columns_of(table, extra))
+
+
+def codebook(extra: Sequence[Column] = ()) -> list[dict[str, str]]:
     """One row per column of every table, in the order of the files."""
     return [
         {
@@ -205,6 +223,6 @@ def codebook() -> list[dict[str, str]]:
             "levels": "; ".join(column.levels),
             "meaning": column.meaning,
         }
-        for table, columns in TABLES.items()
-        for column in columns
+        for table in TABLES
+        for column in columns_of(table, extra)
     ]

@@ -20,13 +20,14 @@ from django.conf import settings
 from django.db.models import Count, QuerySet
 
 from analysis.frames import Frames, frame, streamed
-from analysis.reports.base import ConditionFacts, QuestionFacts, StudyFacts
-from analysis.reports.formats import condition_label
-from experiments.kinds import agreement, is_as_asked
+from analysis.kind_columns import KindOf, kind_cells, kind_columns
+from analysis.reports.base import QuestionFacts, StudyFacts
+from analysis.slots import slot_counts
+from analysis.stimulus_rows import stimulus_rows
+from experiments.kinds import agreement, get_kind, is_as_asked
 from experiments.kinds.base import TrialView
-from experiments.models import Condition, Event, Gate, Rendering, Response, Session, Slot, Study, Trial
+from experiments.models import Condition, Event, Gate, Response, Session, Slot, Study, Trial
 from experiments.selectors import predictions_of, view_of
-from stimuli.models import Stimulus
 from stimuli.spec import canonical_json
 
 CHUNK = 5000
@@ -84,23 +85,35 @@ class SittingAs:
 
 
 class Reader:
-    """Reads one study. Plans are read once; answers stream through in chunks."""
+    """Reads one study. Plans are read once; answers stream through in chunks.
 
-    def __init__(self, study: Study, release: str = "", progress: Progress | None = None) -> None:
+    `kind_of` gives each kind of trial by name, with the columns that it adds.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        release: str = "",
+        progress: Progress | None = None,
+        kind_of: KindOf = get_kind,
+    ) -> None:
         self.study = study
         self.names = Pseudonyms.of(study, release)
         self.progress = progress or (lambda what, done, total: None)
-        self.conditions = {c.pk: c for c in Condition.objects.filter(study=study)}
+        self.conditions = {c.pk: (c.name, c.role) for c in Condition.objects.filter(study=study)}
         self.slots = _slots(study)
+        self.planned = _planned(study)
+        self.kinds = {name: kind_of(name) for name in sorted({p.view.kind for p in self.planned.values()})}
+        self.extra = kind_columns(self.kinds)
 
     def frames(self) -> Frames:
         sittings, people = self._participants()
-        trials = streamed("trials", self._trials(sittings))
-        return Frames(trials, frame("participants", people), streamed("stimuli", self._stimuli()))
+        trials = streamed("trials", self._trials(sittings), self.extra)
+        stimuli = streamed("stimuli", stimulus_rows(self.study, self.conditions))
+        return Frames(trials, frame("participants", people), stimuli, self.extra)
 
     def _condition(self, condition_id: int | None) -> tuple[str, str]:
-        condition = self.conditions.get(condition_id or 0)
-        return (condition.name, condition.role) if condition else ("", "")
+        return self.conditions.get(condition_id or 0, ("", ""))
 
     def _participants(self) -> tuple[dict[object, SittingAs], list[dict[str, object]]]:
         gates, events = _gates(self.study), _events(self.study)
@@ -132,13 +145,12 @@ class Reader:
         return sittings, rows
 
     def _trials(self, sittings: Mapping[object, SittingAs]) -> Iterator[Row]:
-        planned = _planned(self.study)
         answers = Response.objects.filter(session__study=self.study)
         total = answers.count()
         fields = ("session_id", "trial_id", "value", "rt_ms", "shown_ms", "received_at", "late", "context")
         stream = answers.order_by("session__started_at", "session_id", "position").values_list(*fields)
         for done, row in enumerate(stream.iterator(CHUNK), start=1):
-            yield self._trial_row(sittings[row[0]], planned[row[1]], row)
+            yield self._trial_row(sittings[row[0]], self.planned[row[1]], row)
             if done % CHUNK == 0 or done == total:
                 self.progress("answers", done, total)
 
@@ -174,79 +186,25 @@ class Reader:
             received_at,
             late,
             *_context(context),
+            *kind_cells(self.kinds[view.kind], self.extra, view, value),
         )
 
-    def _stimuli(self) -> Iterator[Row]:
-        rows = Rendering.objects.filter(item__study=self.study).select_related("item", "stimulus")
-        rows = rows.prefetch_related("stimulus__measurements")
-        for row in rows.order_by("item__key", "condition__ordinal").iterator(CHUNK):
-            item, stimulus = row.item, row.stimulus
-            explainer = stimulus.spec.get("explainer")
-            yield (
-                self.study.slug,
-                item.key,
-                *self._condition(row.condition_id),
-                item.truth,
-                item.predicted,
-                item.confidence,
-                item.group,
-                canonical_json(explainer) if explainer else "",
-                item.image_key,
-                stimulus.key,
-                stimulus.attribution_key,
-                stimulus.picture_digest,
-                stimulus.state,
-                stimulus.width_px,
-                stimulus.height_px,
-                canonical_json(stimulus.provenance) if stimulus.provenance else "",
-                _metrics(stimulus),
-            )
 
-
-def _metrics(stimulus: Stimulus) -> str:
-    """What was measured, ordered by name and parameters, so that the same numbers give the same cell."""
-    found = [
-        {
-            "metric": m.metric,
-            "parameters": m.parameters,
-            "version": m.version,
-            "value": m.value,
-            "unit": m.unit,
-        }
-        for m in stimulus.measurements.all()
-        if m.measured_at is not None and m.value is not None
-    ]
-    found.sort(key=canonical_json)
-    return canonical_json(found) if found else ""
-
-
-def read_frames(study: Study, *, release: str = "", progress: Progress | None = None) -> Frames:
+def read_frames(
+    study: Study, *, release: str = "", progress: Progress | None = None, kind_of: KindOf = get_kind
+) -> Frames:
     """All tables of a study, every origin. `release` names the pseudonyms' key; `progress(what, done,
-    total)`.
+    total)`; `kind_of` gives the kinds of trial by name.
     """
-    return Reader(study, release, progress).frames()
+    return Reader(study, release, progress, kind_of).frames()
 
 
 def study_facts(study: Study, origin: str = "human") -> StudyFacts:
-    """What a report must know beside the answers: conditions with wanted and kept places, questions, the
-    seal. Places count as kept by people of that origin alone: origins never mix, and the pilot has slots of
-    its own.
+    """What a report must know besides the answers: conditions, wanted and kept slots, questions, the seal.
+
+    Slots count as kept by people of that origin alone: origins never mix, and the pilot has slots of its own.
     """
-    pilot = origin == Session.Origin.PILOT
-    by_condition = Slot.objects.filter(study=study, pilot=pilot).values_list("condition").order_by()
-    kept = dict(by_condition.filter(kept=True, holder__origin=origin).annotate(n=Count("id")))
-    wanted = dict(by_condition.annotate(n=Count("id"))) if pilot else {}
-    labels = {c["name"]: c.get("label") or "" for c in study.definition.get("conditions", [])}
-    conditions = tuple(
-        ConditionFacts(
-            c.name,
-            labels.get(c.name) or condition_label(c.name),
-            c.role,
-            wanted.get(c.pk, 0) if pilot else c.slots,
-            kept.get(c.pk, 0),
-        )
-        for c in study.conditions.order_by("ordinal")
-    )
+    conditions, groups = slot_counts(study, origin)
     questions = tuple(
         QuestionFacts(q["id"], q["when"], q["kind"], q["prompt"])
         for q in study.definition.get("questions", [])
@@ -259,6 +217,7 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
         seed=study.seed,
         state=study.state,
         conditions=conditions,
+        slots=groups,
         questions=questions,
         unsealed_at=f"{study.unsealed_at:%Y-%m-%d}" if study.unsealed_at else "",
         unsealed_by=study.unsealed_by,
