@@ -103,7 +103,8 @@ class Reader:
         self.conditions = {c.pk: (c.name, c.role) for c in Condition.objects.filter(study=study)}
         self.slots = _slots(study)
         self.planned = _planned(study)
-        self.kinds = {name: kind_of(name) for name in sorted({p.view.kind for p in self.planned.values()})}
+        names: set[str] = {planned.view.kind for planned in self.planned.values()}
+        self.kinds = {name: kind_of(name) for name in sorted(names)}
         self.extra = kind_columns(self.kinds)
 
     def frames(self) -> Frames:

@@ -41,7 +41,7 @@ ODD = (
     "1e5",
     "\N{LINE SEPARATOR}",
 )
-cells = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=30)
+cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 
 
 @pure

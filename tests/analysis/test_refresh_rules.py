@@ -23,6 +23,7 @@ from analysis.refresh import (
 )
 from analysis.reports.base import ReportError, StudyFacts
 from analysis.reports.report import Report
+from analysis.tables import Progress, read_frames
 from experiments.models import Session, Slot, Study
 from tests.analysis.stored import cast, full, opened, sitting
 
@@ -38,11 +39,10 @@ def study() -> Study:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which studies were read whole."""
     seen: list[str] = []
-    read = refresh.read_frames
 
-    def counting(study: Study, **options: object) -> Frames:
+    def counting(study: Study, *, progress: Progress | None = None) -> Frames:
         seen.append(study.slug)
-        return read(study, **options)  # type: ignore[arg-type]
+        return read_frames(study, progress=progress)
 
     monkeypatch.setattr(refresh, "read_frames", counting)
     return seen

@@ -177,7 +177,7 @@ def test_it_never_calls_an_empty_study_complete() -> None:
     Slot.objects.all().delete()
     Condition.objects.all().delete()
     facts = study_facts(study)
-    assert facts.conditions == facts.slots == ()
+    assert facts.conditions == () and facts.slots == ()
     assert seal_of(facts, "human").sealed
 
 
