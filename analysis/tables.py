@@ -270,23 +270,23 @@ def _planned(study: Study) -> dict[int, PlannedAs]:
 
 
 def _gates(study: Study) -> dict[object, list[tuple[str, bool | None, dict[str, Any]]]]:
-    found: dict[object, list[tuple[str, bool | None, dict[str, Any]]]] = defaultdict(list)
+    tries: dict[object, list[tuple[str, bool | None, dict[str, Any]]]] = defaultdict(list)
     rows: QuerySet[Gate, Any] = Gate.objects.filter(session__study=study).order_by("id")
     for session, kind, passed, value in rows.values_list("session_id", "kind", "passed", "value").iterator(
         CHUNK
     ):
-        found[session].append((kind, passed, value))
-    return found
+        tries[session].append((kind, passed, value))
+    return tries
 
 
 def _events(study: Study) -> dict[object, dict[str, int]]:
-    found: dict[object, dict[str, int]] = defaultdict(dict)
+    counts: dict[object, dict[str, int]] = defaultdict(dict)
     rows = (
         Event.objects.filter(session__study=study).values_list("session_id", "kind").annotate(n=Count("id"))
     )
     for session, kind, count in rows.order_by().iterator(CHUNK):
-        found[session][kind] = count
-    return found
+        counts[session][kind] = count
+    return counts
 
 
 def _event_columns(counts: Mapping[str, int]) -> dict[str, object]:
@@ -348,7 +348,7 @@ def _seconds(start: datetime | None, end: datetime | None) -> float | None:
 
 
 def _answer(value: Mapping[str, Any]) -> str:
-    """The plain choice where the answer is one, else all of it."""
+    """The plain choice if the answer is one, else all of it."""
     if set(value) == {"choice"}:
         return str(value["choice"])
     return canonical_json(value)

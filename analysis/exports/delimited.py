@@ -2,8 +2,8 @@
 formula.
 
 A text cell whose first visible character could start a formula (= + - @, tab, return, their full-width forms)
-gets one apostrophe in front; so does a cell that begins with an apostrophe itself. Whoever removes one
-leading apostrophe has the exact text back: nothing is lost. Numbers, flags and times are never touched.
+gets one apostrophe in front; so does a cell that begins with an apostrophe itself. If you remove one
+leading apostrophe you have the exact text back: nothing is lost. Numbers, flags and times are never touched.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ def chosen(frames: Frames, request: Request) -> Frames:
     if origin and origin not in frames.origins:
         there = ", ".join(frames.origins) or "none yet"
         raise ExportError(f"No sitting has the origin '{origin}' (there are: {there}); choose with --origin.")
-    kept = frames.only(origin) if origin else frames
-    return kept.kept() if request.cleaned else kept
+    of_origin = frames.only(origin) if origin else frames
+    return of_origin.kept() if request.cleaned else of_origin
 
 
 def definition_text(study: Study) -> str:

@@ -150,7 +150,7 @@ def _mixed(scores: dict[str, Floats]) -> float | None:
 
 
 def mean_of(values: pd.Series) -> float | None:
-    """The mean without missing values, or None where there is no value."""
+    """The mean without missing values, or None if there is no value."""
     mean = values.mean()
     return None if pd.isna(mean) else float(mean)
 

@@ -109,14 +109,14 @@ def seal_of(facts: StudyFacts, origin: str) -> Seal:
     """
     if origin == "simulated":
         return Seal(False, "Simulated observers are never sealed.")
-    wanted, kept = facts.wanted, facts.kept
     if facts.unsealed_at and facts.unsealed_by:
         return Seal(False, f"Unsealed by {facts.unsealed_by} on {facts.unsealed_at}: {facts.unsealed_reason}")
     if facts.state == "closed":
-        return Seal(False, f"The study is closed, with {kept} of {wanted} places kept.")
-    if wanted and kept >= wanted:
-        return Seal(False, f"The stopping rule is met: all {wanted} places are kept.")
-    return Seal(True, f"Sealed until the stopping rule is met: {kept} of {wanted} places are kept.")
+        return Seal(False, f"The study is closed, with {facts.kept} of {facts.wanted} places kept.")
+    if facts.wanted and facts.kept >= facts.wanted:
+        return Seal(False, f"The stopping rule is met: all {facts.wanted} places are kept.")
+    progress = f"{facts.kept} of {facts.wanted} places are kept"
+    return Seal(True, f"Sealed until the stopping rule is met: {progress}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Table:
     """A printable table: cells are already text.
 
     `left` counts the leading columns that are words, not numbers. `short` are the headings in a terminal of
-    80 columns, where an empty one leaves the column out.
+    80 columns; an empty one leaves the column out.
     """
 
     key: str

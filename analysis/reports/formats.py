@@ -1,4 +1,4 @@
-"""How numbers are written for people: as many digits as they deserve, a dash where there is none."""
+"""How numbers are written for people: as many digits as they deserve, a dash if there is none."""
 
 from __future__ import annotations
 

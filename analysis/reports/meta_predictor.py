@@ -41,7 +41,7 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
     people, blocks = person_scores(frames)
     passed = people[people["status"] == "passed"]
     # While sealed, with the people left out by hand: else the mean before and after would tell a person's
-    # score to whoever decides, and that is to be decided without it.
+    # score to the person who decides, and that is to be decided without it.
     analysed = passed if seal.sealed else passed[~passed["by_hand"]]
     pooled = _pooled(analysed, blocks, shown=seal.sealed)
     if seal.sealed:
@@ -229,7 +229,7 @@ def _as_assigned(main: Analysis, result: Analysis, facts: StudyFacts) -> Section
 
 
 def _by_hand(main: Analysis, passed: pd.DataFrame, left_out: pd.DataFrame, facts: StudyFacts) -> Section:
-    """The main result once more, with the people whom somebody left out by hand."""
+    """The main result once more, with the people who were left out by hand."""
     n = len(left_out)
     if n == 0:
         return Section("by_hand", "", {"n": 0, "conditions": None, "anova": None, "tukey": None})

@@ -37,7 +37,7 @@ def flow_line(report: Report) -> str:
 
 
 def rich_table(table: Table) -> RichTable:
-    """The table for a terminal, with its short headings where it has some."""
+    """The table for a terminal, with its short headings if it has some."""
     made = RichTable(title=table.title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     heads = table.short or table.columns
     shown = [index for index, name in enumerate(heads) if name]
