@@ -7,24 +7,12 @@ study's kinds of trial declare; no other column is in any table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
-Dtype = Literal["text", "integer", "number", "flag", "time", "json"]
+from experiments.kinds import KINDS
+from experiments.kinds.base import INSTRUCTED, REPEAT, Column, Dtype, Phase
 
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column. `flag` is 1 or 0, `time` UTC in ISO 8601, `json` one JSON value; empty means: not
-    applicable.
-    """
-
-    name: str
-    dtype: Dtype
-    meaning: str
-    unit: str = ""
-    levels: tuple[str, ...] = ()
-
+__all__ = ["TABLES", "UNITS", "Column", "Dtype", "codebook", "columns_of", "names"]
 
 STUDY = Column("study", "text", "Slug of the study.")
 PERSON = Column("participant", "text", "Keyed pseudonym of a person; the same within one release only.")
@@ -56,11 +44,9 @@ TRIALS = (
     SLOT,
     PLAN,
     Column("block", "integer", "Block of training and test, from 0."),
-    Column("phase", "text", "Part of the block.", levels=("practice", "train", "test")),
-    Column("kind", "text", "Kind of trial.", levels=("learn", "predict", "review", "solve", "rate")),
-    Column(
-        "check", "text", "Kind of check; empty for a trial that is none.", levels=("instructed", "repeat")
-    ),
+    Column("phase", "text", "Part of the block.", levels=get_args(Phase)),
+    Column("kind", "text", "Kind of trial.", levels=tuple(KINDS)),
+    Column("check", "text", "Kind of check; empty for a trial that is none.", levels=(INSTRUCTED, REPEAT)),
     Column("trial_index", "integer", "Position in the slot's plan, from 0, checks included."),
     Column("scored_index", "integer", "Position among the scored trials, from 0; empty for all others."),
     Column("item", "text", "Key of the item; empty if a check shows none."),

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from analysis.columns import Column, Dtype, names
-from experiments.paradigms.base import TrialView
+from analysis.columns import Column, names
+from experiments.kinds.base import TrialView
 from stimuli.spec import canonical_json
-
-
-class ColumnLike(Protocol):
-    """A column as a kind declares it, with the fields of `Column`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def dtype(self) -> Dtype: ...
-    @property
-    def meaning(self) -> str: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def levels(self) -> tuple[str, ...]: ...
 
 
 class Exported(Protocol):
     """What the export must know of a kind: its columns, and their cells for one answer, by column name."""
 
     @property
-    def columns(self) -> Sequence[ColumnLike]: ...
+    def columns(self) -> Sequence[Column]: ...
 
     def cells(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
@@ -43,20 +28,6 @@ class ColumnClash(ValueError):
     """
 
 
-class WithoutColumns:
-    """A kind that adds nothing."""
-
-    columns: Sequence[ColumnLike] = ()
-
-    def cells(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {}
-
-
-def without_columns(name: str) -> Exported:
-    """The same for every name."""
-    return WithoutColumns()
-
-
 def kind_columns(kinds: Mapping[str, Exported]) -> tuple[Column, ...]:
     """The columns that these kinds add, in their order; a column that several declare alike stands once.
 
@@ -64,7 +35,7 @@ def kind_columns(kinds: Mapping[str, Exported]) -> tuple[Column, ...]:
     """
     added: dict[str, tuple[str, Column]] = {}
     for kind, exported in kinds.items():
-        for column in _columns(exported.columns):
+        for column in exported.columns:
             if column.name in names("trials"):
                 raise ColumnClash(
                     f"The kind '{kind}' declares the column '{column.name}', which every trial has; choose "
@@ -93,10 +64,6 @@ def kind_cells(
             "to the kind's columns."
         )
     return tuple(_cell(cells.get(column.name), column) for column in extra)
-
-
-def _columns(declared: Iterable[ColumnLike]) -> Iterable[Column]:
-    return (Column(c.name, c.dtype, c.meaning, c.unit, tuple(c.levels)) for c in declared)
 
 
 def _cell(value: object, column: Column) -> object:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from experiments.models import Rendering, Study
+from experiments.models import Prediction, Rendering, Study
 from stimuli.models import Stimulus
 from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content_key
 
@@ -18,22 +18,23 @@ RENDERER = "renderer"
 
 def stimulus_rows(study: Study, conditions: Mapping[int, tuple[str, str]]) -> Iterator[Row]:
     """One row per rendering, in the order of the columns. `conditions`: name and role by primary key."""
-    model = _predictor(study)
-    rows = Rendering.objects.filter(item__study=study).select_related("item", "stimulus")
+    models = _models(study)
+    said = _further_predictions(study)
+    rows = Rendering.objects.filter(item__study=study).select_related("item", "stimulus", "condition")
     rows = rows.prefetch_related("stimulus__measurements")
     for row in rows.order_by("item__key", "condition__ordinal").iterator(CHUNK):
         item, stimulus = row.item, row.stimulus
         spec = StimulusSpec.from_json(stimulus.spec)
+        first = (item.predicted, item.confidence)
         yield (
             study.slug,
             item.key,
             *conditions[row.condition_id],
             item.truth,
-            item.predicted,
-            item.confidence,
+            *said.get((item.pk, row.condition.predictor), first),
             item.group,
             canonical_json(spec.explainer.as_json()) if spec.explainer else "",
-            item.image_key,
+            spec.image_key,
             stimulus.key,
             stimulus.attribution_key if spec.explainer else "",
             stimulus.picture_digest,
@@ -42,7 +43,7 @@ def stimulus_rows(study: Study, conditions: Mapping[int, tuple[str, str]]) -> It
             stimulus.height_px,
             canonical_json(stimulus.provenance) if stimulus.provenance else "",
             _metrics(stimulus),
-            *_made_of(spec, stimulus.key, model),
+            *_made_of(spec, stimulus.key, models),
         )
 
 
@@ -74,12 +75,12 @@ def spec_of(row: Mapping[str, str]) -> StimulusSpec:
     )
 
 
-def _made_of(spec: StimulusSpec, key: str, model: Mapping[str, Any]) -> Row:
+def _made_of(spec: StimulusSpec, key: str, models: Mapping[str, Any]) -> Row:
     """The cells from `predictor_key` on."""
-    is_known = model.get("key") in ("", spec.predictor_key)
+    model = models.get(spec.predictor_key)
     return (
         spec.predictor_key,
-        canonical_json({k: v for k, v in model.items() if k != "key"}) if is_known else "",
+        canonical_json(model) if model else "",
         spec.layer,
         _layer(spec),
         spec.target,
@@ -104,15 +105,23 @@ def _renderer_version(spec: StimulusSpec, key: str) -> int | None:
     return next((v for v in versions if content_key({**drawn, "renderer": v}) == key), None)
 
 
-def _predictor(study: Study) -> dict[str, Any]:
-    """The study's model as its definition names it, with what was noted when it was prepared."""
-    named = study.definition.get("stimuli", {}).get("predictor", {})
-    noted = study.predictor
-    return {
-        "key": noted.get("key", ""),
-        **named,
-        **{key: noted[key] for key in ("labels", "provenance") if key in noted},
-    }
+def _models(study: Study) -> dict[str, dict[str, Any]]:
+    """The study's models by key: as the definition names them, with what was noted at their preparation."""
+    stimuli = study.definition.get("stimuli", {})
+    models = {}
+    for source, noted in study.predictor.get("several", {"": study.predictor}).items():
+        # A source is "dataset/predictor", without the part that the study has only once.
+        named = stimuli.get("predictor") or stimuli.get("predictors", {}).get(source.rpartition("/")[2], {})
+        about = {key: noted[key] for key in ("labels", "provenance") if key in noted}
+        models[str(noted.get("key", ""))] = {**named, **about}
+    return models
+
+
+def _further_predictions(study: Study) -> dict[tuple[int, str], tuple[str, float]]:
+    """(item, model) -> what a further model says of the item, and how surely."""
+    rows = Prediction.objects.filter(item__study=study)
+    fields = rows.values_list("item_id", "predictor", "predicted", "confidence")
+    return {(item, model): (predicted, sure) for item, model, predicted, sure in fields.iterator(CHUNK)}
 
 
 def _metrics(stimulus: Stimulus) -> str:

@@ -24,6 +24,10 @@ from analysis.kind_columns import KindOf, kind_cells, kind_columns
 from analysis.reports.base import QuestionFacts, StudyFacts
 from analysis.slots import slot_counts
 from analysis.stimulus_rows import stimulus_rows
+from experiments.gates.consent import NAME as CONSENT
+from experiments.gates.practice import NAME as PRACTICE
+from experiments.gates.questions import KINDS as QUESTIONS
+from experiments.gates.quiz import NAME as QUIZ
 from experiments.kinds import agreement, get_kind, is_as_asked
 from experiments.kinds.base import TrialView
 from experiments.models import Condition, Event, Gate, Response, Session, Slot, Study, Trial
@@ -103,8 +107,7 @@ class Reader:
         self.conditions = {c.pk: (c.name, c.role) for c in Condition.objects.filter(study=study)}
         self.slots = _slots(study)
         self.planned = _planned(study)
-        names: set[str] = {planned.view.kind for planned in self.planned.values()}
-        self.kinds = {name: kind_of(name) for name in sorted(names)}
+        self.kinds = {name: kind_of(name) for name in sorted({p.view.kind for p in self.planned.values()})}
         self.extra = kind_columns(self.kinds)
 
     def frames(self) -> Frames:
@@ -302,8 +305,8 @@ def _sitting_row(
     session: Session, sitting: SittingAs, order: int, gates: list[tuple[str, bool | None, dict[str, Any]]]
 ) -> dict[str, object]:
     tries = Counter(kind for kind, _, _ in gates)
-    practised = any(kind == "practice" and passed for kind, passed, _ in gates)
-    given = {k: v for kind, _, value in gates if kind.startswith("questions") for k, v in value.items()}
+    practised = any(kind == PRACTICE and passed for kind, passed, _ in gates)
+    given = {k: v for kind, _, value in gates if kind in QUESTIONS for k, v in value.items()}
     rules = [reason["rule"] for reason in session.reasons]
     return {
         "participant": sitting.person,
@@ -320,7 +323,7 @@ def _sitting_row(
         "reasons_detail": canonical_json(session.reasons),
         "excluded_by_hand": bool(session.excluded),
         "excluded_reason": session.excluded.get("reason", ""),
-        "consented": any(kind == "consent" and passed is not False for kind, passed, _ in gates),
+        "consented": any(kind == CONSENT and passed is not False for kind, passed, _ in gates),
         "admitted": session.claimed_at is not None or (session.state == "turned_away" and practised),
         "started_at": session.started_at,
         "claimed_at": session.claimed_at,
@@ -329,8 +332,8 @@ def _sitting_row(
         "task_s": _seconds(session.claimed_at, session.finished_at),
         "verdict_at": session.verdict_at,
         "rules_digest": session.rules_digest,
-        "quiz_attempts": tries["quiz"],
-        "practice_attempts": tries["practice"],
+        "quiz_attempts": tries[QUIZ],
+        "practice_attempts": tries[PRACTICE],
         "lease_ends_at": session.lease_ends_at,
         "surplus": "surplus" in rules,
         **{

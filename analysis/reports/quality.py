@@ -11,6 +11,7 @@ from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
 from analysis.reports.flow import group_head, members, named
 from analysis.reports.formats import number, percent
+from experiments.kinds.base import INSTRUCTED, REPEAT
 
 
 def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
@@ -36,8 +37,8 @@ def _behaviour(frames: Frames, facts: StudyFacts) -> Section:
                 "test_median_ms": _median(scored["rt_ms"]),
                 "train_median_ms": _median(train["shown_ms"]),
                 "reservoir_share": _mean(scored["reservoir_ms"].fillna(0) > 0),
-                "instructed_share": _mean(shown.loc[shown["check"] == "instructed", "check_passed"]),
-                "repeat_share": _mean(shown.loc[shown["check"] == "repeat", "check_passed"]),
+                "instructed_share": _mean(shown.loc[shown["check"] == INSTRUCTED, "check_passed"]),
+                "repeat_share": _mean(shown.loc[shown["check"] == REPEAT, "check_passed"]),
                 "truth_share": _mean(scored["matches_truth"]),
             }
         )

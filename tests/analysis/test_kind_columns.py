@@ -16,10 +16,11 @@ from analysis.columns import TRIALS, Column, codebook, columns_of, names
 from analysis.exports import delimited
 from analysis.exports.base import ExportError
 from analysis.frames import Frames, frame
-from analysis.kind_columns import ColumnClash, Exported, kind_cells, kind_columns, without_columns
+from analysis.kind_columns import ColumnClash, Exported, kind_cells, kind_columns
 from analysis.tables import read_frames
+from experiments.kinds import KINDS, get_kind
+from experiments.kinds.base import TrialView
 from experiments.models import Response, Study, Trial
-from experiments.paradigms.base import TrialView
 from tests.analysis import stored
 
 BOXES = Column("boxes", "json", "Ids of the boxes, in the order in which they were filled.")
@@ -39,31 +40,21 @@ class Sort:
         return {"boxes": ["b2", "b1"], "swaps": trial.position, **self.more}
 
 
+PLAIN = get_kind("predict")
+"""A kind that adds nothing."""
+
+
 def kinds(name: str) -> Exported:
-    return Sort() if name == "learn" else without_columns(name)
+    return Sort() if name == "learn" else PLAIN
 
 
 @pure
 def test_it_adds_each_column_once_in_the_order_of_the_kinds() -> None:
-    added = kind_columns({"sort": Sort(), "rank": Sort((SWAPS, SURE)), "plain": without_columns("plain")})
+    added = kind_columns({"sort": Sort(), "rank": Sort((SWAPS, SURE)), "plain": PLAIN})
     assert added == (BOXES, SWAPS, SURE)
     assert columns_of("trials", added) == (*TRIALS, BOXES, SWAPS, SURE)
     for table in ("participants", "stimuli"):
         assert columns_of(table, added) == columns_of(table)
-
-
-@pure
-def test_it_takes_columns_of_another_class() -> None:
-    @dataclass(frozen=True)
-    class TheirColumn:
-        name: str = "boxes"
-        dtype: str = "json"
-        meaning: str = BOXES.meaning
-        unit: str = ""
-        levels: tuple[str, ...] = ()
-
-    theirs: Any = Sort((TheirColumn(),))  # type: ignore[arg-type]
-    assert kind_columns({"sort": theirs, "rank": Sort((BOXES,))}) == (BOXES,)
 
 
 @pure
@@ -100,7 +91,7 @@ def test_it_fills_its_cells_and_leaves_those_of_others_empty() -> None:
     extra = (BOXES, SWAPS, SURE)
     assert kind_cells(Sort(more={"sure": "no"}), extra, view(), {}) == ('["b2","b1"]', 3, "no")
     assert kind_cells(Sort(), extra, view(), {}) == ('["b2","b1"]', 3, None)
-    assert kind_cells(without_columns("plain"), extra, view("plain"), {}) == (None, None, None)
+    assert kind_cells(PLAIN, extra, view("plain"), {}) == (None, None, None)
     assert kind_cells(Sort(), (), view(), {}) == ()
 
 
@@ -108,6 +99,14 @@ def test_it_fills_its_cells_and_leaves_those_of_others_empty() -> None:
 def test_it_refuses_a_cell_without_a_column() -> None:
     with pytest.raises(ColumnClash, match="'sort' fills hidden, which it does not declare"):
         kind_cells(Sort(more={"hidden": 1}), (BOXES,), view(), {})
+
+
+@pure
+def test_it_has_room_for_the_columns_of_all_registered_kinds() -> None:
+    registered = {name: get_kind(name) for name in KINDS}
+    added = kind_columns(registered)
+    assert {column.name for column in added} == {c.name for kind in registered.values() for c in kind.columns}
+    assert all(column.meaning.endswith(".") for column in added)
 
 
 @pure
@@ -169,7 +168,7 @@ def test_it_exports_the_columns_of_the_kinds_that_a_study_has(study: Study, tmp_
 @pytest.mark.django_db
 def test_it_exports_today_s_columns_if_no_trial_is_of_such_a_kind(study: Study) -> None:
     def sort_only(name: str) -> Exported:
-        return Sort() if name == "sort" else without_columns(name)
+        return Sort() if name == "sort" else PLAIN
 
     frames = read_frames(study, kind_of=sort_only)
     assert frames.extra == () and tuple(frames.trials.columns) == names("trials")
@@ -182,31 +181,52 @@ def test_it_asks_each_kind_once(study: Study) -> None:
 
     def counting(name: str) -> Exported:
         asked.append(name)
-        return without_columns(name)
+        return PLAIN
 
     read_frames(study, kind_of=counting)
-    assert asked == ["learn", "predict"]
+    assert asked == ["instructed", "learn", "predict"]
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("value", "passed"),
+    ("kind", "value", "is_passed"),
     [
-        ({"q1": 4, "q2": 4}, True),
-        ({"q1": 4, "q2": 3}, False),
-        ({"choice": "4"}, True),
-        ({"seen": True}, False),
+        ("rate", {"q1": 4, "q2": 4}, True),
+        ("rate", {"q1": 4, "q2": 3}, False),
+        ("instructed", {"choice": "4"}, True),
+        ("instructed", {"choice": "3"}, False),
+        ("solve", {"choice": "4", "region": [1]}, True),
+        ("review", {"accept": True}, False),
+        ("learn", {"seen": True}, False),
     ],
 )
 def test_it_judges_a_check_by_the_rule_of_screening(
-    study: Study, value: dict[str, Any], passed: bool
+    study: Study, kind: str, value: dict[str, Any], is_passed: bool
 ) -> None:
     trial = Trial.objects.filter(check_kind="instructed", responses__isnull=False).first()
     assert trial is not None
-    Trial.objects.filter(pk=trial.pk).update(kind="rate", expected="4")
-    answer = Response.objects.filter(trial=trial).first()
-    assert answer is not None
-    Response.objects.filter(pk=answer.pk).update(value=value)
+    extra = {"questions": ["q1", "q2"]}
+    Trial.objects.filter(pk=trial.pk).update(kind=kind, expected="4", extra=extra)
+    Response.objects.filter(trial=trial).update(value=value)
     trials = read_frames(study).trials
-    (row,) = trials[trials["kind"] == "rate"].to_dict("records")
-    assert row["check_passed"] is passed and row["check"] == "instructed"
+    check = trials[(trials["trial_index"] == trial.position) & (trials["slot"] == trial.slot.ordinal)]
+    assert list(check["check_passed"]) == [is_passed] and list(check["kind"]) == [kind]
+    assert check["matches_model"].isna().all(), "a check is never scored"
+
+
+@pytest.mark.django_db
+def test_it_exports_what_the_kinds_of_today_say_of_an_answer(study: Study) -> None:
+    answers = Response.objects.filter(trial__kind="predict", trial__check_kind="")
+    for answer, (kind, value) in zip(
+        answers[:2],
+        (("review", {"accept": False}), ("solve", {"choice": "a", "region": [2, 5]})),
+        strict=True,
+    ):
+        Trial.objects.filter(pk=answer.trial_id).update(kind=kind)
+        Response.objects.filter(pk=answer.pk).update(value=value)
+    trials = read_frames(study).trials.set_index("kind")
+    assert tuple(trials.columns[-2:]) == ("accepted", "region_cells")
+    assert not trials.loc["review", "accepted"]
+    assert trials.loc["solve", "region_cells"] == 2
+    assert pd.isna(trials.loc["solve", "accepted"]) and pd.isna(trials.loc["review", "region_cells"])
+    assert trials.loc["predict", ["accepted", "region_cells"]].isna().all(axis=None)

@@ -16,7 +16,7 @@ from analysis.exports.delimited import unguarded
 from analysis.exports.release import LEFT_OUT
 from analysis.stimulus_rows import spec_of, stimulus_rows
 from analysis.tables import read_frames
-from experiments.models import Study
+from experiments.models import Prediction, Study
 from stimuli.files import predictor_file, view_file
 from stimuli.models import Stimulus
 from stimuli.predictors import restore
@@ -182,3 +182,31 @@ def test_it_names_no_model_that_it_does_not_know() -> None:
     frame = read_frames(study).stimuli
     assert set(frame["predictor"]) == {""} and set(frame["predictor_key"]) == {content_key("toy")}
     assert len(cells) == len(frame.columns)
+
+
+def test_it_tells_several_models_apart() -> None:
+    study = stored.opened()
+    other = "b" * 64
+    control = study.conditions.get(name="control")
+    control.predictor = "small"
+    control.save()
+    for stimulus in Stimulus.objects.filter(renderings__condition=control):
+        spec = replace(StimulusSpec.from_json(stimulus.spec), predictor_key=other)
+        Stimulus.objects.filter(pk=stimulus.pk).update(spec=spec.as_json(), key=spec.picture_key)
+    item = study.items.get(key="item-00")
+    Prediction.objects.create(item=item, predictor="small", predicted="wolf", confidence=0.6, logits=[0, 1])
+    study.definition["stimuli"] |= {
+        "predictor": None,
+        "predictors": {"large": {"name": "toy"}, "small": {"name": "torch_image", "weights": "s.pt2"}},
+    }
+    keys = {"large": content_key("toy"), "small": other}
+    study.predictor = {
+        "key": keys["large"],
+        "several": {f"photographs/{name}": {"key": key, "labels": ["a"]} for name, key in keys.items()},
+    }
+    study.save()
+    rows = read_frames(study).stimuli.query("item == 'item-00'").set_index("condition")
+    assert json.loads(rows.loc["control", "predictor"])["weights"] == "s.pt2"
+    assert json.loads(rows.loc["grad_cam", "predictor"]) == {"labels": ["a"], "name": "toy"}
+    assert list(rows.loc["control", ["predictor_key", "predicted", "confidence"]]) == [other, "wolf", 0.6]
+    assert rows.loc["grad_cam", "predicted"] == rows.loc["baseline", "predicted"] == "husky"
