@@ -1,28 +1,18 @@
 """The one dictionary of columns: what every exported table holds, in which unit, and what it means.
 
-Frames, exports and the codebook are all made from it; a column that is not here is in none of them.
+Frames, exports and the codebook are all made from it. Besides these columns, `trials` has those that the
+study's kinds of trial declare; no other column is in any table.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from typing import get_args
 
-Dtype = Literal["text", "integer", "number", "flag", "time", "json"]
+from experiments.kinds import KINDS
+from experiments.kinds.base import INSTRUCTED, REPEAT, Column, Dtype, Phase
 
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column. `flag` is 1 or 0, `time` UTC in ISO 8601, `json` one JSON value; empty means: not
-    applicable.
-    """
-
-    name: str
-    dtype: Dtype
-    meaning: str
-    unit: str = ""
-    levels: tuple[str, ...] = ()
-
+__all__ = ["TABLES", "UNITS", "Column", "Dtype", "codebook", "columns_of", "names"]
 
 STUDY = Column("study", "text", "Slug of the study.")
 PERSON = Column("participant", "text", "Keyed pseudonym of a person; the same within one release only.")
@@ -54,18 +44,14 @@ TRIALS = (
     SLOT,
     PLAN,
     Column("block", "integer", "Block of training and test, from 0."),
-    Column("phase", "text", "Part of the block.", levels=("practice", "train", "test")),
-    Column("kind", "text", "Kind of trial.", levels=("learn", "predict", "review", "solve", "rate")),
-    Column(
-        "check", "text", "Kind of check; empty for a trial that is none.", levels=("instructed", "repeat")
-    ),
+    Column("phase", "text", "Part of the block.", levels=get_args(Phase)),
+    Column("kind", "text", "Kind of trial.", levels=tuple(KINDS)),
+    Column("check", "text", "Kind of check; empty for a trial that is none.", levels=(INSTRUCTED, REPEAT)),
     Column("trial_index", "integer", "Position in the slot's plan, from 0, checks included."),
     Column("scored_index", "integer", "Position among the scored trials, from 0; empty for all others."),
-    Column("item", "text", "Key of the item; empty where a check shows none."),
+    Column("item", "text", "Key of the item; empty if a check shows none."),
     Column("explained", "flag", "Whether an explanation was shown."),
-    Column(
-        "response", "text", "The answer: the chosen value, or JSON where an answer is more than a choice."
-    ),
+    Column("response", "text", "The answer: the chosen value, or JSON if an answer is more than a choice."),
     Column("model_label", "text", "What the model says about the item."),
     Column("matches_model", "number", "Scored trials: agreement of the answer with the model, 1 or 0."),
     Column("matches_truth", "number", "Scored trials: agreement of the answer with the true class, 1 or 0."),
@@ -122,7 +108,7 @@ PARTICIPANTS = (
         "flag",
         "A named person left the sitting out of the main result, on a page without condition and score.",
     ),
-    Column("excluded_reason", "text", "Why, in that person's words; empty where nobody decided so."),
+    Column("excluded_reason", "text", "Why, in that person's words; empty if nobody decided so."),
     Column("consented", "flag", "Agreed to the consent text."),
     Column("admitted", "flag", "Passed every gate."),
     Column("started_at", "time", "Arrival.", "UTC"),
@@ -135,7 +121,7 @@ PARTICIPANTS = (
     Column("quiz_attempts", "integer", "Tries at the comprehension quiz."),
     Column("practice_attempts", "integer", "Tries at the practice."),
     Column("lease_ends_at", "time", "End of the slot's lease, set once at the claim.", "UTC"),
-    Column("surplus", "flag", "The lease ran out and the slot went on to somebody else."),
+    Column("surplus", "flag", "The lease ran out and the slot went on to another person."),
     Column("responses", "integer", "Answers stored."),
     Column("focus_losses", "integer", "Events: the page lost the focus."),
     Column("reloads", "integer", "Events: the page was reloaded."),
@@ -167,9 +153,9 @@ STIMULI = (
         "group", "text", "Items of one group come from one source and never stand on both sides of a session."
     ),
     Column("explainer", "json", "The method with all its parameters; empty for the baseline."),
-    Column("image_key", "text", "Digest of the pixels that the network saw."),
+    Column("image_key", "text", "Digest of the pixels or of the text that the network saw."),
     Column("stimulus_key", "text", "Content key of the stimulus: the same key is the same file."),
-    Column("attribution_key", "text", "Content key of the raw map."),
+    Column("attribution_key", "text", "Content key of the raw map; empty for the baseline, which has none."),
     Column("picture_digest", "text", "SHA-256 of the file that was shown."),
     Column("state", "text", "State of the rendering.", levels=("missing", "claimed", "done", "failed")),
     Column("width_px", "integer", "Width of the picture.", "px"),
@@ -180,6 +166,17 @@ STIMULI = (
         "json",
         "Automatic metrics of this explanation: a list of metric, parameters, version, value and unit.",
     ),
+    Column("predictor_key", "text", "Digest of the model: weights, architecture and labels."),
+    Column("predictor", "json", "The model: its name with all its parameters, its labels and its origin."),
+    Column("predictor_layer", "text", "Layer of the model that is read by methods that name none."),
+    Column(
+        "layer", "text", "Layer that the method was given: its own, else the model's; empty if it takes none."
+    ),
+    Column("target", "integer", "Index of the explained label in the model's labels, from 0."),
+    Column("seed", "integer", "Seed of the method's random draws."),
+    Column("precision", "text", "Arithmetic of the network.", levels=("float32", "tf32", "bfloat16")),
+    Column("explainer_version", "integer", "Version of the method, raised whenever its maps change."),
+    Column("recipe", "json", "How the map was drawn: all settings, and the version of the renderer."),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {"trials": TRIALS, "participants": PARTICIPANTS, "stimuli": STIMULI}
@@ -190,11 +187,16 @@ UNITS = {
 }
 
 
-def names(table: str) -> tuple[str, ...]:
-    return tuple(column.name for column in TABLES[table])
+def columns_of(table: str, extra: Sequence[Column] = ()) -> tuple[Column, ...]:
+    """The columns of a table; `extra` are those that kinds of trial add to `trials`."""
+    return (*TABLES[table], *(extra if table == "trials" else ()))
 
 
-def codebook() -> list[dict[str, str]]:
+def names(table: str, extra: Sequence[Column] = ()) -> tuple[str, ...]:
+    return tuple(column.name for column in columns_of(table, extra))
+
+
+def codebook(extra: Sequence[Column] = ()) -> list[dict[str, str]]:
     """One row per column of every table, in the order of the files."""
     return [
         {
@@ -205,6 +207,6 @@ def codebook() -> list[dict[str, str]]:
             "levels": "; ".join(column.levels),
             "meaning": column.meaning,
         }
-        for table, columns in TABLES.items()
-        for column in columns
+        for table in TABLES
+        for column in columns_of(table, extra)
     ]

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pandas as pd
 
-from analysis.columns import TABLES, Dtype, names
+from analysis.columns import Column, Dtype, columns_of, names
 
 DTYPES: Mapping[Dtype, str] = {
     "text": "string",
@@ -24,36 +24,36 @@ class MixedOrigins(ValueError):
     """People and simulated observers stand in one table; choose one origin."""
 
 
-def frame(table: str, rows: Iterable[Sequence[object] | Mapping[str, object]]) -> pd.DataFrame:
+Rows = Iterable[Sequence[object] | Mapping[str, object]]
+
+
+def frame(table: str, rows: Rows, extra: Sequence[Column] = ()) -> pd.DataFrame:
     """Rows as a frame of that table: declared columns in declared order and dtype.
 
-    Rows are sequences in column order, or mappings where a missing column becomes empty. Raises KeyError for
-    a column that the dictionary does not have.
+    Rows are sequences in column order, or mappings where a missing column becomes empty. `extra` are the
+    columns that kinds of trial add. Raises KeyError for a column that is not declared.
     """
-    rows = list(rows)
-    unknown = {str(key) for row in rows if isinstance(row, Mapping) for key in row} - set(names(table))
+    rows, declared = list(rows), names(table, extra)
+    unknown = {str(key) for row in rows if isinstance(row, Mapping) for key in row} - set(declared)
     if unknown:
         raise KeyError(f"{', '.join(sorted(unknown))}: not a column of {table}; declare it in columns.py.")
-    made = pd.DataFrame(rows, columns=list(names(table)))
-    return conform(made, table)
+    return conform(pd.DataFrame(rows, columns=list(declared)), table, extra)
 
 
-def streamed(
-    table: str, rows: Iterable[Sequence[object] | Mapping[str, object]], size: int = 20_000
-) -> pd.DataFrame:
+def streamed(table: str, rows: Rows, extra: Sequence[Column] = (), size: int = 20_000) -> pd.DataFrame:
     """The same from a stream, `size` rows at a time, so that a large study is never held as Python
     objects.
     """
     stream, parts = iter(rows), []
     while batch := list(islice(stream, size)):
-        parts.append(frame(table, batch))
-    return pd.concat(parts, ignore_index=True) if parts else frame(table, [])
+        parts.append(frame(table, batch, extra))
+    return pd.concat(parts, ignore_index=True) if parts else frame(table, [], extra)
 
 
-def conform(made: pd.DataFrame, table: str) -> pd.DataFrame:
+def conform(made: pd.DataFrame, table: str, extra: Sequence[Column] = ()) -> pd.DataFrame:
     """The same frame with the declared dtypes; empty text stays the empty string."""
     columns = {}
-    for column in TABLES[table]:
+    for column in columns_of(table, extra):
         series = made[column.name]
         if column.dtype in ("text", "json"):
             columns[column.name] = series.astype("string").fillna("")
@@ -65,17 +65,20 @@ def conform(made: pd.DataFrame, table: str) -> pd.DataFrame:
 
 
 def by_hand(people: pd.DataFrame) -> pd.Series:
-    """Which of these sittings a named person has left out; where nobody was asked, none."""
+    """Which of these sittings a named person has left out; if nobody decided, none."""
     return people["excluded_by_hand"].fillna(False).astype(bool)
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """All tables of one study, or of a part of its sittings."""
+    """All tables of one study, or of a part of its sittings. `extra` are the columns of `trials` that the
+    study's kinds of trial add.
+    """
 
     trials: pd.DataFrame
     participants: pd.DataFrame
     stimuli: pd.DataFrame
+    extra: tuple[Column, ...] = ()
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -86,7 +89,7 @@ class Frames:
         return sorted(str(origin) for origin in self.participants["origin"].unique())
 
     def one_origin(self) -> str:
-        """The origin of every sitting. Raises MixedOrigins where there is more than one."""
+        """The origin of every sitting. Raises MixedOrigins if there is more than one."""
         if len(self.origins) > 1:
             raise MixedOrigins(
                 f"These sittings come from {', '.join(self.origins)}, which are never mixed; choose one "
@@ -109,4 +112,4 @@ class Frames:
         """The chosen sittings (rows of `participants`) with their trials; stimuli stay as they are."""
         people = self.participants[mask].reset_index(drop=True)
         trials = self.trials[self.trials["session"].isin(people["session"])].reset_index(drop=True)
-        return Frames(trials, people, self.stimuli)
+        return Frames(trials, people, self.stimuli, self.extra)

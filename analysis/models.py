@@ -16,6 +16,7 @@ class Report(models.Model):
     newest_session_at = models.DateTimeField(null=True)
     json = models.JSONField()
     html = models.TextField()
+    opening = models.TextField(default="", blank=True)
     sealed = models.BooleanField()
     facts_digest = models.CharField(max_length=64)
     created_at = models.DateTimeField(default=timezone.now)

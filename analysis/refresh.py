@@ -12,6 +12,7 @@ from django.utils import timezone
 from analysis import models
 from analysis.reports import REPORTERS, get_reporter
 from analysis.reports.base import ReportError
+from analysis.reports.html import page
 from analysis.reports.report import Report
 from analysis.tables import Progress, read_frames, study_facts
 from experiments.models import Session, Study
@@ -24,7 +25,7 @@ def make_report(
     study: Study, origin: str, progress: Progress | None = None, reporter_name: str = ""
 ) -> Report:
     """The report of one origin, from the rows as they are now, by the paradigm's reporter or the one named.
-    Raises ReportError where there is nobody to report.
+    Raises ReportError if there is nobody to report.
     """
     name = REPORTERS.full_name(reporter_name) if reporter_name else study.paradigm
     reporter = get_reporter(name)
@@ -63,26 +64,38 @@ def facts_digest(study: Study, origin: str) -> str:
     return content_key([asdict(study_facts(study, origin)), decided])
 
 
-def refresh_report(study: Study, origin: str) -> models.Report:
-    """The stored report, made anew where it is older than its newest session or the facts have changed."""
+def store_report(study: Study, origin: str, progress: Progress | None = None) -> Report:
+    """The report as of now, which the dashboard shows from then on. Raises ReportError as `make_report`."""
+    # Looked up before the rows are read: what changes in between makes the stored report due again.
     newest, facts = newest_session_at(study, origin), facts_digest(study, origin)
-    stored = models.Report.objects.filter(study=study, origin=origin).first()
-    if stored and stored.newest_session_at == newest and stored.facts_digest == facts:
-        return stored
-    report = make_report(study, origin)
-    row, _ = models.Report.objects.update_or_create(
+    report = make_report(study, origin, progress)
+    models.Report.objects.update_or_create(
         study=study,
         origin=origin,
         defaults={
             "newest_session_at": newest,
             "json": report.json(),
-            "html": report.html(),
+            "html": page(report),
+            "opening": report.opening,
             "sealed": report.seal.sealed,
             "facts_digest": facts,
             "created_at": timezone.now(),
         },
     )
-    return row
+    return report
+
+
+def refresh_report(study: Study, origin: str) -> models.Report:
+    """The stored report, made anew if it is older than its newest session or the facts have changed."""
+    stored = models.Report.objects.filter(study=study, origin=origin).first()
+    if (
+        stored
+        and stored.newest_session_at == newest_session_at(study, origin)
+        and stored.facts_digest == facts_digest(study, origin)
+    ):
+        return stored
+    store_report(study, origin)
+    return models.Report.objects.get(study=study, origin=origin)
 
 
 def refresh_all() -> int:

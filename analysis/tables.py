@@ -20,13 +20,18 @@ from django.conf import settings
 from django.db.models import Count, QuerySet
 
 from analysis.frames import Frames, frame, streamed
-from analysis.reports.base import ConditionFacts, QuestionFacts, StudyFacts
-from analysis.reports.formats import condition_label
-from experiments.kinds import agreement, is_as_asked
+from analysis.kind_columns import KindOf, kind_cells, kind_columns
+from analysis.reports.base import QuestionFacts, StudyFacts
+from analysis.slots import slot_counts
+from analysis.stimulus_rows import stimulus_rows
+from experiments.gates.consent import NAME as CONSENT
+from experiments.gates.practice import NAME as PRACTICE
+from experiments.gates.questions import KINDS as QUESTIONS
+from experiments.gates.quiz import NAME as QUIZ
+from experiments.kinds import agreement, get_kind, is_as_asked
 from experiments.kinds.base import TrialView
-from experiments.models import Condition, Event, Gate, Rendering, Response, Session, Slot, Study, Trial
+from experiments.models import Condition, Event, Gate, Response, Session, Slot, Study, Trial
 from experiments.selectors import predictions_of, view_of
-from stimuli.models import Stimulus
 from stimuli.spec import canonical_json
 
 CHUNK = 5000
@@ -84,23 +89,35 @@ class SittingAs:
 
 
 class Reader:
-    """Reads one study. Plans are read once; answers stream through in chunks."""
+    """Reads one study. Plans are read once; answers stream through in chunks.
 
-    def __init__(self, study: Study, release: str = "", progress: Progress | None = None) -> None:
+    `kind_of` gives each kind of trial by name, with the columns that it adds.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        release: str = "",
+        progress: Progress | None = None,
+        kind_of: KindOf = get_kind,
+    ) -> None:
         self.study = study
         self.names = Pseudonyms.of(study, release)
         self.progress = progress or (lambda what, done, total: None)
-        self.conditions = {c.pk: c for c in Condition.objects.filter(study=study)}
+        self.conditions = {c.pk: (c.name, c.role) for c in Condition.objects.filter(study=study)}
         self.slots = _slots(study)
+        self.planned = _planned(study)
+        self.kinds = {name: kind_of(name) for name in sorted({p.view.kind for p in self.planned.values()})}
+        self.extra = kind_columns(self.kinds)
 
     def frames(self) -> Frames:
         sittings, people = self._participants()
-        trials = streamed("trials", self._trials(sittings))
-        return Frames(trials, frame("participants", people), streamed("stimuli", self._stimuli()))
+        trials = streamed("trials", self._trials(sittings), self.extra)
+        stimuli = streamed("stimuli", stimulus_rows(self.study, self.conditions))
+        return Frames(trials, frame("participants", people), stimuli, self.extra)
 
     def _condition(self, condition_id: int | None) -> tuple[str, str]:
-        condition = self.conditions.get(condition_id or 0)
-        return (condition.name, condition.role) if condition else ("", "")
+        return self.conditions.get(condition_id or 0, ("", ""))
 
     def _participants(self) -> tuple[dict[object, SittingAs], list[dict[str, object]]]:
         gates, events = _gates(self.study), _events(self.study)
@@ -132,13 +149,12 @@ class Reader:
         return sittings, rows
 
     def _trials(self, sittings: Mapping[object, SittingAs]) -> Iterator[Row]:
-        planned = _planned(self.study)
         answers = Response.objects.filter(session__study=self.study)
         total = answers.count()
         fields = ("session_id", "trial_id", "value", "rt_ms", "shown_ms", "received_at", "late", "context")
         stream = answers.order_by("session__started_at", "session_id", "position").values_list(*fields)
         for done, row in enumerate(stream.iterator(CHUNK), start=1):
-            yield self._trial_row(sittings[row[0]], planned[row[1]], row)
+            yield self._trial_row(sittings[row[0]], self.planned[row[1]], row)
             if done % CHUNK == 0 or done == total:
                 self.progress("answers", done, total)
 
@@ -174,79 +190,25 @@ class Reader:
             received_at,
             late,
             *_context(context),
+            *kind_cells(self.kinds[view.kind], self.extra, view, value),
         )
 
-    def _stimuli(self) -> Iterator[Row]:
-        rows = Rendering.objects.filter(item__study=self.study).select_related("item", "stimulus")
-        rows = rows.prefetch_related("stimulus__measurements")
-        for row in rows.order_by("item__key", "condition__ordinal").iterator(CHUNK):
-            item, stimulus = row.item, row.stimulus
-            explainer = stimulus.spec.get("explainer")
-            yield (
-                self.study.slug,
-                item.key,
-                *self._condition(row.condition_id),
-                item.truth,
-                item.predicted,
-                item.confidence,
-                item.group,
-                canonical_json(explainer) if explainer else "",
-                item.image_key,
-                stimulus.key,
-                stimulus.attribution_key,
-                stimulus.picture_digest,
-                stimulus.state,
-                stimulus.width_px,
-                stimulus.height_px,
-                canonical_json(stimulus.provenance) if stimulus.provenance else "",
-                _metrics(stimulus),
-            )
 
-
-def _metrics(stimulus: Stimulus) -> str:
-    """What was measured, ordered by name and parameters, so that the same numbers give the same cell."""
-    found = [
-        {
-            "metric": m.metric,
-            "parameters": m.parameters,
-            "version": m.version,
-            "value": m.value,
-            "unit": m.unit,
-        }
-        for m in stimulus.measurements.all()
-        if m.measured_at is not None and m.value is not None
-    ]
-    found.sort(key=canonical_json)
-    return canonical_json(found) if found else ""
-
-
-def read_frames(study: Study, *, release: str = "", progress: Progress | None = None) -> Frames:
+def read_frames(
+    study: Study, *, release: str = "", progress: Progress | None = None, kind_of: KindOf = get_kind
+) -> Frames:
     """All tables of a study, every origin. `release` names the pseudonyms' key; `progress(what, done,
-    total)`.
+    total)`; `kind_of` gives the kinds of trial by name.
     """
-    return Reader(study, release, progress).frames()
+    return Reader(study, release, progress, kind_of).frames()
 
 
 def study_facts(study: Study, origin: str = "human") -> StudyFacts:
-    """What a report must know beside the answers: conditions with wanted and kept places, questions, the
-    seal. Places count as kept by people of that origin alone: origins never mix, and the pilot has slots of
-    its own.
+    """What a report must know besides the answers: conditions, wanted and kept slots, questions, the seal.
+
+    Slots count as kept by people of that origin alone: origins never mix, and the pilot has slots of its own.
     """
-    pilot = origin == Session.Origin.PILOT
-    by_condition = Slot.objects.filter(study=study, pilot=pilot).values_list("condition").order_by()
-    kept = dict(by_condition.filter(kept=True, holder__origin=origin).annotate(n=Count("id")))
-    wanted = dict(by_condition.annotate(n=Count("id"))) if pilot else {}
-    labels = {c["name"]: c.get("label") or "" for c in study.definition.get("conditions", [])}
-    conditions = tuple(
-        ConditionFacts(
-            c.name,
-            labels.get(c.name) or condition_label(c.name),
-            c.role,
-            wanted.get(c.pk, 0) if pilot else c.slots,
-            kept.get(c.pk, 0),
-        )
-        for c in study.conditions.order_by("ordinal")
-    )
+    conditions, groups = slot_counts(study, origin)
     questions = tuple(
         QuestionFacts(q["id"], q["when"], q["kind"], q["prompt"])
         for q in study.definition.get("questions", [])
@@ -259,6 +221,7 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
         seed=study.seed,
         state=study.state,
         conditions=conditions,
+        slots=groups,
         questions=questions,
         unsealed_at=f"{study.unsealed_at:%Y-%m-%d}" if study.unsealed_at else "",
         unsealed_by=study.unsealed_by,
@@ -310,23 +273,23 @@ def _planned(study: Study) -> dict[int, PlannedAs]:
 
 
 def _gates(study: Study) -> dict[object, list[tuple[str, bool | None, dict[str, Any]]]]:
-    found: dict[object, list[tuple[str, bool | None, dict[str, Any]]]] = defaultdict(list)
+    tries: dict[object, list[tuple[str, bool | None, dict[str, Any]]]] = defaultdict(list)
     rows: QuerySet[Gate, Any] = Gate.objects.filter(session__study=study).order_by("id")
     for session, kind, passed, value in rows.values_list("session_id", "kind", "passed", "value").iterator(
         CHUNK
     ):
-        found[session].append((kind, passed, value))
-    return found
+        tries[session].append((kind, passed, value))
+    return tries
 
 
 def _events(study: Study) -> dict[object, dict[str, int]]:
-    found: dict[object, dict[str, int]] = defaultdict(dict)
+    counts: dict[object, dict[str, int]] = defaultdict(dict)
     rows = (
         Event.objects.filter(session__study=study).values_list("session_id", "kind").annotate(n=Count("id"))
     )
     for session, kind, count in rows.order_by().iterator(CHUNK):
-        found[session][kind] = count
-    return found
+        counts[session][kind] = count
+    return counts
 
 
 def _event_columns(counts: Mapping[str, int]) -> dict[str, object]:
@@ -342,8 +305,8 @@ def _sitting_row(
     session: Session, sitting: SittingAs, order: int, gates: list[tuple[str, bool | None, dict[str, Any]]]
 ) -> dict[str, object]:
     tries = Counter(kind for kind, _, _ in gates)
-    practised = any(kind == "practice" and passed for kind, passed, _ in gates)
-    given = {k: v for kind, _, value in gates if kind.startswith("questions") for k, v in value.items()}
+    practised = any(kind == PRACTICE and passed for kind, passed, _ in gates)
+    given = {k: v for kind, _, value in gates if kind in QUESTIONS for k, v in value.items()}
     rules = [reason["rule"] for reason in session.reasons]
     return {
         "participant": sitting.person,
@@ -360,7 +323,7 @@ def _sitting_row(
         "reasons_detail": canonical_json(session.reasons),
         "excluded_by_hand": bool(session.excluded),
         "excluded_reason": session.excluded.get("reason", ""),
-        "consented": any(kind == "consent" and passed is not False for kind, passed, _ in gates),
+        "consented": any(kind == CONSENT and passed is not False for kind, passed, _ in gates),
         "admitted": session.claimed_at is not None or (session.state == "turned_away" and practised),
         "started_at": session.started_at,
         "claimed_at": session.claimed_at,
@@ -369,8 +332,8 @@ def _sitting_row(
         "task_s": _seconds(session.claimed_at, session.finished_at),
         "verdict_at": session.verdict_at,
         "rules_digest": session.rules_digest,
-        "quiz_attempts": tries["quiz"],
-        "practice_attempts": tries["practice"],
+        "quiz_attempts": tries[QUIZ],
+        "practice_attempts": tries[PRACTICE],
         "lease_ends_at": session.lease_ends_at,
         "surplus": "surplus" in rules,
         **{
@@ -388,7 +351,7 @@ def _seconds(start: datetime | None, end: datetime | None) -> float | None:
 
 
 def _answer(value: Mapping[str, Any]) -> str:
-    """The plain choice where the answer is one, else all of it."""
+    """The plain choice if the answer is one, else all of it."""
     if set(value) == {"choice"}:
         return str(value["choice"])
     return canonical_json(value)

@@ -20,7 +20,7 @@ import httpx
 from django.conf import settings
 from django.contrib.auth import get_user_model
 
-from analysis.refresh import make_report, refresh_report
+from analysis.refresh import store_report
 from analysis.reports.text import print_report
 from crowd.models import Posting
 from experiments.definition import StudyDefinition
@@ -175,8 +175,7 @@ def send_people(
 def print_results(study: Study, terminal: Terminal) -> None:
     """The report of the simulated people, printed and stored."""
     study.refresh_from_db()
-    refresh_report(study, "simulated")
-    print_report(make_report(study, "simulated"), terminal.console)
+    print_report(store_report(study, "simulated"), terminal.console)
 
 
 def print_controls(study: Study, folder: Path, seed: int, terminal: Terminal) -> None:

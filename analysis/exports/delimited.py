@@ -2,20 +2,20 @@
 formula.
 
 A text cell whose first visible character could start a formula (= + - @, tab, return, their full-width forms)
-gets one apostrophe in front; so does a cell that begins with an apostrophe itself. Whoever removes one
-leading apostrophe has the exact text back: nothing is lost. Numbers, flags and times are never touched.
+gets one apostrophe in front; so does a cell that begins with an apostrophe itself. If you remove one
+leading apostrophe you have the exact text back: nothing is lost. Numbers, flags and times are never touched.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from analysis.columns import TABLES, UNITS, Column, codebook
+from analysis.columns import UNITS, Column, codebook, columns_of, names
 from analysis.exports.base import ExportError
 from analysis.frames import Frames, conform
 
@@ -44,10 +44,10 @@ def write(frames: Frames, folder: Path) -> Mapping[str, int]:
     """trials.csv, participants.csv, stimuli.csv, codebook.csv and codebook.json; returns rows per file."""
     rows = {}
     for table, frame in frames.tables.items():
-        columns = {c.name: _cells(frame[c.name], c) for c in TABLES[table]}
+        columns = {c.name: _cells(frame[c.name], c) for c in columns_of(table, frames.extra)}
         _write(folder / f"{table}.csv", list(columns), zip(*columns.values(), strict=True))
         rows[f"{table}.csv"] = len(frame)
-    entries = codebook()
+    entries = codebook(frames.extra)
     heads = list(entries[0])
     _write(folder / "codebook.csv", heads, ([guarded(entry[head]) for head in heads] for entry in entries))
     book = {"note": NOTE, "tables": UNITS, "columns": entries}
@@ -57,14 +57,14 @@ def write(frames: Frames, folder: Path) -> Mapping[str, int]:
     return rows | {"codebook.csv": len(entries), "codebook.json": len(entries)}
 
 
-def read(path: Path, table: str) -> pd.DataFrame:
-    """A written table as the frame it was: same columns, dtypes and text."""
+def read(path: Path, table: str, extra: Sequence[Column] = ()) -> pd.DataFrame:
+    """A written table as the frame it was: same columns, dtypes and text. `extra`: see `Frames`."""
     raw = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
-    if list(raw.columns) != [column.name for column in TABLES[table]]:
+    if tuple(raw.columns) != names(table, extra):
         raise ExportError(f"{path.name}: its columns are not those of '{table}' in this version of Legible.")
-    for column in TABLES[table]:
+    for column in columns_of(table, extra):
         raw[column.name] = _values(raw[column.name], column)
-    return conform(raw, table)
+    return conform(raw, table, extra)
 
 
 def _write(path: Path, heads: list[str], rows: object) -> None:

@@ -50,7 +50,7 @@ def write(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def check(folder: Path) -> Checked:
-    """Compares a folder with its manifest. Raises ExportError where there is no manifest that can be read."""
+    """Compares a folder with its manifest. Raises ExportError if there is no manifest that can be read."""
     manifest = _read(folder / NAME)
     content = {key: value for key, value in manifest.items() if key != "digest"}
     problems = []

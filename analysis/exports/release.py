@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -17,6 +18,24 @@ from analysis.models import Release
 from analysis.reports.base import seal_of
 from analysis.tables import Progress, Pseudonyms, code_version, read_frames, study_facts, tombstones
 from experiments.models import Study
+from experiments.selectors import definition_of
+
+DEFINITION = "definition.json"
+"""The study as it was met, texts included: its content key is the manifest's `study_digest`."""
+LEFT_OUT = (
+    {"what": "the plans of all slots", "named_in": ["manifest.plan_digest"]},
+    {"what": "the manifest of the export before this one", "named_in": ["manifest.previous"]},
+    {"what": "the archive of the model", "named_in": ["stimuli.predictor_key"]},
+    {"what": "the pictures or texts of the items", "named_in": ["stimuli.image_key"]},
+    {"what": "the raw maps of the explanations", "named_in": ["stimuli.attribution_key"]},
+    {
+        "what": "the pictures that were shown",
+        "named_in": ["stimuli.stimulus_key", "stimuli.picture_digest"],
+    },
+)
+"""What the package names by digest and does not hold. The rules that `rules_digest` names stand in the
+definition.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +53,7 @@ class Request:
 def export_study(
     study: Study, folder: Path, request: Request, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Writes the export and returns its manifest. Raises ExportError where the folder holds anything already.
+    """Writes the export and returns its manifest. Raises ExportError if the folder holds anything already.
 
     Files are made beside the folder and moved in one step, so that a broken export leaves nothing behind.
     """
@@ -46,7 +65,9 @@ def export_study(
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".export-") as part:
         written = Path(part) / "export"
         written.mkdir()
-        files = manifest.described(written, exporter(frames, written))
+        rows = exporter(frames, written)
+        (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
+        files = manifest.described(written, {**rows, DEFINITION: 1})
         sealed = manifest.sealed(_content(study, request, frames, files))
         manifest.write(written, sealed)
         if folder.exists():
@@ -62,8 +83,13 @@ def chosen(frames: Frames, request: Request) -> Frames:
     if origin and origin not in frames.origins:
         there = ", ".join(frames.origins) or "none yet"
         raise ExportError(f"No sitting has the origin '{origin}' (there are: {there}); choose with --origin.")
-    kept = frames.only(origin) if origin else frames
-    return kept.kept() if request.cleaned else kept
+    of_origin = frames.only(origin) if origin else frames
+    return of_origin.kept() if request.cleaned else of_origin
+
+
+def definition_text(study: Study) -> str:
+    """The frozen definition as JSON. How people are recruited may change, and is no part of it."""
+    return json.dumps(definition_of(study).as_met(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _content(study: Study, request: Request, frames: Frames, files: list[dict[str, Any]]) -> dict[str, Any]:
@@ -86,5 +112,6 @@ def _content(study: Study, request: Request, frames: Frames, files: list[dict[st
         "seals": {origin: seal_of(study_facts(study, origin), origin).sentence for origin in frames.origins},
         "removed": tombstones(study),
         "previous": before.digest if before else None,
+        "left_out": list(LEFT_OUT),
         "files": files,
     }

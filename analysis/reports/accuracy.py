@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +13,23 @@ from analysis.frames import Frames, by_hand
 from analysis.reports.base import StudyFacts
 from analysis.stats.anova import OneWayAnova, eta_squared_condition_by_session, one_way
 from analysis.stats.posthoc import TukeyKramer, tukey_kramer
-from analysis.stats.results import Floats, StatsError, mean_interval
+from analysis.stats.results import Floats, Interval, StatsError, mean_interval
 from analysis.stats.utility import Utility, utilities
 
 DRAWS = 10_000
 LEVEL = 0.95
+PEOPLE_MIN = 5
+"""Fewer people in a condition or in the baseline get no interval of Utility: a 95 % percentile bootstrap over
+2, 3 and 5 people held the true value in 66, 80 and 88 % of 500 simulated studies.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """The tests over one set of people; what is not defined yet is None, with a sentence in `problems`.
 
-    `people` has one row per sitting (condition, plan, accuracy and one column per block); `scores` the
-    accuracies (people, blocks) of each condition with at least two people.
+    `people` has one row per sitting (condition, plan, accuracy and one column per block). `scores` holds the
+    accuracies (people, blocks) of each condition with at least two people; NaN: did not answer the block.
     """
 
     people: pd.DataFrame
@@ -46,6 +51,11 @@ class Analysis:
             return None
         return self.tukey.between(condition, baseline).p
 
+    def has_utility_interval(self, condition: str, baseline: str) -> bool:
+        """Whether condition and baseline have enough people for an interval of the condition's Utility."""
+        sizes = [len(self.scores.get(name, ())) for name in (condition, baseline)]
+        return min(sizes) >= PEOPLE_MIN
+
 
 def person_scores(frames: Frames) -> tuple[pd.DataFrame, tuple[int, ...]]:
     """One row per sitting that answered a scored trial: condition, plan, status, whether it was left out by
@@ -65,30 +75,73 @@ def person_scores(frames: Frames) -> tuple[pd.DataFrame, tuple[int, ...]]:
 
 
 def analyse(people: pd.DataFrame, blocks: tuple[int, ...], facts: StudyFacts) -> Analysis:
-    """Every test that these people allow. Conditions with fewer than two people wait, which `problems`
-    says.
-    """
+    """Every test that these people allow. What is left out of a test, and why, is said in `problems`."""
     scores, groups, problems = {}, {}, []
     for condition in facts.conditions:
-        own = people[people["condition"] == condition.name]
-        if len(own) >= 2:
-            scores[condition.name] = own[list(blocks)].to_numpy(dtype=np.float64)
-            groups[condition.name] = own["accuracy"].to_numpy(dtype=np.float64)
+        members = people[people["condition"] == condition.name]
+        if len(members) >= 2:
+            scores[condition.name] = members[list(blocks)].to_numpy(dtype=np.float64)
+            groups[condition.name] = members["accuracy"].to_numpy(dtype=np.float64)
         else:
-            problems.append(f"{condition.label} has {len(own)} finished so far and is left out of the tests.")
-    found: dict[str, Any] = {"utilities": (), "anova": None, "tukey": None, "eta_squared_mixed": None}
+            problems.append(
+                f"{condition.label} has {len(members)} finished so far and is left out of the tests."
+            )
+    empty = {name: _empty_blocks(x, blocks) for name, x in scores.items()}
+    complete = {name: x for name, x in scores.items() if not empty[name]}
+    problems += _empty_sentences(empty, facts)
+    results: dict[str, Any] = {"utilities": (), "anova": None, "tukey": None, "eta_squared_mixed": None}
     for key, compute in (
-        ("utilities", lambda: utilities(scores, facts.baseline, seed=facts.seed, draws=DRAWS, level=LEVEL)),
+        ("utilities", lambda: _utilities(complete, bool(empty.get(facts.baseline)), facts)),
         ("anova", lambda: one_way(groups, level=LEVEL)),
         ("tukey", lambda: tukey_kramer(groups, level=LEVEL)),
         ("eta_squared_mixed", lambda: _mixed(scores)),
     ):
         try:
-            found[key] = compute()
+            results[key] = compute()
         except StatsError as error:
             problems.append(str(error))
-    found["utilities"] = {one.condition: one for one in found["utilities"]}
-    return Analysis(people, blocks, scores, problems=tuple(dict.fromkeys(problems)), **found)
+    results["utilities"] = {utility.condition: utility for utility in results["utilities"]}
+    return Analysis(people, blocks, scores, problems=tuple(dict.fromkeys(problems)), **results)
+
+
+def _utilities(
+    scores: Mapping[str, Floats], is_baseline_empty: bool, facts: StudyFacts
+) -> tuple[Utility, ...]:
+    if is_baseline_empty:
+        return ()
+    return utilities(scores, facts.baseline, seed=facts.seed, draws=DRAWS, level=LEVEL)
+
+
+def _empty_blocks(scores: Floats, blocks: tuple[int, ...]) -> list[int]:
+    """The blocks that nobody of the condition answered."""
+    return [block for block, column in zip(blocks, scores.T, strict=True) if np.isnan(column).all()]
+
+
+def _empty_sentences(empty: Mapping[str, list[int]], facts: StudyFacts) -> list[str]:
+    return [
+        f"Nobody in {condition.label} answered block {', '.join(str(b + 1) for b in empty[condition.name])}: "
+        "there is no accuracy to give there, and no Utility "
+        f"{'of any condition' if condition.role == 'baseline' else 'of this condition'}."
+        for condition in facts.conditions
+        if empty.get(condition.name)
+    ]
+
+
+def utility_note(result: Analysis, facts: StudyFacts) -> str:
+    """Says for which conditions no interval of Utility is given, and why; empty if there is none."""
+    few = [
+        c.label
+        for c in facts.conditions
+        if c.name in result.utilities
+        and c.name != facts.baseline
+        and not result.has_utility_interval(c.name, facts.baseline)
+    ]
+    if not few:
+        return ""
+    return (
+        f"No interval of Utility for {', '.join(few)}: with fewer than {PEOPLE_MIN} people in the condition "
+        "or in the baseline it would not hold its 95 %."
+    )
 
 
 def _mixed(scores: dict[str, Floats]) -> float | None:
@@ -97,56 +150,61 @@ def _mixed(scores: dict[str, Floats]) -> float | None:
 
 
 def mean_of(values: pd.Series) -> float | None:
-    """The mean without missing values, or None where there is no value."""
+    """The mean without missing values, or None if there is no value."""
     mean = values.mean()
     return None if pd.isna(mean) else float(mean)
 
 
-def condition_rows(found: Analysis, facts: StudyFacts) -> list[dict[str, Any]]:
+def condition_rows(result: Analysis, facts: StudyFacts) -> list[dict[str, Any]]:
     """The `conditions` of report.json."""
     rows = []
     for c in facts.conditions:
-        own = found.people[found.people["condition"] == c.name]
-        one = found.utilities.get(c.name)
-        mean_ci = mean_interval(own["accuracy"], level=LEVEL)
-        block_cis = [mean_interval(own[block], level=LEVEL) for block in found.blocks]
+        members = result.people[result.people["condition"] == c.name]
+        utility = result.utilities.get(c.name)
         row: dict[str, Any] = {
             "name": c.name,
             "label": c.label,
             "role": c.role,
             "wanted": c.wanted,
-            "n": len(own),
-            "accuracy": [mean_of(own[block]) for block in found.blocks] if len(own) else None,
-            "accuracy_mean": mean_of(own["accuracy"]),
-            "utility_k": list(one.utility_k) if one else None,
-            "utility": one.utility if one else None,
-            "utility_trapezoid": one.utility_trapezoid if one else None,
-            "utility_mean_of_ratios": one.utility_mean_of_ratios if one else None,
-            "intervals": {
-                "level": LEVEL,
-                "accuracy": [ci.as_json() if ci else None for ci in block_cis],
-                "accuracy_mean": mean_ci.as_json() if mean_ci else None,
-                "utility_k": [i.as_json() for i in one.utility_k_intervals]
-                if one and one.utility_k_intervals
-                else None,
-                **{
-                    key: value.as_json() if value else None
-                    for key, value in (
-                        ("utility", one.interval if one else None),
-                        ("utility_simultaneous", one.simultaneous if one else None),
-                        ("utility_fieller", one.fieller if one else None),
-                    )
-                },
-            },
-            "tukey_p": found.tukey_p(c.name, facts.baseline),
+            "n": len(members),
+            "accuracy": [mean_of(members[block]) for block in result.blocks] if len(members) else None,
+            "accuracy_mean": mean_of(members["accuracy"]),
+            "utility_k": list(utility.utility_k) if utility else None,
+            "utility": utility.utility if utility else None,
+            "utility_trapezoid": utility.utility_trapezoid if utility else None,
+            "utility_mean_of_ratios": utility.utility_mean_of_ratios if utility else None,
+            "intervals": _intervals(result, members, c.name, facts.baseline),
+            "tukey_p": result.tukey_p(c.name, facts.baseline),
         }
         rows.append(row)
     return rows
 
 
-def anova_content(found: Analysis) -> dict[str, Any] | None:
+def _intervals(result: Analysis, members: pd.DataFrame, condition: str, baseline: str) -> dict[str, Any]:
+    utility = result.utilities.get(condition)
+    if not result.has_utility_interval(condition, baseline):
+        utility = None
+    by_block = [mean_interval(members[block], level=LEVEL) for block in result.blocks]
+    return {
+        "level": LEVEL,
+        "accuracy": [_ends(ci) for ci in by_block],
+        "accuracy_mean": _ends(mean_interval(members["accuracy"], level=LEVEL)),
+        "utility_k": [ci.as_json() for ci in utility.utility_k_intervals]
+        if utility and utility.utility_k_intervals
+        else None,
+        "utility": _ends(utility.interval if utility else None),
+        "utility_simultaneous": _ends(utility.simultaneous if utility else None),
+        "utility_fieller": _ends(utility.fieller if utility else None),
+    }
+
+
+def _ends(interval: Interval | None) -> list[float | None] | None:
+    return interval.as_json() if interval else None
+
+
+def anova_content(result: Analysis) -> dict[str, Any] | None:
     """The `anova` of report.json."""
-    a = found.anova
+    a = result.anova
     if a is None:
         return None
     return {
@@ -158,16 +216,16 @@ def anova_content(found: Analysis) -> dict[str, Any] | None:
         "partial_eta_squared": a.partial_eta_squared,
         "omega_squared": a.omega_squared,
         "eta_squared_interval": a.eta_squared_interval.as_json(),
-        "eta_squared_condition_by_session": found.eta_squared_mixed,
+        "eta_squared_condition_by_session": result.eta_squared_mixed,
         "ss_between": a.ss_between,
         "ss_within": a.ss_within,
         "n": a.df_between + a.df_within + 1,
     }
 
 
-def tukey_content(found: Analysis) -> dict[str, Any] | None:
+def tukey_content(result: Analysis) -> dict[str, Any] | None:
     """The `tukey` of report.json."""
-    if found.tukey is None:
+    if result.tukey is None:
         return None
     pairs = [
         {
@@ -178,6 +236,6 @@ def tukey_content(found: Analysis) -> dict[str, Any] | None:
             "p": pair.p,
             "ci": pair.interval.as_json(),
         }
-        for pair in found.tukey.pairs
+        for pair in result.tukey.pairs
     ]
-    return {"pairs": pairs, "level": found.tukey.level, "df": found.tukey.df_within}
+    return {"pairs": pairs, "level": result.tukey.level, "df": result.tukey.df_within}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 
 class ReportError(ValueError):
@@ -15,13 +15,32 @@ class ReportError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ConditionFacts:
-    """A level of the factor: how many slots are wanted, and how many are kept by somebody who passed."""
+    """A level of the factor: how many slots show it, and how many of these a person who passed has kept."""
 
     name: str
     label: str
     role: str
     wanted: int
     kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotFacts:
+    """Slots that are counted together: those of one condition, or, if slots mix conditions, of one lane.
+
+    Every slot stands in exactly one group. `wanted` are to be kept, `kept` are, by people who passed.
+    """
+
+    name: str
+    label: str
+    wanted: int
+    kept: int
+    by: Literal["condition", "lane"] = "condition"
+
+    @property
+    def key(self) -> str:
+        """Its name in report.json, where a lane may be called like a condition."""
+        return self.name if self.by == "condition" else f"lane {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +53,7 @@ class QuestionFacts:
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """What a report must know about its study beside the answers."""
+    """What a report must know about its study besides the answers. A study may have no conditions."""
 
     slug: str
     title: str
@@ -43,6 +62,7 @@ class StudyFacts:
     seed: int
     state: str
     conditions: tuple[ConditionFacts, ...]
+    slots: tuple[SlotFacts, ...]
     questions: tuple[QuestionFacts, ...] = ()
     unsealed_at: str = ""
     unsealed_by: str = ""
@@ -51,12 +71,22 @@ class StudyFacts:
     note: str = ""
 
     @property
+    def wanted(self) -> int:
+        """How many slots of the study are to be kept."""
+        return sum(group.wanted for group in self.slots)
+
+    @property
+    def kept(self) -> int:
+        """How many slots of the study are kept."""
+        return sum(min(group.kept, group.wanted) for group in self.slots)
+
+    @property
     def baseline(self) -> str:
-        """Name of the baseline condition. Raises ReportError where the study has none."""
+        """Name of the baseline condition. Raises ReportError if the study has none."""
         for condition in self.conditions:
             if condition.role == "baseline":
                 return condition.name
-        raise ReportError(f"Study '{self.slug}' has no baseline condition, and Utility divides by one.")
+        raise ReportError(f"Study '{self.slug}' has no baseline condition to compare with.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +103,20 @@ class Seal:
 def seal_of(facts: StudyFacts, origin: str) -> Seal:
     """Per-condition results of people stay sealed until the stopping rule is met.
 
-    The rule is met when every wanted slot is kept, or the study is closed. Somebody may break the seal with
-    name and reason, which every report then prints. Simulated observers are no data that could tempt anybody
-    to stop early, so their reports are open.
+    The rule is met when every wanted slot is kept, whatever conditions it shows, or when the study is closed.
+    A named person may break the seal and give a reason, and every report then prints both. Results of
+    simulated observers cannot tempt a researcher to stop early, so their reports are open.
     """
     if origin == "simulated":
         return Seal(False, "Simulated observers are never sealed.")
-    wanted = sum(c.wanted for c in facts.conditions)
-    kept = sum(min(c.kept, c.wanted) for c in facts.conditions)
     if facts.unsealed_at and facts.unsealed_by:
         return Seal(False, f"Unsealed by {facts.unsealed_by} on {facts.unsealed_at}: {facts.unsealed_reason}")
     if facts.state == "closed":
-        return Seal(False, f"The study is closed, with {kept} of {wanted} places kept.")
-    if wanted and kept >= wanted:
-        return Seal(False, f"The stopping rule is met: all {wanted} places are kept.")
-    return Seal(True, f"Sealed until the stopping rule is met: {kept} of {wanted} places are kept.")
+        return Seal(False, f"The study is closed, with {facts.kept} of {facts.wanted} places kept.")
+    if facts.wanted and facts.kept >= facts.wanted:
+        return Seal(False, f"The stopping rule is met: all {facts.wanted} places are kept.")
+    progress = f"{facts.kept} of {facts.wanted} places are kept"
+    return Seal(True, f"Sealed until the stopping rule is met: {progress}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +124,7 @@ class Table:
     """A printable table: cells are already text.
 
     `left` counts the leading columns that are words, not numbers. `short` are the headings in a terminal of
-    80 columns, where an empty one leaves the column out.
+    80 columns; an empty one leaves the column out.
     """
 
     key: str
@@ -109,7 +138,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture to be drawn when it is needed: `draw` returns a matplotlib figure. `alt` says what it
+    """A picture that is drawn when it is needed: `draw` returns a matplotlib figure. `alt` says what it
     shows.
     """
 
@@ -129,3 +158,22 @@ class Section:
     paragraphs: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A number that the page starts with: the number as text, what it counts, and what follows it in small
+    type (" of 90").
+    """
+
+    value: str
+    label: str
+    small: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Main:
+    """What the terminal prints of a report: sentences, and below them a table."""
+
+    table: Table | None = None
+    sentences: tuple[str, ...] = ()

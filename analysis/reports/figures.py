@@ -63,7 +63,7 @@ class Look:
 
 
 def forest(rows: Rows, look: Look) -> Any:
-    """Utility per condition: point, own interval (thick), simultaneous interval (thin), line at 1."""
+    """Utility per condition: point, its interval (thick), simultaneous interval (thin), line at 1."""
     shown = [r for r in rows if r["role"] != "baseline" and r["utility"] is not None]
     figure, axes = _canvas(7.2, 1.1 + 0.36 * len(shown), look)
     for y, row in enumerate(reversed(shown)):
@@ -87,11 +87,11 @@ def people(rows: Rows, scores: pd.DataFrame, look: Look) -> Any:
     figure, axes = _canvas(7.2, 3.6, look)
     rng = np.random.default_rng(0)
     for x, row in enumerate(rows):
-        own = 100 * scores.loc[scores["condition"] == row["name"], "accuracy"].to_numpy(dtype=float)
+        values = 100 * scores.loc[scores["condition"] == row["name"], "accuracy"].to_numpy(dtype=float)
         colour = look.colours[row["name"]]
-        if own.size <= 400:
-            spread = x + rng.uniform(-0.24, 0.24, own.size)
-            axes.plot(spread, own, ".", color=colour, alpha=0.4, markersize=5, markeredgewidth=0, zorder=1)
+        if values.size <= 400:
+            spread = x + rng.uniform(-0.24, 0.24, values.size)
+            axes.plot(spread, values, ".", color=colour, alpha=0.4, markersize=5, markeredgewidth=0, zorder=1)
         _mean_mark(axes, x, row["accuracy_mean"], row["intervals"]["accuracy_mean"], colour)
     axes.axhline(50, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     axes.set_xticks(range(len(rows)), [_folded(r["label"]) for r in rows])
@@ -188,9 +188,9 @@ def _mean_mark(axes: Any, x: float, mean: float | None, ends: list[float] | None
 
 def _line(axes: Any, row: dict[str, Any], colour: str, shift: float) -> None:
     xs = np.arange(len(row["accuracy"])) + shift
-    axes.plot(
-        xs, [100 * a for a in row["accuracy"]], "o-", color=colour, linewidth=1.4, markersize=4, zorder=3
-    )
+    # A block that nobody answered has no point, and no line leads across it.
+    ys = [np.nan if a is None else 100 * a for a in row["accuracy"]]
+    axes.plot(xs, ys, "o-", color=colour, linewidth=1.4, markersize=4, zorder=3)
     for x, ends in zip(xs, row["intervals"]["accuracy"], strict=True):
         if ends:
             axes.plot([x, x], [100 * e for e in ends], color=colour, linewidth=1.2, zorder=2)

@@ -1,5 +1,5 @@
 """From arrival to analysis: how many people were lost where, by which rule, and whether conditions differ
-in it.
+in it. A study whose slots mix conditions is counted by lane.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.frames import by_hand
-from analysis.reports.base import Section, StudyFacts, Table
-from analysis.reports.formats import NONE, p_value, percent
+from analysis.reports.base import Headline, Section, SlotFacts, StudyFacts, Table
+from analysis.reports.formats import NONE, finding, p_sentence, p_value, percent
 from analysis.stats.proportions import RateComparison, compare_rates
 
 STEP_WORDS = {
@@ -28,20 +28,67 @@ BY_HAND = "excluded_by_hand"
 """A person's decision stands among the rules under this name."""
 SETTLED = ("passed", "screened", "incomplete", "withdrawn")
 COLLIDER_NOTE = (
-    "Rules that act after assignment may depend on the condition; excluding by them can bias the "
-    "comparison. The main "
-    "result is therefore also given as assigned."
+    "Rules that act after assignment may depend on the condition; excluding by them can bias the comparison."
 )
 
 
-def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = False) -> Section:
+def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = False, note: str = "") -> Section:
     """The n-flow, the losses per condition with a test for differential exclusion, and the rules one by
-    one. While results are sealed, those left out by hand are counted without their conditions, which whoever
-    decides must not learn.
+    one. While results are sealed, those left out by hand are counted without their conditions, which the
+    person who decides must not learn. `note` is what the reporter adds to the warning about exclusion.
     """
+    counts = _step_counts(people)
+    claimed = people["claimed_at"].notna()
+    left_out = people[(people["status"] == "passed") & by_hand(people)]
+    if len(left_out):
+        counts["analysed"] = counts["passed"] - len(left_out)
+    by_group = _by_group(people[claimed], facts)
+    exclusions = _exclusions(people, facts) + _by_hand(people, left_out, facts, sealed)
+    loss = compare_rates([g["lost"] for g in by_group], [g["settled"] for g in by_group], seed=facts.seed)
+    content = {
+        "steps": [{"step": step, "count": count} for step, count in counts.items()],
+        **counts,
+        BY_HAND: len(left_out),
+        "status": {str(k): int(v) for k, v in people["status"].value_counts().sort_index().items()},
+        "surplus": int(people["surplus"].fillna(False).sum()),
+        "by_condition": by_group,
+        "differential_loss": _test_json(loss),
+        "exclusions": exclusions,
+    }
+    tables = (
+        _steps_table(counts, facts),
+        _group_table(by_group, facts, loss),
+        _exclusion_table(exclusions, facts),
+    )
+    paragraph = f"{COLLIDER_NOTE} {note}".rstrip()
+    return Section("flow", "Flow of participants", content, (paragraph,), tables)
+
+
+def flow_headline(flow: Section, facts: StudyFacts) -> tuple[Headline, Headline]:
+    """How many came, and how many of the wanted slots are kept."""
+    return (
+        Headline(str(flow.content["arrived"]), "arrived"),
+        Headline(str(flow.content["passed"]), "kept for the analysis", f" of {facts.wanted}"),
+    )
+
+
+def members(people: pd.DataFrame, group: SlotFacts) -> pd.Series:
+    """Which of these sittings have a slot of the group."""
+    if group.by == "condition":
+        return people["condition"] == group.name
+    return (people["condition"] == "") & (people["lane"] == group.name)
+
+
+def group_head(facts: StudyFacts) -> str:
+    """What the rows of a table by groups of slots are."""
+    kinds = dict.fromkeys(group.by for group in facts.slots)
+    return " or ".join(kinds).capitalize() or "Condition"
+
+
+def _step_counts(people: pd.DataFrame) -> dict[str, int]:
     claimed = people["claimed_at"].notna()
     finished = claimed & people["status"].isin(["passed", "screened", "finished"])
-    counts = {
+    return {
         "arrived": len(people),
         "consented": int(people["consented"].fillna(False).sum()),
         "admitted": int((people["admitted"].fillna(False) | claimed).sum()),
@@ -49,42 +96,18 @@ def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = Fals
         "finished": int(finished.sum()),
         "passed": int((people["status"] == "passed").sum()),
     }
-    left_out = people[(people["status"] == "passed") & by_hand(people)]
-    if len(left_out):
-        counts["analysed"] = counts["passed"] - len(left_out)
-    per_condition = _per_condition(people[claimed], facts)
-    exclusions = _exclusions(people, facts) + _by_hand(people, left_out, facts, sealed)
-    lost = compare_rates(
-        [c["lost"] for c in per_condition], [c["settled"] for c in per_condition], seed=facts.seed
-    )
-    content = {
-        "steps": [{"step": step, "count": count} for step, count in counts.items()],
-        **counts,
-        BY_HAND: len(left_out),
-        "status": {str(k): int(v) for k, v in people["status"].value_counts().sort_index().items()},
-        "surplus": int(people["surplus"].fillna(False).sum()),
-        "by_condition": per_condition,
-        "differential_loss": _test_json(lost),
-        "exclusions": exclusions,
-    }
-    tables = (
-        _steps_table(counts),
-        _condition_table(per_condition, lost),
-        _exclusion_table(exclusions, facts),
-    )
-    return Section("flow", "Flow of participants", content, (COLLIDER_NOTE,), tables)
 
 
-def _per_condition(claimed: pd.DataFrame, facts: StudyFacts) -> list[dict[str, Any]]:
+def _by_group(claimed: pd.DataFrame, facts: StudyFacts) -> list[dict[str, Any]]:
     rows = []
-    for condition in facts.conditions:
-        status = claimed.loc[claimed["condition"] == condition.name, "status"]
+    for group in facts.slots:
+        status = claimed.loc[members(claimed, group), "status"]
         settled, passed = int(status.isin(SETTLED).sum()), int((status == "passed").sum())
         rows.append(
             {
-                "condition": condition.name,
-                "label": condition.label,
-                "wanted": condition.wanted,
+                **named(group),
+                "label": group.label,
+                "wanted": group.wanted,
                 "claimed": len(status),
                 "settled": settled,
                 "passed": passed,
@@ -96,49 +119,52 @@ def _per_condition(claimed: pd.DataFrame, facts: StudyFacts) -> list[dict[str, A
     return rows
 
 
+def named(group: SlotFacts) -> dict[str, str]:
+    """What a group is, in report.json."""
+    return {"condition": group.name} if group.by == "condition" else {"condition": "", "lane": group.name}
+
+
 def _exclusions(people: pd.DataFrame, facts: StudyFacts) -> list[dict[str, Any]]:
-    """One entry per rule that decided against somebody; conditions count only those who had got one."""
-    found = []
-    for _, person in people[people["status"] != "passed"].iterrows():
-        for reason in json.loads(person["reasons_detail"] or "[]"):
-            found.append((reason["rule"], reason.get("timing") or "", person["condition"]))
+    """One entry per rule that decided against a person; only those who had a slot count in its group."""
+    broken: dict[tuple[str, str], list[int]] = {}
+    for row, reasons in people.loc[people["status"] != "passed", "reasons_detail"].items():
+        for reason in json.loads(reasons or "[]"):
+            broken.setdefault((reason["rule"], reason.get("timing") or ""), []).append(row)
     return [
-        _entry(
-            rule, timing, [condition for r, t, condition in found if (r, t) == (rule, timing)], people, facts
-        )
-        for rule, timing in sorted({(rule, timing) for rule, timing, _ in found})
+        _entry(rule, timing, people.loc[rows], people, facts)
+        for (rule, timing), rows in sorted(broken.items())
     ]
 
 
 def _by_hand(
     people: pd.DataFrame, left_out: pd.DataFrame, facts: StudyFacts, sealed: bool
 ) -> list[dict[str, Any]]:
-    """Those left out by hand, as one more rule; none where nobody is."""
+    """Those left out by hand, as one more rule; none if nobody is."""
     if left_out.empty:
         return []
-    entry = _entry(BY_HAND, "after", list(left_out["condition"]), people, facts)
+    entry = _entry(BY_HAND, "after", left_out, people, facts)
     if sealed:
-        unknown = dict.fromkeys(c.name for c in facts.conditions)
+        unknown = dict.fromkeys(group.key for group in facts.slots)
         entry |= {"by_condition": unknown, "rate_by_condition": unknown, "test": None}
     return [entry]
 
 
 def _entry(
-    rule: str, timing: str, where: list[str], people: pd.DataFrame, facts: StudyFacts
+    rule: str, timing: str, excluded: pd.DataFrame, people: pd.DataFrame, facts: StudyFacts
 ) -> dict[str, Any]:
     """One rule: how many it decided against, in which conditions, and whether those differ."""
-    claimed = people[people["claimed_at"].notna() & people["status"].isin(SETTLED)]
-    totals = [int((claimed["condition"] == c.name).sum()) for c in facts.conditions]
-    by_condition = [where.count(c.name) for c in facts.conditions]
-    test = compare_rates(_within(by_condition, totals), totals, seed=facts.seed)
+    settled = people[people["claimed_at"].notna() & people["status"].isin(SETTLED)]
+    totals = [int(members(settled, group).sum()) for group in facts.slots]
+    counts = [int(members(excluded, group).sum()) for group in facts.slots]
+    test = compare_rates(_within(counts, totals), totals, seed=facts.seed)
     return {
         "rule": rule,
         "timing": timing,
-        "count": len(where),
-        "by_condition": {c.name: n for c, n in zip(facts.conditions, by_condition, strict=True)},
+        "count": len(excluded),
+        "by_condition": {group.key: n for group, n in zip(facts.slots, counts, strict=True)},
         "rate_by_condition": {
-            c.name: n / total if total else None
-            for c, n, total in zip(facts.conditions, by_condition, totals, strict=True)
+            group.key: n / total if total else None
+            for group, n, total in zip(facts.slots, counts, totals, strict=True)
         },
         "test": _test_json(test) if timing != "before" else None,
     }
@@ -152,24 +178,23 @@ def _test_json(test: RateComparison) -> dict[str, Any]:
     return {"statistic": test.statistic, "df": test.df, "p": test.p, "method": test.method}
 
 
-def _steps_table(counts: dict[str, int]) -> Table:
+def _steps_table(counts: dict[str, int], facts: StudyFacts) -> Table:
+    in_conditions = _groups(facts) == "conditions"
+    words = STEP_WORDS if in_conditions else STEP_WORDS | {"claimed": "Got a place"}
     rows, before = [], counts["arrived"]
     for step, count in counts.items():
         share = percent(count / counts["arrived"]) if counts["arrived"] else percent(None)
         lost = before - count
-        rows.append((STEP_WORDS[step], str(count), str(lost) if lost else "", share))
+        rows.append((words[step], str(count), str(lost) if lost else "", share))
         before = count
     return Table("flow", "From arrival to analysis", ("Step", "n", "Lost", "% of arrivals"), tuple(rows))
 
 
-def _condition_table(rows: list[dict[str, Any]], lost: RateComparison) -> Table:
-    note = "Screened and left count those who already had a place."
-    if lost.p is not None:
-        note += f" Loss differs between conditions: p {p_value(lost.p)} ({lost.method})."
+def _group_table(rows: list[dict[str, Any]], facts: StudyFacts, loss: RateComparison) -> Table:
     return Table(
         "flow_by_condition",
-        "Places by condition",
-        ("Condition", "Wanted", "Claimed", "Kept", "Screened", "Left", "Loss %"),
+        f"Places by {group_head(facts).lower()}",
+        (group_head(facts), "Wanted", "Claimed", "Kept", "Screened", "Left", "Loss %"),
         tuple(
             (
                 r["label"],
@@ -182,12 +207,27 @@ def _condition_table(rows: list[dict[str, Any]], lost: RateComparison) -> Table:
             )
             for r in rows
         ),
-        note,
+        f"Screened and left count those who already had a place. {_loss_sentence(rows, facts, loss)}",
     )
 
 
+def _loss_sentence(rows: list[dict[str, Any]], facts: StudyFacts, loss: RateComparison) -> str:
+    said = finding(loss.p, "loss", _groups(facts)).capitalize()
+    if loss.p is not None:
+        return f"{said} ({p_sentence(loss.p)}, {loss.method})."
+    if sum(row["settled"] > 0 for row in rows) < 2:
+        return f"{said}: fewer than two of them have people whose sitting is settled."
+    return f"{said}: {'everybody' if any(row['lost'] for row in rows) else 'nobody'} was lost."
+
+
+def _groups(facts: StudyFacts) -> str:
+    """What the groups of slots are, in the plural."""
+    kinds = {group.by for group in facts.slots} or {"condition"}
+    return f"{kinds.pop()}s" if len(kinds) == 1 else "groups"
+
+
 def _exclusion_table(entries: list[dict[str, Any]], facts: StudyFacts) -> Table:
-    labels = tuple(c.label for c in facts.conditions)
+    labels = tuple(group.label for group in facts.slots)
     rows = tuple(
         (
             e["rule"].replace("_", " "),
@@ -203,8 +243,8 @@ def _exclusion_table(entries: list[dict[str, Any]], facts: StudyFacts) -> Table:
         "Exclusions by rule",
         ("Rule", "Acts", "n", *labels, "p"),
         rows,
-        "Acts before or after assignment. p: equal rates in all conditions. One person can break several "
-        "rules."
+        f"Acts before or after assignment. p: equal rates in all {_groups(facts)}. One person can break "
+        "several rules."
         + (
             " Who was left out by hand is told by condition once results are open."
             if any(None in e["by_condition"].values() for e in entries)

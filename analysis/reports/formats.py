@@ -1,4 +1,4 @@
-"""How numbers are written for people: as many digits as they deserve, a dash where there is none."""
+"""How numbers are written for people: as many digits as they deserve, a dash if there is none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from analysis.stats.results import Interval
 
 NONE = "\N{EN DASH}"
+ALPHA = 0.05
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -29,6 +30,15 @@ def p_sentence(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
+def finding(p: float | None, what: str, between: str = "conditions") -> str:
+    """What a test of equal `what` says at the 5 % level, as a clause of a sentence."""
+    if p is None:
+        return f"{what} was not compared between {between}"
+    if p < ALPHA:
+        return f"{what} differs between {between}"
+    return f"no difference in {what} between {between} was detected"
+
+
 def interval(value: Interval | Sequence[float | None] | None, digits: int = 2, scale: float = 1.0) -> str:
     """[low, high], an open end as infinity."""
     if value is None:
@@ -40,7 +50,7 @@ def interval(value: Interval | Sequence[float | None] | None, digits: int = 2, s
 
 def stars(p: float | None) -> str:
     """One star for p < .05; more stars would say no more than the p beside it."""
-    return "*" if p is not None and p < 0.05 else ""
+    return "*" if p is not None and p < ALPHA else ""
 
 
 LABELS = {
@@ -74,5 +84,5 @@ LABELS = {
 
 
 def condition_label(name: str) -> str:
-    """How a condition is called where its study gives it no label."""
+    """What a condition is called if its study gives it no label."""
     return LABELS.get(name) or name.replace("_", " ").replace("-", " ").capitalize()

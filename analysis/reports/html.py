@@ -5,15 +5,11 @@ anywhere.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 from analysis.reports.base import Figure, Section, Table
 from analysis.reports.figures import Look, as_svg
-from analysis.reports.formats import percent
 from analysis.reports.page_style import STYLE
-
-if TYPE_CHECKING:
-    from analysis.reports.report import Report
+from analysis.reports.report import Report
 
 ORIGIN_WORDS = {"human": "people", "simulated": "simulated observers", "pilot": "pilot", "preview": "preview"}
 
@@ -23,7 +19,9 @@ def page(report: Report) -> str:
     facts = report.facts
     look = Look.of(facts, report.origin)
     swatches = {c.label: look.colours[c.name] for c in facts.conditions}
-    parts = [part for part in report.parts if part.title and (part.paragraphs or part.tables or part.figures)]
+    parts = [
+        part for part in report.sections if part.title and (part.paragraphs or part.tables or part.figures)
+    ]
     links = "".join(f'<li><a href="#{part.key}">{escape(part.title)}</a></li>' for part in parts)
     body = "".join(_section(part, swatches) for part in parts)
     return (
@@ -58,19 +56,18 @@ def _banners(report: Report) -> str:
 
 
 def _numbers(report: Report) -> str:
-    """Four numbers to start with."""
-    data = report.json()
-    pooled, wanted = data["pooled"], sum(c.wanted for c in report.facts.conditions)
-    shown = [
-        (str(data["flow"]["arrived"]), "arrived"),
-        (f"{data['flow']['passed']}<small> of {wanted}</small>", "kept for the analysis"),
-        (f"{percent(pooled['accuracy_mean'])}<small> %</small>", "mean accuracy, all conditions"),
-    ]
-    anova = data.get("anova")
-    if anova:
-        shown.append((f"{anova['F']:.2f}", f"F({anova['df_between']}, {anova['df_within']}) over conditions"))
-    cells = "".join(f"<div><dd>{value}</dd><dt>{escape(name)}</dt></div>" for value, name in shown)
+    """The numbers to start with, as the reporter chose them."""
+    if not report.headline:
+        return ""
+    cells = "".join(
+        f"<div><dd>{escape(number.value)}{_small(number.small)}</dd><dt>{escape(number.label)}</dt></div>"
+        for number in report.headline
+    )
     return f'<dl class="numbers">{cells}</dl>'
+
+
+def _small(text: str) -> str:
+    return f"<small>{escape(text)}</small>" if text else ""
 
 
 def _section(part: Section, swatches: dict[str, str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -10,7 +9,6 @@ import pandas as pd
 from analysis.frames import Frames, by_hand
 from analysis.reports import figures, quality
 from analysis.reports.accuracy import (
-    DRAWS,
     LEVEL,
     Analysis,
     analyse,
@@ -19,53 +17,87 @@ from analysis.reports.accuracy import (
     mean_of,
     person_scores,
     tukey_content,
+    utility_note,
 )
-from analysis.reports.base import Figure, Section, StudyFacts, Table, seal_of
-from analysis.reports.flow import flow_section
-from analysis.reports.formats import NONE, interval, number, p_sentence, p_value, percent, stars
+from analysis.reports.base import Headline, Main, Section, StudyFacts, Table, seal_of
+from analysis.reports.flow import flow_headline, flow_section
+from analysis.reports.formats import NONE, finding, interval, number, p_sentence, p_value, percent, stars
 from analysis.reports.report import Report
+from analysis.reports.utility_tables import accuracy_section
 from analysis.stats.anova import OneWayAnova
 from analysis.stats.blocked import randomised_block
 from analysis.stats.results import StatsError, mean_interval
 
-STAR_NOTE = (
-    "* Tukey-Kramer against the baseline on accuracy per person, p < .05; the star belongs to accuracy."
-)
-INTERVAL_NOTE = (
-    "95 % intervals. Accuracy: Student's t over people. Utility: percentile bootstrap over people, "
-    f"{DRAWS:,} draws."
-)
+AS_ASSIGNED = "The main result is therefore also given as assigned."
 
 
 def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Report:
     """Flow, accuracy, Utility, ANOVA and Tukey per protocol, with those left out by hand, and as assigned;
-    sealed where the study still collects.
+    sealed while the study collects.
     """
     origin = frames.one_origin()
     seal = seal_of(definition, origin)
-    flow = flow_section(frames.participants, definition, sealed=seal.sealed)
+    flow = flow_section(frames.participants, definition, sealed=seal.sealed, note=AS_ASSIGNED)
     people, blocks = person_scores(frames)
     passed = people[people["status"] == "passed"]
+    # While sealed, with the people left out by hand: else the mean before and after would tell a person's
+    # score to the person who decides, and that is to be decided without it.
+    analysed = passed if seal.sealed else passed[~passed["by_hand"]]
+    pooled = _pooled(analysed, blocks, shown=seal.sealed)
     if seal.sealed:
-        # With the people left out by hand: else the mean before and after would tell a person's score to
-        # whoever decides, and that is to be decided without it.
-        sections = [_pooled(passed, blocks, shown=True)]
-        sections += _sealed_sections(passed, definition, seal.sentence)
+        results = _sealed_sections(passed, definition, seal.sentence)
     else:
-        kept = passed[~passed["by_hand"]]
-        main, assigned = (analyse(p, blocks, definition) for p in (kept, people))
-        sections = [
-            _pooled(kept, blocks, shown=False),
-            _conditions(main, definition, origin),
+        main, assigned = (analyse(p, blocks, definition) for p in (analysed, people))
+        results = [
+            accuracy_section(main, definition, origin),
             _anova(main),
             _tukey(main, definition),
             _by_hand(main, passed, _left_out(frames), definition),
             _as_assigned(main, assigned, definition),
-            _blocked(kept),
+            _blocked(analysed),
             *quality.sections(frames, definition),
         ]
-    sections += quality.open_sections(frames, definition)
-    return Report(definition, origin, seal, flow, tuple(sections), made_at)
+    sections = (pooled, *results, *quality.open_sections(frames, definition), flow)
+    return Report(
+        definition,
+        origin,
+        seal,
+        flow,
+        sections,
+        made_at,
+        headline=(*flow_headline(flow, definition), *_headline(sections)),
+        main=_main(sections),
+        opening=_opening(pooled, figures.Look.of(definition, origin)),
+    )
+
+
+def _headline(sections: tuple[Section, ...]) -> tuple[Headline, ...]:
+    """Mean accuracy, and F once results are open."""
+    content = {section.key: section.content for section in sections}
+    mean, anova = content["pooled"]["accuracy_mean"], content["anova"]
+    numbers = [Headline(percent(mean), "mean accuracy, all conditions", " %")]
+    if anova:
+        label = f"F({anova['df_between']}, {anova['df_within']}) over conditions"
+        numbers.append(Headline(f"{anova['F']:.2f}", label))
+    return tuple(numbers)
+
+
+def _main(sections: tuple[Section, ...]) -> tuple[Main, ...]:
+    """Table 1, the ANOVA in a sentence, and the comparisons with the baseline."""
+    by_key = {section.key: section for section in sections}
+    tables = {table.key: table for section in sections for table in section.tables}
+    sentences = tuple(f"One-way ANOVA of accuracy per person: {text}" for text in by_key["anova"].paragraphs)
+    return (Main(tables["conditions"]), Main(tables.get("tukey_baseline"), sentences))
+
+
+def _opening(pooled: Section, look: figures.Look) -> str:
+    """What may be seen while data are collected: the mean over all conditions."""
+    n, mean = pooled.content["n"], pooled.content["accuracy_mean"]
+    if mean is None:
+        return ""
+    return (
+        f"{n} {look.one if n == 1 else look.many} kept; mean accuracy over all conditions {percent(mean)} %."
+    )
 
 
 def _left_out(frames: Frames) -> pd.DataFrame:
@@ -74,29 +106,29 @@ def _left_out(frames: Frames) -> pd.DataFrame:
     return people[by_hand(people)]
 
 
-def _pooled(kept: pd.DataFrame, blocks: tuple[int, ...], shown: bool) -> Section:
+def _pooled(people: pd.DataFrame, blocks: tuple[int, ...], shown: bool) -> Section:
     """What may always be seen; an open report has it among the four numbers and needs no section for it."""
-    ci = mean_interval(kept["accuracy"], level=LEVEL)
-    mean = mean_of(kept["accuracy"])
+    ci = mean_interval(people["accuracy"], level=LEVEL)
+    mean = mean_of(people["accuracy"])
     content = {
-        "n": len(kept),
+        "n": len(people),
         "accuracy_mean": mean,
-        "accuracy": [mean_of(kept[block]) for block in blocks],
+        "accuracy": [mean_of(people[block]) for block in blocks],
         "interval": ci.as_json() if ci else None,
     }
-    sentence = f"Over all conditions, {len(kept)} sittings were kept"
-    sentence += f" with a mean accuracy of {percent(mean)} % {interval(ci, 1, 100)}." if len(kept) else "."
+    sentence = f"Over all conditions, {len(people)} sittings were kept"
+    sentence += f" with a mean accuracy of {percent(mean)} % {interval(ci, 1, 100)}." if len(people) else "."
     return Section("pooled", "All conditions together" if shown else "", content, (sentence,))
 
 
-def _sealed_sections(kept: pd.DataFrame, facts: StudyFacts, sentence: str) -> list[Section]:
+def _sealed_sections(people: pd.DataFrame, facts: StudyFacts, sentence: str) -> list[Section]:
     rows: list[dict[str, Any]] = [
         {
             "name": c.name,
             "label": c.label,
             "role": c.role,
             "wanted": c.wanted,
-            "n": int((kept["condition"] == c.name).sum()),
+            "n": int((people["condition"] == c.name).sum()),
             **dict.fromkeys(("accuracy", "accuracy_mean", "utility_k", "utility", "intervals")),
         }
         for c in facts.conditions
@@ -111,134 +143,19 @@ def _sealed_sections(kept: pd.DataFrame, facts: StudyFacts, sentence: str) -> li
     return [Section("conditions", "Results by condition", rows, (sentence,), (table,)), *closed]
 
 
-def _conditions(found: Analysis, facts: StudyFacts, origin: str) -> Section:
-    rows = condition_rows(found, facts)
-    tables = (_utility_table(rows, found), _block_table(rows, found), _forms_table(rows))
-    drawn = _drawn(rows, found, figures.Look.of(facts, origin))
-    return Section("conditions", "Accuracy and Utility", rows, found.problems, tables, drawn)
-
-
-def _drawn(rows: list[dict[str, Any]], found: Analysis, look: figures.Look) -> tuple[Figure, ...]:
-    """The three figures, where there is something to draw; each caption gives n and the kind of interval."""
-    sizes = [r["n"] for r in rows if r["n"]]
-    if not found.scores:
-        return ()
-    n = (
-        f"n = {min(sizes)}"
-        + (f"\N{EN DASH}{max(sizes)}" if min(sizes) < max(sizes) else "")
-        + " per condition"
-    )
-    utility = Figure(
-        "utility",
-        "Utility: mean accuracy over blocks divided by the baseline's. Thick: 95 % interval of one condition "
-        f"(percentile bootstrap over {look.many}). Thin: simultaneous 95 % intervals, which hold "
-        f"together. {n}.",
-        "Forest plot of Utility with intervals; the numbers stand in the table above.",
-        partial(figures.forest, rows, look),
-    )
-    accuracy = Figure(
-        "accuracy",
-        f"Accuracy of single {look.many} (faint) and mean with 95 % interval (Student's t over {look.many}). "
-        f"Dashed: chance. {n}.",
-        "Mean accuracy per condition with intervals; the numbers stand in the table above.",
-        partial(figures.people, rows, found.people, look),
-    )
-    blocks = Figure(
-        "blocks",
-        f"Accuracy per block with 95 % intervals (Student's t over {look.many}); the baseline in grey in "
-        "every "
-        f"panel. {n}.",
-        "Accuracy per block and condition; the numbers stand in the tables.",
-        partial(figures.blocks, rows, look),
-    )
-    return (utility, accuracy, blocks) if len(found.utilities) > 1 else (accuracy, blocks)
-
-
-def _utility_table(rows: list[dict[str, Any]], found: Analysis) -> Table:
-    cells = []
-    for r in rows:
-        intervals, base = r["intervals"], r["role"] == "baseline"
-        cells.append(
-            (
-                r["label"],
-                str(r["n"]),
-                *(percent(a) for a in r["accuracy"] or [None] * len(found.blocks)),
-                percent(r["accuracy_mean"]),
-                interval(intervals["accuracy_mean"], 1, 100),
-                NONE if base else number(r["utility"]) + stars(r["tukey_p"]),
-                interval(intervals["utility"]),
-                p_value(r["tukey_p"]),
-            )
-        )
-    blocks = tuple(f"Block {block + 1}" for block in found.blocks)
-    return Table(
-        "conditions",
-        "Accuracy (%) and Utility",
-        ("Condition", "n", *blocks, "Mean", "95 % interval", "Utility", "95 % interval", "p (Tukey)"),
-        tuple(cells),
-        f"{STAR_NOTE} {INTERVAL_NOTE}",
-        short=(
-            "Condition",
-            "n",
-            *(f"B{block + 1}" for block in found.blocks),
-            "Mean",
-            "",
-            "Utility",
-            "95 %",
-            "p",
-        ),
-    )
-
-
-def _block_table(rows: list[dict[str, Any]], found: Analysis) -> Table:
-    def cell(r: dict[str, Any], index: int) -> str:
-        intervals = r["intervals"]["utility_k"]
-        return f"{number(r['utility_k'][index])} {interval(intervals[index])}" if intervals else NONE
-
-    usable = [r for r in rows if r["role"] != "baseline" and r["utility_k"]]
-    return Table(
-        "utility_k",
-        "Utility-K",
-        ("Condition", *(f"Block {block + 1}" for block in found.blocks)),
-        tuple((r["label"], *(cell(r, i) for i in range(len(found.blocks)))) for r in usable),
-        "Accuracy in the block divided by the baseline's in the same block; 95 % bootstrap intervals.",
-    )
-
-
-def _forms_table(rows: list[dict[str, Any]]) -> Table:
-    usable = [r for r in rows if r["role"] != "baseline" and r["utility"] is not None]
-    return Table(
-        "utility_forms",
-        "Other forms and intervals of Utility",
-        ("Condition", "Utility", "Mean of ratios", "Trapezoid", "Fieller 95 %", "Simultaneous 95 %"),
-        tuple(
-            (
-                r["label"],
-                number(r["utility"], 3),
-                number(r["utility_mean_of_ratios"], 3),
-                number(r["utility_trapezoid"], 3),
-                interval(r["intervals"]["utility_fieller"]),
-                interval(r["intervals"]["utility_simultaneous"]),
-            )
-            for r in usable
-        ),
-        "Utility is the ratio of mean accuracies; the other two forms stand here under their own names.",
-    )
-
-
 def anova_sentence(a: OneWayAnova) -> str:
-    """F(df, df) = ..., p, eta squared with its interval, as a paper prints it."""
+    """F(df, df) = ..., p, eta squared with its interval, as a paper prints it, and what was found."""
     return (
         f"F({a.df_between}, {a.df_within}) = {number(a.f)}, {p_sentence(a.p)}, "
         f"\N{GREEK SMALL LETTER ETA}\N{SUPERSCRIPT TWO} = {number(a.eta_squared, 3)} "
-        f"95 % interval {interval(a.eta_squared_interval, 3)}"
+        f"95 % interval {interval(a.eta_squared_interval, 3)}: {finding(a.p, 'accuracy')}"
     )
 
 
-def _anova(found: Analysis) -> Section:
-    content, a = anova_content(found), found.anova
+def _anova(result: Analysis) -> Section:
+    content, a = anova_content(result), result.anova
     if a is None:
-        return Section("anova", "Analysis of variance", None, found.problems)
+        return Section("anova", "Analysis of variance", None, result.problems)
     rows = (
         ("Condition", number(a.ss_between, 3), str(a.df_between), number(a.f), p_value(a.p)),
         ("Within", number(a.ss_within, 3), str(a.df_within), "", ""),
@@ -253,7 +170,7 @@ def _anova(found: Analysis) -> Section:
         (
             "\N{GREEK SMALL LETTER ETA}\N{SUPERSCRIPT TWO} of the condition \N{MULTIPLICATION SIGN} "
             "session table",
-            number(found.eta_squared_mixed, 3),
+            number(result.eta_squared_mixed, 3),
         ),
     )
     tables = (
@@ -263,15 +180,15 @@ def _anova(found: Analysis) -> Section:
     return Section("anova", "Analysis of variance", content, (anova_sentence(a) + ".",), tables)
 
 
-def _tukey(found: Analysis, facts: StudyFacts) -> Section:
-    if found.tukey is None:
-        return Section("tukey", "Comparisons of conditions", None, found.problems)
+def _tukey(result: Analysis, facts: StudyFacts) -> Section:
+    if result.tukey is None:
+        return Section("tukey", "Comparisons of conditions", None, result.problems)
     labels = {c.name: c.label for c in facts.conditions}
     columns = ("Pair", "Difference", "95 % interval", "q", "p")
 
     def row(first: str, second: str) -> tuple[str, ...]:
-        assert found.tukey is not None
-        pair = found.tukey.between(first, second)
+        assert result.tukey is not None
+        pair = result.tukey.between(first, second)
         return (
             f"{labels[first]} \N{MINUS SIGN} {labels[second]}",
             number(100 * pair.difference, 1),
@@ -281,23 +198,23 @@ def _tukey(found: Analysis, facts: StudyFacts) -> Section:
         )
 
     base = facts.baseline
-    others = [pair for pair in found.tukey.pairs if base not in (pair.first, pair.second)]
+    others = [pair for pair in result.tukey.pairs if base not in (pair.first, pair.second)]
     tables = (
         Table(
             "tukey_baseline",
             "Against the baseline",
             columns,
-            tuple(row(name, base) for name in found.scores if name != base and base in found.scores),
+            tuple(row(name, base) for name in result.scores if name != base and base in result.scores),
             "Percentage points. Tukey-Kramer: family-wise over all pairs, simultaneous 95 % intervals.",
         ),
         Table(
             "tukey_all", "All other pairs", columns, tuple(row(pair.second, pair.first) for pair in others)
         ),
     )
-    return Section("tukey", "Comparisons of conditions", tukey_content(found), (), tables)
+    return Section("tukey", "Comparisons of conditions", tukey_content(result), (), tables)
 
 
-def _as_assigned(main: Analysis, found: Analysis, facts: StudyFacts) -> Section:
+def _as_assigned(main: Analysis, result: Analysis, facts: StudyFacts) -> Section:
     """Everybody who got a place and answered a scored trial, whatever was decided afterwards."""
     content, sentence, table = _beside(
         "as_assigned",
@@ -305,14 +222,14 @@ def _as_assigned(main: Analysis, found: Analysis, facts: StudyFacts) -> Section:
         "Without the rules that act after assignment, and with those left out by hand: everybody who got a "
         "place and answered, with the answers they gave.",
         main,
-        found,
+        result,
         facts,
     )
     return Section("as_assigned", "Results as assigned", content, sentence, (table,))
 
 
 def _by_hand(main: Analysis, passed: pd.DataFrame, left_out: pd.DataFrame, facts: StudyFacts) -> Section:
-    """The main result once more, with the people whom somebody left out by hand."""
+    """The main result once more, with the people who were left out by hand."""
     n = len(left_out)
     if n == 0:
         return Section("by_hand", "", {"n": 0, "conditions": None, "anova": None, "tukey": None})
@@ -349,11 +266,11 @@ def _by_hand(main: Analysis, passed: pd.DataFrame, left_out: pd.DataFrame, facts
 
 
 def _beside(
-    key: str, title: str, note: str, main: Analysis, found: Analysis, facts: StudyFacts
+    key: str, title: str, note: str, main: Analysis, result: Analysis, facts: StudyFacts
 ) -> tuple[dict[str, Any], tuple[str, ...], Table]:
     """Other people's results beside the main ones: as values, as a sentence, as a table."""
-    rows = condition_rows(found, facts)
-    kept = {r["name"]: r for r in condition_rows(main, facts)} if len(main.people) else {}
+    rows = condition_rows(result, facts)
+    main_rows = {r["name"]: r for r in condition_rows(main, facts)} if len(main.people) else {}
     table = Table(
         key,
         title,
@@ -365,24 +282,26 @@ def _beside(
                 percent(r["accuracy_mean"]),
                 NONE if r["role"] == "baseline" else number(r["utility"]),
                 interval(r["intervals"]["utility"]),
-                str(kept[r["name"]]["n"]) if kept else NONE,
-                NONE if r["role"] == "baseline" or not kept else number(kept[r["name"]]["utility"]),
+                str(main_rows[r["name"]]["n"]) if main_rows else NONE,
+                NONE if r["role"] == "baseline" or not main_rows else number(main_rows[r["name"]]["utility"]),
             )
             for r in rows
         ),
-        note,
+        f"{note} {utility_note(result, facts)}".rstrip(),
     )
-    content = {"conditions": rows, "anova": anova_content(found), "tukey": tukey_content(found)}
-    sentences = (anova_sentence(found.anova) + ".",) if found.anova else found.problems
+    content = {"conditions": rows, "anova": anova_content(result), "tukey": tukey_content(result)}
+    sentences = (anova_sentence(result.anova) + ".",) if result.anova else result.problems
     return content, sentences, table
 
 
-def _blocked(kept: pd.DataFrame) -> Section:
+def _blocked(people: pd.DataFrame) -> Section:
     """The sensitivity check that matched plans allow."""
     title = "Matched plans as blocks"
-    own = kept[kept["plan"].notna()]
+    planned = people[people["plan"].notna()]
     try:
-        a = randomised_block(own["accuracy"], list(own["condition"]), [int(plan) for plan in own["plan"]])
+        a = randomised_block(
+            planned["accuracy"], list(planned["condition"]), [int(plan) for plan in planned["plan"]]
+        )
     except StatsError as error:
         return Section("blocked", title, None, (str(error),))
     content = {
@@ -397,6 +316,6 @@ def _blocked(kept: pd.DataFrame) -> Section:
         "People with the same plan saw the same items in the same order, whatever their condition. With "
         "the plan as "
         f"block: F({a.df_condition}, {a.df_residual}) = {number(a.f)}, {p_sentence(a.p)} over {a.blocks} "
-        "plans."
+        f"plans: {finding(a.p, 'accuracy')}."
     )
     return Section("blocked", title, content, (sentence,))

@@ -1,4 +1,4 @@
-"""Beside the result: when people came, how long they took, how they did on checks, what they said."""
+"""Besides the result: when people came, how long they took, how they did on checks, what they said."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import pandas as pd
 
 from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
+from analysis.reports.flow import group_head, members, named
 from analysis.reports.formats import number, percent
+from experiments.kinds.base import INSTRUCTED, REPEAT
 
 
 def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
-    """Per condition, so only where results are open."""
+    """Results per condition, so only for a report that is not sealed."""
     return [_behaviour(frames, facts), *_questions(frames, facts)]
 
 
@@ -23,12 +25,11 @@ def open_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
 
 
 def _behaviour(frames: Frames, facts: StudyFacts) -> Section:
-    kept = frames.kept()
-    trials = kept.trials
+    trials = frames.kept().trials
     rows: list[dict[str, Any]] = []
     for c in facts.conditions:
-        own = trials[trials["condition"] == c.name]
-        scored, train = own[own["scored_index"].notna()], own[own["phase"] == "train"]
+        shown = trials[trials["condition"] == c.name]
+        scored, train = shown[shown["scored_index"].notna()], shown[shown["phase"] == "train"]
         rows.append(
             {
                 "condition": c.name,
@@ -36,8 +37,8 @@ def _behaviour(frames: Frames, facts: StudyFacts) -> Section:
                 "test_median_ms": _median(scored["rt_ms"]),
                 "train_median_ms": _median(train["shown_ms"]),
                 "reservoir_share": _mean(scored["reservoir_ms"].fillna(0) > 0),
-                "instructed_share": _mean(own.loc[own["check"] == "instructed", "check_passed"]),
-                "repeat_share": _mean(own.loc[own["check"] == "repeat", "check_passed"]),
+                "instructed_share": _mean(shown.loc[shown["check"] == INSTRUCTED, "check_passed"]),
+                "repeat_share": _mean(shown.loc[shown["check"] == REPEAT, "check_passed"]),
                 "truth_share": _mean(scored["matches_truth"]),
             }
         )
@@ -79,18 +80,18 @@ def _questions(frames: Frames, facts: StudyFacts) -> list[Section]:
     tables, content = [], {}
     for question in facts.questions:
         given = answers.map(lambda values, key=question.id: values.get(key))
-        rows, data = _tabulated(question.kind, given, people["condition"], facts)
+        rows, data = _tabulated(question.kind, given, people, facts)
         content[question.id] = {"prompt": question.prompt, "when": question.when, "answers": data}
-        columns = ("Answer", *(c.label for c in facts.conditions))
+        columns = ("Answer", *(group.label for group in facts.slots))
         tables.append(Table(f"question_{question.id}", question.prompt, columns, rows))
     return [Section("questions", "Questions before and after", content, (), tuple(tables))]
 
 
 def _tabulated(
-    kind: str, given: pd.Series, conditions: pd.Series, facts: StudyFacts
+    kind: str, given: pd.Series, people: pd.DataFrame, facts: StudyFacts
 ) -> tuple[tuple[tuple[str, ...], ...], dict[str, Any]]:
     """Counts of choices, mean of numbers, number of texts; by condition."""
-    by = {c.name: given[(conditions == c.name) & given.notna()] for c in facts.conditions}
+    by = {group.key: given[members(people, group) & given.notna()] for group in facts.slots}
     if kind == "choice":
         levels = sorted({str(value) for value in given.dropna()})
         data: dict[str, Any] = {
@@ -108,13 +109,13 @@ def _tabulated(
 def _arrival(frames: Frames, facts: StudyFacts) -> Section:
     people = frames.participants
     rows = []
-    for c in facts.conditions:
-        at = people.loc[(people["condition"] == c.name) & people["claimed_at"].notna(), "claimed_at"]
+    for group in facts.slots:
+        at = people.loc[members(people, group) & people["claimed_at"].notna(), "claimed_at"]
         ends = [at.min(), at.median(), at.max()] if len(at) else []
         rows.append(
             {
-                "condition": c.name,
-                "label": c.label,
+                **named(group),
+                "label": group.label,
                 "n": len(at),
                 **{
                     key: ends[i].strftime("%Y-%m-%d %H:%M") if ends else None
@@ -125,7 +126,7 @@ def _arrival(frames: Frames, facts: StudyFacts) -> Section:
     table = Table(
         "arrival",
         "When places were claimed (UTC)",
-        ("Condition", "n", "First", "Median", "Last"),
+        (group_head(facts), "n", "First", "Median", "Last"),
         tuple(
             (
                 str(r["label"]),
@@ -136,7 +137,7 @@ def _arrival(frames: Frames, facts: StudyFacts) -> Section:
         ),
         "Places that were freed are filled later; a drift over time would show here.",
     )
-    return Section("arrival", "Arrival by condition", rows, (), (table,))
+    return Section("arrival", f"Arrival by {group_head(facts).lower()}", rows, (), (table,))
 
 
 def _population(frames: Frames, facts: StudyFacts) -> list[Section]:

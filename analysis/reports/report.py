@@ -1,21 +1,37 @@
-"""A whole report: one study, one origin; as values, as tables, as a page."""
+"""A whole report: one study, one origin; what is in it is decided by the paradigm's reporter alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from analysis.frames import Frames
-from analysis.reports.base import Seal, Section, StudyFacts, Table
-from analysis.reports.html import page
+from analysis.reports.base import Headline, Main, ReportError, Seal, Section, StudyFacts, Table
 
 SIMULATED_HEADING = "Computational observers, not people."
+HEAD_KEYS = (
+    "study",
+    "origin",
+    "heading",
+    "note",
+    "seal",
+    "sealed",
+    "code_version",
+    "made_at",
+)
+"""What report.json holds for every paradigm, besides the flow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One study, one origin: the flow of participants and the paradigm's sections."""
+    """One study, one origin.
+
+    `sections` stand on the page in this order; the flow of participants is one of them. `headline` are the
+    numbers that the page starts with, `main` is what the terminal prints. `opening` is one sentence for
+    places that show a single line of a study, such as the dashboard's overview: it must be fit to be read
+    while results are sealed. Raises ReportError if two sections, tables or figures have one key.
+    """
 
     facts: StudyFacts
     origin: str
@@ -23,16 +39,19 @@ class Report:
     flow: Section
     sections: tuple[Section, ...]
     made_at: str = ""
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    headline: tuple[Headline, ...] = ()
+    main: tuple[Main, ...] = ()
+    opening: str = ""
+
+    def __post_init__(self) -> None:
+        _refuse_twice("sections", [*HEAD_KEYS, *(section.key for section in self.sections)])
+        _refuse_twice("tables", [table.key for section in self.sections for table in section.tables])
+        _refuse_twice("figures", [figure.key for section in self.sections for figure in section.figures])
 
     @property
     def heading(self) -> str:
         """A sentence that must stand over everything, or nothing."""
         return SIMULATED_HEADING if self.origin == "simulated" else ""
-
-    @property
-    def parts(self) -> tuple[Section, ...]:
-        return (*self.sections, self.flow)
 
     def json(self) -> dict[str, Any]:
         """All numbers, as values that JSON can carry; sealed results are null."""
@@ -54,19 +73,23 @@ class Report:
             "made_at": self.made_at,
             "flow": self.flow.content,
             **{section.key: section.content for section in self.sections},
-            **self.extra,
         }
 
     def tables(self) -> dict[str, Table]:
         """Every table by its key, in the order of the report."""
-        return {table.key: table for part in self.parts for table in part.tables}
+        return {table.key: table for section in self.sections for table in section.tables}
 
-    def html(self) -> str:
-        """One self-contained page: no request to anywhere, figures inside."""
-        return page(self)
+
+def _refuse_twice(what: str, keys: list[str]) -> None:
+    twice = [key for key, count in Counter(keys).items() if count > 1]
+    if twice:
+        raise ReportError(
+            f"The keys of {what} must differ, and must not be one of {', '.join(HEAD_KEYS)}; these stand "
+            f"twice: {', '.join(twice)}. Rename them in the reporter."
+        )
 
 
 class Reporter(Protocol):
-    """A paradigm's report. Raises MixedOrigins where frames hold more than one origin."""
+    """A paradigm's report. Raises MixedOrigins if frames hold more than one origin."""
 
     def __call__(self, frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Report: ...

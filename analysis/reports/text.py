@@ -9,11 +9,9 @@ from rich.text import Text
 from analysis.reports.base import Table
 from analysis.reports.report import Report
 
-MAIN = ("conditions", "tukey_baseline")
-
 
 def print_report(report: Report, console: Console | None = None) -> None:
-    """Heading, flow, the table of conditions, the ANOVA and Tukey's comparisons with the baseline."""
+    """Heading, flow, and what the reporter named as its main result."""
     out = console or Console()
     out.print(Text(f"{report.facts.title} ({report.facts.slug})", style="bold"))
     for line in (report.heading, report.facts.note):
@@ -22,17 +20,14 @@ def print_report(report: Report, console: Console | None = None) -> None:
     if report.origin != "simulated":
         out.print(Text(report.seal.sentence))
     out.print(Text(flow_line(report)))
-    tables = report.tables()
-    sections = {section.key: section for section in report.sections}
-    for key in MAIN:
-        if key == "tukey_baseline" and "anova" in sections:
-            for sentence in sections["anova"].paragraphs:
-                out.print(Text(f"One-way ANOVA of accuracy per person: {sentence}"))
-        if key in tables:
+    for main in report.main:
+        for sentence in main.sentences:
+            out.print(Text(sentence))
+        if main.table is not None:
             out.print()
-            out.print(rich_table(tables[key]))
-            if tables[key].note:
-                out.print(Text(tables[key].note, style="dim"))
+            out.print(rich_table(main.table))
+            if main.table.note:
+                out.print(Text(main.table.note, style="dim"))
 
 
 def flow_line(report: Report) -> str:
@@ -42,7 +37,7 @@ def flow_line(report: Report) -> str:
 
 
 def rich_table(table: Table) -> RichTable:
-    """The table for a terminal, with its short headings where it has some."""
+    """The table for a terminal, with its short headings if it has some."""
     made = RichTable(title=table.title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     heads = table.short or table.columns
     shown = [index for index, name in enumerate(heads) if name]

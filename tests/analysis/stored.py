@@ -26,7 +26,7 @@ from experiments.models import (
     Trial,
 )
 from stimuli.models import Stimulus
-from stimuli.spec import content_key
+from stimuli.spec import Component, RenderSpec, StimulusSpec, content_key
 
 START = datetime(2026, 2, 2, 10, tzinfo=UTC)
 CONDITIONS = (("baseline", "baseline"), ("control", "control"), ("grad_cam", "method"))
@@ -108,16 +108,24 @@ def _item(study: Study, number: int) -> Item:
 
 
 def _stimulus(item: Item, condition: Condition) -> Stimulus:
-    key = content_key([item.key, condition.name])
-    explainer = None if condition.role == "baseline" else {"name": "saliency"}
+    spec = StimulusSpec(
+        image_key=item.image_key,
+        predictor_key=content_key("toy"),
+        layer="",
+        target=("husky", "wolf").index(item.predicted),
+        explainer=None if condition.role == "baseline" else Component(condition.name, {"sign": True}),
+        version=0 if condition.role == "baseline" else 1,
+        seed=7,
+        render=RenderSpec(),
+    )
     return Stimulus(
-        key=key,
-        spec={"explainer": explainer},
-        attribution_key=key,
+        key=spec.picture_key,
+        spec=spec.as_json(),
+        attribution_key=spec.attribution_key,
         image_key=item.image_key,
         state="done",
-        image_file=f"pictures/{key}.png",
-        picture_digest=key,
+        image_file=f"pictures/{spec.picture_key}.png",
+        picture_digest=spec.picture_key,
     )
 
 

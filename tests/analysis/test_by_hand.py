@@ -13,6 +13,7 @@ from analysis.exports.release import Request, export_study
 from analysis.frames import Frames
 from analysis.refresh import refresh_report
 from analysis.reports import get_reporter
+from analysis.reports.html import page
 from analysis.reports.report import Report
 from analysis.tables import read_frames
 from experiments.models import Session
@@ -81,9 +82,9 @@ def test_it_counts_them_in_the_flow_and_tests_where_they_were() -> None:
     assert (rule["rule"], rule["timing"], rule["count"]) == ("excluded_by_hand", "after", 8)
     assert rule["by_condition"] == {"baseline": 0, "control": 0, "grad_cam": 8}
     assert rule["test"]["p"] < 0.01
-    page = report.html()
-    assert "With the people excluded by hand" in page and "8 people were left out by hand" in page
-    assert page.count("Told us that the sound was off.") == 8
+    text = page(report)
+    assert "With the people excluded by hand" in text and "8 people were left out by hand" in text
+    assert text.count("Told us that the sound was off.") == 8
 
 
 @pure
@@ -92,14 +93,14 @@ def test_it_says_nothing_where_nobody_was_left_out() -> None:
     data = report.json()
     assert data["by_hand"] == {"n": 0, "conditions": None, "anova": None, "tukey": None}
     assert data["flow"]["excluded_by_hand"] == 0 and "analysed" not in data["flow"]
-    assert "excluded by hand" not in report.html()
+    assert "excluded by hand" not in page(report)
 
 
 @pure
 def test_it_tells_nobody_s_condition_or_score_while_results_are_sealed() -> None:
-    conditions = facts(NAMES, 30, kept=12).conditions
-    before = report_of(frames_of(answers()), state="open", conditions=conditions)
-    after = report_of(leaving_out(frames_of(answers()), "grad_cam-0"), state="open", conditions=conditions)
+    slots = facts(NAMES, 30, kept=12).slots
+    before = report_of(frames_of(answers()), state="open", slots=slots)
+    after = report_of(leaving_out(frames_of(answers()), "grad_cam-0"), state="open", slots=slots)
     assert after.seal.sealed and after.json()["by_hand"] is None
     # What changes with the decision is its number alone.
     assert after.json()["pooled"] == before.json()["pooled"]
@@ -108,7 +109,7 @@ def test_it_tells_nobody_s_condition_or_score_while_results_are_sealed() -> None
     assert rule["count"] == 1 and rule["test"] is None
     assert set(rule["by_condition"].values()) == set(rule["rate_by_condition"].values()) == {None}
     assert after.json()["flow"]["by_condition"] == before.json()["flow"]["by_condition"]
-    assert "Told us" not in after.html()
+    assert "Told us" not in page(after)
 
 
 @pure

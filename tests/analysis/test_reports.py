@@ -17,6 +17,7 @@ from analysis.frames import Frames, MixedOrigins
 from analysis.reports import get_reporter
 from analysis.reports.base import StudyFacts
 from analysis.reports.figures import as_pdf
+from analysis.reports.html import page
 from analysis.reports.report import Report
 from analysis.reports.text import print_report
 from stimuli.errors import UnknownName
@@ -68,7 +69,7 @@ def test_it_seals_results_by_condition_until_the_stopping_rule_is_met() -> None:
     assert data["anova"] is data["tukey"] is data["as_assigned"] is data["blocked"] is None
     assert all(row["accuracy"] is row["utility"] is None for row in data["conditions"])
     assert data["pooled"]["n"] == 36 and 0.5 < data["pooled"]["accuracy_mean"] < 0.8
-    assert "<svg" not in report.html() and "Utility" not in report.html()
+    assert "<svg" not in page(report) and "Utility" not in page(report)
 
 
 def test_it_prints_who_broke_the_seal() -> None:
@@ -80,7 +81,7 @@ def test_it_prints_who_broke_the_seal() -> None:
     )
     report = report_of(frames_of(answers()), study)
     assert report.json()["anova"] is not None
-    assert "Unsealed by Grace Hopper on 2026-03-01: a pilot for the grant" in report.html()
+    assert "Unsealed by Grace Hopper on 2026-03-01: a pilot for the grant" in page(report)
 
 
 def test_it_refuses_mixed_origins() -> None:
@@ -98,8 +99,8 @@ def test_it_says_that_observers_are_no_people() -> None:
     report = report_of(frames_of(answers(), origin="simulated"), facts(NAMES, 30, kept=0, state="open"))
     assert not report.seal.sealed
     assert report.json()["heading"] == "Computational observers, not people."
-    assert report.html().count("Computational observers, not people.") == 1
-    drawn = [figure.draw() for part in report.parts for figure in part.figures]
+    assert page(report).count("Computational observers, not people.") == 1
+    drawn = [figure.draw() for part in report.sections for figure in part.figures]
     assert len(drawn) == 3
     assert all(figure.get_suptitle() == "computational observers" for figure in drawn)
 
@@ -134,7 +135,7 @@ def test_it_waits_for_conditions_that_nobody_has_finished() -> None:
     data = report.json()
     assert data["conditions"][1]["n"] == 1 and data["conditions"][1]["utility"] is None
     assert data["anova"]["df_between"] == 1
-    assert "Control has 1 finished so far" in report.html()
+    assert "Control has 1 finished so far" in page(report)
 
 
 def test_it_reports_a_study_in_which_nobody_has_answered() -> None:
@@ -142,7 +143,7 @@ def test_it_reports_a_study_in_which_nobody_has_answered() -> None:
     empty = Frames(frames.trials.iloc[:0], frames.participants.iloc[:0], frames.stimuli)
     data = report_of(empty).json()
     assert data["anova"] is None and data["pooled"]["n"] == 0
-    assert report_of(empty).html()
+    assert page(report_of(empty))
 
 
 class Page(HTMLParser):
@@ -166,11 +167,11 @@ class Page(HTMLParser):
 
 
 def test_it_makes_a_page_that_asks_nobody_for_anything() -> None:
-    text = report_of(frames_of(answers())).html()
-    page = Page(text)
-    assert page.fetched == []
+    text = page(report_of(frames_of(answers())))
+    parsed = Page(text)
+    assert parsed.fetched == []
     assert not re.search(r"url\((?!#)|@import", text)
-    assert page.headings[0] == "h1" and page.headings.count("h1") == 1
+    assert parsed.headings[0] == "h1" and parsed.headings.count("h1") == 1
     ids = re.findall(r'\bid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
     assert text.count("<table") == text.count("<caption>") == text.count("</table>")
@@ -180,17 +181,17 @@ def test_it_escapes_what_people_wrote() -> None:
     evil = '<img src=x onerror="alert(1)">'
     study = replace(facts(NAMES, 12), title=evil, unsealed_by=evil, unsealed_at="x", unsealed_reason=evil)
     study = replace(study, conditions=tuple(replace(c, label=f"{evil} $x$") for c in study.conditions))
-    text = report_of(frames_of(answers()), study).html()
+    text = page(report_of(frames_of(answers()), study))
     assert "<img" not in text and "&lt;img" in text
 
 
 def test_it_is_the_same_in_every_run() -> None:
-    assert report_of(frames_of(answers())).html() == report_of(frames_of(answers())).html()
+    assert page(report_of(frames_of(answers()))) == page(report_of(frames_of(answers())))
 
 
 def test_it_draws_pdf_figures() -> None:
     report = report_of(frames_of(answers()))
-    for part in report.parts:
+    for part in report.sections:
         for figure in part.figures:
             assert as_pdf(figure.draw()).startswith(b"%PDF")
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.frames import Frames, frame
-from analysis.reports.base import ConditionFacts, StudyFacts
+from analysis.reports.base import ConditionFacts, SlotFacts, StudyFacts
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 LABELS = {"grad_cam": "Grad-CAM", "smooth_grad": "SmoothGrad"}
@@ -37,6 +37,7 @@ def facts(
         seed=2022,
         state=state,
         conditions=conditions,
+        slots=tuple(SlotFacts(c.name, c.label, c.wanted, c.kept) for c in conditions),
     )
 
 

@@ -10,11 +10,12 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
+from analysis import reports
 from analysis.refresh import refresh_report
 from crowd.dashboard.counts import exclusions_of, flows_of, places_of
 from crowd.entry import preview_query
 from crowd.models import Posting
-from experiments.models import Rendering, Session, Slot, Study
+from experiments.models import Rendering, Response, Session, Slot, Study
 from stimuli.models import Stimulus
 from tests.analysis import stored
 from tests.world import Person
@@ -277,3 +278,19 @@ def test_it_previews_any_single_trial_without_holding_a_place(small: Study) -> N
     assert (reply["session"]["step"], reply["session"]["next"]) == ("trials", 10)
     assert reply["session"]["study"]["origin"] == "preview"
     assert not Slot.objects.filter(holder__isnull=False).exists()
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_it_shows_a_report_whatever_its_reporter(
+    study: Study, desk: Client, monkeypatch: pytest.MonkeyPatch, is_sealed: bool
+) -> None:
+    monkeypatch.setitem(reports.REPORTERS, "meta_predictor", "tests.analysis.toy_reporter:report")
+    (stored.cast if is_sealed else stored.full)(study)
+    assert refresh_report(study, "human").sealed == is_sealed
+    answers = Response.objects.filter(session__verdict="passed").count()
+    for page in ("", "live/"):
+        assert f"{answers} pairs were compared." in text_of(desk, ROOT + page)
+    framed = text_of(desk, f"{ROOT}report/human/")
+    assert "How often two pictures were called the same" in framed
+    assert ("figure-sameness" in framed) is not is_sealed
+    assert desk.get(f"{ROOT}downloads/report-human.json").json()["sealed"] == is_sealed

@@ -17,6 +17,7 @@ from scipy.stats import binom
 
 from analysis.refresh import make_report
 from analysis.reports import accuracy
+from analysis.reports.html import page
 from experiments.design.rng import Streams
 from experiments.enrolment import claim_slot, stored_pool
 from experiments.gates import gate_plan
@@ -226,4 +227,4 @@ def test_it_gives_the_ideal_everything_and_says_why_there_is_no_test(crowd: Crow
     assert method["utility"] == method["utility_simultaneous"] == [1.0, 1.0]
     assert method["utility_fieller"] is None
     assert report["anova"] is None and report["tukey"] is None
-    assert "No group has any variance, so no test is defined" in found.html()
+    assert "No group has any variance, so no test is defined" in page(found)

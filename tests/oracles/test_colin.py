@@ -13,6 +13,7 @@ import pytest
 from statsmodels.stats.multicomp import pairwise_tukeyhsd
 
 from analysis.reports import get_reporter
+from analysis.reports.html import page
 from analysis.reports.report import Report
 from tests.analysis.worlds import facts, frames_of
 from tests.oracles import colin
@@ -88,4 +89,4 @@ def test_it_agrees_with_statsmodels_on_the_same_people(dataset: str) -> None:
 def test_it_says_that_it_is_a_reconstruction() -> None:
     report = published("husky_wolf")
     assert report.json()["note"] == colin.LABEL
-    assert "Reconstruction from published summaries, not the authors" in report.html()
+    assert "Reconstruction from published summaries, not the authors" in page(report)

@@ -35,7 +35,7 @@ class Command(StudyCommand):
         )
 
         parser.add_argument(
-            "--unseal-as", default="", help="name of who breaks the seal, where it is still closed"
+            "--unseal-as", default="", help="name of the person who breaks the seal, if it is still closed"
         )
         parser.add_argument("--reason", default="", help="why; name and reason are printed in every report")
 
@@ -54,7 +54,7 @@ class Command(StudyCommand):
 
 
 def unseal_for(study: Study, origin: str, name: str, reason: str) -> None:
-    """The tables name conditions, so a sealed origin leaves only in somebody's name and for a reason."""
+    """The tables name conditions, so a sealed origin leaves only in a person's name and for a reason."""
     seal = seal_of(study_facts(study, origin), origin)
     if not seal.sealed or not Session.objects.filter(study=study, origin=origin).exists():
         return

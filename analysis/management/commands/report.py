@@ -11,8 +11,9 @@ from django.core.management.base import CommandError
 from rich.console import Console
 
 from analysis.frames import MixedOrigins
-from analysis.refresh import REPORTED, make_report, refresh_report
+from analysis.refresh import REPORTED, make_report, store_report
 from analysis.reports.base import ReportError
+from analysis.reports.html import page
 from analysis.reports.report import Report
 from analysis.reports.text import print_report
 from experiments.management.base import StudyCommand, study_of
@@ -34,9 +35,12 @@ class Command(StudyCommand):
         study = study_of(options["slug"])
         try:
             with Terminal() as terminal:
-                report = make_report(study, options["origin"], terminal.progress, options["reporter"])
-                # The dashboard's tab shows the stored one.
-                refresh_report(study, options["origin"])
+                origin, named = options["origin"], options["reporter"]
+                if named:
+                    report = make_report(study, origin, terminal.progress, named)
+                else:
+                    # The dashboard's tab shows the stored one.
+                    report = store_report(study, origin, terminal.progress)
             if options["out"]:
                 written = write_report(report, options["out"])
         except (ReportError, MixedOrigins, OSError) as error:
@@ -53,9 +57,9 @@ def write_report(report: Report, folder: Path) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(report.json(), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / "report.json").write_text(text + "\n", encoding="utf-8")
-    (folder / "report.html").write_text(report.html(), encoding="utf-8")
+    (folder / "report.html").write_text(page(report), encoding="utf-8")
     names = ["report.json", "report.html"]
-    for figure in (figure for part in report.parts for figure in part.figures):
+    for figure in (figure for section in report.sections for figure in section.figures):
         (folder / "figures").mkdir(exist_ok=True)
         names.append(f"figures/{figure.key}.pdf")
         (folder / names[-1]).write_bytes(as_pdf(figure.draw()))

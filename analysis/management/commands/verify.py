@@ -26,14 +26,14 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         if checked.problems:
             raise CommandError("\n".join(checked.problems))
-        found = checked.manifest
+        content = checked.manifest
         self.stdout.write(
-            f"{options['folder']}: {len(found['files'])} files are as they were exported from "
-            f"'{found['study']}' "
-            f"on {found['created_at']}."
+            f"{options['folder']}: {len(content['files'])} files are as they were exported from "
+            f"'{content['study']}' "
+            f"on {content['created_at']}."
         )
         # A forger can rewrite files and manifest together; only the issuer's own record tells that.
-        if Release.objects.filter(digest=found["digest"]).exists():
+        if Release.objects.filter(digest=content["digest"]).exists():
             self.stdout.write("This installation issued it.")
         else:
             self.stdout.write(

@@ -22,7 +22,6 @@ from crowd.dashboard.counts import COUNTED, ORIGIN_WORDS, origins_of
 from crowd.dashboard.decisions import record, recorded
 from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.seals import seals
-from experiments.definition import StudyDefinition
 from experiments.models import Response, Study
 
 LOG_PER_PAGE = 100
@@ -90,9 +89,9 @@ def definition(request: HttpRequest, study: Study) -> HttpResponse:
     """The frozen definition: its digest is the SHA-256 of its canonical JSON. How people are recruited may
     change, and is no part of it.
     """
-    frozen = StudyDefinition.model_validate(study.definition).as_met()
-    text = json.dumps(frozen, indent=1, ensure_ascii=False, sort_keys=True)
-    return _attached(text + "\n", "application/json", f"{study.slug}-definition.json")
+    from analysis.exports.release import definition_text
+
+    return _attached(definition_text(study), "application/json", f"{study.slug}-definition.json")
 
 
 @study_page

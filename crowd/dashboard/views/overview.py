@@ -70,7 +70,7 @@ def snapshot(study: Study) -> dict[str, Any]:
         "exclusions": exclusions_of(study, origins) + by_hand_of(flows),
         "money": money_of(study, wanted, in_progress, counts_matches=False),
         "spending": spending_of(study, "live") if "live" in modes_of(study) else None,
-        "pooled": _pooled(study, origins),
+        "openings": _openings(study, origins),
         "now": timezone.now(),
     }
 
@@ -85,18 +85,10 @@ def _lost_a_place(places: list[Places]) -> int:
     return sum(p.screened + p.left for p in places)
 
 
-def _pooled(study: Study, origins: list[str]) -> list[dict[str, Any]]:
-    """Mean accuracy over all conditions, from the stored reports: the only score that a seal lets through."""
-    reports = Report.objects.filter(study=study, origin__in=origins)
-    rows = reports.values_list("origin", "json__pooled", "created_at")
-    words = {"human": "people", "pilot": "pilot sittings", "simulated": "simulated observers"}
+def _openings(study: Study, origins: list[str]) -> list[dict[str, Any]]:
+    """The sentence that each stored report gives while results are sealed."""
+    reports = Report.objects.filter(study=study, origin__in=origins).exclude(opening="")
     return [
-        {
-            "origin": words[origin],
-            "n": pooled["n"],
-            "percent": 100 * pooled["accuracy_mean"],
-            "made_at": made_at,
-        }
-        for origin, pooled, made_at in rows
-        if pooled and pooled.get("accuracy_mean") is not None
+        {"sentence": opening, "made_at": made_at}
+        for opening, made_at in reports.order_by("origin").values_list("opening", "created_at")
     ]

@@ -1,0 +1,82 @@
+"""How many slots of a study are wanted and kept: by condition, and by lane if slots mix conditions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from django.db.models import Count, Q, QuerySet
+
+from analysis.reports.base import ConditionFacts, SlotFacts
+from analysis.reports.formats import condition_label
+from experiments.models import Condition, Session, Slot, Study
+
+
+class Counted(NamedTuple):
+    """Slots that are wanted, and how many of them a person who passed has kept."""
+
+    wanted: int = 0
+    kept: int = 0
+
+    def plus(self, other: Counted) -> Counted:
+        return Counted(self.wanted + other.wanted, self.kept + other.kept)
+
+
+def slot_counts(study: Study, origin: str) -> tuple[tuple[ConditionFacts, ...], tuple[SlotFacts, ...]]:
+    """The study's slots, or those of its pilot, as people of one origin kept them.
+
+    Returns conditions and groups. Every slot stands in one group; a slot that mixes conditions counts for
+    each condition that it shows.
+    """
+    is_pilot = origin == Session.Origin.PILOT
+    slots = Slot.objects.filter(study=study, pilot=is_pilot)
+    is_kept = Q(kept=True, holder__origin=origin)
+    conditions = list(study.conditions.order_by("ordinal"))
+    pure, lanes = _counted(slots, is_kept)
+    if not pure and not lanes and not is_pilot:
+        # A draft: slots are planned when it opens.
+        pure = {c.pk: Counted(c.slots) for c in conditions}
+    mixed = _shown_beside_others(slots, is_kept) if lanes else {}
+    labels = {c["name"]: c.get("label") or "" for c in study.definition.get("conditions", [])}
+    facts = {c.pk: _facts(c, labels, pure, mixed) for c in conditions}
+    groups = [
+        SlotFacts(facts[c.pk].name, facts[c.pk].label, *pure.get(c.pk, Counted()))
+        for c in conditions
+        if c.pk in pure or not lanes
+    ]
+    groups += [SlotFacts(lane, condition_label(lane), *n, by="lane") for lane, n in sorted(lanes.items())]
+    return tuple(facts.values()), tuple(groups)
+
+
+def _counted(slots: QuerySet[Slot], is_kept: Q) -> tuple[dict[int, Counted], dict[str, Counted]]:
+    """Slots of one condition by condition, and the others by lane."""
+    pure: dict[int, Counted] = defaultdict(Counted)
+    lanes: dict[str, Counted] = {}
+    rows = slots.order_by().values_list("condition", "lane")
+    for condition, lane, wanted, kept in rows.annotate(n=Count("id"), k=Count("id", filter=is_kept)):
+        if condition is None:
+            lanes[lane] = Counted(wanted, kept)
+        else:
+            pure[condition] = pure[condition].plus(Counted(wanted, kept))
+    return dict(pure), lanes
+
+
+def _shown_beside_others(slots: QuerySet[Slot], is_kept: Q) -> dict[int, Counted]:
+    """For each condition the slots that mix it with others."""
+    rows = slots.filter(condition=None, trials__condition__isnull=False).order_by()
+    counts = rows.values_list("trials__condition").annotate(
+        n=Count("id", distinct=True), k=Count("id", distinct=True, filter=is_kept)
+    )
+    return {condition: Counted(wanted, kept) for condition, wanted, kept in counts}
+
+
+def _facts(
+    condition: Condition,
+    labels: Mapping[str, str],
+    pure: Mapping[int, Counted],
+    mixed: Mapping[int, Counted],
+) -> ConditionFacts:
+    counted = pure.get(condition.pk, Counted()).plus(mixed.get(condition.pk, Counted()))
+    label = labels.get(condition.name) or condition_label(condition.name)
+    return ConditionFacts(condition.name, label, condition.role, *counted)

@@ -1,0 +1,141 @@
+"""The table `stimuli`: what was shown of every item, and everything that is needed to make it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from experiments.models import Prediction, Rendering, Study
+from stimuli.models import Stimulus
+from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content_key
+
+CHUNK = 5000
+Row = tuple[object, ...]
+RENDERER = "renderer"
+"""Where the recipe holds the version of the renderer, beside the settings of the study."""
+
+
+def stimulus_rows(study: Study, conditions: Mapping[int, tuple[str, str]]) -> Iterator[Row]:
+    """One row per rendering, in the order of the columns. `conditions`: name and role by primary key."""
+    models = _models(study)
+    said = _further_predictions(study)
+    rows = Rendering.objects.filter(item__study=study).select_related("item", "stimulus", "condition")
+    rows = rows.prefetch_related("stimulus__measurements")
+    for row in rows.order_by("item__key", "condition__ordinal").iterator(CHUNK):
+        item, stimulus = row.item, row.stimulus
+        spec = StimulusSpec.from_json(stimulus.spec)
+        first = (item.predicted, item.confidence)
+        yield (
+            study.slug,
+            item.key,
+            *conditions[row.condition_id],
+            item.truth,
+            *said.get((item.pk, row.condition.predictor), first),
+            item.group,
+            canonical_json(spec.explainer.as_json()) if spec.explainer else "",
+            spec.image_key,
+            stimulus.key,
+            stimulus.attribution_key if spec.explainer else "",
+            stimulus.picture_digest,
+            stimulus.state,
+            stimulus.width_px,
+            stimulus.height_px,
+            canonical_json(stimulus.provenance) if stimulus.provenance else "",
+            _metrics(stimulus),
+            *_made_of(spec, stimulus.key, models),
+        )
+
+
+def spec_of(row: Mapping[str, str]) -> StimulusSpec:
+    """What a row of `stimuli.csv` says is to be made; cells are the exact texts, without guards.
+
+    The spec leads to the picture with the row's `picture_digest`, given the model and the item that
+    `predictor_key` and `image_key` name. Raises ValueError if the row was drawn by another renderer.
+    """
+    recipe = json.loads(row["recipe"])
+    version = recipe.pop(RENDERER)
+    if version != RENDERER_VERSION:
+        raise ValueError(
+            f"This picture was drawn by version {version} of the renderer, here is version "
+            f"{RENDERER_VERSION}: use the version of Legible that the manifest names."
+        )
+    return StimulusSpec.from_json(
+        {
+            "image_key": row["image_key"],
+            "predictor_key": row["predictor_key"],
+            "layer": row["predictor_layer"],
+            "target": int(row["target"]),
+            "explainer": json.loads(row["explainer"]) if row["explainer"] else None,
+            "version": int(row["explainer_version"] or 0),
+            "seed": int(row["seed"]),
+            "render": recipe,
+            "precision": row["precision"],
+        }
+    )
+
+
+def _made_of(spec: StimulusSpec, key: str, models: Mapping[str, Any]) -> Row:
+    """The cells from `predictor_key` on."""
+    model = models.get(spec.predictor_key)
+    return (
+        spec.predictor_key,
+        canonical_json(model) if model else "",
+        spec.layer,
+        _layer(spec),
+        spec.target,
+        spec.seed,
+        spec.precision,
+        spec.version if spec.explainer else None,
+        canonical_json({**spec.render.as_json(), RENDERER: _renderer_version(spec, key)}),
+    )
+
+
+def _layer(spec: StimulusSpec) -> str:
+    """The layer that the method read: its own parameter, else the one that the study names."""
+    if spec.explainer is None or "layer" not in spec.explainer.params:
+        return ""
+    return str(spec.explainer.params["layer"] or spec.layer)
+
+
+def _renderer_version(spec: StimulusSpec, key: str) -> int | None:
+    """The version that drew the picture: it is part of the picture's key, and stored nowhere else."""
+    drawn = {"attribution": spec.attribution_key, "render": spec.render.as_json()}
+    versions = range(RENDERER_VERSION, 0, -1)
+    return next((v for v in versions if content_key({**drawn, "renderer": v}) == key), None)
+
+
+def _models(study: Study) -> dict[str, dict[str, Any]]:
+    """The study's models by key: as the definition names them, with what was noted at their preparation."""
+    stimuli = study.definition.get("stimuli", {})
+    models = {}
+    for source, noted in study.predictor.get("several", {"": study.predictor}).items():
+        # A source is "dataset/predictor", without the part that the study has only once.
+        named = stimuli.get("predictor") or stimuli.get("predictors", {}).get(source.rpartition("/")[2], {})
+        about = {key: noted[key] for key in ("labels", "provenance") if key in noted}
+        models[str(noted.get("key", ""))] = {**named, **about}
+    return models
+
+
+def _further_predictions(study: Study) -> dict[tuple[int, str], tuple[str, float]]:
+    """(item, model) -> what a further model says of the item, and how surely."""
+    rows = Prediction.objects.filter(item__study=study)
+    fields = rows.values_list("item_id", "predictor", "predicted", "confidence")
+    return {(item, model): (predicted, sure) for item, model, predicted, sure in fields.iterator(CHUNK)}
+
+
+def _metrics(stimulus: Stimulus) -> str:
+    """What was measured, ordered by name and parameters, so that the same numbers give the same cell."""
+    measured = [
+        {
+            "metric": m.metric,
+            "parameters": m.parameters,
+            "version": m.version,
+            "value": m.value,
+            "unit": m.unit,
+        }
+        for m in stimulus.measurements.all()
+        if m.measured_at is not None and m.value is not None
+    ]
+    measured.sort(key=canonical_json)
+    return canonical_json(measured) if measured else ""
