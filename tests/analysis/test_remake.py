@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.management import call_command
+from stimuli.files import predictor_file, view_file
 
 from analysis.exports.delimited import unguarded
 from analysis.exports.release import LEFT_OUT
 from analysis.stimulus_rows import spec_of, stimulus_rows
 from analysis.tables import read_frames
 from experiments.models import Prediction, Study
-from stimuli.files import predictor_file, view_file
 from stimuli.models import Stimulus
-from stimuli.predictors import restore
 from stimuli.pipeline import render
+from stimuli.predictors import restore
 from stimuli.spec import RENDERER_VERSION, Component, RenderSpec, StimulusSpec, content_key
 from stimuli.store import Store, open_store
 from tests.analysis import stored

@@ -1,4 +1,4 @@
-"""What every function of `analysis/stats` does with any input: finite numbers, or a sentence with a remedy."""
+"""What every function of `analysis/stats` does with any input: finite numbers, or a sentence and a remedy."""
 
 from __future__ import annotations
 
