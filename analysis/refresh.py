@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from analysis import models
 from analysis.reports import REPORTERS, get_reporter
-from analysis.reports.base import ReportError
+from analysis.reports.base import ReportError, Section
 from analysis.reports.html import page
 from analysis.reports.report import Report
 from analysis.tables import Progress, read_frames, study_facts
@@ -41,7 +41,7 @@ def make_report(
     if (package := REPORTERS.origin(name)) is None:
         return report
     named = {"name": REPORTERS.stored_name(name), "package": str(package)}
-    return replace(report, extra={**report.extra, "reporter": named})
+    return replace(report, sections=(*report.sections, Section("reporter", "", named)))
 
 
 def newest_session_at(study: Study, origin: str) -> datetime | None:

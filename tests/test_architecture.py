@@ -21,6 +21,8 @@ SKIPPED = {"node_modules", "dist", "var", "build", "static", "__pycache__", "leg
 PURE = (
     "stimuli/**/*.py",
     "experiments/design/**/*.py",
+    "experiments/kinds/**/*.py",
+    "experiments/gates/forms.py",
     "experiments/paradigms/**/*.py",
     "experiments/definition.py",
     "experiments/errors.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stimuli.predictors import restore
 from stimuli.predictors.base import TorchPredictor
-from stimuli.predictors.text import TextPredictor
+from stimuli.predictors.text.base import TextPredictor
 from tests.databases import FOLDER_VARIABLE, only_one
 
 Trained = TorchPredictor | TextPredictor

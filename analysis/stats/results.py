@@ -49,7 +49,7 @@ def checked_level(level: float) -> float:
     return level
 
 
-def checked_number(value: float, what: str) -> float:
+def checked_number(value: object, what: str) -> float:
     """A finite number, not text. Raises StatsError."""
     if not isinstance(value, Real) or not abs(value) <= LARGEST:  # NaN is not <= anything
         raise StatsError(f"{what} is {value!r}; give a number of magnitude at most {LARGEST:g}.")

@@ -43,7 +43,7 @@ def mkl_mode() -> str:
 
     Asked of the library itself: it reads the environment once, at its first call, so the variable may lie.
     """
-    if not torch.backends.mkl.is_available():
+    if not torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
         return "none"
     library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
     try:

@@ -27,6 +27,7 @@ from analysis.tables import read_frames
 from experiments.models import Response, Session, Study
 from stimuli.spec import content_key
 from tests.analysis.stored import cast, opened, sitting
+from tests.tables import overridden
 
 pure = pytest.mark.pure
 ODD = (
@@ -207,7 +208,7 @@ def broken(frames: Frames, folder: Path) -> Mapping[str, int]:
 def test_it_leaves_nothing_behind_when_it_breaks(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(exports.EXPORTERS, "broken", "tests.analysis.test_export_rows:broken")
+    overridden(monkeypatch, exports.EXPORTERS, "broken", "tests.analysis.test_export_rows:broken")
     with pytest.raises(OSError, match="No space left"):
         export_study(study, tmp_path / "out", Request(format="broken"))
     assert list(tmp_path.iterdir()) == []
@@ -218,7 +219,7 @@ def test_it_chains_over_a_broken_export(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = export_study(study, tmp_path / "a", Request())
-    monkeypatch.setitem(exports.EXPORTERS, "broken", "tests.analysis.test_export_rows:broken")
+    overridden(monkeypatch, exports.EXPORTERS, "broken", "tests.analysis.test_export_rows:broken")
     with pytest.raises(OSError, match="No space left"):
         export_study(study, tmp_path / "b", Request(format="broken"))
     assert export_study(study, tmp_path / "b", Request())["previous"] == first["digest"]

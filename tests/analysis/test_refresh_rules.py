@@ -26,6 +26,7 @@ from analysis.reports.report import Report
 from analysis.tables import Progress, read_frames
 from experiments.models import Session, Slot, Study
 from tests.analysis.stored import cast, full, opened, sitting
+from tests.tables import overridden
 
 pytestmark = pytest.mark.django_db
 
@@ -150,7 +151,7 @@ def test_it_keeps_the_last_report_when_the_reporter_fails(
     cast(study)
     before = refresh_report(study, "human")
     close(study)
-    monkeypatch.setitem(reports.REPORTERS, "meta_predictor", "tests.analysis.test_refresh_rules:failing")
+    overridden(monkeypatch, reports.REPORTERS, "meta_predictor", "tests.analysis.test_refresh_rules:failing")
     with pytest.raises(CommandError, match="The ratings have no scale; name it"):
         call_command("report", study.slug, "--out", str(tmp_path / "r"))
     assert models.Report.objects.get().created_at == before.created_at

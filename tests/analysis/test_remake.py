@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.management import call_command
-from stimuli.files import predictor_file, view_file
 
 from analysis.exports.delimited import unguarded
 from analysis.exports.release import LEFT_OUT
@@ -19,10 +18,11 @@ from analysis.stimulus_rows import spec_of, stimulus_rows
 from analysis.tables import read_frames
 from experiments.models import Prediction, Study
 from stimuli.models import Stimulus
-from stimuli.pipeline import render
+from stimuli.pipeline import Bench, Rendered, attempt
 from stimuli.predictors import restore
 from stimuli.spec import RENDERER_VERSION, Component, RenderSpec, StimulusSpec, content_key
 from stimuli.store import Store, open_store
+from stimuli.store.files import predictor_file, view_file
 from tests.analysis import stored
 from tests.world import Person, opened_study, write_study
 
@@ -70,7 +70,8 @@ def test_it_makes_an_explanation_again_from_its_row_alone(
     package: Path, tmp_path: Path, condition: str
 ) -> None:
     row = next(row for row in rows_of(package) if row["condition"] == condition)
-    (made,) = render([spec_of(row)], stranger_s_store(tmp_path / "theirs", row))
+    (made,) = attempt([spec_of(row)], Bench(stranger_s_store(tmp_path / "theirs", row)))
+    assert isinstance(made, Rendered)
     assert made.drawn.picture_digest == row["picture_digest"]
     assert spec_of(row).attribution_key == row["attribution_key"]
     assert spec_of(row).picture_key == row["stimulus_key"]
@@ -83,7 +84,8 @@ def test_it_needs_every_one_of_these_cells(
     row = next(r for r in rows_of(package) if r["condition"] == "control" and r["target"] == "1")
     assert old in row[column]
     spec = spec_of(row | {column: row[column].replace(old, new)})
-    (made,) = render([spec], stranger_s_store(tmp_path / "theirs", row))
+    (made,) = attempt([spec], Bench(stranger_s_store(tmp_path / "theirs", row)))
+    assert isinstance(made, Rendered)
     assert made.drawn.picture_digest != row["picture_digest"]
 
 

@@ -22,6 +22,7 @@ from analysis.reports.text import print_report
 from experiments.models import Study
 from tests.analysis import stored, toy_reporter
 from tests.analysis.toy_reporter import toy_facts, toy_frames
+from tests.tables import overridden
 
 pure = pytest.mark.pure
 GIVEN = {
@@ -151,7 +152,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Study]]
         stored.full(study)
         return study
 
-    monkeypatch.setitem(reports.REPORTERS, "meta_predictor", "tests.analysis.toy_reporter:report")
+    overridden(monkeypatch, reports.REPORTERS, "meta_predictor", "tests.analysis.toy_reporter:report")
     yield opened
 
 

@@ -18,6 +18,7 @@ from crowd.models import Posting
 from experiments.models import Rendering, Response, Session, Slot, Study
 from stimuli.models import Stimulus
 from tests.analysis import stored
+from tests.tables import overridden
 from tests.world import Person
 
 ROOT = "/studies/wolf-or-husky/"
@@ -284,7 +285,7 @@ def test_it_previews_any_single_trial_without_holding_a_place(small: Study) -> N
 def test_it_shows_a_report_whatever_its_reporter(
     study: Study, desk: Client, monkeypatch: pytest.MonkeyPatch, is_sealed: bool
 ) -> None:
-    monkeypatch.setitem(reports.REPORTERS, "meta_predictor", "tests.analysis.toy_reporter:report")
+    overridden(monkeypatch, reports.REPORTERS, "meta_predictor", "tests.analysis.toy_reporter:report")
     (stored.cast if is_sealed else stored.full)(study)
     assert refresh_report(study, "human").sealed == is_sealed
     answers = Response.objects.filter(session__verdict="passed").count()

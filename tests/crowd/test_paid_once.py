@@ -21,6 +21,7 @@ from crowd.models import Payout, PayoutBatch, Posting, Submission
 from crowd.payouts import PayoutRefused, decide_due, grace, grant, missing, release, send_again, withhold
 from crowd.platforms.base import Payment
 from crowd.platforms.prolific import bonuses as wire
+from crowd.platforms.prolific import submissions
 from crowd.reconciling import Reconciled, catch_up
 from crowd.simulators import prolific
 from crowd.simulators.prolific import submission_states
@@ -408,7 +409,7 @@ def test_it_pays_nobody_twice_whose_lost_payment_is_carried_out_late(settings: A
 def test_it_pays_nobody_twice_where_the_list_shows_another_amount(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.PAYOUT_GRACE_S, listed = 900, wire.detail
+    settings.PAYOUT_GRACE_S, listed = 900, submissions.detail
 
     def one_cent_more(*words: Any) -> dict[str, Any]:
         shown = listed(*words)
@@ -428,7 +429,7 @@ def test_it_pays_nobody_twice_where_the_list_shows_another_amount(
 def test_it_pays_nobody_twice_where_the_list_shows_a_sum(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.PAYOUT_GRACE_S, listed = 900, wire.detail
+    settings.PAYOUT_GRACE_S, listed = 900, submissions.detail
 
     def summed(*words: Any) -> dict[str, Any]:
         shown = listed(*words)

@@ -14,7 +14,8 @@ from stimuli.planner.arithmetic import mkl_mode
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.pure
-HAS_MKL = torch.backends.mkl.is_available()  # not on an Arm processor
+# Not on an Arm processor.
+HAS_MKL = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
 SETTINGS = "import crowd.settings"
 PRODUCT = "import torch; torch.ones(8, 8) @ torch.ones(8, 8)"
 TOLD = "from stimuli.planner.arithmetic import arithmetic; print(arithmetic()['mkl_cbwr'])"
