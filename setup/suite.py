@@ -53,8 +53,8 @@ class Outcome:
     slow: tuple[Slow, ...] = ()
 
 
-def pytest_command(marks: str, database: str, *more: str, workers: str = WORKERS) -> tuple[str, ...]:
-    options = ("--database", database, "-n", workers, "--dist", "worksteal", "--durations", str(SLOWEST))
+def pytest_command(marks: str, database: str, *more: str, share: str = "worksteal") -> tuple[str, ...]:
+    options = ("--database", database, "-n", WORKERS, "--dist", share, "--durations", str(SLOWEST))
     return (sys.executable, "-m", "pytest", "-q", "-m", marks, *options, *more)
 
 
@@ -66,7 +66,8 @@ PARTS = (
     Part("pure", (pytest_command("pure and not browser", "sqlite"),)),
     Part("postgresql", (pytest_command("not pure and not browser", "postgresql"),)),
     Part("sqlite", (pytest_command("both_databases and not browser", "sqlite"),)),
-    Part("browser", (pytest_command("browser", "postgresql", workers="0"),)),
+    # A file's tests share one served study, so they stay in one worker.
+    Part("browser", (pytest_command("browser", "postgresql", share="loadfile"),)),
     Part("fast", (LINT, pytest_command("not browser", "sqlite", "--fast")), is_default=False),
 )
 

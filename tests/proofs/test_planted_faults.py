@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from analysis.stats.blocked import randomised_block
 from tests.analysis import test_calibration as calibration
 from tests.proofs.scale import Scale
 
@@ -50,10 +51,8 @@ def test_it_notices_people_who_count_twice(
 
 
 def test_it_notices_people_who_count_twice_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = calibration.randomised_block
-
     def wrong(values: NDArray[np.float64], conditions: list[str], plans: list[int]) -> Any:
-        return right(*(list(np.repeat(column, 2)) for column in (values, conditions, plans)))
+        return randomised_block(*(list(np.repeat(column, 2)) for column in (values, conditions, plans)))
 
     monkeypatch.setattr(calibration, "randomised_block", wrong)
     with pytest.raises(AssertionError):
