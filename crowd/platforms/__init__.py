@@ -33,8 +33,8 @@ def get_door(name: str) -> Door:
 
 
 def market_class(name: str) -> Any:
-    """The market of a platform, to be made with an account. Raises Unsupported where it has none, UnknownName
-    where there is no such platform.
+    """The market of a platform, to be made with an account. Raises Unsupported if it has none, UnknownName
+    if there is no such platform.
     """
     if not has_market(name):
         raise Unsupported(

@@ -76,7 +76,7 @@ def snapshot(study: Study) -> dict[str, Any]:
 
 
 def _whose(flows: list[Flow]) -> str:
-    """Whose numbers they are, where not all are people's."""
+    """The origins of the numbers, if not all are people's."""
     words = [flow.word.lower() for flow in flows]
     return "" if words in ([], ["people"]) else " and ".join(words)
 
