@@ -82,5 +82,5 @@ async def run(host: str, port: int, people: list[list[bytes]]) -> dict[str, Any]
 
 if __name__ == "__main__":
     plan = json.loads(Path(sys.argv[1]).read_text())
-    requests = [[request.encode() for request in own] for own in plan["people"]]
+    requests = [[text.encode() for text in person] for person in plan["people"]]
     print(json.dumps(asyncio.run(run(plan["host"], plan["port"], requests))))

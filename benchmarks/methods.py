@@ -97,4 +97,4 @@ OTHERS = (
 )
 BEHIND_A_LAYER = {"ablation_cam"}
 """What runs the part of the network behind a layer, which is cut off once per network."""
-METHODS = tuple({one.name: one for one in (*SIX, *FAMILY, *OTHERS)}.values())
+METHODS = tuple({method.name: method for method in (*SIX, *FAMILY, *OTHERS)}.values())

@@ -62,7 +62,7 @@ class Stopwatch:
 class Paced(Network):
     """A planner's network that now and then runs a full batch bare, on a clock of its own.
 
-    So the bound is measured on the same machine in the same minutes, whatever else the machine does.
+    So the bound is measured on the same machine in the same minutes, under the same load.
     """
 
     def begin(self) -> None:

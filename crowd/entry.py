@@ -97,8 +97,9 @@ def join(slug: str, platform: str, query: str, attempt: str = "") -> Joined:
 
 
 def _way_back(posting: Posting, arrival: Arrival) -> Exit:
-    """The exit for a person who was not let in. If leaving means to submit work, which is paid, there is
-    nothing to submit: the person returns the place on the platform itself."""
+    """The exit for a person who was not let in. If a submission is always paid, there is nothing to submit
+    here: the person returns the place on the platform itself.
+    """
     way = exit_of(posting, "turned_away", arrival)
     return way if way.method != "POST" else Exit("none")
 
@@ -295,8 +296,9 @@ def _ended(session: Session, submission: Submission | None, arrival: Arrival | N
 
 
 def _way_out(session: Session, posting: Posting, arrival: Arrival | None) -> Exit:
-    """The exit for a session that has ended. If leaving means to submit work, the platform pays it even if no
-    researcher looks at it: so only a person who is owed something submits, and others return the place."""
+    """The exit for a session that has ended. If a submission is always paid, the platform pays it even if no
+    researcher looks at it: so only a person who is owed something submits, and others return the place.
+    """
     outcome = outcome_of(session)
     way = exit_of(posting, outcome, arrival)
     if way.method != "POST" or outcome in DONE or _earned(session, posting):

@@ -8,8 +8,9 @@ from typing import Literal
 from crowd.platforms.base import Kind, WorkState
 
 Action = Literal["approve", "bonus", "paid", "covered", "move", "wait", "fail"]
-"""Approve the work (the platform pays its reward); send a bonus; the platform has paid it already; it has
-paid its whole reward instead; owe it as compensation instead; not now; never."""
+"""Approve the submission (the platform pays its reward); send a bonus; the platform has paid it already; it
+has paid its whole reward instead; owe it as compensation instead; not now; never.
+"""
 AT_WORK = frozenset({"reserved", "active", "unknown"})
 GONE = frozenset({"returned", "timed_out"})
 APPROVED = "approved"
@@ -74,9 +75,10 @@ def _extra(case: Case) -> Way:
 
 
 def _alone(case: Case) -> Way:
-    """A screened-out person's or a compensation's own amount. While the work awaits review the platform may
-    still pay its whole reward, by a click or by its own deadline: nothing is sent before the submission is
-    gone."""
+    """A screened-out person's or a compensation's own amount. While the submission awaits review the platform
+    may still pay its whole reward, by a click or by its own deadline: nothing is sent before the submission
+    is gone.
+    """
     if case.state == "screened_out" and case.kind == "screen_out":
         return Way("paid")
     if case.state == APPROVED and case.cents <= case.approval_cents:

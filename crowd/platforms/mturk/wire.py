@@ -41,7 +41,7 @@ IDEMPOTENT = frozenset(
 )
 """Operations that change something and are idempotent."""
 ONCE = frozenset(("SendBonus", "NotifyWorkers"))
-"""Operations that are sent once, whatever the answer."""
+"""Operations that are sent only once, also after an error."""
 BUSY = frozenset(
     ("Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
      "TooManyRequestsException", "RequestLimitExceeded")
