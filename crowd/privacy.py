@@ -185,7 +185,7 @@ def _emptied(messages: QuerySet[Message]) -> int:
 
 
 def _half_forgotten() -> QuerySet[Identity]:
-    """Forgotten people with an outside id still stored: because it was needed, or because the platform's list
+    """Forgotten people with data of the platform still stored: because it was needed, or because the list
     was being read while they were forgotten."""
     remembered = Submission.objects.filter(identity=OuterRef("pk"))
     remembered = remembered.exclude(external_id="", person_hash="", entry_digest="")

@@ -50,8 +50,9 @@ CODE_LENGTH = 10
 
 
 def new_codes(platform: str, policy: Policy) -> dict[str, str]:
-    """A code per outcome, for this posting only: one code does not reveal another. If every submission is
-    paid, outcomes that are due nothing get no code: the person returns the place.
+    """A code per outcome, for this posting only: one code does not reveal another.
+
+    If every submission is paid, outcomes that are due nothing get no code: the person returns the place.
     """
     unpaid = _unpaid(policy) if platform in BASE_FOR_ALL else set()
     return {

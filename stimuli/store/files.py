@@ -79,6 +79,7 @@ def read_text(store: Store, text_key: str) -> str:
 
 def keep_attribution(store: Store, attribution_key: str, made: Attribution) -> Attribution:
     """Store it. A second writer gets what the first one stored: two machines may differ in the last bit.
+
     Raises NotApplicable for values that are not finite: what is stored is never replaced.
     """
     if not np.isfinite(made.values).all():
