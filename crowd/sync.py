@@ -1,6 +1,6 @@
 """Staying in step with a platform: reads its list, and matches people by their keyed hashes.
 
-Nothing is taken from a notification, and nothing is lost if a platform is down: the next sync reads everything
+Nothing is taken from a notification, and nothing is lost if a platform is down: the next sync reads all
 again. An outside id is stored in the clear only for a person who consented and was not forgotten.
 """
 
