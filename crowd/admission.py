@@ -1,4 +1,4 @@
-"""Who may come in: which posting an address means, who arrives by it, and who is refused and why."""
+"""Admission: the posting that an address means, the person who arrives, and refusals with their reasons."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def recorded(study: Study) -> list[LogEntry]:
 
 
 def system_user() -> User:
-    """The inactive user that stands for commands and names outside this installation."""
+    """The inactive user that represents commands and names outside this installation."""
     user, created = User.objects.get_or_create(username=SYSTEM, defaults={"is_active": False})
     if created:
         user.set_unusable_password()

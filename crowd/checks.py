@@ -14,7 +14,7 @@ from django.db import DatabaseError
 def check_live_postings(
     app_configs: Sequence[Any] | None = None, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """What no live posting may meet: debug pages, an address without https, no key of its own."""
+    """What forbids a live posting: debug pages, an address without https, no secret key."""
     if not databases:
         return []
     from crowd.models import Posting

@@ -16,7 +16,7 @@ def new_key() -> str:
 
 
 class Posting(models.Model):
-    """A study as offered on a platform. The row is committed before the platform hears of it; `draft` means
+    """A study as offered on a platform. The row is committed before the platform is called; `draft` means
     that it may or may not exist there yet."""
 
     class State(models.TextChoices):

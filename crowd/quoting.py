@@ -103,8 +103,8 @@ def _mentions(debrief: str, deception: str) -> bool:
 
 
 def recruiting_of(study: Study) -> tuple[Recruitment, Mapping[str, Mapping[str, Any]]]:
-    """[recruitment] and [platforms] as they stand now. They may change while a study is open, so they are
-    read from the row and never from the parsed definition that is kept per process."""
+    """[recruitment] and [platforms] as they are now. They may change while a study is open, so they are read
+    from the row and never from the parsed definition that is kept per process."""
     stored = Study.objects.values_list("definition", flat=True).get(id=study.pk)
     return Recruitment.model_validate(stored.get("recruitment", {})), stored.get("platforms", {})
 

@@ -87,7 +87,7 @@ def _sync(posting: Posting, bonuses: bool, replace: bool) -> Synced:
 def _beside(posting: Posting, market: Market, posted: Posted, replace: bool) -> list[str]:
     """Messages and places. What fails here is tried again by the next sync; the list was read anyway."""
     changes = []
-    # Reading the list takes its time; what was decided here meanwhile counts.
+    # Reading the list takes time; decisions made here meanwhile count.
     posting.refresh_from_db()
     try:
         if replace and finish_places(posting, posted.places):

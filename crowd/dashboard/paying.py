@@ -127,8 +127,8 @@ def command_of(posting: Posting) -> str:
 
 
 def pay(posting_id: int, by: str, typed_cents: int) -> None:
-    """What a worker does: looks at the platform first, and pays only what still comes to the typed total. A
-    failure stands in the log and on the posting's card.
+    """The task of a worker: reads the platform first, and pays only if the total is still the typed one. A
+    failure is shown in the log and on the posting's card.
     """
     posting = Posting.objects.select_related("study").filter(pk=posting_id).first()
     if posting is None:

@@ -34,7 +34,7 @@ def change_posting(posting_id: int, act: str, by: str, count: int = 0) -> None:
 
 
 def note_failure(posting: Posting, what: str, error: Exception, by: str) -> None:
-    """The sentence stands on the posting's card, unless the platform's own is there, and in the log."""
+    """Shows the sentence on the posting's card, unless the platform's own is there, and in the log."""
     rows = Posting.objects.filter(pk=posting.pk)
     if not isinstance(error, PlatformError):
         rows.update(sync_error=f"{what}: {error}")
@@ -59,7 +59,7 @@ def pay_batch(posting_id: int, by: str, typed_cents: int) -> None:
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def decide_people(user_id: int, submissions: list[int], act: str, message: str, category: str) -> None:
-    """A named person's decision about submissions; what could not be done stands in the log."""
+    """A named person's decision about submissions; failures are in the log."""
     from django.contrib.auth.models import User
 
     from crowd.dashboard.decisions import decide_batch

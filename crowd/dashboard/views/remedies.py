@@ -80,7 +80,7 @@ def work(request: HttpRequest, study: Study, submission: int) -> HttpResponse:
 def work_content(
     request: HttpRequest, study: Study, row: Submission, form: WorkForm | None = None
 ) -> dict[str, Any]:
-    """What the forms need, on whichever page they stand."""
+    """The context of the forms, for both pages."""
     problems = [str(error) for errors in form.errors.values() for error in errors] if form else []
     return {
         "work": row,

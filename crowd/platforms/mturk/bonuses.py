@@ -73,7 +73,7 @@ class Bonuses:
         return Settled(payment.reference, "sent")
 
     def _paid_before(self, payment: Payment, assignment_id: str) -> Settled:
-        """An earlier call with this token was taken: the list of bonuses says what became of it."""
+        """An earlier call with this token was taken: the list of bonuses shows its result."""
         try:
             references = {bonus.reference for bonus in self._of(AssignmentId=assignment_id)}
         except TurkError as error:

@@ -39,7 +39,7 @@ def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     base_share         0-1: the HIT's reward as a share of the study's; the rest is paid as a bonus
     qualifications     who may come: tables of type, comparator, values, guards
     keywords           words that people search by
-    lifetime_days      1-365: how long the offer stands
+    lifetime_days      1-365: how long the posting stays open
     auto_approval_days 1-30: when Amazon approves undecided work by itself
     frame_height       pixels of the frame; 0: as high as the window
     masters, adult     whether only Masters, only people who accept adult material, may come

@@ -123,7 +123,7 @@ def _is_host(audience: str, host: str) -> bool:
 
 
 def _check_fields(claims: Mapping[str, Any], fields: Mapping[str, str]) -> None:
-    """Every field of the address equals its claim, and every claim stands in the address."""
+    """Every field of the address equals its claim, and every claim is in the address."""
     vouched = claims.get("prolific")
     if not isinstance(vouched, Mapping) or not PLACEHOLDERS.keys() <= vouched.keys():
         raise ForgedEntry("The link's signature does not vouch for person, study and session.")
