@@ -41,7 +41,7 @@ PUBLISH_TRIES = 10
 WORK_IS_IN_S = 3600.0
 """After this time the platform has processed every entered code, and pays."""
 CHANGED_SETTINGS = ("PAYOUT_GRACE_S=1", "SETTLE_CONFIRM_CENTS=1000000000")
-"""A simulator has paid before it answers or loses the answer, so its list can be believed at once."""
+"""A simulator pays before it answers or loses the answer, so its list can be trusted at once."""
 RESEARCHER = "rehearsal"
 KNOWN = "The simulator has paid before it answers or never, and its list does not show it."
 
@@ -171,8 +171,9 @@ def visit_rows(visits: Sequence[Visit]) -> list[tuple[str, str, int]]:
 
 
 def _settle(posting: Posting) -> int:
-    """Runs the very command that a researcher runs, until nothing is left that it could pay or settle.
-    Returns how many bonuses had to be sent again by name."""
+    """Runs the same command as a researcher, until nothing is left to pay or to reconcile. Returns how many
+    bonuses had to be sent again by name.
+    """
     settle = ["manage.py", "settle", posting.study.slug, "--platform", posting.platform]
     command = ["env", *CHANGED_SETTINGS, sys.executable, *settle]
     command += ["--mode", "rehearsal", "--yes", "--by", RESEARCHER]

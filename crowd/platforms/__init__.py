@@ -24,7 +24,8 @@ MARKETS: Table[Any] = Table(
         "mturk": "crowd.platforms.mturk.market:MTurk",
     },
 )
-"""A platform without a market has no interface for machines: people come by a link, and are paid by hand."""
+"""A platform without a `Market` has no interface for machines: people come by a link, and are paid by hand.
+"""
 
 
 def get_door(name: str) -> Door:

@@ -260,7 +260,7 @@ class _Driver:
         return [running for item in pictures for running in self._know_original(item)]
 
     def _know_original(self, item: PictureState) -> list[Running]:
-        """Answer whoever asked for a copy that is the picture itself; who has all answers now."""
+        """Answer the asks for copies that are the picture itself; returns the jobs with all answers."""
         assert item.traced is not None
         if self.network.precision != "float32":
             return []
@@ -324,7 +324,7 @@ class _Driver:
         self._resume(touched)
 
     def _give_up(self, rows: Sequence[tuple[PictureState, Want, int]], error: BaseException) -> None:
-        """End the job of these rows; whoever waits for the same copies makes them itself."""
+        """End the job of these rows; other jobs that wait for the same copies make them themselves."""
         self._fail(rows[0][1].running, error)
         for item, want, place in rows:
             identity = self._identity(want, place)
@@ -427,7 +427,7 @@ class _Driver:
 
 
 def _awaiting(items: Sequence[PictureState]) -> list[Running]:
-    """Who waits for copies that are the pictures themselves."""
+    """The asks that wait for copies that are the pictures themselves."""
     return [want.running for item in items for name in ORIGINALS for want, _ in item.awaited.pop(name, ())]
 
 
