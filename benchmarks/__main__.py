@@ -26,15 +26,15 @@ def main() -> int:
     _serving_options(parser.add_argument_group("serving"))
     _rendering_options(parser.add_argument_group("rendering"))
     _study_options(parser.add_argument_group("study"))
-    asked = parser.parse_args()
-    serve, render = _serving_plan(parser, asked), _rendering_plan(parser, asked)
-    build = _study_plan(parser, asked)
+    options = parser.parse_args()
+    serve, render = _serving_plan(parser, options), _rendering_plan(parser, options)
+    build = _study_plan(parser, options)
     console = Console(width=140)
-    if asked.only in (None, "serving"):
+    if options.only in (None, "serving"):
         _serving(console, serve)
-    if asked.only in (None, "rendering"):
+    if options.only in (None, "rendering"):
         _rendering(console, render)
-    if asked.only in (None, "study"):
+    if options.only in (None, "study"):
         with console.status("") as status:
             built = study.measure(build, status.update)
         show_study(console, built)
@@ -70,36 +70,36 @@ def _study_options(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument("--kills", type=int, default=usual.kills, help="workers that are killed (10)")
 
 
-def _study_plan(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> study.Plan:
-    if not 8 <= asked.items <= 5000:
+def _study_plan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> study.Plan:
+    if not 8 <= options.items <= 5000:
         parser.error("--items must be between 8 and 5000")
-    if not 1 <= asked.conditions <= len(study.METHODS):
+    if not 1 <= options.conditions <= len(study.METHODS):
         parser.error(f"--conditions must be between 1 and {len(study.METHODS)}")
-    if asked.kills < 0:
+    if options.kills < 0:
         parser.error("--kills must be at least 0")
-    return study.Plan(asked.items, asked.conditions, asked.kills)
+    return study.Plan(options.items, options.conditions, options.kills)
 
 
-def _serving_plan(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> serving.Plan:
-    plan = serving.Plan(asked.people, asked.rounds, asked.answers, asked.workers)
+def _serving_plan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> serving.Plan:
+    plan = serving.Plan(options.people, options.rounds, options.answers, options.workers)
     if min(plan.people, plan.rounds, plan.answers, plan.workers) < 1:
         parser.error("each number must be at least 1")
     return plan
 
 
-def _rendering_plan(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> rendering.Plan:
+def _rendering_plan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> rendering.Plan:
     known = {method.name: method for method in METHODS}
-    names = [name for name in asked.methods.split(",") if name] or list(known)
+    names = [name for name in options.methods.split(",") if name] or list(known)
     for name in names:
         if name not in known:
             parser.error(f"--methods has {name!r}; measured are {', '.join(known)}")
-    networks = asked.network.split(",")
+    networks = options.network.split(",")
     for name in networks:
         if name not in rendering.NETWORKS:
             parser.error(f"--network has {name!r}; known are {', '.join(rendering.NETWORKS)}")
-    if not 1 <= asked.images <= 8:
+    if not 1 <= options.images <= 8:
         parser.error("--images must be between 1 and 8")
-    return rendering.Plan(networks, asked.images, [known[name] for name in names])
+    return rendering.Plan(networks, options.images, [known[name] for name in names])
 
 
 def _rendering(console: Console, plan: rendering.Plan) -> None:

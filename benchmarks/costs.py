@@ -15,10 +15,10 @@ class Passes:
     tails: int = 0
 
     def __add__(self, other: Passes) -> Passes:
-        return Passes(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+        return Passes(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def __mul__(self, pictures: int) -> Passes:
-        return Passes(*(getattr(self, one.name) * pictures for one in fields(self)))
+        return Passes(*(getattr(self, field.name) * pictures for field in fields(self)))
 
     def __str__(self) -> str:
         tails = f" + {self.tails}T" if self.tails else ""
@@ -71,7 +71,7 @@ class Cost:
         return 1 - self.network_s / self.wall_s if self.wall_s else 0.0
 
     def bound(self, least: Passes) -> tuple[float, float]:
-        """Seconds, by the clock and of the processor, that bare passes would take; 0 where none was run."""
+        """Seconds, by the clock and of the processor, that bare passes would take; 0 if none was run."""
         only = least.forwards - least.backwards
         return (
             only * self.bare_forward_s + least.backwards * self.bare_both_s,
@@ -84,4 +84,4 @@ class Cost:
     @classmethod
     def decode(cls, line: str) -> Cost:
         values = json.loads(line)
-        return cls(**{one.name: values[one.name] for one in fields(cls)})
+        return cls(**{field.name: values[field.name] for field in fields(cls)})

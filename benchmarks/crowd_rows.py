@@ -20,7 +20,7 @@ CHOICES = (Choice("husky", "Husky", "f"), Choice("wolf", "Wolf", "j"))
 
 @dataclass(frozen=True, slots=True)
 class Respondent:
-    """A session in `running`, with what its page would know."""
+    """A session in `running`, with the fields that its page would know."""
 
     session: str
     token: str
@@ -56,8 +56,8 @@ def respondents(count: int, trials_each: int) -> list[Respondent]:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return [
-        Respondent(str(session.pk), token, own)
-        for session, token, own in zip(sessions, tokens, ids, strict=True)
+        Respondent(str(session.pk), token, trial_ids)
+        for session, token, trial_ids in zip(sessions, tokens, ids, strict=True)
     ]
 
 

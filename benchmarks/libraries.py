@@ -27,8 +27,8 @@ PART = MOST
 
 @dataclass
 class Setting:
-    """A network as its users have it: weights as loaded, in the ordinary memory layout. `rows` is the inner
-    batch of methods that take one. `forwards` and `backwards` count the rows that went through.
+    """A network as users have it: weights as loaded, in the ordinary memory layout. `rows` is the inner batch
+    of methods that take one. `forwards` and `backwards` count the rows that went through.
     """
 
     module: nn.Module
@@ -142,7 +142,7 @@ def _cam(name: str) -> Callable[[Setting, Tensor, int], float]:
         library = grad_cam()
         from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
-        # FullGrad reads convolutions and normalisations of maps, wherever they are.
+        # FullGrad reads convolutions and normalisations of maps in every place.
         layers, reshape = ([], None) if name == "FullGrad" else ([on.layer], on.reshape)
         with getattr(library, name)(on.module, layers, reshape_transform=reshape) as method:
             method(input_tensor=image[None], targets=[ClassifierOutputTarget(target)])
@@ -286,4 +286,4 @@ LIBRARIES: dict[str, Callable[[Setting, Tensor, int], float]] = {
     "lime_image": _lime,
     "shap_partition": _shap,
 }
-"""Per method of ours how it is run where others have it."""
+"""Per method of ours, how the library that also has it runs it."""

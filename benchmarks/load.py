@@ -42,8 +42,8 @@ class Respondent(asyncio.Protocol):
 
     def data_received(self, part: bytes) -> None:
         self.received += part
-        head, found, body = self.received.partition(b"\r\n\r\n")
-        if not found:
+        head, blank_line, body = self.received.partition(b"\r\n\r\n")
+        if not blank_line:
             return
         at = head.lower().index(b"content-length:") + 15
         if len(body) < int(head[at:].partition(b"\r\n")[0]):
@@ -58,20 +58,20 @@ class Respondent(asyncio.Protocol):
             self.finished.set_exception(error or ConnectionError("the server closed a connection"))
 
 
-def _same(one: Respondent) -> Respondent:
-    return one
+def _same(respondent: Respondent) -> Respondent:
+    return respondent
 
 
 async def run(host: str, port: int, people: list[list[bytes]]) -> dict[str, Any]:
-    """Connects everybody, then lets all begin at once."""
+    """Connects all respondents, then lets them begin at once."""
     loop, latencies_ms, statuses = asyncio.get_running_loop(), list[float](), Counter[str]()
-    everybody = [Respondent(own, latencies_ms, statuses) for own in people]
-    for one in everybody:
-        await loop.create_connection(partial(_same, one), host, port)
+    everybody = [Respondent(requests, latencies_ms, statuses) for requests in people]
+    for respondent in everybody:
+        await loop.create_connection(partial(_same, respondent), host, port)
     start, cpu = time.perf_counter(), time.process_time()
-    for one in everybody:
-        one.send()
-    await asyncio.gather(*(one.finished for one in everybody))
+    for respondent in everybody:
+        respondent.send()
+    await asyncio.gather(*(respondent.finished for respondent in everybody))
     return {
         "wall_s": time.perf_counter() - start,
         "cpu_s": time.process_time() - cpu,
@@ -82,5 +82,5 @@ async def run(host: str, port: int, people: list[list[bytes]]) -> dict[str, Any]
 
 if __name__ == "__main__":
     plan = json.loads(Path(sys.argv[1]).read_text())
-    requests = [[request.encode() for request in own] for own in plan["people"]]
+    requests = [[text.encode() for text in person] for person in plan["people"]]
     print(json.dumps(asyncio.run(run(plan["host"], plan["port"], requests))))

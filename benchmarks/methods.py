@@ -21,7 +21,7 @@ FORTH, BACK, NONE = Passes(1), Passes(1, 1), Passes()
 class Method:
     """A method, the library that has it too, and the least passes that a picture needs: of its `trace`, which
     all methods share, and of `copies`. `per_channel` is what each channel of the layer costs;
-    `per_channel_if_pooled` where only global pooling and one linear layer come behind it.
+    `per_channel_if_pooled` that cost if only global pooling and one linear layer come behind it.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Method:
     per_channel_if_pooled: Passes = NONE
 
     def own(self, channels: int, is_pooled: bool) -> Passes:
-        """What it needs beside the trace."""
+        """What it needs in addition to the trace."""
         each = self.per_channel_if_pooled if is_pooled else self.per_channel
         return self.copies + each * channels
 
@@ -49,11 +49,11 @@ def least(methods: Iterable[Method], channels: int, is_pooled: bool, *, whole: b
     """The least for one picture and all these methods together; with `whole` off, of what is run."""
     chosen = list(methods)
     trace = Passes(
-        max((one.trace.forwards for one in chosen), default=0),
-        max((one.trace.backwards for one in chosen), default=0),
+        max((method.trace.forwards for method in chosen), default=0),
+        max((method.trace.backwards for method in chosen), default=0),
     )
-    for one in chosen:
-        trace += one.own(channels, is_pooled) if whole else one.run(channels, is_pooled)
+    for method in chosen:
+        trace += method.own(channels, is_pooled) if whole else method.run(channels, is_pooled)
     return trace
 
 
@@ -97,4 +97,4 @@ OTHERS = (
 )
 BEHIND_A_LAYER = {"ablation_cam"}
 """What runs the part of the network behind a layer, which is cut off once per network."""
-METHODS = tuple({one.name: one for one in (*SIX, *FAMILY, *OTHERS)}.values())
+METHODS = tuple({method.name: method for method in (*SIX, *FAMILY, *OTHERS)}.values())

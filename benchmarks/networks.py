@@ -18,7 +18,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class Block(nn.Module):
-    """A bottleneck block: 1 x 1, 3 x 3 and 1 x 1 convolutions beside a shortcut."""
+    """A bottleneck block: 1 x 1, 3 x 3 and 1 x 1 convolutions in parallel with a shortcut."""
 
     def __init__(self, channels: int, width: int, stride: int) -> None:
         super().__init__()

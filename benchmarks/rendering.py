@@ -21,7 +21,7 @@ NETWORKS = {
     "vit_b16": "ViT-B/16-shaped",
     "vit_s16": "ViT-S/16-shaped",
 }
-"""How the networks of networks.py are called."""
+"""The names of the networks of networks.py in the tables."""
 SIX_NAME, FAMILY_NAME = "Colin's six", "CAM and gradient family"
 ROOT = Path(__file__).parent.parent
 FEW, TAKES = 20, 3
@@ -52,7 +52,7 @@ class Row:
 
     @property
     def theirs_s(self) -> float | None:
-        """Seconds per picture, of the whole work; None where the library cannot do it."""
+        """Seconds per picture, of the whole work; None if the library cannot do it."""
         return None if self.theirs.error else self.theirs.wall_s / self.images / self.theirs.share
 
     @property
@@ -61,7 +61,7 @@ class Row:
 
     @property
     def ours_s(self) -> float | None:
-        """The same of the planner; None where the method cannot explain this network."""
+        """The same of the planner; None if the method cannot explain this network."""
         return None if self.ours.error else self.ours.wall_s / self.images + self.missing_s
 
     @property
@@ -76,8 +76,8 @@ class Row:
 
     @property
     def _whole(self) -> float:
-        """How many times the passes that were run the whole would be. Fewer than were asked for are run where
-        copies are equal, more where a method also tries something else.
+        """How many times the passes that were run the whole would be. Fewer than were asked for are run if
+        copies are equal, more if a method also tries something else.
         """
         if not self.ours.is_cut:
             return 1.0
@@ -137,13 +137,13 @@ class Measured:
 
 
 def devices() -> list[tuple[str, str]]:
-    """Where can be measured: torch's word, and what it is."""
+    """The devices that can be measured: torch's name, and a description."""
     import torch
 
-    found = [("cpu", f"{torch.get_num_threads()} threads on {os.cpu_count()} cores")]
+    choices = [("cpu", f"{torch.get_num_threads()} threads on {os.cpu_count()} cores")]
     if torch.cuda.is_available():
-        found.append(("cuda", torch.cuda.get_device_name()))
-    return found
+        choices.append(("cuda", torch.cuda.get_device_name()))
+    return choices
 
 
 class Side:
@@ -155,10 +155,10 @@ class Side:
 
     def cost(self, methods: Sequence[Method], images: int) -> Cost:
         """What the methods cost for the first `images` pictures; why not, in `error`."""
-        asked = [{"name": one.name, "params": dict(one.params)} for one in methods]
+        wanted = [{"name": method.name, "params": dict(method.params)} for method in methods]
         assert self.process.stdin is not None
         print(
-            json.dumps({"methods": asked, "images": images}),
+            json.dumps({"methods": wanted, "images": images}),
             file=self.process.stdin,
             flush=True,
         )
@@ -206,8 +206,8 @@ def side(kind: str, network: str, device: str, batch: int) -> Iterator[Side]:
 
 
 def measure(network: str, device: str, plan: Plan, say: Callable[[str], None]) -> Measured:
-    """One network on one device; `say` is told what is next. The three processes take turns, so that they
-    see the same machine.
+    """One network on one device; `say` is called with the next step. The three processes take turns, so that
+    they see the same machine.
     """
     with (
         side("planner", network, device, 0) as alone,

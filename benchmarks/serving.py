@@ -1,4 +1,5 @@
-"""Serving: many respondents at once against the production server, beside a bare view on the same server."""
+"""Serving: many respondents at once against the production server, compared with a bare view on the same
+server."""
 
 from __future__ import annotations
 
@@ -147,7 +148,7 @@ class Round:
 
 
 def load(on: Stage, people: Sequence[list[str]]) -> Round:
-    """Sends everything and waits. Anything but 200 for each request is an error."""
+    """Sends everything and waits. A status other than 200 is an error."""
     url = urlparse(on.web.url)
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump({"host": url.hostname, "port": url.port, "people": people}, file)
@@ -167,20 +168,20 @@ def load(on: Stage, people: Sequence[list[str]]) -> Round:
 
 
 def summary(name: str, rounds: Sequence[Round]) -> Measured:
-    latencies = np.concatenate([one.latencies_ms for one in rounds])
+    latencies = np.concatenate([each.latencies_ms for each in rounds])
     count = len(latencies)
     p50, p95, p99 = np.percentile(latencies, [50, 95, 99])
     per_ms = 1000 / count
     return Measured(
         name,
         count,
-        count / sum(one.wall_s for one in rounds),
+        count / sum(each.wall_s for each in rounds),
         float(p50),
         float(p95),
         float(p99),
-        sum(one.server_s for one in rounds) * per_ms,
-        sum(one.database_s for one in rounds) * per_ms,
-        sum(one.client_s for one in rounds) * per_ms,
+        sum(each.server_s for each in rounds) * per_ms,
+        sum(each.database_s for each in rounds) * per_ms,
+        sum(each.client_s for each in rounds) * per_ms,
     )
 
 
@@ -193,7 +194,9 @@ def measure(plan: Plan) -> tuple[list[Measured], bool]:
         from benchmarks.crowd_rows import answer_up_to, respondents
 
         url = on.web.url
-        people = respondents(plan.people, (plan.rounds + 1) * plan.answers + 1)  # nobody comes to the end
+        people = respondents(
+            plan.people, (plan.rounds + 1) * plan.answers + 1
+        )  # no respondent comes to the end
         bare, ours = [], []
         for number in range(plan.rounds + 1):
             positions = range(number * plan.answers, (number + 1) * plan.answers)

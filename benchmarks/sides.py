@@ -62,7 +62,7 @@ class Stopwatch:
 class Paced(Network):
     """A planner's network that now and then runs a full batch bare, on a clock of its own.
 
-    So the bound is measured on the same machine in the same minutes, whatever else the machine does.
+    So the bound is measured on the same machine in the same minutes, under the same load.
     """
 
     def begin(self) -> None:
@@ -114,8 +114,8 @@ class Some:
         return self.count
 
     def identity(self, place: int) -> Hashable:
-        found: Hashable = self.variants.identity(place)
-        return found
+        identity: Hashable = self.variants.identity(place)
+        return identity
 
     def make(self, image: Tensor, places: Sequence[int]) -> Tensor:
         made: Tensor = self.variants.make(image, places)
@@ -132,13 +132,13 @@ class InPart:
         answer: Any = None
         while True:
             try:
-                asked = method.send(answer)
+                ask_or_asks = method.send(answer)
             except StopIteration as end:
                 return end.value
-            asks = asked if isinstance(asked, tuple) else (asked,)
+            asks = ask_or_asks if isinstance(ask_or_asks, tuple) else (ask_or_asks,)
             got = yield tuple(self._cut(ask) for ask in asks)
-            found = tuple(_whole(ask, part) for ask, part in zip(asks, got, strict=True))
-            answer = found if isinstance(asked, tuple) else found[0]
+            answers = tuple(_whole(ask, part) for ask, part in zip(asks, got, strict=True))
+            answer = answers if isinstance(ask_or_asks, tuple) else answers[0]
 
     def _cut(self, ask: Ask) -> Ask:
         if not isinstance(ask, Scores | LayerScores) or len(ask.variants) <= MANY:
@@ -169,7 +169,7 @@ class Planner:
             self.network.gradients(batch, [TARGET] * len(batch))
 
     def cost(self, request: dict[str, Any]) -> Cost:
-        components = [Component(one["name"], one["params"]) for one in request["methods"]]
+        components = [Component(each["name"], each["params"]) for each in request["methods"]]
         methods = [open_explainer(component) for component in components]
         for method in methods:
             method.require(self.predictor, "")
@@ -186,7 +186,7 @@ class Planner:
         self.network.begin()
         with Stopwatch(self.device) as watch:
             done = list(drive(jobs, self.network))
-        if failed := [one.error for one in done if one.error is not None]:
+        if failed := [each.error for each in done if each.error is not None]:
             raise failed[0]
         return replace(self._bill(watch), is_cut=part.is_cut)
 
@@ -194,17 +194,17 @@ class Planner:
         return lambda: part.steps(method.explain(self.predictor, subject))
 
     def _bill(self, watch: Stopwatch) -> Cost:
-        network, bill = self.network, self.network.bill
+        network, counts = self.network, self.network.bill
         wall, cpu = network.paused
         forward = np.mean(network.forward_s or [(0, 0)], axis=0)
         both = np.mean(network.both_s or [(0, 0)], axis=0)
         return Cost(
             wall_s=watch.wall_s - wall,
             cpu_s=watch.cpu_s - cpu,
-            forwards=bill.forwards,
-            backwards=bill.backwards,
-            tails=bill.tails,
-            network_s=bill.network_s,
+            forwards=counts.forwards,
+            backwards=counts.backwards,
+            tails=counts.tails,
+            network_s=counts.network_s,
             bare_forward_s=float(forward[0]),
             bare_forward_cpu_s=float(forward[1]),
             bare_both_s=float(both[0]),

@@ -1,6 +1,6 @@
 """A whole study: two workers render it through the real command, and are killed at random while they do.
 
-PostgreSQL, Redis, Celery workers, its clock and `build_stimuli` are the real ones. What is looked at from
+PostgreSQL, Redis, Celery workers, its clock and `build_stimuli` are the real ones. What is observed from
 outside: whether every stimulus is there, once, with its files; how fast; and whether the workers' memory
 stays the same.
 """
@@ -94,7 +94,7 @@ class Measured:
 
 
 def measure(plan: Plan, say: Callable[[str], None]) -> Measured:
-    """Build the study; `say` is told how far it is."""
+    """Build the study; `say` is called with the progress."""
     with tempfile.TemporaryDirectory(prefix="legible-bench-") as folder, _servers(Path(folder)) as env:
         path = _write(Path(folder) / "study", plan)
         started = time.monotonic()
@@ -108,7 +108,7 @@ def measure(plan: Plan, say: Callable[[str], None]) -> Measured:
 
 
 class Crew:
-    """The workers: as many as there should be, one replaced whenever it is killed."""
+    """The workers: as many as there should be, a killed one is replaced."""
 
     def __init__(self, env: Mapping[str, str], stack: ExitStack) -> None:
         self.env, self.stack = env, stack
@@ -123,7 +123,7 @@ class Crew:
         self.hired += 1
 
     def lose(self, number: int) -> None:
-        """kill -9 for one of them, children included; another one comes."""
+        """kill -9 for one of them, children included; another one is started."""
         worker, _ = self.workers.pop(number)
         worker.kill()
         self.hire()

@@ -132,35 +132,37 @@ def _say_goals(console: Console, group: Group) -> None:
         console.print(f"{group.name}: {group.cost.host:.1%} of the time outside the network {host}")
 
 
-def show_study(console: Console, found: study.Measured) -> None:
-    """What became of the study, and the workers' memory over time."""
-    rendering_s = found.wall_s - found.prepared_s
+def show_study(console: Console, run: study.Measured) -> None:
+    """The outcome of the study, and the workers' memory over time."""
+    rendering_s = run.wall_s - run.prepared_s
     console.print(
-        f"Study: {found.plan.items} items, {found.plan.methods} methods and the baseline, {study.WORKERS} "
-        f"workers, {found.kills} of them killed with kill -9 while they rendered"
+        f"Study: {run.plan.items} items, {run.plan.methods} methods and the baseline, {study.WORKERS} "
+        f"workers, {run.kills} of them killed with kill -9 while they rendered"
     )
     console.print(
-        f"{found.done} of {found.expected} stimuli done, {found.keys} different keys, {found.failed} failed, "
-        f"{found.lost_files} pictures missing or cut off (goal complete, nothing twice: "
-        f"{'met' if found.is_complete else 'missed'})"
+        f"{run.done} of {run.expected} stimuli done, {run.keys} different keys, {run.failed} failed, "
+        f"{run.lost_files} pictures missing or cut off (goal complete, nothing twice: "
+        f"{'met' if run.is_complete else 'missed'})"
     )
     console.print(
-        f"{rendering_s:.0f} s of rendering after {found.prepared_s:.0f} s of preparation: "
-        f"{found.done / rendering_s:.1f} stimuli per s"
+        f"{rendering_s:.0f} s of rendering after {run.prepared_s:.0f} s of preparation: "
+        f"{run.done / rendering_s:.1f} stimuli per s"
     )
-    console.print(_memory(found))
+    console.print(_memory(run))
 
 
-def _memory(found: study.Measured) -> Table:
+def _memory(run: study.Measured) -> Table:
     table = Table(title="Memory of each worker with its child, MB, by its age")
     table.add_column("worker")
     for head in ("s alive", "after 10 s", "at a third", "at two thirds", "at the end", "most"):
         table.add_column(head, justify="right")
-    for worker in sorted({sample.worker for sample in found.samples}):
-        own = [sample for sample in found.samples if sample.worker == worker]
-        end = own[-1].age_s
+    for worker in sorted({sample.worker for sample in run.samples}):
+        samples = [sample for sample in run.samples if sample.worker == worker]
+        end = samples[-1].age_s
         moments = (10.0, end / 3, 2 * end / 3, end)
-        at = [next((one.mb for one in own if one.age_s >= moment), own[-1].mb) for moment in moments]
-        most = max(one.mb for one in own)
+        at = [
+            next((each.mb for each in samples if each.age_s >= moment), samples[-1].mb) for moment in moments
+        ]
+        most = max(each.mb for each in samples)
         table.add_row(str(worker + 1), f"{end:.0f}", *(f"{value:.0f}" for value in (*at, most)))
     return table

@@ -1,4 +1,4 @@
-"""Which account speaks for a posting: from the environment, or the simulator's where it is rehearsed."""
+"""Which account speaks for a posting: from the environment, or the simulator's in a rehearsal."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ REHEARSAL = "rehearsal"
 
 
 def site_of(posting: Posting) -> Site:
-    """Where the platform of a posting lives."""
+    """The address and mode of a posting's platform."""
     return Site(cast(Mode, posting.mode), posting.site)
 
 
 def market_of(posting: Posting) -> Market:
-    """The market of a posting. Raises Unsupported where the platform has none, StudyError without account."""
+    """The platform's interface for a posting. Raises Unsupported without one, StudyError without account."""
     return open_market(posting.platform, site_of(posting))
 
 
@@ -63,7 +63,7 @@ def _account(platform: str, site: Site) -> Account:
 
 
 def posted_of(posting: Posting) -> Posted:
-    """What we remember of the offer on the platform."""
+    """What is stored about the posting on its platform."""
     return Posted(
         external_id=posting.external_id,
         state=cast(PostingState, posting.state),

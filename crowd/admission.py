@@ -1,4 +1,4 @@
-"""Who may come in: which posting an address means, who arrives by it, and who is refused and why."""
+"""Admission: the posting that an address means, the person who arrives, and refusals with their reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from experiments.words import entry_words
 KIND = re.compile(r"[a-z_]{1,20}")
 FIELDS_MAX = 20
 LIST = "list:"
-"""Before the name of a list of people, where `excludes` does not name a study."""
+"""Prefix of an entry of `excludes` that names a list of people instead of a study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Visitor:
 
 
 def fields_of(query: str) -> dict[str, str]:
-    """The last value of each field of a query string, whatever its length. Raises InvalidRequest."""
+    """The last value of each field of a query string. Raises InvalidRequest."""
     try:
         parsed = parse_qs(query.lstrip("?"), max_num_fields=FIELDS_MAX)
     except ValueError as error:
@@ -51,8 +51,8 @@ def fields_of(query: str) -> dict[str, str]:
 def find_posting(study: Study, fields: Mapping[str, str], platform: str = "") -> Posting | None:
     """The posting that an address means: by its key, else the open one on the platform (any: "").
 
-    A key finds closed postings too, for people who are at it may finish; and drafts, for the platform may
-    send people before we have heard that it opened the offer.
+    A key also finds closed postings, because people who have begun may finish, and drafts, because the
+    platform may send people before its answer that it opened the posting reaches us.
     """
     postings = Posting.objects.filter(study=study).select_related("study")
     if platform:
@@ -63,22 +63,22 @@ def find_posting(study: Study, fields: Mapping[str, str], platform: str = "") ->
 
 
 def posting_of(study: Study, fields: Mapping[str, str], platform: str) -> Posting:
-    """The same, for somebody who wants to come in. Raises NoStudy."""
-    found = find_posting(study, fields, platform) if platform in PLATFORMS else None
-    if found is None:
+    """The same for a new arrival. Raises NoStudy."""
+    posting = find_posting(study, fields, platform) if platform in PLATFORMS else None
+    if posting is None:
         raise NoStudy(f"{study.slug!r} is not offered on {platform[:20]!r}.")
-    return found
+    return posting
 
 
 def door_of(posting: Posting) -> Door:
-    """The door of a posting. A plain link's is made of the study's own options."""
+    """The platform's entry for a posting. That of a plain link is made from the study's options."""
     if posting.platform == Link.name:
         return Link.of(posting.options)
     return get_door(posting.platform)
 
 
 def read_arrival(posting: Posting, query: str) -> Arrival:
-    """Who a query string names. Raises InvalidRequest."""
+    """The person and submission that a query string names. Raises InvalidRequest."""
     try:
         return door_of(posting).arrival(query, site_of(posting))
     except NotAnArrival as error:
@@ -86,7 +86,7 @@ def read_arrival(posting: Posting, query: str) -> Arrival:
 
 
 def visitor_of(posting: Posting, query: str) -> Visitor:
-    """Who comes, checked against what was posted. Raises InvalidRequest, or NotAdmitted for a preview."""
+    """The arrival, checked against the posting. Raises InvalidRequest, or NotAdmitted for a preview."""
     arrival = read_arrival(posting, query)
     if arrival.preview:
         raise NotAdmitted(say(posting.study, "preview_refused"))
@@ -111,10 +111,10 @@ def exit_of(posting: Posting, outcome: Outcome, arrival: Arrival | None = None) 
 
 
 def origin_of(visitor: Visitor, fields: Mapping[str, str]) -> tuple[Session.Origin, str]:
-    """Where a session comes from, and the kind of simulated person. Raises InvalidRequest.
+    """The origin of a session, and the kind of simulated person. Raises InvalidRequest.
 
-    On a rehearsal of a platform that has people everybody is simulated, whatever the address says; so is
-    whoever tries the study in a platform's sandbox.
+    In a rehearsal of a platform that has people, every person is simulated, even if the address does not say
+    so; so is every visitor in a platform's sandbox.
     """
     posting, kind = visitor.posting, visitor.arrival.simulated_kind
     if posting.mode != Posting.Mode.LIVE and has_market(posting.platform):
@@ -131,9 +131,9 @@ def origin_of(visitor: Visitor, fields: Mapping[str, str]) -> tuple[Session.Orig
 
 
 def admit(visitor: Visitor, origin: Session.Origin) -> None:
-    """Whether somebody new may begin. Raises NoStudy, NotAdmitted, StudyFull or TakenPart.
+    """Lets a new person begin. Raises NoStudy, NotAdmitted, StudyFull or TakenPart.
 
-    Sittings are counted again under a lock when the session is made.
+    Sessions are counted again under a lock when the new one is made.
     """
     posting = visitor.posting
     study = posting.study
@@ -145,7 +145,7 @@ def admit(visitor: Visitor, origin: Session.Origin) -> None:
         if origin == Session.Origin.SIMULATED:
             raise NotAdmitted("A study with a live posting takes no simulated people.")
         if not posting.live:
-            # Anybody can write such an address: nobody on it was counted, vouched for or promised pay.
+            # Anyone can write such an address: its visitors were not counted, verified or promised pay.
             raise NotAdmitted(say(study, "not_live"))
     known = Identity.objects.filter(study=study, person_hash=visitor.person).first()
     if known is not None:
@@ -154,21 +154,21 @@ def admit(visitor: Visitor, origin: Session.Origin) -> None:
         raise TakenPart(say(study, "excluded"))
     left = places_left(study, pilot=origin == Session.Origin.PILOT)
     if not has_market(posting.platform):
-        # What a platform has promised its people is not given to whoever comes by a plain address.
+        # Places that a platform has promised to its people are not given to visitors with a plain address.
         left -= _promised(posting)
     if left <= 0:
         raise StudyFull(say(study, "full"))
 
 
 def _promised(posting: Posting) -> int:
-    """Places that live postings on platforms have offered and that nobody has taken yet."""
+    """Places that live postings on platforms offer and that are not taken yet."""
     live = Posting.objects.filter(study=posting.study_id, pilot=posting.pilot, mode=Posting.Mode.LIVE)
     others = live.exclude(state=Posting.State.CLOSED).select_related("study")
     return sum(outstanding(other) for other in others if has_market(other.platform))
 
 
 def check_sittings(study: Study, identity: Identity) -> None:
-    """Raises TakenPart where somebody has had every sitting that the study grants."""
+    """Raises TakenPart if the person has used all sessions that the study allows."""
     had = Submission.objects.filter(identity=identity, session__isnull=False).count()
     if had >= definition_of(study).sittings_max:
         raise TakenPart(say(study, "taken_part"))
@@ -179,7 +179,7 @@ def _is_live(study: Study) -> bool:
 
 
 def _is_excluded(study: Study, person: str) -> bool:
-    """Whether somebody was in a study, or stands on a list, that this study excludes."""
+    """Whether the person took part in a study, or is on a list, that this study excludes."""
     recruitment, _ = recruiting_of(study)
     excludes = recruitment.excludes
     lists = [name.removeprefix(LIST) for name in excludes if name.startswith(LIST)]

@@ -1,4 +1,4 @@
-"""Platform, server and browser side by side for a whole study; the number of queries grows with nothing."""
+"""Platform, server and browser compared for a whole study, in a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from experiments.models import Event, Gate, Response, Study, Trial
 
 PAGE = 50
 LISTS_ACTIVE = frozenset({"prolific"})
-"""Platforms whose list shows people who are at work; the others list what was handed in."""
+"""Platforms whose list includes active submissions; the others list only submitted work."""
 MAYBE_SENT = (Payout.State.SENDING, Payout.State.SENT, Payout.State.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One piece of work as all three see it, with what does not fit."""
+    """One submission as all three see it, with its disagreements."""
 
     seen: Seen
     disagreements: tuple[Disagreement, ...]
@@ -52,17 +52,17 @@ def agreement_of(
     that disagreement."""
     now = timezone.now()
     postings = Posting.objects.filter(study=study, platform__in=MARKETS).select_related("study")
-    chosen = {found.pk: found for found in (postings if posting is None else postings.filter(id=posting.pk))}
+    chosen = {each.pk: each for each in (postings if posting is None else postings.filter(id=posting.pk))}
     ledger = _ledger(chosen, now)
     rows = []
     for submission in _submissions(list(chosen)):
         where = chosen[submission.posting_id]
         seen = _seen(submission, where, ledger)
         rows.append(Row(seen, compare(seen, now), submission, where))
-    every = together([one for row in rows for one in row.disagreements])
+    every = together([disagreement for row in rows for disagreement in row.disagreements])
     disagreeing = sum(bool(row.disagreements) for row in rows)
     if kind:
-        rows = [row for row in rows if any(one.kind == kind for one in row.disagreements)]
+        rows = [row for row in rows if any(disagreement.kind == kind for disagreement in row.disagreements)]
     rows.sort(key=lambda row: (not row.disagreements, -row.submission.pk))
     pages = max(1, -(-len(rows) // size))
     page = min(max(1, page), pages)
@@ -91,8 +91,8 @@ def _submissions(postings: list[int]) -> QuerySet[Submission]:
 
 @dataclass(slots=True)
 class Owed:
-    """What the ledger holds for one sitting: bonuses sent or perhaps sent, those of them that should be on
-    the platform's list by now, and what was sent, or waits, in place of a reward."""
+    """What the ledger holds for one session: bonuses sent or perhaps sent, those of them that should be on
+    the platform's list by now, and what was sent, or waits, instead of a reward."""
 
     bonuses: list[int] = field(default_factory=list)
     unconfirmed: list[int] = field(default_factory=list)
@@ -115,20 +115,20 @@ def _ledger(postings: Mapping[int, Posting], now: datetime) -> Mapping[Any, Owed
     due_before = {pk: now - grace(posting) for pk, posting in postings.items()}
     return {
         session: _owed(
-            found,
-            due_before[found[0].posting_id],
-            base_cents[found[0].posting_id],
-            splits=postings[found[0].posting_id].platform in BASE_FOR_ALL,
-            unlisted=unlisted_states(postings[found[0].posting_id]),
+            payouts,
+            due_before[payouts[0].posting_id],
+            base_cents[payouts[0].posting_id],
+            splits=postings[payouts[0].posting_id].platform in BASE_FOR_ALL,
+            unlisted=unlisted_states(postings[payouts[0].posting_id]),
         )
-        for session, found in by_session.items()
+        for session, payouts in by_session.items()
     }
 
 
 def _owed(
     rows: Iterable[Payout], due_before: datetime, base_cents: int, *, splits: bool, unlisted: tuple[str, ...]
 ) -> Owed:
-    """`splits`: the platform pays a part by approving and the rest as a bonus, whatever it is for.
+    """`splits`: the platform pays a part by approving and the rest as a bonus, for every kind of payout.
     `unlisted`: the states in which a bonus should be on its list by now."""
     owed = Owed()
     rows = list(rows)
@@ -148,8 +148,8 @@ def _owed(
 
 
 def _stands(base: Payout) -> bool:
-    """Whether a reward is owed or paid beside whatever else there is; one that was paid although something
-    had been sent in its place carries that as its error."""
+    """Whether a reward is owed or paid in addition to other payouts. A reward that was paid although a payout
+    in its place had been sent carries that as its error."""
     if base.state == Payout.State.SENT:
         return not base.error
     return base.state not in {Payout.State.FAILED, Payout.State.WITHHELD}
@@ -187,7 +187,7 @@ def _seen(row: Submission, posting: Posting, ledger: Mapping[Any, Owed]) -> Seen
         finished_at=session.finished_at,
         same_person=forgotten or (identity is not None and identity.person_hash == row.person_hash),
         bonuses=tuple(sorted(owed.bonuses)),
-        # Without its id nobody's list of bonuses can be read.
+        # A person's list of bonuses cannot be read without the platform's id.
         unconfirmed=tuple(sorted(owed.unconfirmed)) if row.external_id else (),
         compensated_cents=owed.compensated_cents,
         held_cents=owed.held_cents,

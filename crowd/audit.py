@@ -11,11 +11,11 @@ from django.contrib.contenttypes.models import ContentType
 from experiments.models import Study
 
 SYSTEM = "legible"
-"""Stands in for a name that is no user here; nobody can log in with it."""
+"""Stands for a name that is no user here; it cannot be used to log in."""
 
 
 def at_the_terminal() -> str:
-    """The name under which somebody is logged in here; a container may have none."""
+    """The name of the user who is logged in on this machine; a container may have none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
@@ -45,7 +45,7 @@ def recorded(study: Study) -> list[LogEntry]:
 
 
 def system_user() -> User:
-    """The inactive user that stands for commands and names outside this installation."""
+    """The inactive user that represents commands and names outside this installation."""
     user, created = User.objects.get_or_create(username=SYSTEM, defaults={"is_active": False})
     if created:
         user.set_unusable_password()

@@ -1,4 +1,4 @@
-"""The one Celery app. Without a broker, tasks run where they are called."""
+"""The one Celery app. Without a broker, tasks run in the process that calls them."""
 
 import os
 

@@ -14,7 +14,7 @@ from django.db import DatabaseError
 def check_live_postings(
     app_configs: Sequence[Any] | None = None, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """What no live posting may meet: debug pages, an address without https, no key of its own."""
+    """What forbids a live posting: debug pages, an address without https, no secret key."""
     if not databases:
         return []
     from crowd.models import Posting
@@ -35,32 +35,32 @@ def _errors(live: Sequence[Any]) -> list[CheckMessage]:
     if not live:
         return []
     where = ", ".join(sorted({f"{posting.study.slug} on {posting.platform}" for posting in live}))
-    found: list[CheckMessage] = []
+    errors: list[CheckMessage] = []
     if settings.DEBUG:
-        found.append(
+        errors.append(
             Error(f"DEBUG is on while people take part ({where}).", hint="Set DEBUG=false.", id="crowd.E001")
         )
     if not settings.SECURE:
-        found.append(
+        errors.append(
             Error(
                 f"BASE_URL={settings.BASE_URL!r} is not https while people take part ({where}).",
                 hint="Serve the study by https, and set BASE_URL to that address.",
                 id="crowd.E002",
             )
         )
-    return found
+    return errors
 
 
 def _warnings(live: Sequence[Any]) -> list[CheckMessage]:
     from experiments.selectors import definition_of
 
-    found: list[CheckMessage] = []
+    warnings: list[CheckMessage] = []
     for posting in live:
         reward = definition_of(posting.study).reward
         floor = settings.HOURLY_FLOOR_CENTS.get(posting.currency)
         hourly = round(posting.reward_cents * 60 / reward.expected_minutes)
         if floor is not None and hourly < floor:
-            found.append(
+            warnings.append(
                 Warning(
                     f"{posting.study.slug} pays {hourly / 100:.2f} {posting.currency} per hour, below the "
                     f"floor of {floor / 100:.2f}.",
@@ -69,11 +69,11 @@ def _warnings(live: Sequence[Any]) -> list[CheckMessage]:
                 )
             )
     if live and not settings.CELERY_BROKER_URL:
-        found.append(
+        warnings.append(
             Warning(
-                "No broker is set, so nobody asks the platforms by itself while people take part.",
+                "No broker is set, so the platforms are not polled while people take part.",
                 hint="Set CELERY_BROKER_URL and run celery beat, or run settle from time to time.",
                 id="crowd.W002",
             )
         )
-    return found
+    return warnings

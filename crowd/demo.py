@@ -69,7 +69,7 @@ def check_port(port: int) -> None:
     if not 1 <= port <= 65535:
         raise DemoFailed(f"--port {port}: give a number from 1 to 65535.")
     with socket.socket() as probe:
-        # As the server binds: a port whose last owner has just gone is free.
+        # As the server binds: a port that was just released is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -92,7 +92,7 @@ def prepare(path: Path, changes: dict[str, Any], terminal: Terminal) -> Study:
 
 @contextmanager
 def serving(port: int, url: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The production server on this machine, stopped at the end whatever happens."""
+    """The production server on this machine, stopped at the end in every case."""
     log = settings.VAR_DIR / "server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [
@@ -137,7 +137,7 @@ def _wait_until_up(server: subprocess.Popen[bytes], url: str, port: int, log: Pa
 def send_people(
     study: Study, definition: StudyDefinition, url: str, wanted: int, seed: int, terminal: Terminal
 ) -> None:
-    """Sends waves of simulated people until so many have passed: each wave replaces those who did not."""
+    """Sends waves of simulated people until so many have passed; a wave replaces those who did not pass."""
     terminal.line(f"{HEADING} Mix: {DEFAULT_MIX}; seed {seed}.")
     outcomes: list[Outcome] = []
     began, sent = time.monotonic(), 0
@@ -159,15 +159,15 @@ def send_people(
         for session in Session.objects.filter(study=study, origin="simulated").exclude(state__in=ENDED):
             # The local platform reports who will not come back, as Prolific reports a returned submission.
             mark_left(session)
-    kept = Slot.objects.filter(study=study, kept=True).count()
+    kept_count = Slot.objects.filter(study=study, kept=True).count()
     terminal.table("Simulated people", ("kind", "outcome", "people"), outcome_rows(tuple(outcomes)))
     requests = sum(outcome.requests_count for outcome in outcomes)
     took = time.monotonic() - began
-    terminal.line(f"{len(outcomes)} people came, {kept} passed; {requests:,} requests in {took:.0f} s.")
-    if kept < wanted:
-        found = dict(Counter(outcome.status for outcome in outcomes))
+    terminal.line(f"{len(outcomes)} people came, {kept_count} passed; {requests:,} requests in {took:.0f} s.")
+    if kept_count < wanted:
+        endings = dict(Counter(outcome.status for outcome in outcomes))
         raise DemoFailed(
-            f"Only {kept} of {wanted} passed in {WAVES_MAX} waves ({found}). "
+            f"Only {kept_count} of {wanted} passed in {WAVES_MAX} waves ({endings}). "
             f"Look at {settings.VAR_DIR / 'server.log'}."
         )
 
@@ -207,7 +207,7 @@ def print_controls(study: Study, folder: Path, seed: int, terminal: Terminal) ->
 
 
 def material(study: Study, folder: Path) -> Pictures:
-    """The study's pictures, read from the store, with the planted regions where the dataset has them."""
+    """The study's pictures, read from the store, with the planted regions if the dataset has them."""
     definition = definition_of(study)
     store = open_store(settings.STORAGE_URL)
     items = {item.key: item for item in Item.objects.filter(study=study)}
@@ -236,7 +236,7 @@ def material(study: Study, folder: Path) -> Pictures:
 
 
 def _masks(definition: StudyDefinition, folder: Path, items: dict[str, Item]) -> Any:
-    """The planted decisive regions, where the dataset knows them on the grid that people saw."""
+    """The planted decisive regions, if the dataset has them on the grid that people saw."""
     try:
         (dataset_table, _), *_ = definition.stimuli.sources.values()
         dataset = open_dataset(dataset_table.component(), folder)
@@ -246,8 +246,8 @@ def _masks(definition: StudyDefinition, folder: Path, items: dict[str, Item]) ->
     if planted is None:
         return None
     first = next(iter(items.values()))
-    found: Mask = planted(first.key)
-    return planted if found.shape == (first.height_px, first.width_px) else None
+    first_mask: Mask = planted(first.key)
+    return planted if first_mask.shape == (first.height_px, first.width_px) else None
 
 
 def print_addresses(study: Study, url: str, terminal: Terminal, stays: bool) -> None:

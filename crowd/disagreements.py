@@ -1,5 +1,5 @@
-"""Three views of one person's work: the platform's list, our session, the browser. Pure: where they disagree,
-and what to do about it."""
+"""Three views of one submission: the platform's list, our session, the browser. Pure: what disagrees, and
+what to do about it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import get_args
 from crowd.platforms.base import Outcome
 
 GRACE = timedelta(minutes=15)
-"""How long the platform's list may be behind before that counts."""
+"""How far the platform's list may lag before that counts as a disagreement."""
 SILENCE = timedelta(minutes=20)
 ENDED = frozenset({"finished", "withdrawn", "declined", "turned_away"})
 HANDED_IN = frozenset({"awaiting", "approved", "partly_approved", "rejected", "screened_out"})
@@ -22,7 +22,7 @@ GONE = {"returned": "returned", "timed_out": "timed out"}
 
 @dataclass(frozen=True, slots=True)
 class Theirs:
-    """What the platform lists. `listed` is False where its list never showed this work."""
+    """What the platform lists. `listed` is False if its list never showed this submission."""
 
     state: str = "unknown"
     raw: str = ""
@@ -36,7 +36,7 @@ class Theirs:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What the server knows of the session. `state` is empty where nobody came. `bonuses` are the ledger's
+    """What the server knows of the session. `state` is empty if nobody came. `bonuses` are the ledger's
     payments that reach people as bonuses, sent or possibly sent; `unconfirmed` those that the platform
     should list by now, if they arrived. In place of a reward, `compensated_cents` were sent, and `held_cents`
     are due once the place is given back."""
@@ -59,8 +59,8 @@ class Ours:
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """The last sign of life of the page, and what it did last. `offline` where it said that the line broke
-    and not that it is back."""
+    """The last sign of life of the page, and what it did last. `offline`: it reported a lost connection and
+    no return of it."""
 
     seen_at: datetime | None = None
     step: str = ""
@@ -69,8 +69,8 @@ class Browser:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One piece of work in all three views. `outcome_of` reads a completion code of the posting; `read_at` is
-    when its platform was last read; `lists_active`: its list shows people who are at work."""
+    """One submission in all three views. `outcome_of` reads a completion code of the posting; `read_at` is
+    when its platform was last read; `lists_active`: its list shows active submissions."""
 
     name: str
     theirs: Theirs
@@ -93,20 +93,20 @@ class Disagreement:
 
 
 def compare(seen: Seen, now: datetime) -> tuple[Disagreement, ...]:
-    """Every disagreement of one piece of work."""
-    found = []
+    """Every disagreement of one submission."""
+    disagreements = []
     for kind, (rule, remedy) in RULES.items():
         sentence = rule(seen, now)
         if sentence:
-            found.append(Disagreement(kind, sentence, remedy, (seen.name,)))
-    return tuple(found)
+            disagreements.append(Disagreement(kind, sentence, remedy, (seen.name,)))
+    return tuple(disagreements)
 
 
-def together(found: Sequence[Disagreement]) -> tuple[Disagreement, ...]:
+def together(disagreements: Sequence[Disagreement]) -> tuple[Disagreement, ...]:
     """The same disagreement of several people as one, in the order of urgency."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for one in found:
-        groups.setdefault((one.kind, one.sentence), []).extend(one.people)
+    for disagreement in disagreements:
+        groups.setdefault((disagreement.kind, disagreement.sentence), []).extend(disagreement.people)
     order = list(RULES)
     return tuple(
         Disagreement(kind, sentence, RULES[kind][1], tuple(people))
@@ -154,10 +154,10 @@ def _awaiting_compensated(seen: Seen, now: datetime) -> str:
 def _return_open(seen: Seen, now: datetime) -> str:
     if seen.theirs.state != "awaiting" or not seen.ours.held_cents:
         return ""
-    asked = "Asked to give the place back, and has not" if seen.theirs.return_requested else (
+    sentence = "Asked to give the place back, and has not" if seen.theirs.return_requested else (
         "Awaits review, and was not asked to give the place back"
     )  # fmt: skip
-    return f"{asked}; {_cents(seen.ours.held_cents)} is due to them then"
+    return f"{sentence}; {_cents(seen.ours.held_cents)} is due to them then"
 
 
 def _cents(cents: int) -> str:
@@ -175,7 +175,7 @@ def _unknown_there(seen: Seen, now: datetime) -> str:
     if seen.theirs.listed or since is None or seen.read_at is None or seen.read_at < since + GRACE:
         return ""
     if not seen.lists_active and not (seen.ours.is_complete or seen.ours.verdict == "screened"):
-        return ""  # Only what is handed in is listed, and nobody else hands anything in.
+        return ""  # Only submitted work is listed, and only the person submits it.
     return f"Was here, and {seen.platform} does not list this work"
 
 
@@ -286,7 +286,7 @@ RULES: dict[str, tuple[Rule, str]] = {
     ),
     "bonus_unknown": (
         _bonus_unknown,
-        "Somebody paid them on the platform's own page. Withhold what is due for the same, or leave it.",
+        "They were paid on the platform's own page. Withhold what is due for the same, or leave it.",
     ),
     "person_differs": (
         _person_differs,
@@ -300,8 +300,8 @@ RULES: dict[str, tuple[Rule, str]] = {
     ),
     "never_here": (
         _never_here,
-        "Nothing is due by the policy. Write to them: their page may have failed. Then ask for a return, or "
-        "compensate them.",
+        "Nothing is due by the policy. Write to them: their page may have failed. Then ask for a return, "
+        "or compensate them.",
     ),
     "approved_unfinished": (
         _approved_unfinished,
@@ -314,13 +314,13 @@ RULES: dict[str, tuple[Rule, str]] = {
     ),
     "wrong_code": (
         _wrong_code,
-        "What happened here counts, not the code: settle pays by the policy. Approve or ask for a return "
-        "accordingly.",
+        "What happened here counts, not the code: settle pays by the policy. Approve or ask for "
+        "a return accordingly.",
     ),
     "finished_gone": (
         _finished_gone,
-        "The reward is due to them: run settle, which pays it as compensation where the platform can, and "
-        "says so where it cannot.",
+        "The reward is due to them: run settle, which pays it as compensation if the platform can, and "
+        "says so if it cannot.",
     ),
     "rejected_due": (
         _rejected_due,
@@ -338,8 +338,8 @@ RULES: dict[str, tuple[Rule, str]] = {
     ),
     "running_gone": (
         _running_gone,
-        "Their slot is free for somebody else with the next sync. Whoever timed out may still finish, and is "
-        "paid.",
+        "Their slot is free for another person with the next sync. "
+        "Those who timed out may still finish, and are paid.",
     ),
     "silent": (
         _silent,

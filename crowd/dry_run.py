@@ -188,36 +188,34 @@ def _features(gathered: Gathered, store: Store) -> Callable[[str], np.ndarray[An
 
 
 def warnings_of(run: DryRun) -> list[str]:
-    """What a careful researcher would want to mend before people are paid."""
-    found = [run.imbalance] if run.imbalance else []
+    """What a careful researcher would correct before people are paid."""
+    warnings = [run.imbalance] if run.imbalance else []
     guesser = run.pass_rows()[0][1]
     if guesser > GUESSER_PASS_MAX:
-        found.append(
+        warnings.append(
             f"a guesser passes all rules with probability {guesser:.2f}; above {GUESSER_PASS_MAX:.2f} the "
-            f"checks "
-            "say little: add instructed checks, or ask for more of them"
+            "checks say little: add instructed checks, or ask for more of them"
         )
     nearest = next((score.pooled for score in run.blind if score.strategy == "nearest"), 0.0)
     if nearest > NEAREST_MAX:
-        found.append(
+        warnings.append(
             f"the label of the nearest training picture, by pixels, is right in {nearest:.2f} of the test "
             "trials: people may succeed by likeness alone; compare methods with the baseline, not with chance"
         )
     estimate, declared = run.minutes_estimate(), run.definition.reward.expected_minutes
     if not 0.5 <= declared / estimate <= 2:
-        found.append(
-            f"expected_minutes is {declared:g}, the plan comes to about {estimate:.1f}: people are told "
-            f"and paid "
-            "by it, so mend it or say why"
+        warnings.append(
+            f"expected_minutes is {declared:g}, the plan comes to about {estimate:.1f}: people are told and "
+            "paid by it, so mend it or say why"
         )
     for names, count, looked in run.alike:
-        found.append(
+        warnings.append(
             f"{' and '.join(names)} look alike on {count} of {looked} items: people would be paid to look at "
             "the same picture under several names; keep one of them, or say in the report that they are one"
         )
     if run.definition.reward.amount_cents == 0:
-        found.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
-    return found
+        warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
+    return warnings
 
 
 def preregistration(run: DryRun) -> str:
@@ -251,11 +249,9 @@ def preregistration(run: DryRun) -> str:
         "## Analysis",
         "",
         "One-way ANOVA on each person's share of test answers that match the model, eta squared with "
-        "interval, "
-        "Tukey-Kramer for all pairs (family-wise alpha .05); Utility as the ratio of mean accuracies to the "
-        "baseline with bootstrap intervals over people (10,000 draws). Sensitivity: with and without rules "
-        "that act "
-        "after assignment; blocked by slot; as assigned.",
+        "interval, Tukey-Kramer for all pairs (family-wise alpha .05); Utility as the ratio of mean "
+        "accuracies to the baseline with bootstrap intervals over people (10,000 draws). Sensitivity: with "
+        "and without rules that act after assignment; blocked by slot; as assigned.",
         "",
         "## Power",
         "",

@@ -1,4 +1,5 @@
-"""How sittings ended, as the policy asks: read from the rows, for the ledger and for the money page alike."""
+"""How sessions ended, in the terms of the policy: read from the rows, for the ledger and the money page
+alike."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from experiments.models import Gate, Response, Session, Study, Trial
 
 CHUNK = 200
 ENDINGS: dict[Ending, Q] = {
-    # Whoever had the answers removed after finishing (withdrawn) is owed as if they had stayed.
+    # A person whose answers were removed after finishing (withdrawn) is owed as if they had stayed.
     "complete": Q(
         state="finished", slot__isnull=False, verdict__in=["passed", "screened", "withdrawn"]
     ),
@@ -39,7 +40,7 @@ MAIN_KIND: dict[Ending, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """One sitting that is over. `matches` of its sitting is right only where the sweep was asked to count."""
+    """One session that is over. `matches` of its sitting is right only if the caller asked to count."""
 
     session: Any
     participant: int
@@ -48,11 +49,12 @@ class Ended:
 
 
 def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterator[Ended]:
-    """Every sitting of these that has ended, oldest first; `matches` counts the answers of who finished."""
+    """Those of these sessions that have ended, oldest first; `matches` counts the answers of sessions that
+    finished."""
     last_answer = Response.objects.filter(session=OuterRef("pk")).order_by("-position").values("position")[:1]
     last_trial = Trial.objects.filter(slot=OuterRef("slot")).order_by("-position").values("position")[:1]
     ending = Case(
-        *(When(found, then=Value(name)) for name, found in ENDINGS.items()),
+        *(When(condition, then=Value(name)) for name, condition in ENDINGS.items()),
         default=Value(""),
         output_field=CharField(),
     )
@@ -63,9 +65,9 @@ def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterat
         last_trial=Subquery(last_trial),
     ).exclude(ending="")
     fields = ("pk", "participant_id", "origin", "erased", "ending", "consented", "last_answer", "last_trial")
-    found = list(rows.order_by(F("finished_at").asc(nulls_last=True), "pk").values_list(*fields))
-    for start in range(0, len(found), CHUNK):
-        part = found[start : start + CHUNK]
+    condition = list(rows.order_by(F("finished_at").asc(nulls_last=True), "pk").values_list(*fields))
+    for start in range(0, len(condition), CHUNK):
+        part = condition[start : start + CHUNK]
         complete = [row[0] for row in part if row[4] == "complete" and not row[3]]
         counts = matches_of(complete) if matches else Counter[Any]()
         for row in part:

@@ -39,17 +39,17 @@ from experiments.tokens import keyed_hash
 PREVIEW_MAX_AGE_S = 8 * 3600
 TRIES = 3
 FAILURE = "technical failure"
-"""The reason of a page that gave up: not the person's doing."""
+"""The reason sent by a page that gave up: not the person's fault."""
 FAIR_CHECKS = "instructed_share_min"
-"""The one rule whose checks may bear on how a platform hears of somebody's end."""
+"""The only rule whose checks may change the outcome that the platform is told."""
 DONE: frozenset[Outcome] = frozenset({"complete", "failed_checks"})
-"""Outcomes of somebody who did the whole work."""
+"""Outcomes of a person who answered everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A session with its token; `created` is False where the same submission came again. `query` is to stand
-    in the address bar from now on (empty: what stands there)."""
+    """A session with its token; `created` is False if the same submission came again. `query` replaces the
+    query string in the address bar (empty: it stays)."""
 
     session: Session
     token: str
@@ -67,8 +67,8 @@ def preview_query(study: Study, ordinal: int, position: int | None = None) -> st
 
     It begins at the first page, or with the trial at `position` of the slot's plan.
     """
-    asked = {"study": study.pk, "slot": ordinal, "position": position}
-    return "preview=" + signing.dumps(asked, salt="legible.preview")
+    fields = {"study": study.pk, "slot": ordinal, "position": position}
+    return "preview=" + signing.dumps(fields, salt="legible.preview")
 
 
 def join(slug: str, platform: str, query: str, attempt: str = "") -> Joined:
@@ -97,35 +97,36 @@ def join(slug: str, platform: str, query: str, attempt: str = "") -> Joined:
 
 
 def _way_back(posting: Posting, arrival: Arrival) -> Exit:
-    """How somebody who was not let in goes back. Where leaving means to hand in work, for there it is paid,
-    nothing was done that could be handed in: the person gives the place back on the platform itself."""
-    found = exit_of(posting, "turned_away", arrival)
-    return found if found.method != "POST" else Exit("none")
+    """The exit for a person who was not let in. If a submission is always paid, there is nothing to submit
+    here: the person returns the place on the platform itself.
+    """
+    way = exit_of(posting, "turned_away", arrival)
+    return way if way.method != "POST" else Exit("none")
 
 
 def _enter(visitor: Visitor, origin: Session.Origin, kind: str, ticket: str) -> Joined:
     for _ in range(TRIES):
-        found = _returning(visitor, ticket)
-        if found is not None:
-            return found
+        joined = _returning(visitor, ticket)
+        if joined is not None:
+            return joined
         try:
             admit(visitor, origin)
             return _begin(visitor, origin, kind, ticket)
         except IntegrityError:
-            # Somebody made the same rows at the same moment: look again at what they have become.
+            # Another request made the same rows at the same moment: read them again.
             continue
         except (StudyFull, TakenPart):
-            # The page may have been loaded twice, and the other one was let in meanwhile.
-            found = _returning(visitor, ticket)
-            if found is None:
+            # The page may have been loaded twice, and the other load was let in meanwhile.
+            joined = _returning(visitor, ticket)
+            if joined is None:
                 raise
-            return found
+            return joined
     raise TakenPart(say(visitor.posting.study, "taken_part"))
 
 
 @transaction.atomic
 def _returning(visitor: Visitor, ticket: str) -> Joined | None:
-    """The session of a submission that came before. Raises NotAdmitted for somebody else's."""
+    """The session of a submission that came before. Raises NotAdmitted for another person's."""
     row = (
         Submission.objects.select_for_update(of=("self",))
         .filter(posting=visitor.posting, submission_hash=visitor.submission)
@@ -147,27 +148,27 @@ def _returning(visitor: Visitor, ticket: str) -> Joined | None:
 
 @transaction.atomic
 def _begin(visitor: Visitor, origin: Session.Origin, kind: str, ticket: str) -> Joined:
-    """A new sitting. Whoever comes twice at the same moment waits for the row of the person."""
+    """A new session. A second arrival of the same person at the same moment waits for the person's row."""
     study = visitor.posting.study
     identity = _locked_identity(visitor)
-    found = _returning(visitor, ticket)
-    if found is not None:
-        return found
+    joined = _returning(visitor, ticket)
+    if joined is not None:
+        return joined
     check_sittings(study, identity)
     session, token = sessions.start_session(study, identity.participant, origin=origin, simulated_kind=kind)
-    mine = {"posting": visitor.posting, "submission_hash": visitor.submission}
+    key = {"posting": visitor.posting, "submission_hash": visitor.submission}
     values = {"identity": identity, "person_hash": visitor.person, "session": session, "entry_digest": ticket}
-    # The platform's own list may have brought the row before the person came; a row that somebody else took
+    # The platform's own list may have brought the row before the person came; a row that another request took
     # in this moment makes `create` fail.
-    if not Submission.objects.filter(**mine, session__isnull=True).update(**values):
-        Submission.objects.create(**mine, **values)
+    if not Submission.objects.filter(**key, session__isnull=True).update(**values):
+        Submission.objects.create(**key, **values)
     return _with_query(visitor.posting, Joined(session, token, created=True))
 
 
 def _locked_identity(visitor: Visitor) -> Identity:
     study = visitor.posting.study
-    mine = Identity.objects.select_for_update(of=("self",)).filter(study=study, person_hash=visitor.person)
-    identity = mine.select_related("participant").first()
+    rows = Identity.objects.select_for_update(of=("self",)).filter(study=study, person_hash=visitor.person)
+    identity = rows.select_related("participant").first()
     if identity is None:
         try:
             with transaction.atomic():
@@ -179,7 +180,7 @@ def _locked_identity(visitor: Visitor) -> Identity:
                 )
         except IntegrityError:
             pass  # made at the same moment by the other arrival
-        identity = mine.select_related("participant").get()
+        identity = rows.select_related("participant").get()
     return identity
 
 
@@ -194,7 +195,7 @@ def _with_query(posting: Posting, joined: Joined) -> Joined:
 
 
 def claim_or_exit(joined: Joined) -> Session:
-    """Goes on to a slot where every gate is passed. A refusal carries the way back."""
+    """Claims a slot if every gate is passed. A refusal carries the exit to the platform."""
     try:
         return sessions.claim_if_due(joined.session)
     except StudyFull as refusal:
@@ -207,18 +208,18 @@ def claim_or_exit(joined: Joined) -> Session:
 def _join_preview(study: Study, signed: str) -> Joined:
     """A researcher's look at one slot: nothing is held, nothing counts."""
     try:
-        asked = signing.loads(signed, salt="legible.preview", max_age=PREVIEW_MAX_AGE_S)
-        if asked["study"] != study.pk:
+        preview = signing.loads(signed, salt="legible.preview", max_age=PREVIEW_MAX_AGE_S)
+        if preview["study"] != study.pk:
             raise signing.BadSignature
-        slot = peek_slot(study, int(asked["slot"]))
+        slot = peek_slot(study, int(preview["slot"]))
     except (signing.BadSignature, StudyError) as error:
         raise NotAdmitted("This preview is no longer valid. Open a new one from the dashboard.") from error
     participant = Participant.objects.create(study=study)
     session, token = sessions.start_session(study, participant, origin=Session.Origin.PREVIEW)
     Session.objects.filter(id=session.pk).update(slot=slot, state=Session.State.RUNNING)
     session.refresh_from_db()
-    if asked["position"] is not None:
-        sessions.skip_to(session, int(asked["position"]))
+    if preview["position"] is not None:
+        sessions.skip_to(session, int(preview["position"]))
     return Joined(session, token, created=True)
 
 
@@ -246,7 +247,7 @@ def withdraw(session: Session, reason: str, erase: bool, query: str = "") -> End
     submission = _submission_of(session)
     arrival = _arrival_of(submission, query)
     if erase:
-        # While the answers are there the bonus can be counted: removing them must not change anybody's pay.
+        # While the answers are there the bonus can be counted: removing them must not change the pay.
         decide_for(session)
     return _ended(sessions.withdraw(session, reason, erase), submission, arrival)
 
@@ -295,20 +296,21 @@ def _ended(session: Session, submission: Submission | None, arrival: Arrival | N
 
 
 def _way_out(session: Session, posting: Posting, arrival: Arrival | None) -> Exit:
-    """How somebody goes back whose session has ended. Where leaving means to hand in work, it is paid there
-    even if nobody looks at it: so only who is owed something hands it in, and others give the place back."""
+    """The exit for a session that has ended. If a submission is always paid, the platform pays it even if no
+    researcher looks at it: so only a person who is owed something submits, and others return the place.
+    """
     outcome = outcome_of(session)
-    found = exit_of(posting, outcome, arrival)
-    if found.method != "POST" or outcome in DONE or _earned(session, posting):
-        return found
+    way = exit_of(posting, outcome, arrival)
+    if way.method != "POST" or outcome in DONE or _earned(session, posting):
+        return way
     return Exit("none")
 
 
 def _earned(session: Session, posting: Posting) -> bool:
-    """Whether the policy owes anything for this sitting; before consent it owes nothing."""
+    """Whether the policy owes anything for this session; before consent it owes nothing."""
     terms = terms_of(posting)
-    found = ended(posting.study, Session.objects.filter(pk=session.pk), matches=False)
-    return any(owed(terms, one.sitting) for one in found)
+    sessions_ended = ended(posting.study, Session.objects.filter(pk=session.pk), matches=False)
+    return any(owed(terms, each.sitting) for each in sessions_ended)
 
 
 def outcome_of(session: Session) -> Outcome:

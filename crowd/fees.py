@@ -1,7 +1,7 @@
 """What a platform takes on top of what people get, and what counts against a posting's cap: both together.
 
-The fees of a bonus are told when it is announced. Those of an approval are told by nobody before it is paid:
-they are counted at the rate of the platform's own quote.
+The fees of a bonus are told when it is announced. Those of an approval are not told before it is paid: they
+are counted at the rate of the platform's quote.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from crowd.quoting import offer_of
 from experiments.errors import StudyError
 
 FEES = "legible_fees"
-"""In Posting.facts, beside what the adapter remembers: the rates, and the places they were told for."""
+"""In Posting.facts, next to the adapter's own entries: the rates, and the number of places they were told
+for."""
 UNKNOWN = Fraction(1, 2)
 """Until the platform told its rates: more than any that is known, so that a cap is never too wide."""
 PROBE_CENTS = 10_000
@@ -93,12 +94,12 @@ def spent_of(postings: Sequence[Posting]) -> dict[int, Spent]:
 
 
 def learn(posting: Posting, market: Market) -> str:
-    """Asks the platform for its rates where they are not known for so many places. Returns a sentence where
-    it does not tell them; raises PlatformError where asking again may help."""
+    """Asks the platform for its rates if they are not known for so many places. Returns a sentence if it does
+    not tell them; raises PlatformError if asking again may help."""
     if posting.facts.get(FEES, {}).get("places") == posting.places:
         return ""
     try:
-        found = _asked(posting, market)
+        rates = _asked(posting, market)
     except (BadOptions, StudyError, Unsupported) as error:
         return _untold(posting, error)
     except PlatformError as error:
@@ -107,7 +108,7 @@ def learn(posting: Posting, market: Market) -> str:
         return _untold(posting, error)
     with transaction.atomic():
         row = Posting.objects.select_for_update().only("facts").get(pk=posting.pk)
-        row.facts = posting.facts = {**row.facts, FEES: found}
+        row.facts = posting.facts = {**row.facts, FEES: rates}
         row.save(update_fields=["facts"])
     return ""
 
@@ -117,7 +118,7 @@ def _untold(posting: Posting, error: Exception) -> str:
         return ""
     return (
         f"{posting.platform} does not tell its fees ({error}), so the cap counts half of each amount for "
-        "them. Raise the cap where that is too much."
+        "them. Raise the cap if that is too much."
     )
 
 
@@ -150,4 +151,4 @@ def _plain(posting: Posting) -> Offer:
 
 
 PLAIN: dict[str, Any] = {"base_share": 1.0, "fixed_screen_out": False}
-"""Options that would split a reward, or pay beside it."""
+"""Options that would split a reward, or pay in addition to it."""

@@ -1,4 +1,4 @@
-"""How gunicorn serves Legible; it reads WEB_CONCURRENCY for the number of processes by itself.
+"""Configuration of gunicorn, which itself reads WEB_CONCURRENCY for the number of processes.
 
 Threads, because a slow client would hold a whole sync process; no query strings in the log, because they
 carry the platform's outside identities.

@@ -1,4 +1,4 @@
-"""Outside people and their work as keyed hashes: the same at the door and in the platform's own list."""
+"""People and submissions of a platform as keyed hashes: the same on arrival and in the platform's list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One of a kind at a time, over all processes of an installation: whoever dies, even by kill -9, lets go."""
+"""Cross-process locks of an installation: a killed process, even by kill -9, releases its lock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from experiments.errors import StudyError
 
 
 class Busy(StudyError):
-    """Somebody else holds the lock."""
+    """Another process or thread holds the lock."""
 
 
 class LockLost(StudyError):
@@ -33,8 +33,7 @@ class Held:
     session: BaseDatabaseWrapper | None = None
 
     def check(self) -> None:
-        """Raises LockLost where the lock may be gone: a file's cannot be, a database's with its
-        connection."""
+        """Raises LockLost if the lock may be gone: a file's stays, a database's ends with its connection."""
         if self.session is None:
             return
         try:
@@ -63,22 +62,22 @@ def exclusive(name: str, busy: str = "") -> Iterator[Held]:
 @contextmanager
 def _in_database(name: str, refusal: Busy) -> Iterator[Held]:
     # A connection of its own: no transaction, reconnect or request of the work touches it.
-    own = connection.copy()
+    extra = connection.copy()
     number = int.from_bytes(hashlib.sha256(f"legible:{name}".encode()).digest()[:8], "big", signed=True)
     try:
-        with own.cursor() as cursor:
+        with extra.cursor() as cursor:
             cursor.execute("SELECT pg_try_advisory_lock(%s)", [number])
             row = cursor.fetchone()
         if row is None or not row[0]:
             raise refusal
         try:
-            yield Held(name, own)
+            yield Held(name, extra)
         finally:
-            # The server notices a closed connection a little later; whoever comes next asks at once.
-            with suppress(Error), own.cursor() as cursor:
+            # The server notices a closed connection a little later; the next process asks at once.
+            with suppress(Error), extra.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [number])
     finally:
-        own.close()
+        extra.close()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Conditions whose pictures people could not tell apart, found before anybody is paid to look at both.
+"""Conditions whose pictures people could not tell apart, found before people are paid to look at both.
 
 Some methods are the same picture on some networks, by algebra: on a network that ends in global average
 pooling and one linear layer, three of the class activation maps coincide.
@@ -20,7 +20,7 @@ from stimuli.store.files import map_file
 from stimuli.types import Pixels
 
 READ_MAX = 24
-"""Items that are looked at when all of their maps are in the store already."""
+"""Items that are compared if all of their maps are in the store already."""
 
 Alike = tuple[tuple[str, ...], int, int]
 """Names of conditions, the number of items on which they look alike, the number of items looked at."""
@@ -44,25 +44,27 @@ def look_alikes(
     sample = _sample(specs, store, rendered_max)
     wanted = [spec for item in sample for spec in specs[item].values()]
     files = {}
-    # What cannot be made is no news here: the build names it, with its reason.
-    for place, made in enumerate(attempt(wanted, Bench(store, device()))):
+    # A failure to render is not reported here: the build names it, with its reason.
+    for index, made in enumerate(attempt(wanted, Bench(store, device()))):
         if isinstance(made, Rendered):
             files[made.spec.picture_key] = made.drawn.explanation_file
-        progress("comparing pictures", place + 1, len(wanted))
+        progress("comparing pictures", index + 1, len(wanted))
     groups = [near_identical(_pictures(specs[item], files, store)) for item in sample]
     return tuple((names, count, len(sample)) for names, count in _counted(groups))
 
 
 def _counted(groups: Sequence[Sequence[tuple[str, ...]]]) -> list[tuple[tuple[str, ...], int]]:
-    """On how many items each group looks alike, also as part of a larger one; a group is left out where a
-    larger one looks alike just as often.
+    """On how many items each group looks alike, also as part of a larger one; a group is left out if a larger
+    one looks alike just as often.
     """
-    found = {group for own in groups for group in own}
-    counts = {group: sum(any(set(group) <= set(other) for other in own) for own in groups) for group in found}
+    every = {group for sets in groups for group in sets}
+    counts = {
+        group: sum(any(set(group) <= set(other) for other in sets) for sets in groups) for group in every
+    }
     return sorted(
         (group, count)
         for group, count in counts.items()
-        if not any(set(group) < set(other) and counts[other] == count for other in found)
+        if not any(set(group) < set(other) and counts[other] == count for other in every)
     )
 
 
@@ -72,9 +74,9 @@ def _sample(
     """Items in their order: rendered ones as far as READ_MAX goes, and a few that are not."""
     known: list[str] = []
     others: list[str] = []
-    for item, own in specs.items():
+    for item, by_condition in specs.items():
         is_known = len(known) < READ_MAX and all(
-            store.has(map_file(spec.attribution_key)) for spec in own.values()
+            store.has(map_file(spec.attribution_key)) for spec in by_condition.values()
         )
         (known if is_known else others).append(item)
     return [*known, *others[: max(0, rendered_max - len(known))]]
@@ -83,9 +85,9 @@ def _sample(
 def _pictures(
     specs: Mapping[str, StimulusSpec], files: Mapping[str, str | None], store: Store
 ) -> dict[str, Pixels]:
-    found = {}
+    pictures = {}
     for condition, spec in specs.items():
         file = files.get(spec.picture_key)
         if file is not None and file.endswith(".png"):
-            found[condition] = png.decode(store.get(file))
-    return found
+            pictures[condition] = png.decode(store.get(file))
+    return pictures

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 
 def new_key() -> str:
-    """22 characters that nobody guesses and every platform accepts."""
+    """22 characters that cannot be guessed and that every platform accepts."""
     return secrets.token_hex(11)
 
 
 class Posting(models.Model):
-    """A study as offered on a platform. The row is committed before the platform hears of it; `draft` means
+    """A study as offered on a platform. The row is committed before the platform is called; `draft` means
     that it may or may not exist there yet."""
 
     class State(models.TextChoices):
@@ -130,8 +130,8 @@ class Submission(models.Model):
 
 
 class PayoutBatch(models.Model):
-    """Payouts sent together. The platform's id is committed before its pay call; `paying` after a crash
-    means: nobody knows, look at the platform's list."""
+    """Payouts sent together. The platform's id is committed before its pay call; `paying` after a crash means
+    that the outcome is unknown: read the platform's list."""
 
     class State(models.TextChoices):
         PREPARING = "preparing"
@@ -162,9 +162,9 @@ class PayoutBatch(models.Model):
 
 
 class Payout(models.Model):
-    """One amount owed to one person for one sitting: due -> sending -> sent | failed | unknown.
+    """One amount owed to one person for one session: due -> sending -> sent | failed | unknown.
 
-    `unknown` is settled by looking at the platform's own list. `withheld` was denied by a named person.
+    `unknown` is reconciled with the platform's own list. `withheld` was denied by a named person.
     `confirmed_at` is when the platform's list showed it.
     """
 
@@ -214,7 +214,7 @@ class Payout(models.Model):
 
 
 class Notice(models.Model):
-    """A notification of a platform, once. Nothing of its content is kept: it only wakes a sync."""
+    """A notification of a platform, once. Its content is not stored: it only triggers a sync."""
 
     platform = models.CharField(max_length=20)
     event_id = models.CharField(max_length=140)
@@ -230,8 +230,8 @@ class Notice(models.Model):
 
 
 class Message(models.Model):
-    """A message from or to a participant. One to a person is committed before it is sent, and never sent
-    twice: a call without an answer leaves it `unknown`."""
+    """A message from or to a participant. A message to a person is committed before it is sent, and never
+    sent twice: a call without an answer leaves it `unknown`."""
 
     class State(models.TextChoices):
         RECEIVED = "received"
@@ -259,7 +259,7 @@ class Message(models.Model):
 
 
 class ExcludedPerson(models.Model):
-    """Somebody who may not take part in studies that exclude this list. The hash covers the realm."""
+    """A person who may not take part in studies that exclude this list. The hash covers the realm."""
 
     list_name = models.CharField(max_length=64)
     person_hash = models.CharField(max_length=64)

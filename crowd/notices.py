@@ -1,5 +1,5 @@
-"""Notifications that were verified: each is stored once, and wakes the postings that it concerns. Nothing of
-its content is kept."""
+"""Notifications that were verified: each is stored once, and triggers a sync of the postings that it
+concerns. Its content is not stored."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def offered(platform: str, modes: tuple[str, ...]) -> QuerySet[Posting]:
 
 
 def keep(platform: str, notices: Iterable[Notified], modes: tuple[str, ...] = REAL) -> Kept:
-    """Stores each notification once and asks for a sync of what it concerns, which the next poll answers
-    unless somebody does before."""
+    """Stores each notification once and asks for a sync of what it concerns, which the next poll does, if no
+    worker has done it before."""
     new, woken = 0, set[int]()
     # The ids of a simulator may meet those of the real platform.
     prefix = "" if modes == REAL else "rehearsal:"
@@ -48,19 +48,19 @@ def keep(platform: str, notices: Iterable[Notified], modes: tuple[str, ...] = RE
         if created:
             new += 1
             concerned = [posting] if posting is not None else offered(platform, modes)
-            woken |= {one.pk for one in concerned}
+            woken |= {row.pk for row in concerned}
     Posting.objects.filter(id__in=woken).update(sync_asked_at=timezone.now())
     return Kept(new, tuple(sorted(woken)))
 
 
 def _posting_of(platform: str, notice: Notified, modes: tuple[str, ...]) -> Posting | None:
-    """The posting that a notification concerns; None where it names nothing that we know."""
+    """The posting that a notification concerns; None if it names no known one."""
     known = Posting.objects.filter(platform=platform, mode__in=modes).exclude(external_id="")
     if notice.posting:
-        found = known.filter(external_id=notice.posting).order_by("-id").first()
-        # Mechanical Turk names a single HIT, which the adapter keeps among its facts.
-        hits = (one for one in offered(platform, modes) if notice.posting in one.facts.get("hits", ()))
-        return found or next(hits, None)
+        posting = known.filter(external_id=notice.posting).order_by("-id").first()
+        # Mechanical Turk names a single HIT, which the adapter stores in `facts`.
+        hits = (each for each in offered(platform, modes) if notice.posting in each.facts.get("hits", ()))
+        return posting or next(hits, None)
     example = known.first()
     if not notice.submission or example is None:
         return None

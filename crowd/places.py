@@ -1,7 +1,7 @@
 """How many places a posting offers: never more than slots are free, and replacements within its cap.
 
-The row says what is wanted; the platform is brought to it and read back, so every call may be repeated. Who
-looks at a platform and stores what it said is alone with the posting meanwhile.
+The row says what is wanted; the platform is changed to match and read back, so every call may be repeated. A
+caller that reads a platform and stores its answer holds the posting's lock meanwhile.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ AT_WORK = ("reserved", "active", "unknown")
 MARKETS = [name for name in PLATFORMS if has_market(name)]
 OFFERED = (Posting.State.OPEN, Posting.State.PAUSED)
 WANTED = "legible_wanted"
-"""In Posting.facts, beside what the adapter remembers: how many slots this posting is to fill."""
+"""In Posting.facts, next to the adapter's own entries: how many slots this posting is to fill."""
 ADDRESS = "legible_address"
-"""There too: the researcher's page on the platform."""
+"""Also there: the researcher's page on the platform."""
 BUSY_S, PAUSE_S = 60.0, 0.2
 """How long a researcher's command waits for a sync to end, and how often it tries."""
 
 
 @contextmanager
 def alone_with(posting: Posting, wait_s: float | None = None) -> Iterator[Posting]:
-    """The posting as it stands now, while nobody else speaks with its platform about it.
+    """The posting as it is now, under a lock: no other caller speaks with its platform about it meanwhile.
 
-    Everything that looks there and stores what it saw does so in here, for it would undo what changed in
-    between. Not to be entered twice by one caller. Raises Busy where others take longer than `wait_s`.
+    Every caller that reads the platform and stores its answer needs the lock: otherwise it would undo what
+    changed in between. Not reentrant. Raises Busy if the lock is held for longer than `wait_s`.
     """
     busy = (
         f"{posting.platform} is being asked about this posting at this moment, so nothing was done. Try "
@@ -66,13 +66,13 @@ def alone_with(posting: Posting, wait_s: float | None = None) -> Iterator[Postin
 
 
 def rest(seconds: float) -> None:
-    """Between two tries."""
+    """The pause between two tries."""
     time.sleep(seconds)
 
 
 def wanted_of(posting: Posting) -> int:
-    """How many slots the posting is to fill. Its places may be more: those that replace somebody who used one
-    up without filling a slot."""
+    """How many slots the posting is to fill. Its places may be more, because of replacements for people who
+    used a place without filling a slot."""
     return int(posting.facts.get(WANTED, posting.places))
 
 
@@ -91,7 +91,7 @@ def no_room(wanted: int, free: int, pilot: bool) -> str:
     if wanted < 1:
         return f"{wanted} {which} cannot be offered. Offer 1 to {free}."
     return (
-        f"{wanted} {which} are more than the {free} that are free. Offer at most {free}; what somebody holds "
+        f"{wanted} {which} are more than the {free} that are free. Offer at most {free}; what people hold "
         "or another posting offers is not free."
     )
 
@@ -111,8 +111,8 @@ def tried_by(mode: str) -> Q:
 
 
 def room(study: Study, pilot: bool = False, *, before: str = "", but: Posting | None = None) -> int:
-    """Slots that nobody holds and no posting (`but` this one) has promised. `before` a posting of that mode
-    is committed, what it will end counts as free already."""
+    """Slots that no session holds and no posting (`but` this one) has promised. `before` a posting of that
+    mode is committed, what it will end already counts as free."""
     free = free_slots(study, pilot=pilot).count()
     postings = Posting.objects.filter(study=study, pilot=pilot, platform__in=MARKETS)
     postings = postings.exclude(state=Posting.State.CLOSED)
@@ -127,7 +127,7 @@ def room(study: Study, pilot: bool = False, *, before: str = "", but: Posting | 
 
 
 def outstanding(posting: Posting) -> int:
-    """Places that may still need a slot: not taken yet, or taken by somebody who has no slot yet."""
+    """Places that may still need a slot: not taken yet, or taken by a person who has no slot yet."""
     since = timezone.now() - timedelta(minutes=definition_of(posting.study).lease_minutes)
     not_here = Q(session=None, seen_at__isnull=False)
     at_gates = Q(session__state=Session.State.GATES, session__started_at__gte=since)
@@ -145,8 +145,8 @@ def ensure_pilot(study: Study, places: int, progress: Progress, *, before: str =
 
 def remember(posting: Posting, posted: Posted) -> Posting:
     """Stores what the platform says of a posting; `posting` is the row as it was when the platform was asked,
-    and what was changed since stands. The row's places are what is wanted: they never shrink, and a closed
-    row stays closed."""
+    and later changes stay. The row's places are what is wanted: they never shrink, and a closed row stays
+    closed."""
     with transaction.atomic():
         row = Posting.objects.select_for_update().get(id=posting.pk)
         is_stale = row.state != posting.state
@@ -175,22 +175,22 @@ def _state_of(row: Posting, posted: Posted) -> Posting.State:
     if row.state == Posting.State.CLOSED:
         return Posting.State.CLOSED
     if posted.state == "unknown":
-        # Somebody may come already; a state that we cannot read shuts nobody out.
+        # People may come already; a state that we cannot read must not turn them away.
         return Posting.State.OPEN if row.state == Posting.State.DRAFT else Posting.State(row.state)
     return Posting.State(posted.state)
 
 
-def _merged(now: Mapping[str, Any], seen: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(now: Mapping[str, Any], seen: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
     """The adapter's facts: `found` was made of `seen`, and `now` is stored. Lists and tables grow, so that
-    nothing is lost that exists on the platform; a value that was changed meanwhile stands."""
+    nothing that exists on the platform is lost; a value that was changed meanwhile stays."""
     merged = dict(now)
-    for name, value in found.items():
-        own, before = now.get(name), seen.get(name)
-        if isinstance(value, Mapping) and isinstance(own, Mapping):
-            merged[name] = _merged(own, before if isinstance(before, Mapping) else {}, value)
-        elif isinstance(value, list) and isinstance(own, list):
-            merged[name] = [*own, *(one for one in value if one not in own)]
-        elif name not in now or own == before:
+    for name, value in told.items():
+        stored, before = now.get(name), seen.get(name)
+        if isinstance(value, Mapping) and isinstance(stored, Mapping):
+            merged[name] = _merged(stored, before if isinstance(before, Mapping) else {}, value)
+        elif isinstance(value, list) and isinstance(stored, list):
+            merged[name] = [*stored, *(entry for entry in value if entry not in stored)]
+        elif name not in now or stored == before:
             merged[name] = value
     return merged
 
@@ -201,7 +201,7 @@ _OPEN_AGAIN = (
 
 
 def note_error(posting: Posting, error: PlatformError, remedy: str) -> None:
-    """Keeps for the researcher what went wrong with a posting, and what to do."""
+    """Stores, for the researcher, what went wrong with a posting and what to do."""
     became = "may have taken effect" if error.uncertain else "did not take effect"
     sentence = f"{posting.platform} failed, and the request {became}: {error} To go on, {remedy}."
     posting.sync_error = sentence
@@ -209,12 +209,12 @@ def note_error(posting: Posting, error: PlatformError, remedy: str) -> None:
 
 
 def finish_places(posting: Posting, offered: int) -> bool:
-    """Brings the platform to the places of the row where an earlier call was cut off; whether it was. To be
-    called alone with the posting."""
+    """Offers the places of the row if an earlier call was cut off; returns whether it was. The caller holds
+    the posting's lock."""
     if posting.state not in OFFERED or offered >= posting.places or not has_market(posting.platform):
         return False
     market = market_of(posting)
-    # Somebody may have ended it on the platform's page just now, and more places would revive it there.
+    # A researcher may have ended it on the platform's page just now, and more places would reopen it there.
     if remember(posting, market.look(posted_of(posting))).state not in OFFERED:
         return False
     remember(posting, market.revise(posted_of(posting), offer_of(posting)))
@@ -223,7 +223,7 @@ def finish_places(posting: Posting, offered: int) -> bool:
 
 def add_places(posting: Posting, count: int, by: str = "") -> Posting:
     """Offers so many places more; the cap grows with them. The row is committed first, and a call that is cut
-    off is finished by the next sync. Raises StudyError where the slots do not reach."""
+    off is finished by the next sync. Raises StudyError if there are too few free slots."""
     if count < 1:
         raise StudyError(f"{count} places cannot be added. Add at least 1.")
     with alone_with(posting):
@@ -249,7 +249,7 @@ def _add_places(posting: Posting, count: int, by: str) -> Posting:
 
 
 def _raise_places(posting: Posting, count: int, wanted: int) -> Posting:
-    """Tells the platform; where it surely refused, the row goes back."""
+    """Tells the platform; if it certainly refused, the row is restored."""
     if not has_market(posting.platform):
         return posting
     try:
@@ -266,20 +266,20 @@ def _raise_places(posting: Posting, count: int, wanted: int) -> Posting:
 
 
 def top_up(posting: Posting, budget_cents: int | None = None) -> int:
-    """Opens replacements for people who used a place up without filling a slot; returns how many.
+    """Opens replacements for people who used a place without filling a slot; returns how many.
 
     Never more than slots are free, and never beyond the posting's cap (or `budget_cents`), with every place
-    of the posting counted at its highest cost. Returned work needs no replacement: the platform opens that
-    place again by itself. To be called alone with the posting, after its list was read: it trusts the
-    submissions that are stored.
+    of the posting counted at its highest cost. A returned submission needs no replacement: the platform opens
+    that place again by itself. The caller holds the posting's lock and has read its list: the stored
+    submissions are trusted.
     """
     if posting.state != Posting.State.OPEN or not has_market(posting.platform) or _missing(posting) < 1:
         return 0
-    # Somebody may have returned the work since the posting was looked at, before the list was read. The
-    # lower number of the two is never too low, so no place is opened twice.
+    # A submission may have been returned after the posting was read and before its list was read. The lower
+    # of the two numbers is never too low, so no place is opened twice.
     looked = market_of(posting).look(posted_of(posting))
     if looked.state in {"paused", "closed"}:
-        # Stopped on the platform's page meanwhile: more places would revive it there.
+        # Stopped on the platform's page meanwhile: more places would reopen it there.
         return 0
     posting.taken = min(posting.taken, looked.taken)
     count = min(_missing(posting), room(posting.study, posting.pilot))
@@ -308,7 +308,7 @@ def _affordable(posting: Posting, count: int, budget_cents: int) -> int:
     if more <= budget_cents:
         return count
     now = quote_of(posting).total_cents
-    # Fees are rounded, so what a single place costs is found by asking.
+    # Fees are rounded, so the platform is asked what a single place costs.
     fits = min(count - 1, (budget_cents - now) * count // max(1, more - now) + 1)
     while fits > 0 and quote_of(posting, posting.places + fits).total_cents > budget_cents:
         fits -= 1

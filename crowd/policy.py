@@ -1,7 +1,7 @@
-"""Who is due what. Pure: numbers in, amounts with their sentences out; everybody who asks, asks here.
+"""Who is due what. Pure: numbers in, amounts with their sentences out; the only place that decides it.
 
-Amounts are whole cents, halves up. What a person is due never depends on the quality of the data: whoever
-consented and finished gets the reward, excluded or not.
+Amounts are whole cents, halves up. What a person is due never depends on the quality of the data: a person
+who consented and finished gets the reward, excluded or not.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Terms:
 
     `base_cents` is what the platform itself pays for a submission that is approved; the rest of the reward
     follows as a bonus. `base_for_all`: the platform pays its base for every submission that it approves,
-    however the sitting ended (Mechanical Turk), so a smaller amount cannot be paid there. `person_cap_cents`
-    limits one person over all sittings.
+    however the session ended (Mechanical Turk), so a smaller amount cannot be paid there. `person_cap_cents`
+    limits one person over all sessions.
     """
 
     reward_cents: int
@@ -41,8 +41,8 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """How one sitting ended. `matches` is None where the answers are gone: nobody loses pay by removing
-    them, so the whole bonus is due. `earlier_cents` is what the person is due for other sittings."""
+    """How one session ended. `matches` is None if the answers were removed: removing them must not cost pay,
+    so the whole bonus is due. `earlier_cents` is what the person is due for other sessions."""
 
     ending: Ending
     consented: bool = True
@@ -62,8 +62,8 @@ class Due:
 
 
 def share_of(cents: int, share: float | Fraction) -> int:
-    """A share of an amount in whole cents, halves up. A share is what it says in decimals: 0.285 of 100 is
-    28.5, though no float is."""
+    """A share of an amount in whole cents, halves up. A share is taken as its decimal text: 0.285 of 100 is
+    28.5, although no float is exactly 0.285."""
     exact = share if isinstance(share, Fraction) else Fraction(str(share))
     return math.floor(cents * exact + Fraction(1, 2))
 
@@ -83,7 +83,7 @@ def bonus_cents(terms: Terms, matches: int | None) -> int:
 
 
 def share_due(terms: Terms, sitting: Sitting) -> Fraction:
-    """Which share of the reward a sitting is due (0-1)."""
+    """The share of the reward that is due for a session (0-1)."""
     if not sitting.consented:
         return Fraction(0)
     if sitting.ending == "complete":
@@ -106,7 +106,7 @@ def _withdrawn_share(terms: Terms, sitting: Sitting) -> Fraction:
 
 
 def owed(terms: Terms, sitting: Sitting) -> tuple[Due, ...]:
-    """What one sitting is due, kind by kind; nothing of no cents."""
+    """What is due for one session, kind by kind; amounts of 0 are left out."""
     share = share_due(terms, sitting)
     cents = share_of(terms.reward_cents, share)
     if sitting.ending == "complete" and share:
@@ -117,10 +117,10 @@ def owed(terms: Terms, sitting: Sitting) -> tuple[Due, ...]:
     why = _why(terms, sitting, share)
     if not terms.base_for_all:
         return (Due(kind, cents, f"{why}."),)
-    found = [Due("base", terms.base_cents, f"{why}; the platform pays its base for all submitted work.")]
+    dues = [Due("base", terms.base_cents, f"{why}; the platform pays its base for all submitted work.")]
     if cents > terms.base_cents:
-        found.append(Due(kind, cents - terms.base_cents, f"{why}, less the base."))
-    return tuple(due for due in found if due.cents > 0)
+        dues.append(Due(kind, cents - terms.base_cents, f"{why}, less the base."))
+    return tuple(due for due in dues if due.cents > 0)
 
 
 def _complete(terms: Terms, sitting: Sitting) -> tuple[Due, ...]:
@@ -141,11 +141,11 @@ def _complete(terms: Terms, sitting: Sitting) -> tuple[Due, ...]:
             f"at most {terms.bonus_max_cents}"
         )  # fmt: skip
         parts.append(f"{counted[:1].upper()}{counted[1:]}{cut}")
-    found = (
+    dues = (
         Due("base", terms.base_cents, "Consented and finished."),
         Due("bonus", rest + bonus, "; ".join(parts) + "."),
     )
-    return tuple(due for due in found if due.cents > 0)
+    return tuple(due for due in dues if due.cents > 0)
 
 
 def _why(terms: Terms, sitting: Sitting, share: Fraction) -> str:

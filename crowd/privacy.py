@@ -1,4 +1,4 @@
-"""Forgetting: who somebody is on a platform, and on request what they answered. What must stay is said."""
+"""Removes a person's identity on a platform and, on request, their answers; says what must remain."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from experiments.selectors import definition_of
 
 UNSETTLED = (Payout.State.DUE, Payout.State.SENDING, Payout.State.UNKNOWN)
 OPEN_MAX_DAYS = 30
-"""A sitting of somebody who is to be forgotten, begun so long ago and never ended, is over."""
+"""A session of a person to be forgotten that began this long ago and did not end is over."""
 NAMELESS = "forgotten-"
-"""Begins what stands in the place of a person's keyed hash."""
+"""Prefix of the value that replaces a person's keyed hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +64,27 @@ def _sittings(identity: Identity) -> QuerySet[Session]:
 
 
 def _erase(session: Session, reason: str) -> int:
-    """Removes what one sitting answered and leaves the counted tombstone; who was owed stays owed."""
-    # A bonus is counted while the answers are there: removing them must not change anybody's pay.
+    """Removes the answers of one session; the counted row stays, and so does what is owed."""
+    # A bonus is counted while the answers are there: removing them must not change the pay.
     decide_for(session)
-    found = session.responses.count()
+    response_count = session.responses.count()
     sessions.withdraw(session, reason, erase=True)
-    # Who never consented or found no place has no answers to withdraw, but may have filled in a page.
+    # A person who never consented or got no slot has no answers to withdraw, but may have filled in a page.
     session.gates.exclude(kind=CONSENT).update(value={})
     Session.objects.filter(id=session.pk).update(device={}, comment="")
-    return found
+    return response_count
 
 
 def _remove_messages(identity: Identity) -> int:
-    own = Message.objects.filter(identity=identity)
-    # A reply that still waits is not to arrive without its words.
-    waiting = own.filter(state=Message.State.SENDING)
+    messages = Message.objects.filter(identity=identity)
+    # A reply that still waits must not arrive without its text.
+    waiting = messages.filter(state=Message.State.SENDING)
     waiting.update(state=Message.State.FAILED, error="The person was forgotten before it was sent.")
-    return own.exclude(body="").update(body="")
+    return messages.exclude(body="").update(body="")
 
 
 def _letters_of_nobody(study: Study) -> tuple[str, ...]:
-    """Letters about the study of people whom it does not know: no row says whose they are."""
+    """Messages about the study from people whom it does not know: no row says whose they are."""
     count = Message.objects.filter(posting__study=study, identity=None).exclude(body="").count()
     if not count:
         return ()
@@ -99,21 +99,21 @@ def _letters_of_nobody(study: Study) -> tuple[str, ...]:
 
 
 def _remove_ids(identity: Identity) -> tuple[int, tuple[str, ...]]:
-    """Removes what nothing needs any more; returns how many ids, and sentences about what stays."""
+    """Removes the ids that are no longer needed; returns how many, and sentences about what stays."""
     needed = _needs(identity)
     offered = Posting.objects.filter(study=identity.study_id).exclude(state=Posting.State.CLOSED).exists()
     remains, ids = list(needed), 0
     if not needed:
         ids += Identity.objects.filter(id=identity.pk).exclude(external_id="").update(external_id="")
-        own = Submission.objects.filter(identity=identity).exclude(external_id="")
-        ids += own.update(external_id="")
+        submissions = Submission.objects.filter(identity=identity).exclude(external_id="")
+        ids += submissions.update(external_id="")
     if offered or needed:
         remains.append(
             "The study is still offered or may owe the person money, so a keyed hash stays that keeps them "
             "from taking part twice; it goes when every posting is closed and everything is paid."
         )
     else:
-        # A random value in its place: nobody can come to it from the platform's id any more.
+        # A random value instead: the platform's id no longer leads to it.
         known = Identity.objects.filter(id=identity.pk).exclude(person_hash__startswith=NAMELESS)
         known.update(person_hash=f"{NAMELESS}{new_key()}")
         Submission.objects.filter(identity=identity).update(person_hash="", entry_digest="")
@@ -128,9 +128,9 @@ def _remove_ids(identity: Identity) -> tuple[int, tuple[str, ...]]:
 
 
 def _needs(identity: Identity) -> tuple[str, ...]:
-    """Why the platform's ids must stay for now, as sentences; none: they may go.
+    """Why the platform's ids must stay for now, as sentences; none: they may be removed.
 
-    Open sittings are looked for before the payouts are decided: one that ends in between counts as open.
+    Open sessions are read before the payouts are decided: one that ends in between counts as open.
     """
     running = _sittings(identity).exclude(state__in=sessions.ENDED).count()
     for session in _sittings(identity):
@@ -138,28 +138,28 @@ def _needs(identity: Identity) -> tuple[str, ...]:
     unsettled = Payout.objects.filter(
         session__participant=identity.participant_id, state__in=UNSETTLED
     ).count()
-    found = []
+    reasons = []
     if running:
-        found.append(
+        reasons.append(
             f"{running} of their sittings {'have' if running > 1 else 'has'} not ended and may still earn "
             "pay, so the platform's ids stay until it has ended and is paid, or "
             f"{OPEN_MAX_DAYS} days after it began; they go by themselves then."
         )
     if unsettled:
-        found.append(
+        reasons.append(
             f"{unsettled} payouts are not settled, so the platform's ids stay until they are: run settle. "
             "They go by themselves then."
         )
-    return tuple(found)
+    return tuple(reasons)
 
 
 def forget_due() -> Forgotten:
-    """What time has come for: studies whose retention date has passed, and ids that were still needed."""
+    """Removes what is due: studies past their retention date, and ids that were still needed."""
     total = Forgotten()
     for study in _past_retention():
         for identity in Identity.objects.filter(study=study, forgotten_at=None).iterator(500):
             total += forget(identity, responses=False, reason="retention date")
-        # Of people whom the study does not know; nobody else's words are left by now.
+        # Of people whom the study does not know; all other texts are removed by now.
         total += Forgotten(messages=_emptied(Message.objects.filter(posting__study=study)))
     for identity in _half_forgotten().iterator(500):
         _end_abandoned(identity)
@@ -167,7 +167,7 @@ def forget_due() -> Forgotten:
             Identity.objects.select_for_update().get(id=identity.pk)
             ids, _ = _remove_ids(identity)
         total += Forgotten(ids=ids)
-    # A letter may have been stored while its writer was being forgotten.
+    # A message may have been stored while its writer was being forgotten.
     late = Message.objects.filter(identity__forgotten_at__isnull=False).exclude(state=Message.State.SENDING)
     return total + Forgotten(messages=_emptied(late))
 
@@ -185,16 +185,16 @@ def _emptied(messages: QuerySet[Message]) -> int:
 
 
 def _half_forgotten() -> QuerySet[Identity]:
-    """Forgotten people of whom anything outside is still stored: because it was needed, or because the
-    platform's list was being read while they were forgotten."""
-    kept = Submission.objects.filter(identity=OuterRef("pk"))
-    kept = kept.exclude(external_id="", person_hash="", entry_digest="")
-    anything = ~Q(person_hash__startswith=NAMELESS) | ~Q(external_id="") | Q(Exists(kept))
+    """Forgotten people with data of the platform still stored: because it was needed, or because the list
+    was being read while they were forgotten."""
+    remembered = Submission.objects.filter(identity=OuterRef("pk"))
+    remembered = remembered.exclude(external_id="", person_hash="", entry_digest="")
+    anything = ~Q(person_hash__startswith=NAMELESS) | ~Q(external_id="") | Q(Exists(remembered))
     return Identity.objects.filter(anything, forgotten_at__isnull=False).select_related("study")
 
 
 def _end_abandoned(identity: Identity) -> None:
-    """Ends sittings that nobody will end any more; no answer given is lost, and nothing is owed for them."""
+    """Ends abandoned sessions; no answer is lost, and nothing is owed for them."""
     long_ago = timezone.now() - timedelta(days=OPEN_MAX_DAYS)
     for session in _sittings(identity).exclude(state__in=sessions.ENDED).filter(started_at__lt=long_ago):
         sessions.mark_left(session)

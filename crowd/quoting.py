@@ -25,12 +25,12 @@ LIST_PREFIX = "list:"
 
 
 def hourly_cents(definition: StudyDefinition) -> int:
-    """The reward per hour, from the time that people are told, rounded down."""
+    """The reward per hour of the announced time, rounded down."""
     return int(definition.reward.amount_cents * 60 / definition.reward.expected_minutes)
 
 
 def check_ethics(definition: StudyDefinition, platform: str) -> list[Problem]:
-    """Why a study may not be offered to people; empty: nothing forbids it."""
+    """Why a study may not be offered to people; empty: it may."""
     return [*_pay_problems(definition, platform), *_text_problems(definition)]
 
 
@@ -67,7 +67,10 @@ def _pay_problems(definition: StudyDefinition, platform: str) -> Iterator[Proble
 
 def _text_problems(definition: StudyDefinition) -> Iterator[Problem]:
     texts, deception = definition.texts, definition.ethics.deception
-    for name, purpose in (("consent", "nobody can agree to nothing"), ("debrief", "people are told the end")):
+    for name, purpose in (
+        ("consent", "without it there is nothing to agree to"),
+        ("debrief", "people are told the end"),
+    ):
         if not texts.get(name, "").strip():
             yield Problem(f"texts.{name}", "", f"is empty, and {purpose}", "Write it.")
     debrief = texts.get("debrief", "").strip()
@@ -84,8 +87,8 @@ def _text_problems(definition: StudyDefinition) -> Iterator[Problem]:
         yield Problem(
             "texts.debrief",
             "",
-            f"must disclose what [ethics] deception declares ({deception[:120]!r}), and shares no words "
-            "with it",
+            f"must disclose what [ethics] deception declares ({deception[:120]!r}), and shares no "
+            "words with it",
             "Say there what was withheld or misleading, in the words of the declaration.",
         )
 
@@ -93,15 +96,15 @@ def _text_problems(definition: StudyDefinition) -> Iterator[Problem]:
 def _mentions(debrief: str, deception: str) -> bool:
     """Whether the debrief can be about the declared deception: it has two of its longer words, or all.
 
-    A machine cannot read whether a text discloses something; this refuses one that surely does not.
+    No program can tell whether a text discloses something; this refuses texts that certainly do not.
     """
     declared = {word.lower() for word in WORD.findall(deception)}
     return len(declared & {word.lower() for word in WORD.findall(debrief)}) >= min(2, len(declared))
 
 
 def recruiting_of(study: Study) -> tuple[Recruitment, Mapping[str, Mapping[str, Any]]]:
-    """[recruitment] and [platforms] as they stand now. They may change while a study is open, so they are
-    read from the row and never from the parsed definition that is kept per process."""
+    """[recruitment] and [platforms] as they are now. They may change while a study is open, so they are read
+    from the row and never from the parsed definition that is kept per process."""
     stored = Study.objects.values_list("definition", flat=True).get(id=study.pk)
     return Recruitment.model_validate(stored.get("recruitment", {})), stored.get("platforms", {})
 
@@ -111,8 +114,8 @@ def adopt_recruiting(study: Study, definition: StudyDefinition) -> None:
     if definition.digest != study.digest:
         raise StudyError(
             f"The file is not the study {study.slug!r} that is open (digest {definition.digest[:12]}, not "
-            f"{study.digest[:12]}): only [recruitment] and [platforms] may differ. Choose a new slug for a "
-            "new study."
+            f"{study.digest[:12]}): only [recruitment] and [platforms] may differ. Choose a new slug for "
+            "a new study."
         )
     stored = Study.objects.values_list("definition", flat=True).get(id=study.pk)
     now = definition.model_dump(mode="json", include={"recruitment", "platforms"})
@@ -120,7 +123,7 @@ def adopt_recruiting(study: Study, definition: StudyDefinition) -> None:
 
 
 def offer_of(posting: Posting, places: int | None = None) -> Offer:
-    """The posting as its platform is told; `places` where they are to be others than the row's."""
+    """The posting as its platform is told; `places` if they are to differ from the row's."""
     study = posting.study
     definition, (recruitment, _) = definition_of(study), recruiting_of(study)
     reward, policy = posting.reward_cents, definition.policy
@@ -147,7 +150,7 @@ def offer_of(posting: Posting, places: int | None = None) -> Offer:
 
 
 def address_of(posting: Posting) -> str:
-    """Where participants of this posting come in; the platform adds who they are."""
+    """The address for participants of this posting; the platform adds their ids."""
     return f"{settings.BASE_URL}/join/{posting.study.slug}/?via={posting.key}"
 
 

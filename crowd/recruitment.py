@@ -50,9 +50,9 @@ CODE_LENGTH = 10
 
 
 def new_codes(platform: str, policy: Policy) -> dict[str, str]:
-    """A code for each way to leave, of this posting alone: nobody guesses one from another.
+    """A code per outcome, for this posting only: one code does not reveal another.
 
-    Where whatever is handed in is paid, who is due nothing gets no code: they give their place back.
+    If every submission is paid, outcomes that are due nothing get no code: the person returns the place.
     """
     unpaid = _unpaid(policy) if platform in BASE_FOR_ALL else set()
     return {
@@ -63,20 +63,20 @@ def new_codes(platform: str, policy: Policy) -> dict[str, str]:
 
 
 def _unpaid(policy: Policy) -> set[str]:
-    found = {"declined", "device"}
+    outcomes = {"declined", "device"}
     if not policy.screened_share:
-        found.add("screened")
+        outcomes.add("screened")
     if not policy.turned_away_share:
-        found.add("turned_away")
+        outcomes.add("turned_away")
     if policy.withdrawn == "none":
-        found |= {"withdrawn", "failure"}
-    return found
+        outcomes |= {"withdrawn", "failure"}
+    return outcomes
 
 
 def posting_of(study: Study, platform: str, mode: str, pilot: bool = False) -> Posting | None:
     """The posting that is not closed, of which there is at most one."""
-    found = Posting.objects.filter(study=study, platform=platform, mode=mode, pilot=pilot)
-    return found.exclude(state=Posting.State.CLOSED).select_related("study").first()
+    postings = Posting.objects.filter(study=study, platform=platform, mode=mode, pilot=pilot)
+    return postings.exclude(state=Posting.State.CLOSED).select_related("study").first()
 
 
 def planned(
@@ -89,12 +89,12 @@ def planned(
     cap_cents: int | None = None,
     site: str = "",
 ) -> Posting:
-    """The posting as it is, or as it would be: nothing is stored or sent. A draft takes the places and the
-    cap that are asked now; one that is open stays as it is.
+    """The posting as it is, or as it would be: nothing is stored or sent. A draft takes the given places and
+    cap; an open posting stays as it is.
 
-    Raises StudyError where the study may not be offered so: not open, forbidden by ethics, options that the
-    platform refuses or that differ from the posting's, more places than are free. Pilot slots must be
-    planned before (`ensure_pilot`).
+    Raises StudyError if the study may not be offered so: not open, forbidden by ethics, options that the
+    platform refuses or that differ from the posting's, more places than are free. Pilot slots must be planned
+    before (`ensure_pilot`).
     """
     check_study(study, platform, mode, pilot=pilot)
     existing = posting_of(study, platform, mode, pilot)
@@ -139,7 +139,7 @@ def _check_unchanged(posting: Posting, options: dict[str, object]) -> None:
 
 
 def check_study(study: Study, platform: str, mode: Mode, *, pilot: bool = False) -> None:
-    """Raises StudyError where this study may not be offered to anybody on this platform."""
+    """Raises StudyError if this study may not be offered on this platform."""
     if pilot and mode != "live" and has_market(platform):
         raise StudyError(
             f"A pilot has people, and only simulated ones come to a {mode}: it takes the study's own slots "
@@ -202,14 +202,14 @@ def publish_posting(
 
 
 def _still_open(study_id: int) -> None:
-    """Locks the study, so that it cannot be closed behind a posting that is being made."""
+    """Locks the study, so that it cannot be closed while a posting is being made."""
     if Study.objects.select_for_update().get(id=study_id).state != Study.State.OPEN:
         raise StudyError("The study was closed at this moment, so nothing is offered.")
 
 
 def commit(posting: Posting, by: str = "") -> Posting:
-    """Stores a planned posting before its platform hears of it. Where the same was stored at the same moment,
-    that row is returned."""
+    """Stores a planned posting before its platform is called. If the same posting was stored at the same
+    moment, that row is returned."""
     if posting.state != Posting.State.DRAFT:
         return posting
     is_new = posting._state.adding
@@ -225,18 +225,18 @@ def commit(posting: Posting, by: str = "") -> Posting:
                 raise StudyError(no_room(posting.places, free, posting.pilot))
             posting.save(force_insert=is_new, force_update=not is_new)
     except IntegrityError:
-        found = posting_of(posting.study, posting.platform, posting.mode, posting.pilot)
-        if found is None:
+        existing = posting_of(posting.study, posting.platform, posting.mode, posting.pilot)
+        if existing is None:
             raise
-        return found
+        return existing
     if is_new:
         record(posting.study, by, f"Offers {posting.places} {named(posting)}.")
     return posting
 
 
 def _end_what_was_tried(posting: Posting) -> None:
-    """A rehearsal's simulator is gone with its command, so its posting and its people's slots end when the
-    next one begins, or when the study goes live; so do the slots that were held in a sandbox."""
+    """A rehearsal's simulator ends with its command, so its posting and its people's slots end when the next
+    one begins, or when the study goes live; so do the slots that were held in a sandbox."""
     if posting.mode == Posting.Mode.SANDBOX:
         return
     old = Posting.objects.filter(study=posting.study, mode=Posting.Mode.REHEARSAL, platform__in=MARKETS)
@@ -249,12 +249,12 @@ def _end_what_was_tried(posting: Posting) -> None:
 def offer_by_hand(
     study: Study, platform: str, *, live: bool = False, pilot: bool = False, by: str = ""
 ) -> tuple[Posting, int]:
-    """Offers the study where no machine is asked: one row, for rehearsal until it is live. Repeatable.
-    Returns the posting, and how many places of simulated people are free again."""
+    """Offers the study on a platform without an interface: one row, for rehearsal until it is live.
+    Repeatable. Returns the posting, and how many places of simulated people are free again."""
     check_study(study, platform, "live" if live else "rehearsal")
     options = _options(study, platform, Site())
-    found = Posting.objects.filter(study=study, platform=platform, pilot=pilot)
-    posting = found.exclude(state=Posting.State.CLOSED).order_by("id").first()
+    postings = Posting.objects.filter(study=study, platform=platform, pilot=pilot)
+    posting = postings.exclude(state=Posting.State.CLOSED).order_by("id").first()
     if posting is None:
         reward = definition_of(study).reward
         with transaction.atomic():
@@ -279,7 +279,7 @@ def offer_by_hand(
 
 
 def open_posting(posting: Posting, by: str = "") -> Posting:
-    """Brings the platform to the row: finds or creates the offer, opens it, and stores what it became."""
+    """Makes the platform match the row: finds or creates the posting, opens it, and stores the result."""
     if not has_market(posting.platform):
         if posting.state == Posting.State.DRAFT:
             Posting.objects.filter(id=posting.pk).update(state=Posting.State.OPEN)
@@ -306,14 +306,14 @@ def _open_there(posting: Posting, by: str) -> Posting:
 
 
 def remember_look(posting: Posting) -> Posted:
-    """Reads the posting from its platform and stores what it says. To be called alone with the posting."""
+    """Reads the posting from its platform and stores what it says. The caller holds the posting's lock."""
     posted = market_of(posting).look(posted_of(posting))
     remember(posting, posted)
     return posted
 
 
 def pause(posting: Posting, by: str = "") -> Posting:
-    """Nobody new may come; who is at it may finish."""
+    """No new person may come; people who have begun may finish."""
     return _turn(posting, "pause", Posting.State.PAUSED, by)
 
 

@@ -1,5 +1,5 @@
 """A whole study with simulated people and simulated money: the real server, adapter and ledger, against a
-platform that lives on this machine and fails as often as it is asked to."""
+simulated platform on this machine that fails as often as asked."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ SIMULATORS = {
 ROUNDS_MAX = 25
 PUBLISH_TRIES = 10
 WORK_IS_IN_S = 3600.0
-"""By then the platform has taken in every code that was entered, and pays."""
+"""After this time the platform has processed every entered code, and pays."""
 CHANGED_SETTINGS = ("PAYOUT_GRACE_S=1", "SETTLE_CONFIRM_CENTS=1000000000")
-"""A simulator has paid before it answers or loses the answer, so its list can be believed at once."""
+"""A simulator pays before it answers or loses the answer, so its list can be trusted at once."""
 RESEARCHER = "rehearsal"
 KNOWN = "The simulator has paid before it answers or never, and its list does not show it."
 
@@ -64,11 +64,11 @@ def rehearse(
 ) -> None:
     """Publishes on a simulated platform, sends people, pays them, and compares both sides to the cent.
 
-    Raises RehearsalFailed where the ledger and the platform differ.
+    Raises RehearsalFailed if the ledger and the platform differ.
     """
     check_port(port)
     simulators = import_module(SIMULATORS[platform])
-    # The account's currency is the study's where the platform has accounts in several.
+    # The account's currency is the study's if the platform has accounts in several.
     currency = definition_of(study).reward.currency
     account = {"currency": currency} if platform == "prolific" else {}
     url = f"http://127.0.0.1:{port}"
@@ -128,27 +128,28 @@ def _played(
 
 
 def keep_time(clock: Clock) -> None:
-    """Moves a simulator's clock, which stands still by itself, up to ours: what its platform signs is checked
-    here by our clock, and is good for two minutes."""
+    """Moves a simulator's clock, which does not run by itself, up to ours: its signatures are checked here by
+    our clock, and are valid for two minutes."""
     with clock.lock:
         clock.advance(max(0.0, (timezone.now() - clock.now()).total_seconds()))
 
 
 def _fresh(study: Study, seed: int) -> int:
-    """A simulator's ids come from its seed, and whoever was in an earlier rehearsal has taken part."""
+    """A simulator's ids come from its seed, and people of an earlier rehearsal have taken part."""
     earlier = Posting.objects.filter(study=study, mode=Posting.Mode.REHEARSAL).count()
     return seed * 10_000 + earlier
 
 
 def _end(posting: Posting) -> None:
-    """The simulator goes with this command, so whatever it says, nobody comes by this posting any more."""
+    """The simulator ends with this command, so no more people can arrive by this posting, in any state that
+    it reports."""
     Posting.objects.filter(id=posting.pk).exclude(state=Posting.State.CLOSED).update(
         state=Posting.State.CLOSED, closed_at=timezone.now()
     )
 
 
 def _published(study: Study, platform: str, site: str) -> Posting:
-    """Published in spite of faults: a repeat finds what exists."""
+    """Publishes in spite of faults: a repeat finds what exists."""
     for tries_left in reversed(range(PUBLISH_TRIES)):
         try:
             return publish_posting(study, platform, "rehearsal", site=site, by="rehearsal")
@@ -170,8 +171,9 @@ def visit_rows(visits: Sequence[Visit]) -> list[tuple[str, str, int]]:
 
 
 def _settle(posting: Posting) -> int:
-    """Runs the very command that a researcher runs, until nothing is left that it could pay or settle.
-    Returns how many bonuses had to be sent again by name."""
+    """Runs the same command as a researcher, until nothing is left to pay or to reconcile. Returns how many
+    bonuses had to be sent again by name.
+    """
     settle = ["manage.py", "settle", posting.study.slug, "--platform", posting.platform]
     command = ["env", *CHANGED_SETTINGS, sys.executable, *settle]
     command += ["--mode", "rehearsal", "--yes", "--by", RESEARCHER]
@@ -195,7 +197,7 @@ def needs_a_name(posting: Posting) -> list[str]:
 
 
 def compare(posting: Posting, truth: Mapping[str, Any]) -> list[Line]:
-    """Per submission of the platform: the ledger's sent cents beside what was really paid."""
+    """Per submission of the platform: the cents sent by the ledger, and the cents really paid."""
     sent: dict[str, list[int]] = {}
     names: dict[str, str] = {}
     for row in Submission.objects.filter(posting=posting).select_related("identity__participant"):

@@ -52,13 +52,13 @@ def env_number(name: str, default: int) -> int:
 def env_amounts(name: str, default: str) -> dict[str, int]:
     """Amounts per currency, as GBP=900,USD=1200."""
     value = env_text(name, default)
-    found = {}
+    amounts = {}
     for part in value.split(","):
         currency, _, cents = part.strip().partition("=")
         if len(currency) != 3 or not currency.isupper() or not cents.isdigit():
             raise ImproperlyConfigured(f"{name}={value!r}: give amounts in cents, as GBP=900,USD=1200.")
-        found[currency] = int(cents)
-    return found
+        amounts[currency] = int(cents)
+    return amounts
 
 
 def _port(parts: ParseResult) -> str:
@@ -135,7 +135,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STORAGE_URL = env_text("STORAGE_URL", str(VAR_DIR / "store"))
 STUDY_DIRS = [Path(p) for p in env_text("STUDY_DIRS").split(os.pathsep) if p]
 STIMULUS_LEASE_S = env_number("STIMULUS_LEASE_S", 900)
-# Where this process renders (auto, cpu, cuda, cuda:1 …), and the queue that render messages go to.
+# The device of this process (auto, cpu, cuda, cuda:1 …), and the queue for render messages.
 STIMULUS_DEVICE = env_text("STIMULUS_DEVICE", "auto")
 STIMULUS_QUEUE = env_text("STIMULUS_QUEUE", "stimuli.cpu")
 

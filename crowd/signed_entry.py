@@ -1,4 +1,4 @@
-"""Signed entry: the platform vouches for who comes, once, in one browser; a reload needs our own address."""
+"""Signed entry: the platform vouches for an arrival, once, in one browser; a reload needs our own address."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ RESUME_MAX_AGE_S = 24 * 3600
 RESUME_SALT = "legible.resume"
 KEYS_MAX_AGE_S = 24 * 3600
 KEYS_ASK_AGAIN_S = 60
-"""An unknown key is asked about at most so often."""
+"""How often at most the keys are fetched for an unknown key."""
 KEYS_RETRY_S = 5
-"""The same where there are no keys at all yet, because the platform did not answer."""
+"""The same if there are no keys at all yet, because the platform did not answer."""
 
 
 class Unreachable(SessionError):
-    """The platform's keys cannot be had; the page tries again by itself."""
+    """The platform's keys cannot be fetched; the page tries again by itself."""
 
     status = 503
     code = "unavailable"
@@ -52,10 +52,10 @@ class KeyRing:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def for_token(self, token: str) -> Mapping[str, Any] | None:
-        """A key set that may hold the token's key; None where there is none to be had."""
+        """A key set that may hold the token's key; None if none can be fetched."""
         if not self._serves(token):
             with self._lock:
-                # Whoever waited here may find what the one before has fetched.
+                # A thread that waited here may find the keys that the previous one fetched.
                 if not self._serves(token):
                     self._refresh()
         return self._keys
@@ -74,7 +74,7 @@ class KeyRing:
         try:
             self._keys = self.fetch()
         except (PlatformError, StudyError):
-            # The older keys serve on: a platform that is down must not shut the door.
+            # The older keys stay in use: a platform that is down must not stop arrivals.
             return
         self._fetched_at = now
 
@@ -83,7 +83,7 @@ _rings: dict[tuple[str, Site], KeyRing] = {}
 
 
 def _impatient(seconds: float) -> None:
-    """A person is waiting at the door, and their page asks again by itself."""
+    """Short time-outs: a person is waiting, and their page asks again by itself."""
     raise PlatformError("The platform does not answer at once.")
 
 
@@ -103,8 +103,8 @@ def is_signed(posting: Posting) -> bool:
 
 
 def ticket_of(visitor: Visitor, fields: Mapping[str, str], attempt: str) -> str:
-    """Proves a signed arrival; returns what is kept of it: when it was signed, and a keyed hash of it with
-    this page load. Raises NotAdmitted, InvalidRequest or Unreachable."""
+    """Proves a signed arrival; returns what is kept of it: when it was signed, and its keyed hash together
+    with this page load. Raises NotAdmitted, InvalidRequest or Unreachable."""
     posting, arrival = visitor.posting, visitor.arrival
     if not arrival.signature:
         raise NotAdmitted(say(posting.study, "unsigned"))
@@ -128,15 +128,15 @@ def ticket_of(visitor: Visitor, fields: Mapping[str, str], attempt: str) -> str:
 
 
 def check_replay(submission: Submission, ticket: str) -> None:
-    """Raises NotAdmitted where a signature was used before by another page load, or is older than one that
-    was. The same page load may ask again."""
-    kept = submission.entry_digest
-    if kept and kept != ticket and ticket.split(":")[0] <= kept.split(":")[0]:
+    """Raises NotAdmitted if a signature was used before by another page load, or is older than a used one.
+    The same page load may ask again."""
+    stored = submission.entry_digest
+    if stored and stored != ticket and ticket.split(":")[0] <= stored.split(":")[0]:
         raise NotAdmitted(say(submission.posting.study, "replayed"))
 
 
 def resume_query(posting: Posting, session: Session) -> str:
-    """A query string by which a reload finds its session, when the platform's signature is long over."""
+    """A query string by which a reload finds its session, after the platform's signature has expired."""
     token = signing.dumps({"session": str(session.pk), "posting": posting.pk}, salt=RESUME_SALT)
     return urlencode({"via": posting.key, "resume": token})
 
@@ -144,14 +144,14 @@ def resume_query(posting: Posting, session: Session) -> str:
 def resumed(posting: Posting, token: str) -> Submission:
     """The submission that such a query string means. Raises NotAdmitted."""
     try:
-        asked = signing.loads(token, salt=RESUME_SALT, max_age=RESUME_MAX_AGE_S)
+        fields = signing.loads(token, salt=RESUME_SALT, max_age=RESUME_MAX_AGE_S)
     except signing.BadSignature as error:
         raise NotAdmitted(say(posting.study, "resume_over")) from error
     row = (
-        Submission.objects.filter(posting=posting, session=asked["session"])
+        Submission.objects.filter(posting=posting, session=fields["session"])
         .select_related("session", "session__study", "session__slot", "session__slot__condition")
         .first()
     )
-    if row is None or asked["posting"] != posting.pk:
+    if row is None or fields["posting"] != posting.pk:
         raise NotAdmitted(say(posting.study, "resume_over"))
     return row

@@ -1,5 +1,4 @@
-"""Payouts that are due, each beside what the platform shows: who it is for, proved, and how it can reach
-them."""
+"""Payouts that are due, each with what the platform shows: the proved person, and how it can be paid."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from crowd.ways import Case, Way, way_of
 from experiments.selectors import definition_of
 
 PAYS_RETURNED = frozenset({"prolific"})
-"""Platforms where a bonus reaches people whose work was returned or ran out of time."""
+"""Platforms that pay a bonus also for a submission that was returned or timed out."""
 
 
 READ = (
@@ -24,13 +23,13 @@ READ = (
     *("session__submission__person_hash", "session__submission__external_id"),
     *("session__submission__identity__person_hash", "session__submission__identity__external_id"),
 )
-"""What a standing needs of 20,000 payouts: without answers, devices and lists of bonuses."""
+"""The columns that a standing needs, for up to 20,000 payouts: no answers, devices or lists of bonuses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """One due payout and its way. `submission` and `person` are the platform's ids, proved to be those of the
-    sitting; `name` is the pseudonym's beginning."""
+    session; `name` is the pseudonym's beginning."""
 
     row: Payout
     way: Way
@@ -54,13 +53,13 @@ def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
     )
     approval_cents = terms_of(posting).base_cents
     refusal = _posting_refusal(posting)
-    found = []
+    rows_shown = []
     for row in rows:
         submission: Submission | None = getattr(row.session, "submission", None)
         name = str(row.session.participant.pseudonym)[:8]
         why = refusal or _refusal(posting, row, submission, approval_cents)
         if why or submission is None or submission.identity is None:
-            found.append(Standing(row, Way("wait", why), name))
+            rows_shown.append(Standing(row, Way("wait", why), name))
             continue
         case = Case(
             kind=cast(Kind, row.kind),
@@ -71,15 +70,15 @@ def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
             return_requested=submission.return_requested,
             pays_returned=posting.platform in PAYS_RETURNED,
         )
-        found.append(
+        rows_shown.append(
             Standing(row, way_of(case), name, submission.external_id, submission.identity.external_id)
         )
-    return found
+    return rows_shown
 
 
 def _stands(base: str | None, work: str) -> bool:
-    """Whether a reward comes beside an amount. A withheld one does not, as long as the platform may pay it
-    all the same, or has."""
+    """Whether a reward is paid in addition to an amount. A withheld reward is not, unless the platform may
+    still pay it, or has."""
     if base == Payout.State.WITHHELD:
         return work not in {"awaiting", "approved"}
     return base is not None
@@ -101,9 +100,9 @@ def _posting_refusal(posting: Posting) -> str:
 
 
 def _refusal(posting: Posting, row: Payout, submission: Submission | None, approval_cents: int) -> str:
-    """Why this amount may not be sent to whom the platform lists; empty: it may."""
+    """Why this amount may not be sent to the person that the platform lists; empty: it may."""
     if submission is None or submission.posting_id != posting.pk:
-        return "The sitting did not come by this posting. Pay by hand, or withhold it."
+        return "The session did not come by this posting. Pay by hand, or withhold it."
     if row.currency != posting.currency:
         return (
             f"The ledger owes {amount_of(row.cents, row.currency)}, and the posting pays in "
@@ -117,8 +116,8 @@ def _refusal(posting: Posting, row: Payout, submission: Submission | None, appro
     identity = submission.identity
     if identity is None or identity.person_hash != submission.person_hash:
         return (
-            "The platform says that this work is somebody else's: the address was forged. Withhold it; the "
-            "true person is on the platform's page."
+            "The platform says that this submission is another person's: the address was forged. Withhold "
+            "it; the true person is on the platform's page."
         )
     if not submission.external_id:
         return "The platform's id was removed at the person's wish, so it must be paid by hand."

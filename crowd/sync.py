@@ -1,7 +1,7 @@
-"""Staying in step with a platform: its list is read, and its people met by their keyed hashes.
+"""Staying in step with a platform: reads its list, and matches people by their keyed hashes.
 
-Nothing is taken from a notification, nothing is lost by a platform that is down: the next sync reads it all
-again. An outside id is stored in the clear only for somebody who consented and was not forgotten.
+Nothing is taken from a notification, and nothing is lost if a platform is down: the next sync reads all
+again. An outside id is stored in the clear only for a person who consented and was not forgotten.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class Synced:
 
 
 def sync_posting(posting: Posting, *, bonuses: bool = False, replace: bool = True) -> Synced:
-    """Brings our rows to what the platform says now. Repeatable; one at a time per posting.
+    """Updates our rows to what the platform says now. Repeatable; under the posting's lock.
 
     With `bonuses` the lists of bonuses are read too, which take a call per person. Without `replace` it only
     reads: no place is offered.
 
-    A platform that fails leaves its sentence in `sync_error` and everything else as it was.
+    If the platform fails, its sentence goes to `sync_error` and nothing else changes.
     """
     try:
-        with alone_with(Posting.objects.get(id=posting.pk), wait_s=0) as own:
-            return _sync(own, bonuses, replace)
+        with alone_with(Posting.objects.get(id=posting.pk), wait_s=0) as locked:
+            return _sync(locked, bonuses, replace)
     except Busy as busy:
         return Synced(error=str(busy))
 
@@ -78,16 +78,16 @@ def _sync(posting: Posting, bonuses: bool, replace: bool) -> Synced:
     changes += _beside(posting, market, posted, replace)
     done = Posting.objects.filter(id=posting.pk)
     done.update(synced_at=began, sync_error=posting.sync_error)
-    # A notification that came while we read is answered by the next sync.
+    # A notification that comes during the read is handled by the next sync.
     done.filter(sync_asked_at__lte=began).update(sync_asked_at=None)
     counts: dict[str, int] = dict(Counter(str(work.state) for work in works))
     return Synced(counts, tuple(change for change in changes if change), read_at=began)
 
 
 def _beside(posting: Posting, market: Market, posted: Posted, replace: bool) -> list[str]:
-    """Letters and places. What fails here is tried again by the next sync; the list was read all the same."""
+    """Messages and places. What fails here is tried again by the next sync; the list was read anyway."""
     changes = []
-    # Reading the list takes its time; what was decided here meanwhile counts.
+    # Reading the list takes time; decisions made here meanwhile count.
     posting.refresh_from_db()
     try:
         if replace and finish_places(posting, posted.places):
@@ -133,8 +133,8 @@ def _apply_all(posting: Posting, works: Iterable[Work]) -> list[str]:
 
 
 def _new_row(posting: Posting, key: str) -> Submission:
-    """A submission that the list told us of. Its person may join at this very moment: then the door's row
-    is taken."""
+    """A submission that the list told us of. Its person may join at the same moment: then the row made on
+    arrival is used."""
     row, _ = Submission.objects.select_related("session", "identity").get_or_create(
         posting=posting, submission_hash=key
     )
@@ -160,8 +160,8 @@ def _apply(posting: Posting, row: Submission, work: Work, has_consented: bool) -
 
 
 def _identify(row: Submission, work: Work, who: str, has_consented: bool) -> None:
-    """Who the platform says it is. Where the door was told somebody else, both stand side by side: nobody is
-    paid before that is cleared, so no id is stored either."""
+    """Stores who the platform says it is. If the arrival named another person, both are kept: no payment is
+    made before that is resolved, so no id is stored either."""
     identity = row.identity
     if identity is None:
         if row.person_hash != who or row.external_id:
@@ -176,8 +176,8 @@ def _identify(row: Submission, work: Work, who: str, has_consented: bool) -> Non
 
 
 def _store_ids(row: Submission, known: Identity, who: str, submission: str, person: str) -> None:
-    """Writes down who it is, unless they were forgotten: perhaps since the list was asked for, so their row
-    is locked first, as it is to forget."""
+    """Stores the person's ids, unless the person was forgotten. That may have happened since the list was
+    read, so the row is locked first, as `forget` does."""
     with transaction.atomic():
         identity = Identity.objects.select_for_update().get(id=known.pk)
         if identity.forgotten_at is not None and not (identity.person_hash == who and _is_needed(identity)):
@@ -190,8 +190,8 @@ def _store_ids(row: Submission, known: Identity, who: str, submission: str, pers
 
 
 def _is_needed(identity: Identity) -> bool:
-    """Whether somebody who was forgotten is to be paid yet, or may earn pay. Open sittings are looked for
-    before the payouts are decided: one that ends in between counts as open."""
+    """Whether a forgotten person is still to be paid, or may earn pay. Open sessions are read before the
+    payouts are decided: one that ends in between counts as open."""
     sittings = Session.objects.filter(participant=identity.participant_id)
     if sittings.exclude(state__in=ENDED).exists():
         return True
@@ -202,7 +202,7 @@ def _is_needed(identity: Identity) -> bool:
 
 
 def _follow(row: Submission) -> list[str]:
-    """What a state means for the session and its slot. Safe to repeat."""
+    """Applies a state to the session and its slot. Safe to repeat."""
     session = row.session
     if session is None or session.state in ENDED or row.state not in {"returned", "timed_out"}:
         return []
@@ -216,7 +216,7 @@ def _follow(row: Submission) -> list[str]:
 
 
 def _is_same_person(row: Submission) -> bool:
-    """Nobody ends another person's session by naming its submission at the door."""
+    """A person must not be able to end another person's session by naming its submission on arrival."""
     return row.identity is not None and row.identity.person_hash == row.person_hash
 
 
@@ -224,29 +224,29 @@ def _read_bonuses(posting: Posting, market: Market) -> None:
     """Every bonus on the platform's own lists, of people whose id we may keep."""
     rows = Submission.objects.filter(posting=posting).exclude(external_id="")
     stored = {row.external_id: row for row in rows}
-    found: dict[str, list[int]] = {external_id: [] for external_id in stored}
+    listed: dict[str, list[int]] = {external_id: [] for external_id in stored}
     for bonus in market.bonuses(posted_of(posting), list(stored)):
-        found.setdefault(bonus.submission, []).append(bonus.cents)
+        listed.setdefault(bonus.submission, []).append(bonus.cents)
     for external_id, row in stored.items():
-        if sorted(row.bonuses) != sorted(found[external_id]):
-            Submission.objects.filter(id=row.pk).update(bonuses=sorted(found[external_id]))
+        if sorted(row.bonuses) != sorted(listed[external_id]):
+            Submission.objects.filter(id=row.pk).update(bonuses=sorted(listed[external_id]))
 
 
 def _read_letters(posting: Posting, market: Market) -> list[str]:
     """Messages of participants, once each."""
     try:
-        letters = list(market.letters(posted_of(posting)))
+        messages = list(market.letters(posted_of(posting)))
     except Unsupported:
         return []
-    new = sum(_keep_letter(posting, letter) for letter in letters)
+    new = sum(_keep_letter(posting, message) for message in messages)
     return [f"{new} new messages."] if new else []
 
 
-def _keep_letter(posting: Posting, letter: Letter) -> bool:
-    """Stores a letter that is of one of our people; others of the account are none of this study's."""
-    who = person_hash(posting, letter.person)
+def _keep_letter(posting: Posting, message: Letter) -> bool:
+    """Stores a message of one of our people; other messages of the account do not belong to this study."""
+    who = person_hash(posting, message.person)
     identity = Identity.objects.filter(study=posting.study_id, person_hash=who).first()
-    about_us = letter.posting == posting.external_id
+    about_us = message.posting == posting.external_id
     if identity is None and not about_us:
         return False
     if identity is not None and not about_us and not identity.submissions.filter(posting=posting).exists():
@@ -257,12 +257,12 @@ def _keep_letter(posting: Posting, letter: Letter) -> bool:
         with transaction.atomic():
             _, created = Message.objects.get_or_create(
                 posting=posting,
-                external_id=letter.external_id,
+                external_id=message.external_id,
                 defaults={
                     "identity": identity,
                     "state": Message.State.RECEIVED,
-                    "body": letter.body.replace("\x00", ""),
-                    "created_at": letter.sent_at or timezone.now(),
+                    "body": message.body.replace("\x00", ""),
+                    "created_at": message.sent_at or timezone.now(),
                 },
             )
     except IntegrityError:
@@ -271,7 +271,7 @@ def _keep_letter(posting: Posting, letter: Letter) -> bool:
 
 
 def is_due(posting: Posting) -> bool:
-    """Whether a posting is still to be asked about: until it is closed and all its work is decided."""
+    """Whether a posting must still be synced: until it is closed and all its submissions are decided."""
     if not posting.external_id:
         return False
     if posting.state != Posting.State.CLOSED:

@@ -1,5 +1,5 @@
-"""Messages to workers: ask the platforms, take notifications, forget. Beat's polling is the truth; everything
-else only makes it prompt."""
+"""Messages to workers: ask the platforms, take notifications, forget. Beat's polling is sufficient;
+everything else only makes it faster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def sync_postings() -> int:
-    """Asks about every posting that is not over; returns how many answered. One that fails stops no other."""
+    """Syncs every posting that is not over; returns how many succeeded. A failure stops no other."""
     from crowd.places import MARKETS
     from crowd.sync import is_due
 
@@ -27,8 +27,7 @@ def sync_postings() -> int:
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def sync_posting(posting_id: int) -> bool:
-    """Asks about one posting, unless that was done since a notification wanted it: of a burst, the first
-    does it."""
+    """Syncs one posting, unless that was done since the notification: of a burst, only the first does it."""
     posting = Posting.objects.filter(id=posting_id, sync_asked_at__isnull=False).first()
     return posting is not None and _synced(posting)
 
@@ -40,7 +39,7 @@ def _synced(posting: Posting) -> bool:
     hourly = last is None or (last.date(), last.hour) != (now.date(), now.hour)
     try:
         return not sync(posting, bonuses=hourly).error
-    except Exception as error:  # The next posting must be asked whatever this one does.
+    except Exception as error:  # The next posting must be synced also if this one fails.
         log.exception("Posting %s could not be synced.", posting.pk)
         Posting.objects.filter(id=posting.pk).update(
             sync_error=f"The sync failed with {type(error).__name__}; the log of the worker says where."
@@ -59,10 +58,10 @@ def pull_notices() -> int:
     account = Account(Site(), queue_url=settings.MTURK_QUEUE_URL)
     counts: list[int] = []
 
-    def store(found: list[Notified]) -> None:
-        kept = keep("mturk", found)
-        counts.append(kept.new)
-        for posting_id in kept.woken:
+    def store(events: list[Notified]) -> None:
+        stored = keep("mturk", events)
+        counts.append(stored.new)
+        for posting_id in stored.woken:
             sync_posting.delay(posting_id)
 
     try:
@@ -74,7 +73,7 @@ def pull_notices() -> int:
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def forget_due() -> int:
-    """Forgets whose time has come; returns how many people."""
+    """Forgets people whose retention has ended; returns how many."""
     from crowd.privacy import forget_due as forget
 
     return forget().people

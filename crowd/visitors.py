@@ -1,5 +1,5 @@
-"""People of a simulated platform: they take a place there, take part here over HTTP, and go back with the
-code, each by a habit of their own. Nothing here touches the database."""
+"""People of a simulated platform: they take a place there, take part here over HTTP, and return with the
+code, each by their own habit. Nothing here touches the database."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NoPlace(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The other side of a simulated platform, where people act: POST /_simulator/<verb>."""
+    """The control interface of a simulated platform, by which people act: POST /_simulator/<verb>."""
 
     url: str
     client: httpx.Client
@@ -43,7 +43,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What one person did: the habit, the platform's name of the work, and how the sitting went (None: the
+    """What one person did: the habit, the platform's submission id, and how the session went (None: the
     platform had no place)."""
 
     habit: str
@@ -53,8 +53,8 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """People of one platform for one study. `server_url` is ours; `quiz` what careful readers answer;
-    `before_take` is called before anybody takes a place."""
+    """People of one platform for one study. `server_url` is ours; `quiz` the answers of careful readers;
+    `before_take` is called before a person takes a place."""
 
     control: Control
     server_url: str
@@ -66,7 +66,7 @@ class Crowd:
     before_take: Callable[[], None] = lambda: None
 
     def visit(self, person: Person) -> Visit:
-        """One life, by the habit that the platform drew for this person."""
+        """One person from preview to exit, by the habit that the platform drew for them."""
         self.before_take()
         try:
             taken = self.control("take")
@@ -112,7 +112,8 @@ class Crowd:
         for _ in range(2 if habit == "submits_twice" else 1):
             self._hand_in(outcome.exit, submission, wrong=habit == "wrong_code")
         if outcome.status != "finished":
-            # The page said that the place is to be given back; where that is not to be, it is refused.
+            # The page said that the place is to be given back; if the platform does not allow that, it
+            # refuses.
             self._quietly("return", submission=submission)
 
     def _hand_in(self, way_back: ExitWire, submission: str, wrong: bool) -> None:
@@ -160,9 +161,9 @@ def send_crowd(
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
     before_take: Callable[[], None] = lambda: None,
 ) -> list[Visit]:
-    """Sends everybody, so many at once. The visits in the order of `people`.
+    """Sends all `people`, so many at once. Returns the visits in the order of `people`.
 
-    `before_take` is called, by several threads, whenever somebody is about to take a place.
+    `before_take` is called, by several threads, whenever a person is about to take a place.
     """
     visits: dict[int, Visit] = {}
     with (
@@ -172,7 +173,7 @@ def send_crowd(
     ):
         control = Control(simulator_url, outside)
         crowd = Crowd(control, server_url, slug, platform, quiz, pool, Album(), before_take)
-        waiting = {workers.submit(crowd.visit, person): place for place, person in enumerate(people)}
+        waiting = {workers.submit(crowd.visit, person): index for index, person in enumerate(people)}
         try:
             for done in as_completed(waiting):
                 visits[waiting[done]] = done.result()
@@ -180,4 +181,4 @@ def send_crowd(
         except BaseException:
             workers.shutdown(wait=True, cancel_futures=True)
             raise
-    return [visits[place] for place in range(len(people))]
+    return [visits[index] for index in range(len(people))]

@@ -1,4 +1,4 @@
-"""How a payout can reach a person now, from what the platform shows of their work. Pure: a table in code."""
+"""How a payout can be paid now, from what the platform shows of the submission. Pure: a table in code."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Literal
 from crowd.platforms.base import Kind, WorkState
 
 Action = Literal["approve", "bonus", "paid", "covered", "move", "wait", "fail"]
-"""Approve the work (the platform pays its reward); send a bonus; the platform has paid it already; it has
-paid its whole reward instead; owe it as compensation instead; not now; never."""
+"""Approve the submission (the platform pays its reward); send a bonus; the platform has paid it already; it
+has paid its whole reward instead; owe it as compensation instead; not now; never.
+"""
 AT_WORK = frozenset({"reserved", "active", "unknown"})
 GONE = frozenset({"returned", "timed_out"})
 APPROVED = "approved"
@@ -17,8 +18,8 @@ APPROVED = "approved"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One payout beside the platform's state of the work. `approval_cents` is what approving pays;
-    `has_base`: the sitting has a reward of its own that stands, so this amount comes on top."""
+    """One payout with the platform's state of the submission. `approval_cents` is what approving pays;
+    `has_base`: the session has a valid reward of its own, so this amount is added to it."""
 
     kind: Kind
     cents: int
@@ -31,7 +32,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What to do, and the sentence for a person where nothing can be done now."""
+    """What to do, and the sentence for the researcher if nothing can be done now."""
 
     action: Action
     why: str = ""
@@ -74,8 +75,10 @@ def _extra(case: Case) -> Way:
 
 
 def _alone(case: Case) -> Way:
-    """A screened-out person's or a compensation's own amount. While the work awaits review the platform may
-    still pay its whole reward, by a click or by its own deadline: nothing is sent before the work is gone."""
+    """A screened-out person's or a compensation's own amount. While the submission awaits review the platform
+    may still pay its whole reward, by a click or by its own deadline: nothing is sent before the submission
+    is gone.
+    """
     if case.state == "screened_out" and case.kind == "screen_out":
         return Way("paid")
     if case.state == APPROVED and case.cents <= case.approval_cents:
@@ -93,8 +96,8 @@ def _alone(case: Case) -> Way:
     if case.state == "awaiting":
         return Way(
             "wait",
-            "Approving would pay the whole reward. Ask them to return their work; they are paid once they "
-            "have.",
+            "Approving would pay the whole reward. Ask them to return their work; they are paid "
+            "once they have.",
         )
     return Way("wait", "The platform has paid them a part already. Withhold this, or grant the difference.")
 
@@ -102,6 +105,6 @@ def _alone(case: Case) -> Way:
 def _never() -> Way:
     return Way(
         "fail",
-        "The platform pays nobody whose work was returned or ran out of time. Offer them a piece of work of "
-        "their own that pays this amount, or pay by hand.",
+        "The platform pays no bonus for a submission that was returned or timed out. Offer them a piece of "
+        "work of their own that pays this amount, or pay by hand.",
     )

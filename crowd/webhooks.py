@@ -1,5 +1,5 @@
-"""Notifications of platforms: verified, stored once, answered fast. They only wake a sync; what they claim is
-read from the platform again."""
+"""Notifications of platforms: verified, stored once, answered fast. They only trigger a sync; what they claim
+is read from the platform again."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ log = logging.getLogger(__name__)
 @csrf_exempt
 @require_POST
 def prolific_hook(request: HttpRequest) -> HttpResponse:
-    """One delivery of Prolific. A 2xx is an answer for good, so a repeat of what is known gets one too."""
+    """One delivery of Prolific. A 2xx is final, so a repeated delivery gets one too."""
     body = request.read(BODY_MAX + 1)
     if len(body) > BODY_MAX:
         return _said(f"The notification has more than {BODY_MAX} bytes.", 413)
     why = "No notifications are expected here."
     for secret, modes in _secrets():
         try:
-            found = read_notice(request.headers, body, secret, timezone.now())
+            events = read_notice(request.headers, body, secret, timezone.now())
         except BadNotice as refusal:
             why = str(refusal)
             continue
-        _send(keep("prolific", found, modes).woken)
+        _send(keep("prolific", events, modes).woken)
         return _said("Thank you.", 200)
     log.warning("A notification to %s was refused: %s", request.path, why)
     return _said(why, 403)
@@ -48,18 +48,18 @@ def _said(sentence: str, status: int) -> HttpResponse:
 
 
 def _secrets() -> list[tuple[str, tuple[str, ...]]]:
-    """Secrets that may have signed, and the modes that they wake: the workspace's own, and the simulator's
-    while something is rehearsed. The simulator's is known to everybody, so it wakes no real posting."""
-    found: list[tuple[str, tuple[str, ...]]] = []
+    """Secrets that may have signed, and the modes that they may sync: the workspace's, and the simulator's
+    during a rehearsal. The simulator's secret is public, so it syncs no real posting."""
+    secrets: list[tuple[str, tuple[str, ...]]] = []
     if offered("prolific", REHEARSED).exclude(site="").exists():
-        found.append((REHEARSAL, REHEARSED))
+        secrets.append((REHEARSAL, REHEARSED))
     if settings.PROLIFIC_WEBHOOK_SECRET:
-        found.append((settings.PROLIFIC_WEBHOOK_SECRET, REAL))
-    return found
+        secrets.append((settings.PROLIFIC_WEBHOOK_SECRET, REAL))
+    return secrets
 
 
 def _send(postings: Iterable[int]) -> None:
-    """Has a worker sync them now. Without a broker, or with one that is down, the next poll does it."""
+    """Asks a worker to sync them now. Without a broker, or with one that is down, the next poll does it."""
     if not settings.CELERY_BROKER_URL:
         return
     for posting_id in postings:

@@ -3,7 +3,7 @@
     sh setup/python.sh setup/install.py demo|dev
 
 `demo` installs what a running server needs, `dev` also what the tests need. A step whose inputs did not
-change since its stamp was written is left out silently. What the package clients print goes to
+change since its stamp was written is skipped silently. What the package clients print goes to
 .venv/setup.log; its end is shown when a step fails.
 """
 
@@ -171,7 +171,7 @@ class Installation:
         )
 
     def install_witnesses(self) -> None:
-        """Other libraries for the tests, where nothing but the tests finds them; see the list's own words."""
+        """Other libraries for the tests, in a place that only the tests use; see the comments in the list."""
         folder = self.venv / "witnesses"
         shutil.rmtree(folder, ignore_errors=True)
         wanted = self.root / "requirements" / "witnesses.txt"
@@ -180,7 +180,7 @@ class Installation:
         )
 
     def install_from_index(self, arguments: Sequence[str]) -> None:
-        """uv for speed; pip where only pip knows the way (its own index, proxy or certificates)."""
+        """uv for speed; pip if only pip is configured (its own index, proxy or certificates)."""
         uv: list[str | Path] = [self.venv / "bin" / "uv", "pip", "install", "--python", self.python]
         if self.runs([*uv, *arguments]):
             return
@@ -290,7 +290,7 @@ class Installation:
 
 @contextmanager
 def alone(root: Path) -> Iterator[None]:
-    """Two runs of make in one checkout follow one another; the lock ends with the process."""
+    """Two runs of make in one checkout wait for each other; a killed process releases the lock."""
     with (root / "pyproject.toml").open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,10 +1,10 @@
-"""Who renders what: a stimulus row is claimed by one conditional update, so that a killed worker holds nobody
-up for good.
+"""Which worker renders what: a stimulus row is claimed by one conditional update, so that a killed worker
+blocks it only until its lease ends.
 
 A row goes missing -> claimed -> done | failed. A claim may be taken over when its lease is over, or under the
-same token: a broker hands the message of a killed worker to another one, who need not wait. Whoever works
-keeps its claims fresh, for a large network may need longer than a lease. Measurements are not claimed: they
-are cheap beside their attributions, and a second one changes nothing.
+same token: a broker hands the message of a killed worker to another one, which need not wait. A worker
+refreshes its claims, because a large network may need longer than a lease. Measurements are not claimed: they
+are cheap compared with their attributions, and a second one changes nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def free(lease_s: int) -> Q:
-    """Rows that anybody may claim now: missing ones, and claims older than the lease."""
+    """Rows that any worker may claim now: missing ones, and claims older than the lease."""
     over = timezone.now() - timedelta(seconds=lease_s)
     return Q(state=State.MISSING) | Q(state=State.CLAIMED, claimed_at__lte=over)
 
@@ -62,12 +62,12 @@ def claim(keys: Sequence[str], token: str, lease_s: int) -> list[StimulusSpec]:
 
 
 def refresh(token: str) -> int:
-    """Begin the lease of whatever this token still holds anew; how many rows that was."""
+    """Renew the lease of all rows that this token still holds; how many rows that was."""
     return Stimulus.objects.filter(state=State.CLAIMED, claimed_by=token).update(claimed_at=timezone.now())
 
 
 def finish(made: Rendered) -> bool:
-    """Record files and measurements; False if somebody else finished first, whose record stands."""
+    """Record files and measurements; False if another worker finished first, whose record stays."""
     drawn = made.drawn
     with transaction.atomic():
         unfinished = Stimulus.objects.filter(key=made.spec.picture_key).exclude(state=State.DONE)
@@ -93,10 +93,10 @@ def finish(made: Rendered) -> bool:
 def note(
     keys: Sequence[str], numbers: Iterable[Number], described: Described | None = None, group: str = ""
 ) -> None:
-    """Record what metrics said of stimuli that share an attribution; who comes second changes nothing.
+    """Record what metrics said of stimuli that share an attribution; a second record changes nothing.
 
-    `described` is the metric as its rows name it, where that is more than its parameters; `group` names the
-    set that a number was found in. A value that is not finite is no value: its reason stands in `error`.
+    `described` is the metric as its rows name it, if that is more than its parameters; `group` names the set
+    that a number was found in. A value that is not finite is no value: its reason stands in `error`.
     """
     for number in numbers:
         one = described or describe_metric(number.metric)
@@ -135,7 +135,7 @@ def fail(key: str, token: str, error: str) -> bool:
 
 
 def release(token: str, reason: str = "") -> int:
-    """Give back whatever this token still holds; how many rows that was. `reason` says what stopped it."""
+    """Release all rows that this token still holds; how many rows that was. `reason` says what stopped it."""
     return Stimulus.objects.filter(state=State.CLAIMED, claimed_by=token).update(
         state=State.MISSING, claimed_by="", claimed_at=None, error=reason[:2000]
     )
@@ -184,7 +184,7 @@ def measure_done(keys: Sequence[str], bench: Bench) -> None:
 
 
 def device() -> str:
-    """Where this process renders: the setting's device, or the first CUDA device, or the processor."""
+    """The device of this process: the setting's, or the first CUDA device, or the processor."""
     chosen = str(settings.STIMULUS_DEVICE)
     if chosen != "auto":
         return chosen

@@ -1,7 +1,7 @@
 """What is to be made, as values with content keys: the same spec always names the same file.
 
 A key is the SHA-256 of canonical JSON (sorted keys, no spaces, UTF-8, no NaN). Package versions, device and
-time never enter a key; they stand in the provenance beside the file.
+time never enter a key; they stand in the provenance next to the file.
 """
 
 from __future__ import annotations

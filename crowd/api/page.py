@@ -1,4 +1,4 @@
-"""The participant's page as it is served: who may frame it, where it may go, and what a preview shows.
+"""The participant's page as it is served: who may frame it, where its form may post, what a preview shows.
 
 A GET makes no row and sets no cookie: robots that follow links leave nothing behind.
 """
@@ -58,11 +58,12 @@ def join_page(request: HttpRequest, slug: str) -> HttpResponse:
     if posting is not None and _is_preview(posting, query):
         return _preview(request, posting)
     if posting is not None and posting.platform == "local" and "person" not in fields:
-        # A walk-in gets a name in the address, so that a reload finds the same session without any cookie.
+        # A visitor without an id gets a name in the address, so that a reload finds the same session without
+        # any cookie.
         name = f"walk-in-{secrets.token_urlsafe(9)}"
-        own = {key: fields[key] for key in ("via",) if key in fields}
+        kept_fields = {key: fields[key] for key in ("via",) if key in fields}
         return HttpResponseRedirect(
-            f"{request.path}?{urlencode({**own, 'person': name, 'submission': name})}"
+            f"{request.path}?{urlencode({**kept_fields, 'person': name, 'submission': name})}"
         )
     return _app(path.stat().st_mtime_ns, study, posting)
 
@@ -85,7 +86,7 @@ def _page(changed_ns: int) -> str:
 
 
 def _targets(posting: Posting | None) -> str:
-    """Where the last form may go: the platform, and its own page that it leads to from there."""
+    """The addresses that the last form may post to: the platform, and the page that it redirects to."""
     if posting is None:
         return "'self'"
     door, site = door_of(posting), site_of(posting)
@@ -93,7 +94,7 @@ def _targets(posting: Posting | None) -> str:
 
 
 def _guarded(response: HttpResponse, policy: str, posting: Posting | None) -> HttpResponse:
-    """What every page of the door carries: no caches, no referrer, framed by the platform alone."""
+    """The headers of every page for participants: no caches, no referrer, framed by the platform alone."""
     ancestors = door_of(posting).ancestors(site_of(posting)) if posting is not None else ("'self'",)
     response["Cache-Control"] = "no-store"
     response["Referrer-Policy"] = "no-referrer"
@@ -111,7 +112,7 @@ def _is_preview(posting: Posting, query: str) -> bool:
 
 
 def _preview(request: HttpRequest, posting: Posting) -> HttpResponse:
-    """What somebody sees before accepting: to be read, with nothing to press."""
+    """The page before acceptance: to be read, with nothing to press."""
     definition = definition_of(posting.study)
     words, filled = dict(entry_words(definition.language)), placeholders(definition)
     reward = definition.reward

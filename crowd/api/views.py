@@ -26,7 +26,7 @@ class JoinView(ParticipantView):
         responses={201: serializers.Joined, 200: serializers.Joined, **ERRORS},
     )  # fmt: skip
     def post(self, request: Request) -> Response:
-        """A session for whoever the query string names; the same submission comes back to its session."""
+        """A session for the person in the query string; the same submission returns to its session."""
         body = bodies.body_of(request, {"study", "platform", "query", "attempt"})
         joined = entry.join(
             bodies.text_of(body, "study", 64),

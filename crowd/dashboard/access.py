@@ -23,7 +23,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def sheltered(view: View) -> View:
-    """The page's headers: kept by no cache, run by no foreign script, framed by nobody."""
+    """The page's headers: no caching, no scripts of other hosts, no framing."""
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -37,7 +37,7 @@ def sheltered(view: View) -> View:
 
 
 def researcher(view: View) -> View:
-    """Only for people who have logged in; everybody else is led to the login page."""
+    """Only for users who have logged in; others are redirected to the login page."""
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

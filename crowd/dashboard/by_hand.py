@@ -1,7 +1,7 @@
-"""Leaving a sitting out by hand: what may be looked at for it, and the decision itself.
+"""Leaving a session out by hand: what may be shown for it, and the decision itself.
 
-Nothing here reads a condition, a score, or an answer to a scored trial: whoever decides must not know what
-the decision does to the result. It changes neither what a person is paid nor their place.
+Nothing here reads a condition, a score, or an answer to a scored trial: the person who decides must not know
+what the decision does to the result. The decision changes neither the person's pay nor their slot.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from experiments.models import Event, Response, Session, Study
 
 REASON_MIN = 10
 FAST_MS = 300
-"""Nobody sees two pictures and decides in less."""
+"""No person looks at two pictures and decides in less time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +58,26 @@ def signals_of(session: Session) -> list[tuple[str, list[Signal]]]:
 
 
 def _times(session: Session, rows: Sequence[tuple[Any, ...]]) -> list[Signal]:
-    asked = [rt_ms for rt_ms, *_, phase in rows if phase != "train"]
-    fast = sum(rt_ms < FAST_MS for rt_ms in asked)
+    times_ms = [rt_ms for rt_ms, *_, phase in rows if phase != "train"]
+    fast = sum(rt_ms < FAST_MS for rt_ms in times_ms)
     return [
         Signal("From arrival to end", _minutes(session.started_at, session.finished_at)),
         Signal("With a place", _minutes(session.claimed_at, session.finished_at)),
         Signal("Answers", str(len(rows)), "training pages included"),
-        Signal("Median response time", f"{median(asked) / 1000:.1f} s" if asked else "–"),
-        Signal("Fastest response", f"{min(asked) / 1000:.2f} s" if asked else "–"),
+        Signal("Median response time", f"{median(times_ms) / 1000:.1f} s" if times_ms else "–"),
+        Signal("Fastest response", f"{min(times_ms) / 1000:.2f} s" if times_ms else "–"),
         Signal(f"Under {FAST_MS} ms", str(fast)),
         Signal("After the lease", str(sum(late for _, late, *_ in rows))),
     ]
 
 
 def _checks(rows: Sequence[tuple[Any, ...]], tries: Counter[str]) -> list[Signal]:
-    found = []
+    signals = []
     for sort, word in ((INSTRUCTED, "Instructed checks passed"), (REPEAT, "Repeat checks passed")):
-        own = [follows(row[5], row[3], row[4]) for row in rows if row[2] == sort]
-        found.append(Signal(word, f"{sum(own)} of {len(own)}" if own else "none were shown"))
+        right = [follows(row[5], row[3], row[4]) for row in rows if row[2] == sort]
+        signals.append(Signal(word, f"{sum(right)} of {len(right)}" if right else "none were shown"))
     return [
-        *found,
+        *signals,
         Signal("Tries at the quiz", str(tries[QUIZ])),
         Signal("Tries at the practice", str(tries[PRACTICE])),
     ]
@@ -107,35 +107,35 @@ def _minutes(start: Any, end: Any) -> str:
 
 
 def events_of(sessions: Sequence[Session]) -> dict[UUID, Counter[str]]:
-    """How often what happened, for one page of sittings in one query."""
+    """How often what happened, for one page of sessions in one query."""
     rows = (
         Event.objects.filter(session__in=[session.pk for session in sessions])
         .values_list("session", "kind")
         .annotate(n=Count("id"))
         .order_by()
     )
-    found: dict[UUID, Counter[str]] = {}
+    counts: dict[UUID, Counter[str]] = {}
     for session, kind, n in rows:
-        found.setdefault(session, Counter())[kind] = n
-    return found
+        counts.setdefault(session, Counter())[kind] = n
+    return counts
 
 
 def medians_of(sessions: Sequence[Session]) -> dict[UUID, float]:
-    """The median response time in seconds, for one page of sittings in one query."""
+    """The median response time in seconds, for one page of sessions in one query."""
     rows = Response.objects.filter(session__in=[session.pk for session in sessions])
     times: dict[UUID, list[int]] = {}
     for session, rt_ms in rows.exclude(trial__phase="train").values_list("session", "rt_ms"):
         times.setdefault(session, []).append(rt_ms)
-    return {session: median(own) / 1000 for session, own in times.items()}
+    return {session: median(times_ms) / 1000 for session, times_ms in times.items()}
 
 
 def can_be_left_out(session: Session) -> bool:
-    """Only whom screening kept can be left out: everybody else is out of the main result anyway."""
+    """Only a session that passed screening can be left out: the others are not in the main result anyway."""
     return session.verdict == "passed" and session.origin != Session.Origin.PREVIEW
 
 
 def leave_out(study: Study, session: Session, user: User, name: str, reason: str) -> bool:
-    """Leaves the sitting out of the main result. False where it is out already, or cannot be."""
+    """Leaves the session out of the main result. False if it is left out already, or cannot be."""
     decision = {"by": user.get_username(), "reason": reason, "at": timezone.now().isoformat()}
     rows = Session.objects.filter(pk=session.pk, study=study, verdict="passed", excluded={})
     with transaction.atomic():
@@ -146,7 +146,7 @@ def leave_out(study: Study, session: Session, user: User, name: str, reason: str
 
 
 def take_back(study: Study, session: Session, user: User, name: str, reason: str) -> bool:
-    """Counts the sitting again. False where nobody had left it out."""
+    """Counts the session again. False if it was not left out."""
     rows: QuerySet[Session] = Session.objects.filter(pk=session.pk, study=study).exclude(excluded={})
     with transaction.atomic():
         if rows.update(excluded={}) != 1:
@@ -156,5 +156,5 @@ def take_back(study: Study, session: Session, user: User, name: str, reason: str
 
 
 def _seal(study: Study, session: Session) -> str:
-    """A decision after results were open is another thing than one before; the log tells which."""
+    """Whether the decision was taken before or after the results were opened; the log says which."""
     return "" if seal(study, session.origin).sealed else " (results were open)"

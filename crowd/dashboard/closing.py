@@ -1,5 +1,5 @@
-"""Ending a study for good: first every posting, verified, then the study. None is left recruiting for a study
-that is closed."""
+"""Ending a study for good: first every posting, verified, then the study. No posting recruits for a closed
+study."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def asks_a_platform(postings: list[Posting]) -> bool:
 def close_whole(study: Study, who: str, reason: str) -> list[str]:
     """Closes every posting and then the study; returns what was closed, as sentences. Repeatable.
 
-    Raises StudyError where a posting could not be closed: the study stays open, and so does that posting.
+    Raises StudyError if a posting could not be closed: the study stays open, and so does that posting.
     """
     _check(study, who, reason)
     done, left = [], []
@@ -65,7 +65,7 @@ def _check(study: Study, who: str, reason: str) -> None:
 
 
 def _end(posting: Posting, who: str) -> str:
-    """Closes one posting. A rehearsal whose simulator is gone has nobody to be turned away: it is over."""
+    """Closes one posting. A rehearsal without its simulator has no people to turn away: it is over."""
     try:
         recruitment.close(posting, who)
     except (StudyError, Unsupported, PlatformError):
@@ -91,6 +91,6 @@ def _close(study: Study, who: str, reason: str) -> bool:
 
 
 def command_of(study: Study, by: str, reason: str) -> str:
-    """The same at the terminal."""
+    """The same command for the terminal."""
     words = ["python", "manage.py", "study_close", study.slug, "--by", by]
     return shlex.join([*words, "--reason", reason] if reason else words)

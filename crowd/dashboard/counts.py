@@ -1,4 +1,4 @@
-"""What a study is doing now, in a number of queries that grows with nothing."""
+"""The state of a study now, in a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.selectors import slot_counts
 from stimuli.models import Stimulus
 
 COUNTED = ("human", "simulated", "pilot")
-"""Origins that are counted; a researcher's preview is nobody's sitting."""
+"""Origins that are counted; a researcher's preview is not a session of a participant."""
 ORIGIN_WORDS = {
     "human": "People",
     "simulated": "Simulated observers",
@@ -27,7 +27,7 @@ LOST = ("incomplete", "withdrawn")
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The places of one condition, and who lost one."""
+    """The slots of one condition, and the sessions that lost theirs."""
 
     label: str
     role: str
@@ -79,7 +79,7 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """How many sittings one rule decided against, per origin."""
+    """How many sessions one rule excluded, per origin."""
 
     rule: str
     timing: str
@@ -106,7 +106,7 @@ class Drawing:
 
 
 def places_of(study: Study) -> list[Places]:
-    """One row per condition (per arm, where a slot mixes conditions), in the order of the study."""
+    """One row per condition (per arm, if a slot mixes conditions), in the order of the study."""
     conditions = list(study.conditions.order_by("ordinal"))
     named = {c["name"]: c.get("label") or "" for c in study.definition.get("conditions", [])}
     roles = {c.name: c.role for c in conditions}
@@ -127,7 +127,7 @@ def places_of(study: Study) -> list[Places]:
 
 
 def _lost(study: Study) -> Counter[tuple[str, str]]:
-    """(condition or arm, verdict) -> sittings that had a place and lost it."""
+    """(condition or arm, verdict) -> sessions that had a slot and lost it."""
     rows = (
         Session.objects.filter(study=study, slot__pilot=False, verdict__in=["screened", *LOST])
         .exclude(origin="preview")
@@ -135,10 +135,10 @@ def _lost(study: Study) -> Counter[tuple[str, str]]:
         .annotate(n=Count("id"))
         .order_by()
     )
-    found: Counter[tuple[str, str]] = Counter()
+    lost: Counter[tuple[str, str]] = Counter()
     for condition, arm, verdict, n in rows:
-        found[condition or arm, verdict] += n
-    return found
+        lost[condition or arm, verdict] += n
+    return lost
 
 
 def flows_of(study: Study) -> list[Flow]:
@@ -164,8 +164,8 @@ def flows_of(study: Study) -> list[Flow]:
         )
         .order_by()
     )
-    found = {row["origin"]: Flow(**row) for row in rows}
-    return [found[origin] for origin in COUNTED if origin in found]
+    by_origin = {row["origin"]: Flow(**row) for row in rows}
+    return [by_origin[origin] for origin in COUNTED if origin in by_origin]
 
 
 def steps_of(flows: list[Flow]) -> list[Step]:
@@ -176,26 +176,26 @@ def steps_of(flows: list[Flow]) -> list[Step]:
 
 
 def by_hand_of(flows: list[Flow]) -> list[Exclusion]:
-    """Those left out by hand as one more line; none where nobody is. Never by condition."""
+    """The sessions left out by hand, as one more line; no line if there are none. Never by condition."""
     counts = tuple(flow.left_out for flow in flows)
     return [Exclusion("excluded_by_hand", "after", counts)] if any(counts) else []
 
 
 def exclusions_of(study: Study, origins: list[str]) -> list[Exclusion]:
-    """Every rule that decided against somebody; one sitting can break several."""
+    """Every rule that excluded a session; a session can break several."""
     rows = Session.objects.filter(study=study, origin__in=origins).exclude(verdict__in=["", "passed"])
-    found: dict[tuple[str, str], Counter[str]] = {}
+    by_rule: dict[tuple[str, str], Counter[str]] = {}
     for origin, reasons in rows.values_list("origin", "reasons").iterator(2000):
         for reason in reasons:
-            found.setdefault((reason["rule"], reason.get("timing") or ""), Counter())[origin] += 1
+            by_rule.setdefault((reason["rule"], reason.get("timing") or ""), Counter())[origin] += 1
     return [
         Exclusion(rule, timing, tuple(counts[origin] for origin in origins))
-        for (rule, timing), counts in sorted(found.items(), key=lambda pair: (-pair[1].total(), pair[0]))
+        for (rule, timing), counts in sorted(by_rule.items(), key=lambda pair: (-pair[1].total(), pair[0]))
     ]
 
 
 def drawing_of(study: Study) -> Drawing:
-    """The state of rendering, and the first reason where something failed."""
+    """The state of rendering, and the first error if there is one."""
     rows = (
         Rendering.objects.filter(item__study=study)
         .values_list("stimulus__state")
@@ -217,6 +217,6 @@ def drawing_of(study: Study) -> Drawing:
 
 
 def origins_of(study: Study) -> list[str]:
-    """Which origins have come, people first; previews only where nothing else is asked for."""
+    """The origins that have sessions, people first; previews only if no other origin is asked for."""
     present = set(Session.objects.filter(study=study).values_list("origin", flat=True).distinct().order_by())
     return [origin for origin in COUNTED if origin in present]

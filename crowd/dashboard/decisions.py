@@ -1,5 +1,5 @@
 """What a researcher decides here: build, close, unseal, approve, ask to return, reject. Each is recorded with
-the person's name; nothing of it happens by itself."""
+the person's name; none happens automatically."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def record(study: Study, user: User, what: str) -> None:
 
 
 def close_study(study: Study, user: User, reason: str) -> bool:
-    """Ends recruitment for good; who is at it may finish. False where it was not open any more.
+    """Ends recruitment for good; people who have begun may finish. False if it was not open any more.
 
-    Closing opens the results. Before every place is kept that is breaking the seal, so the name and the
-    reason are stored as such and printed in every report.
+    Closing opens the results. If it happens before every slot is kept, it breaks the seal: name and reason
+    are stored as such and printed in every report.
     """
     changes: dict[str, object] = {"state": Study.State.CLOSED, "closed_at": timezone.now()}
     if seal(study, "human").sealed:
@@ -59,7 +59,7 @@ def close_study(study: Study, user: User, reason: str) -> bool:
 
 
 def unseal_study(study: Study, user: User, name: str, reason: str) -> bool:
-    """Breaks the seal in somebody's name; it cannot be mended. False where it was broken before."""
+    """Breaks the seal in the name of a user; it cannot be restored. False if it was broken before."""
     unsealed = Study.objects.filter(id=study.pk, unsealed_at__isnull=True).update(
         unsealed_at=timezone.now(), unsealed_by=name, unsealed_reason=reason
     )
@@ -84,7 +84,7 @@ def send_missing(study: Study, user: User) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Somebody whom the platform's rules permit to reject. `grounds` is the rule; a person decides."""
+    """A person whom the platform's rules allow to reject. `grounds` is the rule; a researcher decides."""
 
     submission: int
     name: str
@@ -96,12 +96,12 @@ class Proposal:
 
 def propose_rejections(study: Study) -> list[Proposal]:
     """People who await a decision, were screened, and failed as many instructed checks as their platform's
-    rules ask for. Raises StudyError where an account is missing."""
-    found: list[Proposal] = []
+    rules ask for. Raises StudyError if an account is missing."""
+    proposals: list[Proposal] = []
     for posting in Posting.objects.filter(study=study).exclude(external_id="").order_by("pk"):
         if has_market(posting.platform):
-            found += _proposals(posting, market_of(posting), None)
-    return found
+            proposals += _proposals(posting, market_of(posting), None)
+    return proposals
 
 
 def _proposals(posting: Posting, market: Market, among: Sequence[int] | None) -> list[Proposal]:
@@ -112,12 +112,12 @@ def _proposals(posting: Posting, market: Market, among: Sequence[int] | None) ->
         session__verdict="screened",
         session__slot__isnull=False,
     ).exclude(external_id="")
-    # Who was approved here a moment ago awaits nothing, though the platform's list was not read since.
+    # A submission approved here a moment ago awaits nothing, even if the platform's list was not read since.
     paid = Payout.objects.filter(session=OuterRef("session"), kind="base", state__in=SPENT_STATES)
     rows = rows.filter(~Exists(paid))
     rows = rows if among is None else rows.filter(pk__in=among)
     expected_minutes = definition_of(posting.study).reward.expected_minutes
-    found = []
+    proposals = []
     people = list(rows.select_related("session__participant").order_by("pk"))
     answers = _check_answers(people)
     for row in people:
@@ -126,20 +126,20 @@ def _proposals(posting: Posting, market: Market, among: Sequence[int] | None) ->
         grounds = market.rejection_grounds(expected_minutes, failed)
         if row.session is not None and failed and grounds:
             name = str(row.session.participant.pseudonym)[:8]
-            found.append(Proposal(row.pk, name, posting.platform, failed, checks, grounds))
-    return found
+            proposals.append(Proposal(row.pk, name, posting.platform, failed, checks, grounds))
+    return proposals
 
 
 def _check_answers(people: Sequence[Submission]) -> defaultdict[Any, list[bool]]:
     """Session -> whether each instructed check that was answered was passed; one query for all."""
-    found: defaultdict[Any, list[bool]] = defaultdict(list)
+    by_session: defaultdict[Any, list[bool]] = defaultdict(list)
     rows = Response.objects.filter(
         session_id__in=[row.session_id for row in people], trial__check_kind=INSTRUCTED
     )
     fields = ("session_id", "value", "trial__kind", "trial__expected")
     for session, value, kind, expected in rows.values_list(*fields):
-        found[session].append(follows(kind, expected, value))
-    return found
+        by_session[session].append(follows(kind, expected, value))
+    return by_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +153,8 @@ class Decided:
 def decide_batch(
     user: User, submissions: Iterable[int], action: Action, message: str = "", category: str = ""
 ) -> Decided:
-    """A named person's decision on work that awaits one: approve (pays the reward by the ledger), ask to
-    return, or reject (only on grounds that the platform permits; what was due is withheld)."""
+    """A named person's decision on submissions that await one: approve (pays the reward by the ledger), ask
+    to return, or reject (only on grounds that the platform permits; what was due is withheld)."""
     if not user.is_active or not user.get_username():
         raise StudyError("Only a named person decides about somebody's work. Log in.")
     if action != "approve" and not message.strip():
@@ -164,23 +164,23 @@ def decide_batch(
     for row in rows.order_by("pk"):
         by_posting.setdefault(row.posting, []).append(row)
     done, problems = 0, list[str]()
-    for posting, found in by_posting.items():
+    for posting, rows_of_posting in by_posting.items():
         if action == "approve":
-            decided = _approve(posting, found, user)
+            decided = _approve(posting, rows_of_posting, user)
         else:
-            decided = _one_by_one(posting, found, user, action, message.strip(), category)
+            decided = _one_by_one(posting, rows_of_posting, user, action, message.strip(), category)
         done += decided.done
         problems += decided.problems
     return Decided(done, tuple(problems))
 
 
-def _approve(posting: Posting, found: Sequence[Submission], user: User) -> Decided:
+def _approve(posting: Posting, rows: Sequence[Submission], user: User) -> Decided:
     with exclusive(
         f"settle-{posting.study.slug}", "Money of this study is being settled. Try again soon."
     ) as held:
-        plan = only(plan_of(posting), "approve", {row.external_id for row in found})
+        plan = only(plan_of(posting), "approve", {row.external_id for row in rows})
         outcome = settle(posting, plan, user.get_username(), held=held)
-    left = len(found) - len(plan.payables)
+    left = len(rows) - len(plan.payables)
     problems = [f"{count} not approved: {why}" for why, count in outcome.problems.items()]
     if left:
         problems.append(f"{left} cannot be approved now: look at what waits, and why, on the money page.")
@@ -188,11 +188,11 @@ def _approve(posting: Posting, found: Sequence[Submission], user: User) -> Decid
 
 
 def _one_by_one(
-    posting: Posting, found: Sequence[Submission], user: User, action: Action, message: str, category: str
+    posting: Posting, rows: Sequence[Submission], user: User, action: Action, message: str, category: str
 ) -> Decided:
     market = market_of(posting)
     done, problems = 0, []
-    for row in found:
+    for row in rows:
         try:
             if action == "reject":
                 _reject(posting, market, row, user, message, category)
@@ -219,14 +219,14 @@ def _request_return(posting: Posting, market: Market, row: Submission, user: Use
 def _reject(
     posting: Posting, market: Market, row: Submission, user: User, message: str, category: str
 ) -> None:
-    """The ledger first: whoever is being rejected is not paid at the same moment."""
+    """The ledger first: a person who is being rejected is not paid at the same moment."""
     if not _proposals(posting, market, [row.pk]):
         raise StudyError("The platform's rules give no grounds to reject this work. Approve it.")
-    own = Payout.objects.filter(session=row.session, kind__in=["base", "bonus"])
+    of_session = Payout.objects.filter(session=row.session, kind__in=["base", "bonus"])
     who = user.get_username()
-    payouts = list(own.filter(state=Payout.State.DUE).values_list("pk", flat=True))
+    payouts = list(of_session.filter(state=Payout.State.DUE).values_list("pk", flat=True))
     taken = withhold(payouts, who, f"rejected ({category}): {message}", log=False)
-    if own.exclude(state=Payout.State.WITHHELD).exists():
+    if of_session.exclude(state=Payout.State.WITHHELD).exists():
         release(payouts, who, "not rejected, for it is paid or being paid", log=False)
         raise StudyError("Their reward is paid or being paid, so they cannot be rejected any more.")
     try:
@@ -241,7 +241,7 @@ def _reject(
 def _write_failed(
     posting: Posting, row: Submission, user: User, payouts: Sequence[int], error: Exception
 ) -> None:
-    """The log has every attempt. Where it may have taken effect, nothing is paid before somebody looked."""
+    """The log has every attempt. If it may have taken effect, nothing is paid before a researcher looks."""
     what = f"Tried to reject {_name(row)}"
     if isinstance(error, PlatformError) and error.uncertain:
         record(

@@ -88,7 +88,7 @@ def study_response(
 
 
 def page_of(request: HttpRequest, rows: Any, per_page: int) -> Page[Any]:
-    """The page that the address asks for; the nearest one where it asks for nonsense."""
+    """The page that the address asks for; the nearest page if there is no such page."""
     return Paginator(rows, per_page).get_page(request.GET.get("page", "1"))
 
 
@@ -96,19 +96,19 @@ def address(request: HttpRequest, **changes: str) -> str:
     """This page's query string with some keys changed; an empty value removes a key, and so does any change
     to the page.
     """
-    kept = {key: value for key, value in request.GET.items() if key != "page"}
-    query = {key: value for key, value in {**kept, **changes}.items() if value}
+    current = {key: value for key, value in request.GET.items() if key != "page"}
+    query = {key: value for key, value in {**current, **changes}.items() if value}
     return "?" + urlencode(query)
 
 
 def headings(request: HttpRequest, columns: Sequence[tuple[str, str, bool]], sort: str) -> list[Heading]:
     """(word, sort key or "", numeric) -> headings; a click on the sorted one turns it around."""
-    found = []
+    row = []
     for word, key, numeric in columns:
         direction = "ascending" if key and sort == key else "descending" if key and sort == f"-{key}" else ""
         href = address(request, sort=f"-{key}" if sort == key else key) if key else ""
-        found.append(Heading(word, href, direction, numeric))
-    return found
+        row.append(Heading(word, href, direction, numeric))
+    return row
 
 
 @dataclass(frozen=True, slots=True)

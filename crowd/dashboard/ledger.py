@@ -27,7 +27,7 @@ RECRUITS = ("draft", "open", "paused")
 @dataclass(frozen=True, slots=True)
 class Spending:
     """The money of one mode. `spent` was sent or may have been; `due` is decided and waits; `in_progress` is
-    set aside for people at it, and `ahead` for places that nobody has taken: both at the most that one person
+    reserved for people who have begun, and `ahead` for places not taken yet: both at the most that one person
     may get. The cap covers fees too: `fees` are those on what was spent, `fees_ahead` those on the rest, at
     most.
     """
@@ -73,7 +73,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Hourly:
-    """What people who finished get per hour, bonuses included, beside the floor."""
+    """What people who finished get per hour, bonuses included, and the floor."""
 
     people: int
     median_cents: int | None
@@ -92,8 +92,8 @@ class Hourly:
 def modes_of(study: Study) -> list[str]:
     """The modes in which money moves, most real first."""
     rows = Posting.objects.filter(study=study).values_list("mode", "platform").distinct().order_by()
-    found = {mode for mode, platform in rows if has_market(platform)}
-    return [mode for mode in MODES if mode in found]
+    used = {mode for mode, platform in rows if has_market(platform)}
+    return [mode for mode in MODES if mode in used]
 
 
 def spending_of(study: Study, mode: str) -> Spending:
@@ -111,7 +111,7 @@ def spending_of(study: Study, mode: str) -> Spending:
     open_places = sum(max(0, p.places - p.taken) for p in postings if p.state in RECRUITS)
     reward, called_at = definition_of(study).reward, sums["called_at"]
     rates = [rates_of(posting) for posting in postings]
-    dearest = max((rate for one in rates for rate in (one.approve, one.bonus)), default=0)
+    dearest = max((rate for each in rates for rate in (each.approve, each.bonus)), default=0)
     coming = (sums["due"] or 0) + reward.most_cents * (at_it + open_places)
     wait = max((grace(posting) for posting in postings), default=None)
     return Spending(
@@ -121,7 +121,7 @@ def spending_of(study: Study, mode: str) -> Spending:
         due_cents=sums["due"] or 0,
         in_progress_cents=reward.most_cents * at_it,
         ahead_cents=reward.most_cents * open_places,
-        fees_cents=sum(one.fees_cents for one in spent_of(postings).values()),
+        fees_cents=sum(each.fees_cents for each in spent_of(postings).values()),
         fees_ahead_cents=math.ceil(coming * dearest),
         cap_cents=sum(posting.cap_cents for posting in postings),
         unknown=sums["unknown"],
@@ -130,7 +130,7 @@ def spending_of(study: Study, mode: str) -> Spending:
 
 
 def hourly_of(study: Study, mode: str) -> Hourly:
-    """One query, however many people; the time is the whole sitting, from arrival to end."""
+    """One query, for any number of people; the time is the whole session, from arrival to end."""
     reward = definition_of(study).reward
     rows = (
         Payout.objects.filter(OWED, posting__study=study, posting__mode=mode)

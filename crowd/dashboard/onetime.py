@@ -15,13 +15,13 @@ SALT = "legible.dashboard.enter"
 
 
 def make_login_path(user: AbstractBaseUser) -> str:
-    """The path "/enter/<token>/": valid for one hour, and until this person logs in by whatever way."""
+    """The path "/enter/<token>/": valid for one hour, and until this person's next login of any kind."""
     token = signing.dumps({"user": user.pk, "state": _state(user)}, salt=SALT)
     return reverse("dashboard:enter", args=[token])
 
 
 def person_of(token: str) -> User | None:
-    """Whom a token would log in; None where it is forged, spent or too old. Changes nothing."""
+    """The user whom a token would log in; None if it is forged, spent or too old. Changes nothing."""
     try:
         held = signing.loads(token, salt=SALT, max_age=MAX_AGE_S)
     except signing.BadSignature:
@@ -31,7 +31,7 @@ def person_of(token: str) -> User | None:
 
 
 def spend(token: str) -> User | None:
-    """Uses the token up. Of two calls at the same moment one gets the person, the other None."""
+    """Uses the token up. Of two calls at the same moment, one gets the user, the other None."""
     user = person_of(token)
     if user is None:
         return None

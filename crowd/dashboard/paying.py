@@ -26,7 +26,7 @@ WAY_WORDS = {"approve": "approving the work", "bonus": "bonus payment"}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Payouts of one kind that go the same way."""
+    """Payouts of one kind that are paid in the same way."""
 
     kind: str
     way: str
@@ -76,7 +76,7 @@ def batches_of(study: Study, mode: str) -> list[Batch]:
 
 
 def batch_of(posting: Posting) -> Batch:
-    """The batch of one posting, for paying it; nobody is named."""
+    """The batch of one posting, for paying it; without names."""
     return _batch(posting, plan_of(posting), {})
 
 
@@ -116,19 +116,19 @@ def _names(study: Study, plans: Sequence[Plan]) -> dict[str, str]:
     for name in short:
         wanted |= Q(pseudonym__startswith=name)
     name_of = namer(study)
-    found = Participant.objects.filter(wanted, study=study).values_list("pseudonym", flat=True)
-    return {str(pseudonym)[:8]: name_of(pseudonym) for pseudonym in found}
+    pseudonyms = Participant.objects.filter(wanted, study=study).values_list("pseudonym", flat=True)
+    return {str(pseudonym)[:8]: name_of(pseudonym) for pseudonym in pseudonyms}
 
 
 def command_of(posting: Posting) -> str:
-    """The line for the terminal: without its last word it only shows the batch."""
+    """The command for the terminal: without its last word it only shows the batch."""
     where = f"--platform {posting.platform} --mode {posting.mode}"
     return f"python manage.py settle {posting.study.slug} {where} --yes"
 
 
 def pay(posting_id: int, by: str, typed_cents: int) -> None:
-    """What a worker does: looks at the platform first, and pays only what still comes to the typed total. A
-    failure stands in the log and on the posting's card.
+    """The task of a worker: reads the platform first, and pays only if the total is still the typed one. A
+    failure is shown in the log and on the posting's card.
     """
     posting = Posting.objects.select_related("study").filter(pk=posting_id).first()
     if posting is None:

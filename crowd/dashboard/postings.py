@@ -1,6 +1,6 @@
 """A study's postings as the recruitment tab shows them, and what a researcher can ask of one.
 
-A page never speaks with a platform: it sends a task to a worker, or says the command that does the same.
+A page never speaks with a platform: it sends a task to a worker, or shows the command that does the same.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ AMOUNT = re.compile(r"\s*([0-9][0-9,]{0,12})\.([0-9]{2})\s*([A-Z]{3})?\s*")
 
 
 def cents_of(typed: str) -> int | None:
-    """An amount as somebody types it, 1,234.50 or 1234.50 GBP, in cents; None where it is none."""
-    found = AMOUNT.fullmatch(typed)
-    return None if found is None else int(found[1].replace(",", "")) * 100 + int(found[2])
+    """A typed amount, 1,234.50 or 1234.50 GBP, in cents; None if it is not an amount."""
+    amount = AMOUNT.fullmatch(typed)
+    return None if amount is None else int(amount[1].replace(",", "")) * 100 + int(amount[2])
 
 
 def granted_cents(typed: str, currency: str) -> int:
-    """An amount of money as somebody types it for a person or a cap. Raises StudyError."""
-    cents, found = cents_of(typed), AMOUNT.fullmatch(typed)
-    if cents is None or found is None:
+    """A typed amount of money, for a person or a cap. Raises StudyError."""
+    cents, amount = cents_of(typed), AMOUNT.fullmatch(typed)
+    if cents is None or amount is None:
         raise StudyError(f"{typed.strip()[:40]!r} is no amount. Give it as 1.50 or 1.50 {currency}.")
-    if found[3] and found[3] != currency:
+    if amount[3] and amount[3] != currency:
         raise StudyError(
-            f"This posting pays in {currency}, not in {found[3]}. Give the amount in {currency}."
+            f"This posting pays in {currency}, not in {amount[3]}. Give the amount in {currency}."
         )
     if not 0 < cents <= AMOUNT_MAX_CENTS:
         raise StudyError(f"Give at least 0.01 and at most {AMOUNT_MAX_CENTS // 100:,}.00 {currency}.")
@@ -83,7 +83,7 @@ class Offered:
 
     @property
     def is_by_hand(self) -> bool:
-        """No machine of this platform is asked for anything."""
+        """Whether this platform has no interface for machines."""
         return works_here(self.posting)
 
     @property
@@ -102,7 +102,7 @@ class Offered:
 
 
 def mode_word(posting: Posting) -> str:
-    """How real a posting is, in a word that nobody overlooks."""
+    """How real a posting is, in one conspicuous word."""
     word = posting.get_mode_display()
     return f"{word} · pilot" if posting.pilot else word
 
@@ -155,7 +155,7 @@ def acts_of(posting: Posting) -> tuple[Act, ...]:
     if posting.state in {Posting.State.OPEN, Posting.State.PAUSED}:
         acts.append("pause" if posting.state == Posting.State.OPEN else "resume")
     if has_market(posting.platform):
-        # Without a machine that counts places there are none to add: whoever has the link may come.
+        # If the platform counts no places, there are none to add: every person who has the link may come.
         acts += ["add", "sync"] if acts else ["sync"]
     return (*acts, "close")
 
@@ -191,5 +191,5 @@ def most_of(study: Study, posting: Posting, count: int) -> int:
 
 
 def works_here(posting: Posting) -> bool:
-    """Whether a page may do it itself: where no machine of a platform has to be asked, one row changes."""
+    """Whether a page may do it itself: if no platform has to be asked, one row changes."""
     return not has_market(posting.platform)

@@ -1,4 +1,4 @@
-"""Words and names around decisions about people's work, and the line for the terminal."""
+"""Words and names for decisions about submissions, and the command for the terminal."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def named_people(study: Study, submissions: Sequence[int]) -> dict[int, tuple[An
     """
     name = namer(study)
     rows = Submission.objects.filter(pk__in=submissions, posting__study=study, session__isnull=False)
-    found = rows.values_list("pk", "session_id", "session__participant__pseudonym", "return_requested")
-    return {pk: (session, name(pseudonym), asked) for pk, session, pseudonym, asked in found}
+    values = rows.values_list("pk", "session_id", "session__participant__pseudonym", "return_requested")
+    return {pk: (session, name(pseudonym), is_asked) for pk, session, pseudonym, is_asked in values}
 
 
 def command_of(study: Study, act: str, names: Sequence[str], message: str, category: str, by: str) -> str:

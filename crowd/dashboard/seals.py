@@ -14,7 +14,7 @@ def seals(study: Study, origins: Iterable[str]) -> dict[str, Seal]:
     # Here and not above: it brings pandas along, which a process that serves only participants can spare.
     from analysis.tables import study_facts
 
-    # The places that people keep are what the stopping rule counts, whosever results are looked at.
+    # The stopping rule counts the slots that people keep, for the results of every origin.
     facts = study_facts(study)
     return {origin: seal_of(facts, origin) for origin in origins}
 
@@ -23,8 +23,8 @@ def seal(study: Study, origin: str) -> Seal:
     return seals(study, [origin])[origin]
 
 
-def concealing(study: Study, kept: dict[str, Seal]) -> frozenset[str]:
-    """Origins whose single bonuses are not shown: where they are paid by the match, an amount is a score."""
+def concealing(study: Study, by_origin: dict[str, Seal]) -> frozenset[str]:
+    """Origins whose single bonuses are not shown: if a bonus is paid per match, its amount is a score."""
     if definition_of(study).reward.bonus_per_match_cents == 0:
         return frozenset()
-    return frozenset(origin for origin, one in kept.items() if one.sealed)
+    return frozenset(origin for origin, seal in by_origin.items() if seal.sealed)

@@ -1,4 +1,4 @@
-"""Sittings as the pages show them: by pseudonym, without condition while results are sealed, and never with
+"""Sessions as the pages show them: by pseudonym, without condition while results are sealed, and never with
 an outside identity."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WORK_WORDS = {
     "screened_out": "screened out",
     "unknown": "not seen yet",
 }
-"""What a platform says of somebody's work."""
+"""The platform's words for the state of a submission."""
 KIND_WORDS = {
     "base": "Reward",
     "bonus": "Bonus",
@@ -56,7 +56,7 @@ WORST_FIRST = ("unknown", "failed", "sending", "due", "withheld", "sent")
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What the platform says of a sitting; no identity."""
+    """What the platform says of a session; no identity."""
 
     where: str
     mode: str
@@ -67,8 +67,8 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class PaidRow:
-    """One payout as it may be shown. `amount` is empty, and `why` general, where an amount would tell a score
-    that is sealed."""
+    """One payout as it may be shown. `amount` is empty, and `why` general, if the amount would tell a sealed
+    score."""
 
     payout: Payout
     kind: str
@@ -78,7 +78,7 @@ class PaidRow:
 
 @dataclass(frozen=True, slots=True)
 class Pay:
-    """The payouts of a sitting together; `state` is the one that needs looking at most."""
+    """The payouts of a session together; `state` is the one that most needs attention."""
 
     text: str
     state: str
@@ -104,7 +104,7 @@ class Sitting:
 
 
 def sittings(study: Study) -> QuerySet[Session, Session]:
-    """The sittings of a study with everything that a row needs."""
+    """The sessions of a study with everything that a row needs."""
     last_answer = Response.objects.filter(session=OuterRef("pk")).order_by("-position").values("position")[:1]
     last_trial = Trial.objects.filter(slot=OuterRef("slot")).order_by("-position").values("position")[:1]
     return (
@@ -131,13 +131,13 @@ def namer(study: Study) -> Callable[[object], str]:
 def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> list[Sitting]:
     """Sessions as rows, under the names that an export gives them."""
     name = namer(study)
-    kept = seals(study, set(ORIGIN_WORDS))
-    concealed = concealing(study, kept)
+    sealed_by = seals(study, set(ORIGIN_WORDS))
+    concealed = concealing(study, sealed_by)
     return [
         _sitting(
             session,
             name(session.participant.pseudonym),
-            blind or kept[session.origin].sealed,
+            blind or sealed_by[session.origin].sealed,
             session.origin in concealed,
         )
         for session in sessions
@@ -174,7 +174,7 @@ def _outside(session: Session) -> Outside | None:
 
 
 def paid_row(payout: Payout, is_concealed: bool) -> PaidRow:
-    """A payout; with `is_concealed` a bonus is shown without what it comes to."""
+    """A payout; with `is_concealed` a bonus is shown without its amount."""
     kind = KIND_WORDS[payout.kind]
     if is_concealed and payout.kind == Payout.Kind.BONUS:
         return PaidRow(payout, kind, "", CONCEALED)
@@ -182,7 +182,7 @@ def paid_row(payout: Payout, is_concealed: bool) -> PaidRow:
 
 
 def pay_of(payouts: Sequence[Payout], is_concealed: bool) -> Pay | None:
-    """How much of what is owed was sent, and the state that needs looking at most."""
+    """How much of what is owed was sent, and the state that most needs attention."""
     if not payouts:
         return None
     rows = tuple(paid_row(payout, is_concealed) for payout in payouts)

@@ -62,7 +62,7 @@ def _open_step(study: Study, places: list[Places]) -> NextStep:
     free = sum(p.free for p in places)
     if not offered:
         note = "No platform offers this study, so nobody can arrive."
-        # Named only where this installation has it.
+        # Named only if this installation has it.
         command = (
             f"python manage.py publish {study.slug} --platform local" if "publish" in get_commands() else ""
         )
@@ -82,7 +82,7 @@ def _open_step(study: Study, places: list[Places]) -> NextStep:
 
 
 def _asked_for(study: Study) -> NextStep | None:
-    """What people on a platform wait for, the most urgent first; None where nobody waits."""
+    """What people on a platform wait for, the most urgent first; None if nothing is waited for."""
     money = reverse("dashboard:money", args=[study.slug])
     payouts = Payout.objects.filter(posting__study=study).values_list("state").annotate(n=Count("id"))
     states = dict(payouts.filter(state__in=["unknown", "due"]).order_by())
@@ -90,10 +90,10 @@ def _asked_for(study: Study) -> NextStep | None:
         n = states["unknown"]
         note = f"{n:,} payout{'s' if n > 1 else ''} may or may not have been sent."
         return NextStep("Settle what is unknown", note, href=money)
-    letters = Message.objects.filter(posting__study=study, state=Message.State.RECEIVED).count()
-    if letters:
-        word = "messages" if letters > 1 else "message"
-        return NextStep(f"Answer {letters:,} {word}", href=reverse("dashboard:letters", args=[study.slug]))
+    count = Message.objects.filter(posting__study=study, state=Message.State.RECEIVED).count()
+    if count:
+        word = "messages" if count > 1 else "message"
+        return NextStep(f"Answer {count:,} {word}", href=reverse("dashboard:letters", args=[study.slug]))
     if states.get("due"):
         n = states["due"]
         return NextStep(f"Pay {n:,} payout{'s' if n > 1 else ''}", "They are due and wait.", href=money)

@@ -12,7 +12,7 @@ from experiments.errors import StudyError
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def change_posting(posting_id: int, act: str, by: str, count: int = 0) -> None:
-    """Pause, resume, close, add places, sync. A failure is stored where the researcher sees it."""
+    """Pause, resume, close, add places, sync. A failure is stored for the researcher to see."""
     from crowd import places, recruitment, sync
 
     posting = Posting.objects.select_related("study").filter(pk=posting_id).first()
@@ -34,7 +34,7 @@ def change_posting(posting_id: int, act: str, by: str, count: int = 0) -> None:
 
 
 def note_failure(posting: Posting, what: str, error: Exception, by: str) -> None:
-    """The sentence stands on the posting's card, unless the platform's own is there, and in the log."""
+    """Shows the sentence on the posting's card, unless the platform's own is there, and in the log."""
     rows = Posting.objects.filter(pk=posting.pk)
     if not isinstance(error, PlatformError):
         rows.update(sync_error=f"{what}: {error}")
@@ -51,7 +51,7 @@ def send_letter(letter_id: int) -> None:
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def pay_batch(posting_id: int, by: str, typed_cents: int) -> None:
-    """Pays what is due to one posting's people, if it still comes to what somebody has typed."""
+    """Pays what is due to one posting's people, if the sum is still the typed one."""
     from crowd.dashboard.paying import pay
 
     pay(posting_id, by, typed_cents)
@@ -59,7 +59,7 @@ def pay_batch(posting_id: int, by: str, typed_cents: int) -> None:
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def decide_people(user_id: int, submissions: list[int], act: str, message: str, category: str) -> None:
-    """A named person's decision about people's work; what could not be done stands in the log."""
+    """A named person's decision about submissions; failures are in the log."""
     from django.contrib.auth.models import User
 
     from crowd.dashboard.decisions import decide_batch
@@ -82,7 +82,7 @@ def decide_people(user_id: int, submissions: list[int], act: str, message: str, 
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def carry_out(user_id: int, submission_id: int, act: str, message: str) -> None:
-    """A named person's decision about one person's work, whatever the ledger knows of it."""
+    """A named person's decision about one submission, also if the ledger has no row for it."""
     from django.contrib.auth.models import User
 
     from crowd.dashboard.remedies import ASKED, called, decide
@@ -102,7 +102,7 @@ def carry_out(user_id: int, submission_id: int, act: str, message: str) -> None:
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def close_study(study_id: int, by: str, reason: str) -> None:
-    """Closes every posting of a study and then the study; where one stays open, so does the study."""
+    """Closes every posting of a study and then the study; if a posting stays open, so does the study."""
     from crowd.dashboard.closing import close_whole
     from experiments.models import Study
 

@@ -24,7 +24,8 @@ MARKETS: Table[Any] = Table(
         "mturk": "crowd.platforms.mturk.market:MTurk",
     },
 )
-"""A platform without a market has no interface for machines: people come by a link, and are paid by hand."""
+"""A platform without a `Market` has no interface for machines: people come by a link, and are paid by hand.
+"""
 
 
 def get_door(name: str) -> Door:
@@ -33,8 +34,8 @@ def get_door(name: str) -> Door:
 
 
 def market_class(name: str) -> Any:
-    """The market of a platform, to be made with an account. Raises Unsupported where it has none, UnknownName
-    where there is no such platform.
+    """The market of a platform, to be made with an account. Raises Unsupported if it has none, UnknownName
+    if there is no such platform.
     """
     if not has_market(name):
         raise Unsupported(

@@ -1,8 +1,8 @@
-"""What a platform must be able to say and do. Pure: no database, no environment, no clock of its own.
+"""The contract of a platform. Pure: no database, no environment, no clock of its own.
 
-A platform has two sides. Its *door* reads who comes and knows the way back; it needs no network and no
-account. Its *market* speaks with the platform itself: it offers the study, lists the work, pays. Money is in
-whole minor units (cents, pence) everywhere; an adapter converts at its own boundary and nowhere else.
+A platform has two sides. `Door` reads arrivals and makes exits; it needs no network and no account. `Market`
+speaks with the platform itself: it offers the study, lists submissions, pays. Money is in whole minor units
+(cents, pence) everywhere; an adapter converts at its own boundary and nowhere else.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol
 Outcome = Literal[
     "complete", "failed_checks", "screened", "declined", "device", "turned_away", "failure", "withdrawn"
 ]
-"""How somebody leaves: finished; finished but failed instructed checks; sent away at quiz or practice; no
-consent; unsuitable device; no place left; our fault; withdrew."""
+"""How a person leaves: finished; finished but failed instructed checks; sent away at quiz or practice; no
+consent; unsuitable device; no slot left; our fault; withdrew."""
 Mode = Literal["live", "sandbox", "rehearsal"]
 WorkState = Literal[
     "reserved", "active", "awaiting", "approved", "partly_approved", "rejected", "returned", "timed_out",
@@ -28,7 +28,7 @@ Kind = Literal["base", "bonus", "screen_out", "compensation"]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a platform lives. `url` is empty for the real one, else the address of a simulator."""
+    """The address of a platform. `url` is empty for the real one, else the address of a simulator."""
 
     mode: Mode = "live"
     url: str = ""
@@ -36,7 +36,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who we are on a platform. Secrets come from the environment and are never stored, printed or logged.
+    """Our account on a platform. Secrets come from the environment and are never stored, printed or logged.
 
     Prolific: `token`, `workspace`, `project`. MTurk: `key_id` and `secret` (empty: Amazon's usual places),
     `queue_url` of the notifications.
@@ -53,12 +53,12 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Who comes: the platform's person and submission, as the query string says (unproved).
+    """An arrival: the platform's person and submission, as the query string says (unproved).
 
-    `realm` is the register that `person` belongs to: the same person who comes by another platform of the
+    `realm` is the register that `person` belongs to: the same person who arrives from another platform of the
     same realm is recognised. `posting` is the platform's own name for what was offered (empty: it has none).
-    A `preview` never takes a place. `signature` is a signed token that came along; `return_to` an address
-    that the platform asked us to post to, checked.
+    A `preview` never takes a place. `signature` is the signed token in the address, if any; `return_to` an
+    address that the platform asked us to post to, checked.
     """
 
     person: str
@@ -74,7 +74,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """Where the page goes at the end: a redirect, a form to post, or nowhere."""
+    """What the page does at the end: follow a redirect, post a form, or stay."""
 
     method: Literal["GET", "POST", "none"]
     url: str = ""
@@ -85,7 +85,7 @@ class Exit:
 
 
 class NotAnArrival(ValueError):
-    """A query string does not say who comes; the message says what is missing."""
+    """A query string does not name a person and a submission; the message says what is missing."""
 
 
 class BadOptions(ValueError):
@@ -100,7 +100,7 @@ class PlatformError(Exception):
     """A call to a platform failed.
 
     `permanent`: the same call will fail again (bad request, no right, no money). `uncertain`: the request may
-    have taken effect (an answer was lost, or came as 5xx); it must be settled by looking, not by repeating.
+    have taken effect (an answer was lost, or came as 5xx); read the platform's state; do not repeat the call.
     """
 
     def __init__(self, message: str, *, permanent: bool = False, uncertain: bool = False) -> None:
@@ -117,11 +117,11 @@ class BadNotice(ValueError):
 class Offer:
     """A study as it is to be offered. Everything a platform needs, nothing that names a condition.
 
-    `reference` is ours: 1 to 60 of [A-Za-z0-9-], written where the platform lets us find it again, so that
-    publishing twice finds the first. `url` is the participant's address with our own query, to which the
-    adapter adds the platform's placeholders. `screened_cents` is due to somebody sent away at quiz or
-    practice. `excluded` are the platform's ids of earlier postings whose people may not come. `options` is
-    the study's [platforms.<name>] table after `Market.check_options`.
+    `reference` is ours: 1 to 60 of [A-Za-z0-9-], stored on the platform, so that publishing twice finds the
+    first posting again. `url` is the participant's address with our own query, to which the adapter adds the
+    platform's placeholders. `screened_cents` is due to a person sent away at quiz or practice. `excluded` are
+    the platform's ids of earlier postings whose people may not come. `options` is the study's
+    [platforms.<name>] table after `Market.check_options`.
     """
 
     reference: str
@@ -146,7 +146,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What an offer costs at most, line by line, and what the account holds (None: the platform does not
+    """What a posting costs at most, line by line, and what the account holds (None: the platform does not
     say). `currency` is the account's; a study in another one is refused by `Market.quote`."""
 
     currency: str
@@ -161,7 +161,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """An offer as the platform has it. `facts` is the adapter's own memory (plain JSON values), stored and
+    """A posting as the platform has it. `facts` is the adapter's own memory (plain JSON values), stored and
     given back unread; `address` is the researcher's page on the platform."""
 
     external_id: str
@@ -175,9 +175,9 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One person's work as the platform lists it. `submission` and `person` have the same form as in
-    Arrival, so that their keyed hashes meet. `bonuses` are the bonuses paid so far, in cents, where the list
-    tells them (else None: ask `Market.bonuses`)."""
+    """A submission as the platform lists it. `submission` and `person` have the same form as in Arrival, so
+    that their keyed hashes are equal. `bonuses` are the bonuses paid so far, in cents, if the list tells them
+    (else None: ask `Market.bonuses`)."""
 
     submission: str
     person: str
@@ -192,7 +192,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """One amount to one person. `reference` is the ledger row's own, the same in every attempt."""
+    """One amount to one person. `reference` is that of the ledger row, the same in every attempt."""
 
     reference: str
     submission: str
@@ -203,7 +203,7 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Payments announced to the platform, not paid yet. `external_id` is the platform's batch (empty where it
+    """Payments announced to the platform, not paid yet. `external_id` is the platform's batch (empty if it
     has none) and must be stored before `Market.pay`. `cents` is what the platform understood."""
 
     external_id: str
@@ -213,7 +213,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of one payment or decision: `sent`, `failed` (it did not take effect), `unknown` (it may
+    """The result of one payment or decision: `sent`, `failed` (it did not take effect), `unknown` (it may
     have). `message` says why."""
 
     reference: str
@@ -223,7 +223,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Bonus:
-    """A bonus on the platform's own list. `reference` where the platform keeps ours."""
+    """A bonus on the platform's own list. `reference` is ours, if the platform keeps it."""
 
     submission: str
     cents: int
@@ -243,7 +243,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """A notification, verified. It only wakes a sync: what it claims is read from the platform again."""
+    """A notification, verified. It only triggers a sync: what it claims is read from the platform again."""
 
     event_id: str
     kind: str
@@ -268,7 +268,7 @@ class Door(Protocol):
         site: Site,
         options: Mapping[str, Any],
     ) -> Exit:
-        """The way back for an outcome. `arrival` is None where the page no longer knows its query."""
+        """The exit for an outcome. `arrival` is None if the page no longer knows its query."""
         ...  # fmt: skip
 
     def ancestors(self, site: Site) -> tuple[str, ...]:
@@ -298,7 +298,7 @@ class Market(Protocol):
 
     def quote(self, offer: Offer) -> Quote: ...
     def publish(self, offer: Offer) -> Posted:
-        """Finds the offer by its reference or creates it, opens it, and reads back what it became."""
+        """Finds the posting by its reference or creates it, opens it, and reads back the result."""
         ...
 
     def look(self, posted: Posted) -> Posted: ...
@@ -309,7 +309,7 @@ class Market(Protocol):
     def pause(self, posted: Posted) -> Posted: ...
     def resume(self, posted: Posted) -> Posted: ...
     def close(self, posted: Posted) -> Posted:
-        """Ends recruitment and reads back; who is at it may finish."""
+        """Ends recruitment and reads back; people who have begun may finish."""
         ...
 
     def submissions(self, posted: Posted) -> Iterator[Work]:

@@ -1,5 +1,5 @@
-"""A plain link: another panel, a class, a mailing list. People come by an address that carries who they are,
-and leave by another one or with a code. There is no interface for machines, so nobody is paid by one."""
+"""A plain link: another panel, a class, a mailing list. People arrive with an address that names them, and
+leave by another address or with a code. There is no interface for machines, so payment is by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALLOWED = {"code", "person", "submission"}
 FORBIDDEN = re.compile(r"[\s<>\"'`\\\x00-\x1f]")
 LENGTH_MAX = 500
 RESERVED = {"via", "resume", "preview"}
-"""Fields of ours, which no panel can use for its own."""
+"""Fields of ours, which no panel can use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Link:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Link:
-        """The door as the study's [platforms.link] table describes it."""
+        """The entry as the study's [platforms.link] table describes it."""
         given = {key: str(options[key]) for key in KEYS[:3] if options.get(key)}
         return cls(**given)
 
@@ -83,8 +83,8 @@ class Link:
         site: Site,
         options: Mapping[str, Any],
     ) -> Exit:
-        """The panel's own address for the outcome; where it has none, or lacks what the address needs, the
-        code to be typed."""
+        """The panel's own address for the outcome; if it has none, or lacks what the address needs, the code
+        to be typed."""
         code = codes.get(outcome, "")
         by_hand = Exit("none", fields={"code": code} if code else {})
         address = options.get("exits", {}).get(outcome, "")
@@ -95,7 +95,7 @@ class Link:
             known |= {"person": arrival.person, "submission": arrival.submission}
         if not all(known.get(name) for name in PLACEHOLDER.findall(address)):
             return by_hand
-        return Exit("GET", PLACEHOLDER.sub(lambda found: quote(known[found[1]], safe=""), address))
+        return Exit("GET", PLACEHOLDER.sub(lambda match: quote(known[match[1]], safe=""), address))
 
     def ancestors(self, site: Site) -> tuple[str, ...]:
         return ()
@@ -105,7 +105,7 @@ class Link:
 
 
 def _problem_of(address: object) -> str:
-    """Why an address may not be a way out; empty: it may."""
+    """Why an address may not be an exit; empty: it may."""
     if not isinstance(address, str) or not 0 < len(address) <= LENGTH_MAX:
         return f"an address of at most {LENGTH_MAX} characters is needed."
     if FORBIDDEN.search(address):

@@ -1,4 +1,4 @@
-"""The local platform: people come by a plain address, and nobody is paid by a machine."""
+"""The local platform: people arrive with a plain address, and payment is by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KIND = re.compile(r"[a-z_]{1,20}")
 
 
 class Local:
-    """`?person=…&submission=…` names who comes; `&simulated=KIND` says that it is no person."""
+    """`?person=…&submission=…` names the person; `&simulated=KIND` marks a simulated one."""
 
     name = "local"
 

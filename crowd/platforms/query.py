@@ -1,4 +1,4 @@
-"""Reading a query string that anybody may have written."""
+"""Reading an untrusted query string."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A simulator's own time: it stands still until somebody moves it."""
+"""A simulator's own time: it stands still until it is advanced."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 
 
 class Clock:
-    """`now()` is UTC. `advance` moves time and runs, in order, what was put off until then.
+    """`now()` is UTC. `advance` moves time and runs, in order, what was scheduled until then.
 
-    `lock` may be shared: a simulator that guards its own state with it can never deadlock with what it put
-    off, which runs while the lock is held.
+    `lock` may be shared: a simulator that guards its state with it can never deadlock with its scheduled
+    calls, which run while the lock is held.
     """
 
     def __init__(self, start: datetime) -> None:
@@ -27,7 +27,7 @@ class Clock:
             return self._now
 
     def after(self, delay_s: float, act: Callable[[], None]) -> None:
-        """Runs `act` once time has come this far; at once for a delay of 0."""
+        """Runs `act` after this delay; at once for a delay of 0."""
         with self.lock:
             heapq.heappush(self._due, (self._now + timedelta(seconds=delay_s), next(self._order), act))
         if delay_s <= 0:

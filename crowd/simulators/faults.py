@@ -16,7 +16,7 @@ class Faults:
     """Which call fails, and how: `429` and `5xx_before` have no effect; `5xx_after` and `lost_answer` do.
 
     A share (0-1) of calls fails at random, kinds equally likely; `next` forces the kinds of the coming calls,
-    whatever the share; `down` fails every call as a platform that cannot be reached.
+    for any share; `down` fails every call as an unreachable platform would.
     """
 
     def __init__(self, seed: int = 0, share: float = 0.0, kinds: tuple[Fault, ...] = KINDS) -> None:

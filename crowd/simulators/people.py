@@ -29,7 +29,7 @@ WRONG_CODE = "NOT-THE-CODE"
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """Who behaves how: the shares (0-1) of the habits; whoever is left over is plain."""
+    """The shares (0-1) of the habits; the remaining people are plain."""
 
     seed: int = 0
     shares: Mapping[Habit, float] = field(default_factory=lambda: SHARES)
@@ -43,7 +43,8 @@ class Habits:
             raise ValueError(f"The shares of the habits sum to {total:g}: each is at least 0, all at most 1.")
 
     def of(self, index: int) -> Habit:
-        """The habit of the person who comes `index`-th; the same for the same seed, whoever else comes."""
+        """The habit of the person who comes `index`-th; the same for the same seed, independent of the other
+        people."""
         drawn = float(Streams(self.seed)("habits", index).random())
         for habit, share in self.shares.items():
             if drawn < share:
@@ -52,5 +53,5 @@ class Habits:
         return "plain"
 
     def leaves_after_share(self, index: int) -> float:
-        """How much of the work (0-1) is done when somebody who returns midway leaves."""
+        """How much of the work (0-1) is done when a person with the habit `returns_midway` leaves."""
         return 0.1 + 0.8 * float(Streams(self.seed)("leaving", index).random())

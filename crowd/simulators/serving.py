@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 BODY_MAX = 2_097_152
 STOPS_WITHIN_S = 0.02
 POLL_S = 0.02
-"""How soon a server notices that its block has ended."""
+"""How often a server checks whether its block has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ App = Callable[[Asked], Answer | None]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call as the simulator met it: what was asked, what it met, and whether it changed anything."""
+    """One call in the simulator's log: the request, its fault, and whether it changed anything."""
 
     operation: str
     method: str
@@ -62,14 +62,14 @@ def _handler(app: App) -> type[BaseHTTPRequestHandler]:
         def _serve(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             parts = urlsplit(self.path)
-            asked = Asked(
+            request = Asked(
                 method=self.command,
                 path=parts.path,
                 query=parse_qs(parts.query, keep_blank_values=True),
                 headers={name.lower(): value for name, value in self.headers.items()},
                 body=self.rfile.read(min(length, BODY_MAX)),
             )
-            answer = app(asked)
+            answer = app(request)
             if answer is None:
                 self.close_connection = True
                 return
@@ -84,7 +84,7 @@ def _handler(app: App) -> type[BaseHTTPRequestHandler]:
         do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = do_HEAD = _serve
 
         def log_message(self, format: str, *args: object) -> None:
-            """Silent: whoever starts a simulator prints what matters."""
+            """Silent: the caller that starts a simulator prints what matters."""
 
     return Handler
 
@@ -96,7 +96,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that has died in the middle of a call is nothing to print; anything else is."""
+        """A client that was killed during a call is not reported; every other error is."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

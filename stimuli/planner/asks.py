@@ -1,9 +1,9 @@
 """What an explainer or a metric may ask of the planner.
 
 A method is a generator over one item: it yields an ask (or a tuple of asks, answered together), is resumed
-with the answer, may ask again, and returns its result. It never runs the network. The planner drives the
-methods of many items side by side, so that one pass serves everybody who asked for it, equal perturbations
-run once, and batches are full. Nothing here imports torch.
+with the answer, may ask again, and returns its result. It never runs the network. The planner runs the
+methods of many items together, so that one pass answers all asks for it, equal perturbations run once, and
+batches are full. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class SummedGradient:
 class LayerScores:
     """The explained logit when the output of `layer` is replaced; float64 (n,).
 
-    Only what comes after the layer runs where the network can be cut there, else the whole network.
+    If the network can be cut there, only what comes after the layer runs, else the whole network.
     """
 
     layer: str

@@ -26,7 +26,7 @@ class BiasMaps:
         return [part.register_forward_hook(self._hook(bias)) for part, bias in layers]
 
     def of(self, row: int) -> Tensor | None:
-        """The summed map of one row, float32 (H, W); None where no layer has a bias."""
+        """The summed map of one row, float32 (H, W); None if no layer has a bias."""
         return None if self.total is None else self.total[row].clone()
 
     def _hook(self, bias: Tensor):  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""What was run, for benchmarks and for whoever wants to know what sharing saves."""
+"""What was run: for benchmarks, and to show what sharing saves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COUNTED = ("forwards", "backwards", "tails", "padded", "calls", "network_s")
 @dataclass
 class Bill:
     """Rows through the network forwards, backwards, and through its tail only, padding counted apart; calls;
-    seconds inside the network, for whoever lends a `clock`.
+    seconds inside the network, if a `clock` is given.
     """
 
     forwards: int = 0
@@ -30,5 +30,5 @@ class Bill:
         return Bill(*(getattr(self, name) for name in COUNTED))
 
     def now(self) -> float:
-        """The clock's time, or 0 where there is none."""
+        """The clock's time, or 0 without a clock."""
         return self.clock() if self.clock is not None else 0.0

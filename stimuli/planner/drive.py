@@ -1,9 +1,9 @@
-"""Drives the methods of many items side by side, so that passes are shared and batches are full.
+"""Runs the methods of many items together, so that passes are shared and batches are full.
 
-Methods run until all of them wait. Then one thing is done: the traces of all pictures (one pass for whatever
-their methods asked), work that cannot be planned, or a full batch of perturbed copies. A batch that is not
-full runs only when nobody can go on otherwise. So memory holds one batch, queues of numbers, and the traces
-of the pictures at hand, whatever the methods ask.
+Methods run until all of them wait. Then one step is done: the traces of all pictures (one pass for everything
+that their methods asked), work that cannot be planned, or a full batch of perturbed copies. A batch that is
+not full runs only if no method can go on otherwise. So memory holds one batch, queues of numbers, and the
+traces of the present pictures, for any asks.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def drive(
 ) -> Iterator[Done]:
     """Run the jobs; each is yielded as it ends. An error ends its own job only.
 
-    `alive` is called after every batch, for whoever must be told that the work goes on. `follow` says which
-    jobs a result calls for; they join at once and share what is known of their pictures.
+    `alive` is called after every batch, as a sign that the work goes on. `follow` says which jobs a result
+    requires; they join at once and share what is known of their pictures.
     """
     yield from _Driver(network, alive, follow).run(jobs)
 
@@ -95,7 +95,7 @@ class _Driver:
         self._advance(running, None)
 
     def _work(self) -> bool:
-        """Do the one thing that is next; False when nothing is left."""
+        """Do the next step; False when nothing is left."""
         rows = self.network.rows
         if self.traces or self.originals:
             self._run_traces()
@@ -215,7 +215,7 @@ class _Driver:
 
     def _run_traces(self) -> None:
         """All traces that are waited for, as few passes as there are pictures. Copies that are the picture
-        itself are answered by its trace, but where copies run in another precision than traces.
+        itself are answered by its trace, unless copies run in another precision than traces.
         """
         waiting, self.traces = self.traces, []
         originals, self.originals = self.originals, []
@@ -231,7 +231,7 @@ class _Driver:
                 for running in (*(one[0] for one in waiting), *_awaiting(originals)):
                     self._fail(running, error)
                 return
-            for one in waiting:  # who asked for what cannot be must not end the others
+            for one in waiting:  # an impossible ask must not end the other jobs
                 self._answer_traces([one], ())
             for item in originals:
                 self._answer_traces((), [item])
@@ -248,7 +248,7 @@ class _Driver:
         for running, _slot, ask in waiting:
             items[id(running.item)] = running.item
             union = joined(union, ask)
-        for item in items.values():  # what was asked before is kept: somebody may ask for scores behind it
+        for item in items.values():  # earlier answers are kept: a later ask may need scores behind them
             union = joined(union, item.asked)
         pictures = list(items.values())
         for start in range(0, len(pictures), self.network.rows):
@@ -260,7 +260,7 @@ class _Driver:
         return [running for item in pictures for running in self._know_original(item)]
 
     def _know_original(self, item: PictureState) -> list[Running]:
-        """Answer whoever asked for a copy that is the picture itself; who has all answers now."""
+        """Answer the asks for copies that are the picture itself; returns the jobs with all answers."""
         assert item.traced is not None
         if self.network.precision != "float32":
             return []
@@ -324,7 +324,7 @@ class _Driver:
         self._resume(touched)
 
     def _give_up(self, rows: Sequence[tuple[PictureState, Want, int]], error: BaseException) -> None:
-        """End the job of these rows; whoever waits for the same copies makes them itself."""
+        """End the job of these rows; other jobs that wait for the same copies make them themselves."""
         self._fail(rows[0][1].running, error)
         for item, want, place in rows:
             identity = self._identity(want, place)
@@ -358,7 +358,7 @@ class _Driver:
             return
         touched = []
         for (want, place), gradient in zip(rows, found, strict=True):
-            # One by one and in their order, so that a sum does not depend on where batches end.
+            # One at a time and in their order, so that a sum does not depend on the batch borders.
             want.answer.add_(gradient.to(want.answer.device), alpha=float(want.ask.weights[place]))
             want.missing -= 1
             if not want.missing:
@@ -414,7 +414,8 @@ class _Driver:
             yield part
 
     def _identity(self, want: Want, place: int) -> Hashable:
-        """What is known under it answers this ask: all logits of many labels are kept for who wants them."""
+        """What is known under it answers this ask: all logits of many labels are kept only for asks that want
+        them."""
         identity = want.ask.variants.identity(place)
         many = len(self.network.predictor.labels) > FEW_LABELS
         return ("logits", identity) if many and want.ask.output == "logits" else identity
@@ -426,7 +427,7 @@ class _Driver:
 
 
 def _awaiting(items: Sequence[PictureState]) -> list[Running]:
-    """Who waits for copies that are the pictures themselves."""
+    """The asks that wait for copies that are the pictures themselves."""
     return [want.running for item in items for name in ORIGINALS for want, _ in item.awaited.pop(name, ())]
 
 

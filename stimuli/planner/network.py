@@ -80,7 +80,7 @@ class Network:
         return torch.cat(parts)
 
     def tail(self, layer: str) -> Tail | None:
-        """The network behind `layer`, cut when first asked for; None where it cannot be."""
+        """The network behind `layer`, cut on first use; None if it cannot be cut."""
         if layer not in self._tails:
             self._tails[layer] = cut(self.predictor, layer, self.device)
         return self._tails[layer]
@@ -152,7 +152,7 @@ class Network:
     def _watched(
         self, ask: Trace, kept: dict[str, Tensor], maps: BiasMaps, *, needs_start: bool
     ) -> Iterator[None]:
-        """Hooks for one pass. What a layer puts out is kept and a copy handed on, for the next step may write
+        """Hooks for one pass. A layer's output is kept and a copy handed on, because the next step may write
         into it. With `needs_start` the graph begins at the first watched layer, since nothing before it asks
         for a gradient.
         """
@@ -216,7 +216,7 @@ class Network:
         return logits[: len(outputs)].clone()
 
     def _past(self, layer: str, tail: Tail, image: Tensor) -> tuple[Tensor, ...]:
-        """What goes around the layer for the picture; kept until another one's is asked for."""
+        """What goes around the layer for the picture; kept until another picture's is asked for."""
         if tail.past is None:
             return ()
         if self._around is None or self._around[0] != layer or self._around[1] is not image:
@@ -272,7 +272,7 @@ class Network:
                     "one picture does not fit into memory: use a smaller network or input_px, "
                     "or a machine with more memory"
                 ) from error
-        # The error held what it interrupted; here it has ended.
+        # The error kept the tensors of the interrupted pass; here they are released.
         self.rows //= 2
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
@@ -350,7 +350,7 @@ def _affordable(module: nn.Module, input_px: int, device: torch.device) -> int:
 
     blank = torch.full((1, 3, input_px, input_px), 0.5, device=device, requires_grad=True)
     with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(note, lambda value: value):
-        logits = module(blank)  # kept, so that no storage is given away and counted as another
+        logits = module(blank)  # kept, so that no storage is freed and counted as another
     each = max(blank.nbytes, sum(saved.values()))
     del logits
     if device.type == "cuda":

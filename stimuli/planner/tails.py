@@ -1,9 +1,9 @@
 """The part of a network behind a layer, so that changed activations need not run the whole of it.
 
 The network is exported once with a mark at the layer's output; what the logits need behind the mark becomes a
-graph of its own. Where paths lead around the layer, as in residual blocks, what they carry past it becomes a
+graph of its own. If paths lead around the layer, as in residual blocks, what they carry past it becomes a
 second graph, which runs once per picture. A layer that runs twice cannot be cut. Exporting takes as long as
-some tens of passes, and happens once per network and layer, when first asked for.
+some tens of passes, and happens once per network and layer, on first use.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Tail:
 
 
 def cut(predictor: ImagePredictor, layer: str, device: torch.device) -> Tail | None:
-    """The network cut at the output of `layer`; None where it cannot be.
+    """The network cut at the output of `layer`; None if it cannot be cut.
 
     It was compared with the network on pictures of noise.
     """
@@ -55,7 +55,7 @@ def cut(predictor: ImagePredictor, layer: str, device: torch.device) -> Tail | N
     images = torch.rand((5, 3, side, side), generator=torch.Generator().manual_seed(2)).to(device)
     try:
         with torch.no_grad(), warnings.catch_warnings():
-            # Exporting warns of its own deprecated parts; nobody here can mend that.
+            # Exporting warns of deprecated parts of torch itself, which cannot be corrected here.
             warnings.simplefilter("ignore")
             tail = _behind_mark(_exported(module, part, images[:2]))
             return tail if tail is not None and _agrees(tail, module, part, images) else None
@@ -79,8 +79,8 @@ def _exported(module: nn.Module, part: nn.Module, images: Tensor) -> GraphModule
 
 
 def _behind_mark(whole: GraphModule) -> Tail | None:
-    """The graph from the mark to the logits, and that of what goes around the mark; None where there is more
-    than one mark, or something goes around it that is no tensor by pictures.
+    """The graph from the mark to the logits, and that of what goes around the mark; None if there is more
+    than one mark, or if something other than a tensor by pictures goes around it.
     """
     marks = [node for node in whole.graph.nodes if node.target is torch.ops.stimuli.cut_here.default]
     pictures = [node for node in whole.graph.nodes if node.op == "placeholder"]
@@ -133,7 +133,7 @@ def _fed_by(whole: GraphModule, start: Node) -> set[Node]:
 
 
 def _needed(ends: Sequence[Node], is_start: Callable[[Node], bool]) -> set[Node]:
-    """Every step that the `ends` need, up to where it starts."""
+    """Every step that the `ends` need, from its start."""
     waiting = list(ends)
     needed: set[Node] = set()
     while waiting:
@@ -163,7 +163,7 @@ def _counts_pictures(node: Node) -> bool:
 
 
 def _agrees(tail: Tail, module: nn.Module, part: nn.Module, images: Tensor) -> bool:
-    """Whether the tail says what the network says, for its own outputs and for another picture's."""
+    """Whether the tail gives the network's logits, for its own outputs and for another picture's."""
     kept: list[Tensor] = []
     with _hooked(part, lambda output: kept.append(output.clone())):
         logits = module(images)

@@ -1,7 +1,7 @@
-"""Drives the methods of many texts side by side: every distinct text runs once, in batches of like length.
+"""Runs the methods of many texts together: every distinct text runs once, in batches of similar length.
 
-Jobs are started until enough texts wait; then all of them run, those who waited go on, and more jobs are
-started. So memory holds a pool of texts and the answers, however many jobs there are.
+Jobs are started until enough texts wait; then all of them run, the waiting jobs go on, and more jobs are
+started. So memory holds a pool of texts and the answers, for any number of jobs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ POOL = 8192
 
 
 class RunsTexts(Protocol):
-    """What the planner calls of a text predictor."""
+    """The part of a text predictor that the planner calls."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...
@@ -60,7 +60,7 @@ def drive_texts(
     `drive`.
 
     `rows` is the number of texts in a batch; `bill` is added to: texts that ran, rows that were only filled
-    up, calls, and seconds where it has a clock.
+    up, calls, and seconds if it has a clock.
     """
     yield from _TextDriver(predictor, rows, bill or Bill(), alive, follow).run(jobs)
 

@@ -149,7 +149,7 @@ class Noisy:
 
 @dataclass(frozen=True, eq=False)
 class OnPath:
-    """Points on the straight way from a picture of one value to the picture: `shares` in 0-1, 1 = picture."""
+    """Points on the line from a picture of one value to the picture: `shares` in 0-1, 1 = picture."""
 
     shares: Sequence[float]
     start: float
@@ -199,7 +199,7 @@ def fill_name(fill: Fill) -> Hashable:
 
 
 def filling(fill: Fill, image: Tensor) -> Tensor:
-    """The fill on the image's device, ready to stand beside (n, 3, H, W)."""
+    """The fill on the image's device, in a shape that broadcasts with (n, 3, H, W)."""
     import torch
 
     if isinstance(fill, float):

@@ -1,4 +1,4 @@
-"""What the driver keeps of jobs that wait: who asked, for what, and what is known of each picture."""
+"""What the driver keeps of jobs that wait: the asks, and what is known of each picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stimuli.planner.asks import ORIGINAL, Steps
 from stimuli.planner.values import Floats, Subject, Trace, Traced
 
 Row = tuple[float, float, Floats | None]
-"""Logit and probability of the explained label, and all logits where they are few or were asked for."""
+"""Logit and probability of the explained label, and all logits if they are few or were asked for."""
 FEW_LABELS = 32
 ORIGINALS: tuple[Hashable, ...] = (ORIGINAL, ("logits", ORIGINAL))
 ENDED = -1
@@ -32,7 +32,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a job came to: its result, or why it cannot be."""
+    """The outcome of a job: its result, or the reason why there is none."""
 
     name: Hashable
     result: Any
@@ -63,7 +63,7 @@ class PictureState:
     awaited: dict[Hashable, list[tuple[Want, int]]] = field(default_factory=dict)
 
     def leave(self) -> None:
-        """One of its jobs has ended; with the last one goes what is known."""
+        """One of its jobs has ended; with the last job, what is known is dropped."""
         self.jobs -= 1
         if not self.jobs:
             self.known.clear()
@@ -72,7 +72,7 @@ class PictureState:
 
 @dataclass(eq=False)
 class Want:
-    """An ask that waits for rows: where its answer goes, and how many rows are missing."""
+    """An ask that waits for rows: the place of its answer, and how many rows are missing."""
 
     running: Running
     slot: int
@@ -82,7 +82,7 @@ class Want:
 
 
 def by_want(rows: Sequence[tuple[Want, T]]) -> list[list[T]]:
-    """The rows, apart by the ask that they belong to."""
+    """The rows, grouped by the ask that they belong to."""
     parts: dict[int, list[T]] = {}
     for want, row in rows:
         parts.setdefault(id(want), []).append(row)

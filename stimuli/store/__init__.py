@@ -1,7 +1,7 @@
 """Content-addressed files, write-once: on a local disk or in an S3 bucket.
 
-A key such as `views/ab/ab12….png` names a content that never changes; so whoever comes second with the same
-key has the same content, and is ignored. A reader sees a whole file or none, whatever happens to the writer.
+A key such as `views/ab/ab12….png` names a content that never changes; so a second writer with the same key
+has the same content, and is ignored. A reader sees a whole file or none, even if the writer is killed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class LocalStore:
     """Files below one folder.
 
     A content is written to a private name, flushed to the disk, and then linked to its key, which fails if
-    the key exists: safe with concurrent writers and with writers killed at any moment, who leave only a
+    the key exists: safe with concurrent writers and with writers killed at any moment, which leave only a
     private file.
     """
 
@@ -100,8 +100,8 @@ class LocalStore:
 class S3Store:
     """Files in a bucket, below `prefix`. `client` is a boto3 S3 client.
 
-    Writing is conditional on the key being free (If-None-Match). A service that lacks the condition is asked
-    first whether the key is there: two writers may then both write, and write the same content.
+    Writing is conditional on the key being free (If-None-Match). If a service lacks the condition, it is
+    first asked whether the key is there: two writers may then both write, and write the same content.
     """
 
     def __init__(self, bucket: str, prefix: str, client: Any) -> None:
@@ -154,7 +154,7 @@ class S3Store:
 def open_store(url: str) -> Store:
     """Open the store at `url`: a path, `file:///path`, or `s3://bucket/prefix?endpoint=https://…&region=…`.
 
-    Credentials come from where boto3 looks for them. BadSpec names any other scheme.
+    Credentials come from boto3's usual places. BadSpec names any other scheme.
     """
     parts = urlsplit(url)
     if parts.scheme == "s3":

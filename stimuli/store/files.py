@@ -1,4 +1,4 @@
-"""Where things lie in the store, and how attributions are written: losslessly, and never as a pickle."""
+"""Keys of files in the store, and how attributions are written: losslessly, and never as a pickle."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from stimuli.store import Store, shard_key
 from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, Pixels, TokenAttribution
 
 MAPS = "maps"
-"""The room of the store that raw attributions have."""
+"""The room of the store for raw attributions."""
 
 
 def view_file(image_key: str) -> str:
-    """Where the view with this key is stored."""
+    """The file of the view with this key."""
     return shard_key("views", image_key, "png")
 
 
 def text_file(text_key: str) -> str:
-    """Where the text with this key is stored."""
+    """The file of the text with this key."""
     return shard_key("texts", text_key, "json")
 
 
 def map_file(attribution_key: str) -> str:
-    """Where the raw attribution with this key is stored."""
+    """The file of the raw attribution with this key."""
     return shard_key(MAPS, attribution_key, "npz")
 
 
 def predictor_file(predictor_key: str) -> str:
-    """Where the archive of this predictor is stored."""
+    """The file of this predictor's archive."""
     return f"predictors/{predictor_key}.bin"
 
 
 def picture_file(picture_key: str, ending: str = "png") -> str:
-    """Where the drawn explanation with this key is stored."""
+    """The file of the drawn explanation with this key."""
     return shard_key("pictures", picture_key, ending)
 
 
@@ -78,9 +78,9 @@ def read_text(store: Store, text_key: str) -> str:
 
 
 def keep_attribution(store: Store, attribution_key: str, made: Attribution) -> Attribution:
-    """Store it. Who comes second gets what the first one stored: two machines may differ in the last bit.
+    """Store it. A second writer gets what the first one stored: two machines may differ in the last bit.
 
-    Raises NotApplicable for values that are not finite: what is stored stands for good.
+    Raises NotApplicable for values that are not finite: what is stored is never replaced.
     """
     if not np.isfinite(made.values).all():
         raise NotApplicable(

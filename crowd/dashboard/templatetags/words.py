@@ -1,4 +1,4 @@
-"""How the screening rules are called on a page."""
+"""The names of the screening rules on a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Platform, server and browser side by side, one line per piece of work; what disagrees comes first."""
+"""Platform, server and browser compared, one line per submission; disagreements come first."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def agreement(request: HttpRequest, study: Study) -> HttpResponse:
     from crowd.agreement import agreement_of
 
     kind = request.GET.get("kind", "")
-    found = agreement_of(study, _number(request.GET.get("page", "1")), PER_PAGE, kind=kind)
+    shown = agreement_of(study, _number(request.GET.get("page", "1")), PER_PAGE, kind=kind)
     name = namer(study)
     groups: dict[str, dict[str, Any]] = {}
-    for one in found.disagreements:
-        group = groups.setdefault(one.kind, {"kind": one.kind, "sentence": one.sentence, "n": 0})
-        group["n"] += len(one.people)
+    for each in shown.disagreements:
+        group = groups.setdefault(each.kind, {"kind": each.kind, "sentence": each.sentence, "n": 0})
+        group["n"] += len(each.people)
     content = {
-        "found": found,
+        "found": shown,
         "lines": [
             {
                 "row": row,
@@ -39,7 +39,7 @@ def agreement(request: HttpRequest, study: Study) -> HttpResponse:
                 "mode": mode_word(row.posting),
                 "word": WORK_WORDS.get(row.seen.theirs.state, row.seen.theirs.state),
             }
-            for row in found.rows
+            for row in shown.rows
         ],
         "kinds": [
             Choice("All", address(request, kind=""), not kind),
@@ -49,10 +49,10 @@ def agreement(request: HttpRequest, study: Study) -> HttpResponse:
             ),
         ],
         "kind": kind,
-        "first": (found.page - 1) * PER_PAGE + 1 if found.total else 0,
-        "last": min(found.page * PER_PAGE, found.total),
-        "before": address(request, kind=kind) + f"&page={found.page - 1}" if found.page > 1 else "",
-        "after": address(request, kind=kind) + f"&page={found.page + 1}" if found.page < found.pages else "",
+        "first": (shown.page - 1) * PER_PAGE + 1 if shown.total else 0,
+        "last": min(shown.page * PER_PAGE, shown.total),
+        "before": address(request, kind=kind) + f"&page={shown.page - 1}" if shown.page > 1 else "",
+        "after": address(request, kind=kind) + f"&page={shown.page + 1}" if shown.page < shown.pages else "",
     }
     return study_response(request, study, "agreement", content, current="recruitment")
 

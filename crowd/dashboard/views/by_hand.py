@@ -1,4 +1,4 @@
-"""The page where one sitting is left out by hand, without its condition and without any score."""
+"""The page to leave one session out by hand, without its condition and without any score."""
 
 from __future__ import annotations
 

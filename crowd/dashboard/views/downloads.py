@@ -59,7 +59,7 @@ def downloads(request: HttpRequest, study: Study) -> HttpResponse:
 @study_page
 @require_POST
 def export(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The CSV export of one origin as a ZIP archive, made beside and then streamed."""
+    """The CSV export of one origin as a ZIP archive, made in a temporary file and then streamed."""
     form = ExportForm(request.POST)
     if not form.is_valid():
         return _downloads_response(
@@ -73,11 +73,11 @@ def export(request: HttpRequest, study: Study) -> HttpResponseBase:
     archive: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, the response closes it
     name = f"{study.slug}-{origin}-{'cleaned' if is_cleaned else 'raw'}"
     digest = _write(study, origin, is_cleaned, name, archive)
-    kept = "those who passed" if is_cleaned else "all sittings"
+    included = "those who passed" if is_cleaned else "all sittings"
     record(
         study,
         researcher_of(request),
-        f"Downloaded the data of {origin} sittings ({kept}), export {digest[:12]}.",
+        f"Downloaded the data of {origin} sittings ({included}), export {digest[:12]}.",
     )
     archive.seek(0)
     return FileResponse(archive, as_attachment=True, filename=f"{name}.zip", content_type="application/zip")

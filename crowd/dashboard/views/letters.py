@@ -43,7 +43,7 @@ def letters(request: HttpRequest, study: Study) -> HttpResponse:
 @study_page
 @require_http_methods(["POST"])
 def answer(request: HttpRequest, study: Study, letter: int) -> HttpResponse:
-    """Stores the reply; a worker sends it, or the command that is named."""
+    """Stores the reply; a worker sends it, or the command that the page names."""
     row = get_object_or_404(_letters(study), pk=letter)
     form = ReplyForm(request.POST)
     if not form.is_valid():
@@ -80,7 +80,7 @@ def _letters(study: Study) -> QuerySet[Message, Message]:
 
 
 def _threads(study: Study) -> QuerySet[Message, Message]:
-    """What begins a conversation: what came, and what was written here first."""
+    """The first messages of conversations: those that came, and those written here first."""
     first = Q(state__in=RECEIVED) | Q(external_id__startswith=FIRST)
     return Message.objects.filter(first, posting__study=study).select_related(
         "posting", "identity__participant"
@@ -106,15 +106,15 @@ def _page(
     name = namer(study)
     page.object_list = [
         {
-            "letter": letter,
-            "from": name(letter.identity.participant.pseudonym) if letter.identity else "",
-            "where": NAMES.get(letter.posting.platform, letter.posting.platform),
-            "replies": list(letter.replies.all()),
-            "refusal": "" if letter.external_id.startswith(FIRST) else refusal(letter),
-            "is_open": letter.pk == open_letter,
-            "is_first": letter.external_id.startswith(FIRST),
+            "letter": message,
+            "from": name(message.identity.participant.pseudonym) if message.identity else "",
+            "where": NAMES.get(message.posting.platform, message.posting.platform),
+            "replies": list(message.replies.all()),
+            "refusal": "" if message.external_id.startswith(FIRST) else refusal(message),
+            "is_open": message.pk == open_letter,
+            "is_first": message.external_id.startswith(FIRST),
         }
-        for letter in page.object_list
+        for message in page.object_list
     ]
     content = {
         "page": page,

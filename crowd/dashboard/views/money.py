@@ -114,8 +114,8 @@ def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
         pay_batch.delay(row.pk, user.get_username(), batch.total_cents)
         messages.success(
             request,
-            f"A worker looks at the platform and pays {batch.total}, if that is still due. Look again in "
-            "a minute.",
+            f"A worker looks at the platform and pays {batch.total}, if that is still due. Look again "
+            "in a minute.",
         )
     return redirect(f"{reverse('dashboard:money', args=[study.slug])}?mode={row.mode}")
 
@@ -135,7 +135,7 @@ class WithholdForm(forms.Form):
 @study_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
-    """Denies one payout that is due, in the name of who is logged in, or takes that back; or makes one due
+    """Denies one payout that is due, in the name of the user, or takes that back; or makes one due
     again that was sent and that the platform never listed."""
     from crowd import payouts
 

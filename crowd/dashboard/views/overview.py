@@ -1,4 +1,4 @@
-"""How a study stands: four numbers, places, flow, exclusions; live by fragments."""
+"""The state of a study: four numbers, slots, flow, exclusions; updated live by fragments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def overview(request: HttpRequest, study: Study) -> HttpResponse:
 @study_page
 @require_safe
 def live(request: HttpRequest, study: Study) -> HttpResponse:
-    """The part of the overview that changes by itself."""
+    """The part of the overview that is updated live."""
     return render(request, "dashboard/parts/live.html", {"study": study, **snapshot(study)})
 
 
@@ -76,7 +76,7 @@ def snapshot(study: Study) -> dict[str, Any]:
 
 
 def _whose(flows: list[Flow]) -> str:
-    """Whose numbers they are, where not all are people's."""
+    """The origins of the numbers, if not all are people's."""
     words = [flow.word.lower() for flow in flows]
     return "" if words in ([], ["people"]) else " and ".join(words)
 

@@ -39,7 +39,7 @@ COLUMNS = (
 )
 OUTSIDE_COLUMNS = (("Platform", "", False), ("Pay", "", True))
 TO_REVIEW = "kept"
-"""The list of those whom screening kept, for deciding by hand."""
+"""The list of sessions that passed screening, for decisions by hand."""
 
 
 @study_page
@@ -76,8 +76,8 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
 @study_page
 @require_safe
 def exclusions(request: HttpRequest, study: Study) -> HttpResponse:
-    """Every decision against a sitting, with its evidence; without condition or score. And those whom
-    screening kept, with signs of quality, to be looked at one by one.
+    """Every exclusion of a session, with its evidence; without condition or score. And the sessions that
+    passed screening, with signs of quality, for decisions by hand.
     """
     chosen = request.GET.get("status", "")
     words = {key: STATUSES[key][0] for key in ("screened", "by_hand", "incomplete", "withdrawn")}
@@ -109,7 +109,7 @@ def exclusions(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _reviewed(rows: list[Sitting], sessions: list[Session]) -> list[dict[str, Any]]:
-    """One page of kept sittings with signs of quality; two questions, however many there are."""
+    """One page of kept sessions with signs of quality; two queries, for any number of sessions."""
     events, medians, nothing = events_of(sessions), medians_of(sessions), Counter[str]()
     return [
         {
@@ -129,7 +129,7 @@ def _any_of(*verdicts: str) -> Q:
 @study_page
 @require_safe
 def participant(request: HttpRequest, study: Study, session: UUID) -> HttpResponse:
-    """One sitting: what was asked before, what happened, why it was judged as it was. No score."""
+    """One session: the answers at the gates, the events, the verdict and its reasons. No score."""
     row = get_object_or_404(sittings(study), pk=session)
     answers = list(row.responses.order_by("position").values_list("rt_ms", "late"))
     times = sorted(rt_ms for rt_ms, _ in answers)
@@ -156,12 +156,12 @@ def _order(sort: str) -> list[Any]:
 
 
 def _present(study: Study) -> list[str]:
-    found = set(Session.objects.filter(study=study).values_list("origin", flat=True).distinct().order_by())
-    return [origin for origin in ORIGIN_WORDS if origin in found]
+    present = set(Session.objects.filter(study=study).values_list("origin", flat=True).distinct().order_by())
+    return [origin for origin in ORIGIN_WORDS if origin in present]
 
 
 def _plain(value: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What was given at a gate, as text."""
+    """The answers at a gate, as text."""
     words = {True: "yes", False: "no"}
     return [
         (key.replace("_", " "), words[given] if isinstance(given, bool) else str(given))

@@ -20,7 +20,7 @@ from stimuli.models import Stimulus
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One trial as it stands in the plan."""
+    """One trial of the plan."""
 
     trial: Trial
     stimulus: Stimulus | None

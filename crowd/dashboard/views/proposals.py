@@ -26,7 +26,7 @@ RETURN_MIN = 20
 
 
 class DecisionForm(forms.Form):
-    """One decision for everybody who is ticked."""
+    """One decision for all ticked people."""
 
     people = forms.TypedMultipleChoiceField(
         coerce=int, error_messages={"required": "Tick the people that you decide about."}
@@ -39,7 +39,7 @@ class DecisionForm(forms.Form):
 
     def __init__(self, data: QueryDict | None, proposals: list[Proposal]) -> None:
         super().__init__(data)
-        self.fields["people"].choices = [(one.submission, one.name) for one in proposals]  # type: ignore[attr-defined]
+        self.fields["people"].choices = [(proposal.submission, proposal.name) for proposal in proposals]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or {}
@@ -61,26 +61,26 @@ class DecisionForm(forms.Form):
 def proposals(request: HttpRequest, study: Study) -> HttpResponse:
     """The table; a POST decides about those who are ticked, a rejection after being asked once more."""
     try:
-        found, problem = propose_rejections(study), ""
+        proposed, problem = propose_rejections(study), ""
     except (StudyError, Unsupported) as error:
-        found, problem = [], str(error)
-    form = DecisionForm(request.POST if request.method == "POST" else None, found)
+        proposed, problem = [], str(error)
+    form = DecisionForm(request.POST if request.method == "POST" else None, proposed)
     if request.method != "POST" or not form.is_valid():
         status = 400 if request.method == "POST" else 200
-        return _page(request, study, found, form, problem, status)
+        return _page(request, study, proposed, form, problem, status)
     given = form.cleaned_data
     if given["act"] == "reject" and "confirmed" not in request.POST:
-        chosen = [one for one in found if one.submission in given["people"]]
+        chosen = [proposal for proposal in proposed if proposal.submission in given["people"]]
         content = {"given": given, "chosen": _rows(study, chosen), "category": CATEGORIES[given["category"]]}
         return study_response(request, study, "reject", content, current="money")
-    _decide(request, study, found, given)
+    _decide(request, study, proposed, given)
     return redirect("dashboard:proposals", slug=study.slug)
 
 
-def _decide(request: HttpRequest, study: Study, found: list[Proposal], given: dict[str, Any]) -> None:
+def _decide(request: HttpRequest, study: Study, proposed: list[Proposal], given: dict[str, Any]) -> None:
     user, act, people = researcher_of(request), given["act"], given["people"]
     if not settings.CELERY_BROKER_URL:
-        names = [one.name for one in found if one.submission in people]
+        names = [proposal.name for proposal in proposed if proposal.submission in people]
         line = command_of(study, act, names, given["message"], given["category"], user.get_username())
         messages.error(
             request, f"No message broker is configured, so a page cannot speak with the platform. Run: {line}"
@@ -96,29 +96,29 @@ def _decide(request: HttpRequest, study: Study, found: list[Proposal], given: di
     )
 
 
-def _rows(study: Study, found: list[Proposal]) -> list[dict[str, Any]]:
-    known, nobody = named_people(study, [one.submission for one in found]), ("", "", False)
+def _rows(study: Study, proposed: list[Proposal]) -> list[dict[str, Any]]:
+    known, nobody = named_people(study, [proposal.submission for proposal in proposed]), ("", "", False)
     return [
         {
-            "one": one,
-            "session": known.get(one.submission, nobody)[0],
-            "name": known.get(one.submission, nobody)[1] or one.name,
-            "asked": known.get(one.submission, nobody)[2],
-            "where": NAMES.get(one.platform, one.platform),
+            "one": proposal,
+            "session": known.get(proposal.submission, nobody)[0],
+            "name": known.get(proposal.submission, nobody)[1] or proposal.name,
+            "asked": known.get(proposal.submission, nobody)[2],
+            "where": NAMES.get(proposal.platform, proposal.platform),
         }
-        for one in found
+        for proposal in proposed
     ]
 
 
 def _page(
     request: HttpRequest,
     study: Study,
-    found: list[Proposal],
+    proposed: list[Proposal],
     form: DecisionForm,
     problem: str,
     status: int,
 ) -> HttpResponse:
-    page = page_of(request, found, PER_PAGE)
+    page = page_of(request, proposed, PER_PAGE)
     page.object_list = _rows(study, list(page.object_list))
     ticked = set(request.POST.getlist("people")) if request.method == "POST" else set()
     content = {

@@ -1,4 +1,4 @@
-"""Where people come from: postings with their places, and what can be done to each."""
+"""The postings of a study with their places, and what can be done to each."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PlacesForm(forms.Form):
 @study_page
 @require_safe
 def recruitment(request: HttpRequest, study: Study) -> HttpResponse:
-    # What is open before what is over, real money before what is tried, without a machine last.
+    # Open postings before closed ones, real money before trials, platforms without an interface last.
     order = Case(
         When(state=Posting.State.CLOSED, then=Value(9)),
         When(platform__in=BY_HAND, then=Value(4)),
@@ -86,7 +86,7 @@ def posting_act(request: HttpRequest, study: Study, posting: int, act: str) -> H
 @study_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def posting_add(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
-    """Says what so many places cost at most; where the money is real, the sum has to be typed."""
+    """Says what so many places cost at most; if the money is real, the sum has to be typed."""
     row = get_object_or_404(Posting, pk=posting, study=study)
     form = PlacesForm(request.POST if request.method == "POST" else request.GET)
     if not form.is_valid():
@@ -135,7 +135,7 @@ class CapForm(forms.Form):
 @study_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def posting_cap(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
-    """Lets a posting pay more in all, in the name of who is logged in. No platform is asked."""
+    """Lets a posting pay more in all, in the name of the user. No platform is asked."""
     row = get_object_or_404(Posting, pk=posting, study=study)
     if works_here(row):
         raise Http404("No machine of this platform pays, so there is no cap.")
@@ -175,8 +175,8 @@ def _asked(request: HttpRequest, study: Study, posting: Posting, act: Act, count
 
 
 def _ask(study: Study, posting: Posting, act: Act, user: User, count: int) -> str:
-    """Does what was asked, or sends it to a worker; returns the sentence for the page. The command where
-    neither is possible is `command_of`, and then this is not called.
+    """Does what was asked, or sends it to a worker; returns the sentence for the page. If neither is
+    possible, the page shows `command_of` and does not call this.
     """
     if works_here(posting):
         from crowd import recruitment

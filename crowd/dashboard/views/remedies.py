@@ -1,5 +1,5 @@
 """What a researcher does for one person on a platform: write, grant, ask to return, approve, note. One page
-for each piece of work, also of people who never came; the participant's page shows the same forms."""
+for each submission, also of people who never came; the participant's page shows the same forms."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class WorkForm(forms.Form):
 @study_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def work(request: HttpRequest, study: Study, submission: int) -> HttpResponse:
-    """The forms; a POST does one thing, in the name of who is logged in."""
+    """The forms; a POST does one thing, in the name of the user."""
     rows = Submission.objects.select_related("posting__study", "identity", "session__participant")
     row = get_object_or_404(rows, pk=submission, posting__study=study)
     if not has_market(row.posting.platform):
@@ -80,7 +80,7 @@ def work(request: HttpRequest, study: Study, submission: int) -> HttpResponse:
 def work_content(
     request: HttpRequest, study: Study, row: Submission, form: WorkForm | None = None
 ) -> dict[str, Any]:
-    """What the forms need, on whichever page they stand."""
+    """The context of the forms, for both pages."""
     problems = [str(error) for errors in form.errors.values() for error in errors] if form else []
     return {
         "work": row,

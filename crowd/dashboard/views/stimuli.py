@@ -103,13 +103,13 @@ def _chosen(items: QuerySet[Item, Item], answer: str) -> QuerySet[Item, Item]:
 
 def _lines(items: list[Item], conditions: list[Condition]) -> list[Line]:
     rows = Rendering.objects.filter(item__in=items).select_related("stimulus")
-    found = {(row.item_id, row.condition_id): row.stimulus for row in rows}
+    by_cell = {(row.item_id, row.condition_id): row.stimulus for row in rows}
     lines = []
     for item in items:
         seen: dict[str, str] = {}
         cells = []
         for condition in conditions:
-            stimulus = found.get((item.pk, condition.pk))
+            stimulus = by_cell.get((item.pk, condition.pk))
             label = condition_label(condition.name)
             digest = stimulus.picture_digest if stimulus else ""
             same_as = seen.get(digest, "") if digest else ""
@@ -122,7 +122,7 @@ def _lines(items: list[Item], conditions: list[Condition]) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Means of one metric by condition, in the order of the columns; empty where nothing is measured."""
+    """Means of one metric by condition, in the order of the columns; empty if nothing is measured."""
 
     metric: str
     settings: str
@@ -137,17 +137,17 @@ def _measures(study: Study, conditions: list[Condition]) -> list[Measure]:
     of = "stimulus__measurements__"
     names = [f"{of}{name}" for name in ("key", "metric", "parameters", "unit", "better")]
     rows = Rendering.objects.filter(item__study=study, **{f"{of}value__isnull": False})
-    found: defaultdict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
+    by_metric: defaultdict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
     for row in rows.values("condition_id", *names).annotate(mean=Avg(f"{of}value"), count=Count("pk")):
-        found[row[f"{of}key"]][row["condition_id"]] = row
+        by_metric[row[f"{of}key"]][row["condition_id"]] = row
     measures = []
-    for own in found.values():
-        first = next(iter(own.values()))
+    for by_condition in by_metric.values():
+        first = next(iter(by_condition.values()))
         settings = ", ".join(
             f"{name} {json.dumps(value)}" for name, value in first[f"{of}parameters"].items()
         )
-        means = tuple(f"{own[c.pk]['mean']:.4g}" if c.pk in own else "" for c in conditions)
-        count = sum(row["count"] for row in own.values())
+        means = tuple(f"{by_condition[c.pk]['mean']:.4g}" if c.pk in by_condition else "" for c in conditions)
+        count = sum(row["count"] for row in by_condition.values())
         measures.append(
             Measure(first[f"{of}metric"], settings, first[f"{of}unit"], first[f"{of}better"], count, means)
         )

@@ -89,8 +89,8 @@ def close(request: HttpRequest, study: Study) -> HttpResponse:
         .exclude(origin="preview")
         .count(),
         "offering": [
-            f"{NAMES.get(one.platform, one.platform)} ({mode_word(one).lower()}, {one.state})"
-            for one in offering
+            f"{NAMES.get(posting.platform, posting.platform)} ({mode_word(posting).lower()}, {posting.state})"
+            for posting in offering
         ],
         "asks_a_platform": asks_a_platform(offering),
         "has_broker": bool(settings.CELERY_BROKER_URL),

@@ -86,7 +86,7 @@ def restart_in_empty_folder(folder: Path, port: int) -> None:
 def scaled(definition: StudyDefinition, participants: int) -> tuple[int, dict[str, Any]]:
     """How many are to pass, and the changed conditions that leave the walk-in places free.
 
-    The number is rounded up to whole conditions. Where the file has just these slots, nothing is changed.
+    The number is rounded up to whole conditions. If the file has exactly these slots, nothing is changed.
     """
     count = len(definition.conditions)
     if participants < 1:
@@ -100,7 +100,7 @@ def scaled(definition: StudyDefinition, participants: int) -> tuple[int, dict[st
 
 
 def with_photographs(path: Path, terminal: Terminal) -> Path:
-    """A copy of the study's folder with its photographs cut beside it."""
+    """A copy of the study's folder with its photographs cut next to it."""
     folder = settings.VAR_DIR / "studies" / path.parent.name
     shutil.copytree(path.parent, folder, dirs_exist_ok=True)
     files = cut(folder / "photographs")

@@ -22,7 +22,7 @@ class Command(StudyCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("list", help="name of the list; a study excludes it as list:NAME")
         parser.add_argument("--platform", choices=list(PLATFORMS), required=True, help="whose ids they are")
-        parser.add_argument("--realm", help="the register of the ids where it is not the platform's own")
+        parser.add_argument("--realm", help="the register of the ids, if it is not the platform's own")
         parser.add_argument("--remove", action="store_true", help="take them off the list again")
 
     def handle(

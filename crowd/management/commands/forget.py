@@ -22,20 +22,20 @@ class Command(StudyCommand):
         parser.add_argument("slug", nargs="?", help="only in this study; without it, in all")
         parser.add_argument("--participant", help="the participant's key, as the dashboard shows it")
         parser.add_argument("--platform", choices=list(PLATFORMS), help="whose id standard input gives")
-        parser.add_argument("--realm", help="the register of the id where it is not the platform's own")
+        parser.add_argument("--realm", help="the register of the id, if it is not the platform's own")
         parser.add_argument("--responses", action="store_true", help="remove the answers as well")
-        parser.add_argument("--due", action="store_true", help="everybody whose retention date has passed")
+        parser.add_argument("--due", action="store_true", help="all people whose retention date has passed")
         parser.add_argument("--reason", default="asked by the participant", help="kept with the tombstone")
 
     def handle(self, *args: Any, slug: str | None, due: bool, **options: Any) -> None:
         if due:
             self._print(forget_due())
             return
-        found = list(self._people(slug, options))
-        if not found:
+        identities = list(self._people(slug, options))
+        if not identities:
             raise CommandError("Nobody of that name is known here; nothing was changed.")
         total = Forgotten()
-        for identity in found:
+        for identity in identities:
             total += forget(identity, responses=options["responses"], reason=options["reason"])
         self._print(total)
 

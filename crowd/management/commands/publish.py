@@ -33,12 +33,12 @@ CHANGES = ("add", "pause", "resume", "close", "sync")
 
 def cents_of(text: str) -> int:
     """An amount as it is printed, 120 or 120.50, in cents. Raises CommandError."""
-    found = AMOUNT.fullmatch(text.strip().replace(",", ""))
-    if not found:
+    amount = AMOUNT.fullmatch(text.strip().replace(",", ""))
+    if not amount:
         raise CommandError(
             f"{text.strip()[:40]!r} is no amount. Give it as 120 or 120.50, without a currency."
         )
-    return int(found[1]) * 100 + int(found[2] or 0)
+    return int(amount[1]) * 100 + int(amount[2] or 0)
 
 
 class Command(StudyCommand):
@@ -61,7 +61,7 @@ class Command(StudyCommand):
         parser.add_argument("--by", default="", help="your name, for the study's log")
         change = parser.add_mutually_exclusive_group()
         change.add_argument("--add", type=int, metavar="N", help="offer N places more")
-        change.add_argument("--pause", action="store_true", help="nobody new may come")
+        change.add_argument("--pause", action="store_true", help="no new person may come")
         change.add_argument("--resume", action="store_true", help="people may come again")
         change.add_argument("--close", action="store_true", help="end it, and verify that it has ended")
         change.add_argument("--sync", action="store_true", help="read the platform's list now")
@@ -169,7 +169,7 @@ class Command(StudyCommand):
         self._say_state(posting)
 
     def _again(self, posting: Posting, cap: int | None, options: dict[str, Any]) -> None:
-        """It is there already: what an earlier call left undone is finished; a new cap is taken."""
+        """The posting exists already: what an earlier call left undone is finished; a new cap is taken."""
         if cap is not None and cap != posting.cap_cents:
             self._capped(cap, quote_of(posting))
             self._confirm(posting, cap, options["total"])
@@ -224,13 +224,13 @@ class Command(StudyCommand):
             )
         cap = cap_cents or quote.total_cents
         self.stdout.write(
-            f"  Cap: {amount_of(cap, quote.currency)}. Until then, whoever uses a place up and does not count"
-            " is replaced."
+            f"  Cap: {amount_of(cap, quote.currency)}. Until then, people who use a place and do not "
+            "count are replaced."
         )
         return cap
 
     def _confirm(self, posting: Posting, cents: int, given: str | None) -> None:
-        """Where money moves, or is rehearsed to: the sum must be typed, exactly."""
+        """If money moves, also in a rehearsal, the sum must be typed exactly."""
         if posting.mode == Posting.Mode.SANDBOX:
             return
         if given is None:
@@ -278,17 +278,17 @@ class Command(StudyCommand):
             self.stdout.write(f"{study.slug} is {posting.state} on {posting.platform}.")
 
     def _chosen(self, study: Study, options: dict[str, Any]) -> Posting:
-        """The one posting that is meant; it must be named as far as there are several."""
-        found = Posting.objects.filter(study=study, platform=options["platform"]).select_related("study")
+        """The posting that is meant; if there are several, it must be named."""
+        rows = Posting.objects.filter(study=study, platform=options["platform"]).select_related("study")
         if not options["sync"]:
-            found = found.exclude(state=Posting.State.CLOSED)
+            rows = rows.exclude(state=Posting.State.CLOSED)
         if options["live"] or options["sandbox"] or options["rehearse"] or options["simulator"]:
-            found = found.filter(mode=_mode(options))
+            rows = rows.filter(mode=_mode(options))
         if options["pilot"] is not None:
-            found = found.filter(pilot=True)
-        elif found.filter(pilot=False).exists():
-            found = found.filter(pilot=False)
-        postings = list(found.order_by("-id"))
+            rows = rows.filter(pilot=True)
+        elif rows.filter(pilot=False).exists():
+            rows = rows.filter(pilot=False)
+        postings = list(rows.order_by("-id"))
         if not postings:
             raise CommandError(f"{study.slug} has no such posting on {options['platform']} that is open.")
         if len({posting.mode for posting in postings}) > 1:
@@ -309,13 +309,13 @@ class Command(StudyCommand):
         add_places(posting, count, options["by"])
 
     def _sync(self, posting: Posting) -> None:
-        found = sync_posting(posting, bonuses=True)
-        if found.error:
-            raise CommandError(found.error)
-        for change in found.changes or ("Nothing has changed.",):
+        synced = sync_posting(posting, bonuses=True)
+        if synced.error:
+            raise CommandError(synced.error)
+        for change in synced.changes or ("Nothing has changed.",):
             self.stdout.write(change)
         posting.refresh_from_db()
-        counts = ", ".join(f"{count} {state}" for state, count in sorted(found.counts.items())) or "none"
+        counts = ", ".join(f"{count} {state}" for state, count in sorted(synced.counts.items())) or "none"
         self.stdout.write(f"{posting.platform} is {posting.state}; submissions: {counts}.")
 
 
@@ -333,7 +333,7 @@ def _mode(options: dict[str, Any]) -> Mode:
 
 
 def _silent(what: str, done: int, total: int) -> None:
-    """A pilot is planned in a moment."""
+    """Planning a pilot takes only a moment."""
 
 
 def _compact(value: object) -> str:

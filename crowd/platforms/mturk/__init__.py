@@ -1,1 +1,1 @@
-"""Amazon Mechanical Turk: its door, its market, its questions and fees."""
+"""Amazon Mechanical Turk: entry, API, questions and fees."""

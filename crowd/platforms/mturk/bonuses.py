@@ -1,4 +1,4 @@
-"""Bonuses: each is one call, sent once, found again by our own reference in its reason."""
+"""Bonuses: each is one call, sent once, recognised by our reference in its reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Bonuses:
         self.wire = wire
 
     def prepare(self, payments: Sequence[Payment], rates: Rates) -> Prepared:
-        """Nothing is announced to Mechanical Turk, which has no batches; what it would refuse is refused."""
+        """Mechanical Turk has no batches, so nothing is announced; what it would refuse is refused here."""
         for payment in payments:
             _check(payment)
         return Prepared(
@@ -47,12 +47,12 @@ class Bonuses:
         return [self._paid(payment) for payment in payments]
 
     def listed(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Bonus]:
-        """By HIT where that takes fewer calls than by piece of work."""
+        """By HIT if that takes fewer calls than by assignment."""
         hits, wanted = posted.facts["hits"], set(submissions)
-        asked = [("AssignmentId", ids_of(submission)[0]) for submission in dict.fromkeys(submissions)]
-        if len(hits) < len(asked):
-            asked = [("HITId", hit_id) for hit_id in hits]
-        for name, value in asked:
+        queries = [("AssignmentId", ids_of(submission)[0]) for submission in dict.fromkeys(submissions)]
+        if len(hits) < len(queries):
+            queries = [("HITId", hit_id) for hit_id in hits]
+        for name, value in queries:
             yield from (bonus for bonus in self._of(**{name: value}) if bonus.submission in wanted)
 
     def _paid(self, payment: Payment) -> Settled:
@@ -73,7 +73,7 @@ class Bonuses:
         return Settled(payment.reference, "sent")
 
     def _paid_before(self, payment: Payment, assignment_id: str) -> Settled:
-        """An earlier call with this token was taken: the list of bonuses says what became of it."""
+        """An earlier call with this token was taken: the list of bonuses shows its result."""
         try:
             references = {bonus.reference for bonus in self._of(AssignmentId=assignment_id)}
         except TurkError as error:

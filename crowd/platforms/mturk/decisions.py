@@ -1,4 +1,4 @@
-"""Decisions on submitted work. A decision is made once: what was decided before is read and compared."""
+"""Decisions on submissions. A decision is made once: an earlier decision is read and compared."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ FEEDBACK_MAX, RAW_MAX = 1024, 40
 
 
 class Decisions:
-    """Reads, approves and rejects work, for one account."""
+    """Reads, approves and rejects submissions, for one account."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
 
     def work(self, hit_id: str) -> Iterator[Work]:
-        """The submitted work of a HIT over all pages; nothing of one that Mechanical Turk forgot."""
+        """The submissions of a HIT over all pages; none for a HIT that Mechanical Turk has deleted."""
         try:
             for raw in self.wire.pages("ListAssignmentsForHIT", "Assignments", HITId=hit_id):
                 yield work_of(raw)
@@ -35,15 +35,15 @@ class Decisions:
 
     def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
         """One after the other. Once Mechanical Turk cannot be reached, the rest is not tried."""
-        found: list[Settled] = []
+        done: list[Settled] = []
         for submission in submissions:
             try:
-                found.append(self._approved(posted, submission))
+                done.append(self._approved(posted, submission))
             except PlatformError as error:
-                found.append(Settled(submission, "unknown" if error.uncertain else "failed", str(error)))
+                done.append(Settled(submission, "unknown" if error.uncertain else "failed", str(error)))
                 if not error.permanent:
                     break
-        return [*found, *(Settled(one, "failed", found[-1].message) for one in submissions[len(found) :])]
+        return [*done, *(Settled(rest, "failed", done[-1].message) for rest in submissions[len(done) :])]
 
     def reject(self, posted: Posted, submission: str, message: str) -> None:
         if not message.strip() or len(message) > FEEDBACK_MAX or CONTROL.search(message):
@@ -82,20 +82,20 @@ class Decisions:
         return Settled(submission, "failed", f"Mechanical Turk has this work as {status.lower()}.")
 
     def _status(self, posted: Posted, submission: str) -> str:
-        """The state of a piece of work. Raises PlatformError where it is somebody else's or another study's:
-        an id that was given back may come again for the next person."""
+        """The state of an assignment. Raises PlatformError if it is another person's or another study's: the
+        id of a returned assignment may be used again for the next person."""
         assignment_id, person = ids_of(submission)
-        found = self.wire.call("GetAssignment", AssignmentId=assignment_id)["Assignment"]
-        if found["WorkerId"] != person or found["HITId"] not in posted.facts["hits"]:
+        assignment = self.wire.call("GetAssignment", AssignmentId=assignment_id)["Assignment"]
+        if assignment["WorkerId"] != person or assignment["HITId"] not in posted.facts["hits"]:
             raise PlatformError(
                 "Mechanical Turk has this work under another person or study; nothing was sent.",
                 permanent=True,
             )
-        return str(found["AssignmentStatus"])
+        return str(assignment["AssignmentStatus"])
 
 
 def work_of(raw: Mapping[str, Any]) -> Work:
-    """An Assignment as we speak of it."""
+    """A boto3 Assignment as a `Work`."""
     status = str(raw.get("AssignmentStatus", ""))
     return Work(
         submission=f"{raw['AssignmentId']}:{raw['WorkerId']}",
@@ -109,13 +109,13 @@ def work_of(raw: Mapping[str, Any]) -> Work:
 
 
 def ids_of(submission: str) -> tuple[str, str]:
-    """Assignment and person of a submission. Raises PlatformError where it is not written so."""
-    found = SUBMISSION.fullmatch(submission)
-    if not found:
+    """Assignment and person of a submission. Raises PlatformError if it has another form."""
+    match = SUBMISSION.fullmatch(submission)
+    if not match:
         raise PlatformError(
             "A submission is not written as Mechanical Turk's: ASSIGNMENT:WORKER.", permanent=True
         )
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def _utc(value: datetime | None) -> datetime | None:

@@ -1,5 +1,5 @@
-"""Who comes from Mechanical Turk, and the way back. The study stands in a frame of the worker's page; what
-the address says is unsigned, so nobody is paid by it."""
+"""Arrivals from Mechanical Turk, and exits to it. The study is shown in a frame of the worker's page; the
+address is unsigned, so it decides about no payment."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FRAMES = {
     "sandbox": ("https://workersandbox.mturk.com", "https://requestersandbox.mturk.com"),
 }
 RETURNED = frozenset(("declined", "device"))
-"""Outcomes that earn nothing: the person gives the work back by closing it, and loses no standing."""
+"""Outcomes that earn nothing: the person returns the assignment, which does not lower their approval rate."""
 
 
 class MTurkDoor:
     """Arrivals with assignmentId, hitId, workerId and turkSubmitTo; exits by a form that the browser posts.
 
-    A submitted piece of work is always paid its whole reward there. So an outcome leads to the form only
-    where the posting has a code for it; without one the person is to give the work back.
+    A submitted assignment is always paid its whole reward there. So an outcome leads to the form only if the
+    posting has a code for it; without a code the person is asked to return the assignment.
     """
 
     name = "mturk"
@@ -80,16 +80,16 @@ class MTurkDoor:
 
 
 def _entity(fields: Mapping[str, str], name: str) -> str:
-    """An id of Amazon's; empty where the address has none, which only a preview may."""
+    """An id of Amazon's; empty if the address has none, which only a preview may."""
     value = fields.get(name, "")
     if value and not ENTITY.fullmatch(value):
-        raise NotAnArrival(f"{name} must hold capital letters and digits alone. Open the task again from "
-                           "Mechanical Turk.")  # fmt: skip
+        raise NotAnArrival(f"{name} must hold capital letters and digits alone. Open the task again "
+                           "from Mechanical Turk.")  # fmt: skip
     return value
 
 
 def _submit_host(value: str, site: Site) -> str:
-    """The only place that this posting's form may go to, with its trailing slash taken off."""
+    """The only address that this posting's form may post to, without its trailing slash."""
     allowed = site.url.rstrip("/") if site.url else SUBMIT[site.mode]
     if value.removesuffix("/") != allowed:
         raise NotAnArrival(f"turkSubmitTo must be {allowed}. Open the task again from Mechanical Turk.")
@@ -97,7 +97,7 @@ def _submit_host(value: str, site: Site) -> str:
 
 
 def _simulated_kind(fields: Mapping[str, str], site: Site) -> str:
-    """What kind of simulated person comes. Only a rehearsal has any."""
+    """The kind of simulated person. Only a rehearsal has any."""
     kind = fields.get("simulated", "") if site.mode == "rehearsal" else ""
     if kind and not KIND.fullmatch(kind):
         raise NotAnArrival("simulated must name a kind: 1 to 20 small letters or underscores.")

@@ -13,8 +13,8 @@ NINE = 9
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Shares of what is paid, 0-1. `many` is added to the fee of a reward where a HIT has `many_from` places
-    or more, `masters` where it asks for Masters. No fee is lower than `minimum_cents`."""
+    """Shares of what is paid, 0-1. `many` is added to the fee of a reward if a HIT has `many_from` places or
+    more, `masters` if it asks for Masters. No fee is lower than `minimum_cents`."""
 
     every: Decimal = Decimal("0.20")
     many: Decimal = Decimal("0.20")
@@ -26,7 +26,7 @@ class Rates:
 def fee_cents(cents: int, rates: Rates, *, places: int = 1, masters: bool = False) -> int:
     """The fee of one payment, in cents: of a reward with the `places` of its HIT, of a bonus without.
 
-    Rounded half up per payment. A reward of nothing still costs the lowest fee.
+    Rounded half up per payment. A reward of 0 still costs the lowest fee.
     """
     share = rates.every
     if places >= rates.many_from:
@@ -46,7 +46,7 @@ def rates_of(options: Mapping[str, Any]) -> Rates:
 
 
 def base_cents(reward_cents: int, base_share: float) -> int:
-    """The reward of a HIT, paid to whoever submits: a share of the study's reward, at least one cent."""
+    """The reward of a HIT, paid for every submission: a share of the study's reward, at least one cent."""
     return max(rounded(reward_cents * Decimal(str(base_share))), min(reward_cents, 1))
 
 

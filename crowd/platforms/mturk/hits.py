@@ -1,5 +1,5 @@
 """The HITs of one posting: found again, created, enlarged, ended. Every verb may be repeated after any crash:
-it looks first, and what it creates carries a token that works once."""
+it reads first, and what it creates carries a token that works once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOO_SMALL_OR_OLD = frozenset(("invalidmaximumassignmentsincrease", "hittoooldfor
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A HIT as Mechanical Turk has it. `free` places nobody holds; `reference` and `index` are ours."""
+    """A HIT as Mechanical Turk has it. `free` counts places not taken; `reference` and `index` are ours."""
 
     id: str
     kind: str
@@ -40,9 +40,9 @@ class Hit:
     index: int
 
     def is_ended(self, lifetime_s: int) -> bool:
-        """Whether nobody new can come, though there may be places left.
+        """Whether no new person can come, although there may be places left.
 
-        There is no clock here. But whoever ends a HIT moves its end to an earlier time than it was made with.
+        There is no clock here, but ending a HIT moves its end to an earlier time than the original one.
         """
         planned = self.created + timedelta(seconds=lifetime_s)
         early = self.expires < planned - timedelta(seconds=2)
@@ -81,32 +81,32 @@ class Hits:
 
     def of_reference(self, reference: str) -> list[Hit]:
         """Those of an offer that exist, in order, over all pages of the account."""
-        found = [hit_of(raw) for raw in self.wire.pages("ListHITs", "HITs")]
-        return sorted((hit for hit in found if hit.reference == reference), key=lambda hit: hit.index)
+        listed = [hit_of(raw) for raw in self.wire.pages("ListHITs", "HITs")]
+        return sorted((hit for hit in listed if hit.reference == reference), key=lambda hit: hit.index)
 
     def read(self, hit_ids: Sequence[str]) -> list[Hit]:
         """Those that still exist; Mechanical Turk forgets a HIT after 120 days."""
         return [hit for hit_id in hit_ids if (hit := self._one(hit_id)) is not None]
 
     def grow(self, terms: Terms, kind: str, hits: Sequence[Hit]) -> list[Hit]:
-        """HITs with as many places as the offer has. The last one grows as far as it may without another fee;
-        then come new ones."""
-        found = list(hits)
-        while (missing := terms.offer.places - sum(hit.places for hit in found)) > 0:
-            last = found[-1] if found else None
+        """HITs with as many places as the offer has. The last one grows as far as it may without a higher
+        fee; then new ones are created."""
+        grown = list(hits)
+        while (missing := terms.offer.places - sum(hit.places for hit in grown)) > 0:
+            last = grown[-1] if grown else None
             more = _room(last, missing, terms.options["batch"]) if last else 0
             enlarged = self._enlarged(last, more, terms.offer.reference) if last and more else None
             if enlarged:
-                found[-1] = enlarged
+                grown[-1] = enlarged
             else:
                 size = min(missing, NINE) if terms.options["batch"] == "nine" else missing
-                found.append(self._created(terms, kind, last.index + 1 if last else 0, size))
-        return found
+                grown.append(self._created(terms, kind, last.index + 1 if last else 0, size))
+        return grown
 
     def end(self, hits: Sequence[Hit], lifetime_s: int) -> list[Hit]:
-        """Nobody new may come; who is at it may finish. Raises PlatformError where one stays open."""
+        """No new person may come; people who have begun may finish. Raises PlatformError if this fails."""
         for hit in hits:
-            # The time it was made is past for certain, on whosever clock.
+            # Its creation time is in the past on every clock.
             self.wire.call("UpdateExpirationForHIT", HITId=hit.id, ExpireAt=hit.created)
         after = self.read([hit.id for hit in hits])
         still = [hit for hit in after if hit.status == OPEN_STATUS and not hit.is_ended(lifetime_s)]
@@ -118,8 +118,8 @@ class Hits:
         return after
 
     def reopen(self, hits: Sequence[Hit], lifetime_s: int) -> list[Hit]:
-        """Ended HITs stand again until the end they were made with or, where that is past, a year's."""
-        found = []
+        """Reopens ended HITs until their original end or, if that is past, for a year."""
+        reopened = []
         for hit in hits:
             current = hit
             for lifetime in (timedelta(seconds=lifetime_s), YEAR):
@@ -133,8 +133,8 @@ class Hits:
                     "the study anew.",
                     permanent=True,
                 )
-            found.append(current)
-        return found
+            reopened.append(current)
+        return reopened
 
     def _one(self, hit_id: str) -> Hit | None:
         try:
@@ -145,7 +145,7 @@ class Hits:
             raise
 
     def _enlarged(self, hit: Hit, more: int, reference: str) -> Hit | None:
-        """The HIT with more places; None where Mechanical Turk does not let it grow."""
+        """The HIT with more places; None if Mechanical Turk does not let it grow."""
         total = hit.places + more
         try:
             self.wire.call(
@@ -162,8 +162,8 @@ class Hits:
         after = self._one(hit.id)
         if after is None or after.places < total:
             raise PlatformError(
-                "Mechanical Turk says that it added these places before, but does not show them. Try again "
-                "later.",
+                "Mechanical Turk says that it added these places before, but does not show them. "
+                "Try again later.",
                 uncertain=True,
             )
         return after

@@ -1,4 +1,4 @@
-"""Mechanical Turk as a market: HITs, the work on them, and money."""
+"""The API of Mechanical Turk: HITs, assignments and money."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ FAIR_FAILED_SHORT, FAIR_FAILED_LONG, SHORT_MINUTES = 1, 2, 5
 
 
 class MTurk:
-    """Market of one requester's account.
+    """One requester's account.
 
-    `Posted.external_id` is the qualification "has taken part" of the posting, one of its own per posting, so
+    `Posted.external_id` is the qualification "has taken part" of the posting, a separate one per posting, so
     that a later offer excludes its people by this id alone. `Posted.facts["hits"]` are the HITs: an arrival's
-    and a notice's `posting` is one of them. Mechanical Turk knows neither a request to return nor letters
-    from participants, who write by e-mail.
+    and a notice's `posting` is one of them. Mechanical Turk has neither requests to return nor messages from
+    participants, who write by e-mail.
     """
 
     name = "mturk"
@@ -87,7 +87,7 @@ class MTurk:
         qualification = self._qualification(offer.reference)
         kind = self.wire.call("CreateHITType", **terms.hit_type(qualification))["HITTypeId"]
         if self.account.queue_url:
-            # Before anybody can come: a queue that Amazon does not take stops here.
+            # Before people can come: a queue that Amazon refuses stops the posting here.
             self.wire.call(
                 "UpdateNotificationSettings",
                 HITTypeId=kind,
@@ -131,11 +131,11 @@ class MTurk:
         hits = self.hits.reopen(self._every(posted), int(posted.facts["lifetime_s"]))
         return self._posted(posted.external_id, hits, {**posted.facts, "stopped": ""}, posted)
 
-    # Work and money ----------------------------------------------------------------------------------------
+    # Submissions and money ---------------------------------------------------------------------------------
 
     def submissions(self, posted: Posted) -> Iterator[Work]:
-        """Every submitted piece of work. Whoever has one gets the qualification "has taken part", silently,
-        so that Mechanical Turk offers them no other HIT of this study."""
+        """Every submitted assignment. Its worker gets the qualification "has taken part", without notice, so
+        that Mechanical Turk offers them no other HIT of this study."""
         people: set[str] = set()
         for hit_id in posted.facts["hits"]:
             for work in self._decisions.work(hit_id):
@@ -147,7 +147,7 @@ class MTurk:
         return self._decisions.approve(posted, submissions)
 
     def reject(self, posted: Posted, submission: str, message: str, category: str) -> None:
-        """`category` has no counterpart here; the message is what the person reads."""
+        """`category` has no counterpart here; the person reads the message."""
         self._decisions.reject(posted, submission, message)
 
     def request_return(self, posted: Posted, submission: str, reason: str) -> None:
@@ -165,8 +165,8 @@ class MTurk:
         return self._bonuses.listed(posted, submissions)
 
     def rejection_grounds(self, expected_minutes: float, failed_checks: int) -> str:
-        """Grounds that people are told before: failed instructed checks, one in a study that is announced
-        with less than five whole minutes, else two."""
+        """Grounds announced to people before: failed instructed checks, one if the announced time is under
+        five minutes, else two."""
         if not math.isfinite(expected_minutes):
             return ""
         is_short = math.ceil(expected_minutes) < SHORT_MINUTES
@@ -178,7 +178,7 @@ class MTurk:
             f"{needed} suffice."
         )
 
-    # Letters and notices -----------------------------------------------------------------------------------
+    # Messages and notices ----------------------------------------------------------------------------------
 
     def message(self, posted: Posted, person: str, body: str) -> None:
         if not body.strip() or len(body) > MESSAGE_MAX or CONTROL.search(body):
@@ -207,18 +207,18 @@ class MTurk:
         refused: nothing in it proves who sent it."""
         if headers:
             raise BadNotice(
-                "Notifications of Mechanical Turk are taken from an SQS queue (MTURK_QUEUE_URL), not over "
-                "the web."
+                "Notifications of Mechanical Turk are taken from an SQS queue (MTURK_QUEUE_URL), not "
+                "over the web."
             )
         return events_of(body)  # fmt: skip
 
     # Inside ------------------------------------------------------------------------------------------------
 
     def _qualification(self, reference: str) -> str:
-        """The posting's own "has taken part": found by its name, which exists once, or created."""
+        """The posting's qualification "has taken part": found by its unique name, or created."""
         name = f"Took part in {reference}"
-        if found := self._qualification_named(name):
-            return found
+        if qualification_id := self._qualification_named(name):
+            return qualification_id
         try:
             made = self.wire.call(
                 "CreateQualificationType",
@@ -228,10 +228,10 @@ class MTurk:
             )
             return str(made["QualificationType"]["QualificationTypeId"])
         except TurkError as error:
-            found = self._qualification_named(name) if is_replay(error) else ""
-            if not found:
+            qualification_id = self._qualification_named(name) if is_replay(error) else ""
+            if not qualification_id:
                 raise
-            return found
+            return qualification_id
 
     def _qualification_named(self, name: str) -> str:
         pages = self.wire.pages(
@@ -243,7 +243,7 @@ class MTurk:
         return next((str(raw["QualificationTypeId"]) for raw in pages if raw.get("Name") == name), "")
 
     def _grant(self, qualification: str, people: set[str]) -> None:
-        """Best effort: our own door refuses a second participation anyway; this spares people the click."""
+        """Best effort: our entry page refuses a second participation anyway; this saves people the click."""
         if not people:
             return
         try:
@@ -268,8 +268,8 @@ class MTurk:
         return self.hits.read(posted.facts["hits"])
 
     def _every(self, posted: Posted, reference: str = "") -> list[Hit]:
-        """The HITs that we remember, and those that a call which was cut off has made: their reference tells,
-        long after the tokens of that call have ceased to work."""
+        """The stored HITs, and those created by a call that was cut off: their reference identifies them,
+        also when the tokens of that call no longer work."""
         hits = self._read(posted)
         reference = reference or next((hit.reference for hit in hits if hit.reference), "")
         known = {hit.id for hit in hits}
@@ -287,7 +287,7 @@ class MTurk:
         facts: Mapping[str, Any],
         before: Posted | None = None,
     ) -> Posted:
-        """What the HITs are together. A forgotten one (after 120 days) still counts with what we remember."""
+        """The HITs as one posting. A deleted HIT (after 120 days) still counts with its stored values."""
         known = dict(facts)
         known["hits"] = _merged(before, hits)
         known["places"] = {**facts.get("places", {}), **{hit.id: hit.places for hit in hits}}
@@ -313,7 +313,7 @@ def _state(hits: Sequence[Hit], facts: Mapping[str, Any]) -> PostingState:
     can_come = any(hit.status == OPEN_STATUS and not over for hit, over in zip(hits, ended, strict=True))
     if facts["stopped"] and not can_come:
         return "closed" if facts["stopped"] == "closed" else "paused"
-    # Full HITs are open: nobody ended them, and more places revive them.
+    # Full HITs are open: they were not ended, and more places reopen them.
     return "paused" if all(ended) else "open"
 
 

@@ -1,5 +1,5 @@
-"""Event notifications of Mechanical Turk, taken from an SQS queue. They say that something happened, never
-to whom, come late, twice or not at all, and only wake a sync."""
+"""Event notifications of Mechanical Turk, taken from an SQS queue. They say that something happened, never to
+whom; they come late, twice or not at all, and only trigger a sync."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ ROUNDS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """How many messages of a queue were handled, and how many nobody could read."""
+    """How many messages of a queue were handled, and how many could not be read."""
 
     handled: int = 0
     unreadable: int = 0
 
 
 def specification(queue_url: str) -> dict[str, Any]:
-    """What Mechanical Turk is to send, and where."""
+    """Which events Mechanical Turk is to send, and to which queue."""
     return {"Destination": queue_url, "Transport": "SQS", "Version": VERSION, "EventTypes": list(EVENTS)}
 
 
@@ -47,7 +47,7 @@ def events_of(body: bytes | str) -> list[Notified]:
     """The events of one message: a document of Mechanical Turk, bare or in an envelope of SNS. BadNotice.
 
     `posting` is the HIT, one of the posting's facts["hits"]. One document may tell of several events; its
-    EventDocId, with a running number where there are several, is the same whenever it comes again.
+    EventDocId, with a running number if there are several, is the same in every delivery.
     """
     document = _object(body)
     if "Message" in document and "EventDocId" not in document:
@@ -68,10 +68,10 @@ def events_of(body: bytes | str) -> list[Notified]:
 def pull(
     queue_url: str, client: Any, handle: Callable[[list[Notified]], object], rounds_max: int = ROUNDS_MAX
 ) -> Pulled:
-    """Takes what stands in the queue now and hands it on, message by message. Raises PlatformError.
+    """Takes the messages that are in the queue now and hands them on, one at a time. Raises PlatformError.
 
-    A message is deleted only after `handle` came back, so a process that dies in between meets it again.
-    One that cannot be read stays, for the queue's own dead-letter policy.
+    A message is deleted only after `handle` returned, so after a crash it is read again. One that cannot be
+    read stays, for the queue's own dead-letter policy.
     """
     handled = unreadable = 0
     for _ in range(rounds_max):
@@ -80,24 +80,24 @@ def pull(
             break
         for message in messages:
             try:
-                found = events_of(message["Body"])
+                events = events_of(message["Body"])
             except BadNotice:
                 unreadable += 1
                 continue
-            handle(found)
+            handle(events)
             _asked(client.delete_message, QueueUrl=queue_url, ReceiptHandle=message["ReceiptHandle"])
             handled += 1
     return Pulled(handled, unreadable)
 
 
 def queue_client(account: Account, endpoint_url: str = "") -> Any:
-    """A client for the account's queue, which lies in the region that its address names."""
+    """A client for the account's queue, in the region that its address names."""
     host = urlsplit(account.queue_url).hostname or ""
-    found = re.fullmatch(r"sqs\.([a-z0-9-]+)\.amazonaws\.com", host)
+    match = re.fullmatch(r"sqs\.([a-z0-9-]+)\.amazonaws\.com", host)
     keys = {"aws_access_key_id": account.key_id, "aws_secret_access_key": account.secret}
     return boto3.session.Session().client(
         "sqs",
-        region_name=found[1] if found else REGION,
+        region_name=match[1] if match else REGION,
         endpoint_url=endpoint_url or None,
         config=Config(connect_timeout=10, read_timeout=30),
         **(keys if account.key_id else {}),
@@ -109,8 +109,8 @@ def _asked(verb: Callable[..., dict[str, Any]], **members: Any) -> dict[str, Any
         return verb(**members)
     except ClientError as error:
         code = error.response.get("Error", {}).get("Code", "")
-        raise PlatformError(f"The queue of notifications refused: {code}. Check MTURK_QUEUE_URL and its "
-                            "access policy.", permanent=True) from error  # fmt: skip
+        raise PlatformError(f"The queue of notifications refused: {code}. Check MTURK_QUEUE_URL and "
+                            "its access policy.", permanent=True) from error  # fmt: skip
     except BotoCoreError as error:
         raise PlatformError(
             f"The queue of notifications does not answer ({type(error).__name__})."
@@ -131,9 +131,9 @@ def _object(text: Any) -> dict[str, Any]:
     if not isinstance(text, bytes | str) or len(text) > BODY_MAX:
         raise BadNotice(f"A notification must be text of at most {BODY_MAX} bytes.")
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadNotice("A notification is no readable JSON.") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise BadNotice("A notification is no JSON object.")
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""The study's table [platforms.mturk]: what it may say, and what it says where it is silent."""
+"""The study's table [platforms.mturk]: allowed values and defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SYSTEM = {
     "locale": "00000000000000000071",
     "adult": "00000000000000000060",
 }
-"""Qualifications that Amazon keeps itself, by our names for them."""
+"""Amazon's system qualifications, by our names for them."""
 COMPARATORS = (
     "LessThan", "LessThanOrEqualTo", "GreaterThan", "GreaterThanOrEqualTo", "EqualTo", "NotEqualTo", "Exists",
     "DoesNotExist", "In", "NotIn",
@@ -39,49 +39,49 @@ def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     base_share         0-1: the HIT's reward as a share of the study's; the rest is paid as a bonus
     qualifications     who may come: tables of type, comparator, values, guards
     keywords           words that people search by
-    lifetime_days      1-365: how long the offer stands
-    auto_approval_days 1-30: when Amazon approves by itself what nobody looked at
+    lifetime_days      1-365: how long the posting stays open
+    auto_approval_days 1-30: when Amazon approves undecided work by itself
     frame_height       pixels of the frame; 0: as high as the window
     masters, adult     whether only Masters, only people who accept adult material, may come
     fee_share, fee_share_many, fee_share_masters
-                       Amazon's rates: of every payment; on top from ten people on; on top for Masters
+                       Amazon's rates: of every payment; added from ten people on; added for Masters
     """
     unknown = sorted(set(options) - set(READERS))
     if unknown:
         raise BadOptions(f"platforms.mturk.{unknown[0]}: unknown; choose among {', '.join(READERS)}.")
-    found = {name: read(name, options.get(name, default)) for name, (read, default) in READERS.items()}
-    count = len(found["qualifications"]) + found["masters"] + found["adult"]
+    checked = {name: read(name, options.get(name, default)) for name, (read, default) in READERS.items()}
+    count = len(checked["qualifications"]) + checked["masters"] + checked["adult"]
     if count >= REQUIREMENTS_MAX:
         raise BadOptions(
             f"platforms.mturk.qualifications: {count} requirements; at most {REQUIREMENTS_MAX - 1}, for one "
             "is the study's own: leave some out."
         )
-    return found
+    return checked
 
 
 def requirements(options: Mapping[str, Any], mode: Mode) -> list[dict[str, Any]]:
     """The requirements of checked options, as Mechanical Turk wants them."""
-    asked = list(options["qualifications"])
+    qualifications = list(options["qualifications"])
     if options["masters"]:
-        asked.append({"type": "masters", "comparator": "Exists", "values": [], "guards": "Accept"})
+        qualifications.append({"type": "masters", "comparator": "Exists", "values": [], "guards": "Accept"})
     if options["adult"]:
-        asked.append({"type": "adult", "comparator": "EqualTo", "values": [1], "guards": "Accept"})
-    return [_requirement(one, mode) for one in asked]
+        qualifications.append({"type": "adult", "comparator": "EqualTo", "values": [1], "guards": "Accept"})
+    return [_requirement(qualification, mode) for qualification in qualifications]
 
 
-def _requirement(asked: Mapping[str, Any], mode: Mode) -> dict[str, Any]:
-    kind, values = asked["type"], asked["values"]
+def _requirement(qualification: Mapping[str, Any], mode: Mode) -> dict[str, Any]:
+    kind, values = qualification["type"], qualification["values"]
     masters = MASTERS.get(mode, MASTERS_LIVE)
-    found: dict[str, Any] = {
+    requirement: dict[str, Any] = {
         "QualificationTypeId": masters if kind == "masters" else SYSTEM.get(kind, kind),
-        "Comparator": asked["comparator"],
-        "ActionsGuarded": asked["guards"],
+        "Comparator": qualification["comparator"],
+        "ActionsGuarded": qualification["guards"],
     }
     if kind == "locale":
-        found["LocaleValues"] = [_locale(value) for value in values]
+        requirement["LocaleValues"] = [_locale(value) for value in values]
     elif values:
-        found["IntegerValues"] = list(values)
-    return found
+        requirement["IntegerValues"] = list(values)
+    return requirement
 
 
 def _locale(value: str) -> dict[str, str]:
@@ -134,19 +134,19 @@ def _keywords(name: str, value: Any) -> list[str]:
 
 
 def _qualifications(name: str, value: Any) -> list[dict[str, Any]]:
-    if not isinstance(value, list | tuple) or not all(isinstance(one, Mapping) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(entry, Mapping) for entry in value):
         raise _wrong(name, value, "give a list of tables with type, comparator and values")
-    return [_qualification(f"{name}[{index}]", one) for index, one in enumerate(value)]
+    return [_qualification(f"{name}[{index}]", entry) for index, entry in enumerate(value)]
 
 
-def _qualification(name: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = sorted(set(asked) - set(QUALIFICATION_KEYS))
+def _qualification(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(table) - set(QUALIFICATION_KEYS))
     if unknown:
         raise _wrong(
-            f"{name}.{unknown[0]}", asked[unknown[0]], f"choose among {', '.join(QUALIFICATION_KEYS)}"
+            f"{name}.{unknown[0]}", table[unknown[0]], f"choose among {', '.join(QUALIFICATION_KEYS)}"
         )
-    kind, comparator = asked.get("type", ""), asked.get("comparator", "")
-    guards, values = asked.get("guards", "Accept"), asked.get("values", [])
+    kind, comparator = table.get("type", ""), table.get("comparator", "")
+    guards, values = table.get("guards", "Accept"), table.get("values", [])
     if not isinstance(kind, str) or not (kind in SYSTEM or kind == "masters" or CUSTOM.fullmatch(kind)):
         raise _wrong(
             f"{name}.type", kind, f"give {', '.join(SYSTEM)}, masters, or the id of a type of your own"

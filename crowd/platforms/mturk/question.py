@@ -1,5 +1,5 @@
 """The two XML documents of Mechanical Turk: the question that we send, the answer that a person's browser
-sent. The answer is written by strangers."""
+sent. The answer comes from an untrusted source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DECLARATION = re.compile(r"<!\s*(DOCTYPE|ENTITY|ELEMENT|ATTLIST|NOTATION)", re.I
 
 
 class BadAnswer(ValueError):
-    """An answer document that nobody should parse, or can."""
+    """An answer document that cannot, or must not, be parsed."""
 
 
 def external_question(url: str, frame_height: int, *, rehearsed: bool = False) -> str:
@@ -63,14 +63,14 @@ def fields_of_answer(answer: str) -> dict[str, str]:
     for element in root.iter():
         if _local(element) != "Answer":
             continue
-        found = {_local(child): (child.text or "") for child in element}
-        if "QuestionIdentifier" in found:
-            fields.setdefault(found["QuestionIdentifier"], found.get("FreeText", ""))
+        texts = {_local(child): (child.text or "") for child in element}
+        if "QuestionIdentifier" in texts:
+            fields.setdefault(texts["QuestionIdentifier"], texts.get("FreeText", ""))
     return fields
 
 
 def completion_of(answer: str) -> str:
-    """The completion code that came with a piece of work; empty where there is none that could be ours."""
+    """The completion code of an assignment; empty if there is none that could be ours."""
     try:
         code = fields_of_answer(answer).get(COMPLETION, "").strip()
     except BadAnswer:

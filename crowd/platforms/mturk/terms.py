@@ -1,4 +1,4 @@
-"""An offer in Mechanical Turk's terms. What cannot be said there is refused here, before anything is sent."""
+"""An `Offer` in Mechanical Turk's terms. What it cannot express is refused before anything is sent."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TITLE_MAX, DESCRIPTION_MAX = 128, 2000
 MINUTES_S, DAYS_S = 60, 86_400
 DURATION_MIN_S, DURATION_MAX_S = 30, 31_536_000
 OLDEST_MINIMUM_AGE = 18
-"""Everybody on Mechanical Turk is at least this old; an older minimum it cannot ask for."""
+"""The minimum age on Mechanical Turk, which cannot ask for a higher one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is created on Mechanical Turk for an offer. `base_cents` is the reward of a HIT."""
+    """What is created on Mechanical Turk for an `Offer`. `base_cents` is the reward of a HIT."""
 
     offer: Offer
     options: Mapping[str, Any]
@@ -37,10 +37,10 @@ class Terms:
         return int(self.options["lifetime_days"]) * DAYS_S
 
     def hit_type(self, qualification: str) -> dict[str, Any]:
-        """The members of CreateHITType. Nobody who took part before may come, here or in excluded studies."""
-        own = [
-            {"QualificationTypeId": one, "Comparator": "DoesNotExist", "ActionsGuarded": "PreviewAndAccept"}
-            for one in (qualification, *self.offer.excluded)
+        """The members of CreateHITType. Bars everyone who took part before, here or in excluded studies."""
+        exclusions = [
+            {"QualificationTypeId": past, "Comparator": "DoesNotExist", "ActionsGuarded": "PreviewAndAccept"}
+            for past in (qualification, *self.offer.excluded)
         ]
         return {
             "Title": self.offer.title,
@@ -49,7 +49,7 @@ class Terms:
             "Reward": dollars(self.base_cents),
             "AssignmentDurationInSeconds": math.ceil(self.offer.maximum_minutes * MINUTES_S),
             "AutoApprovalDelayInSeconds": self.options["auto_approval_days"] * DAYS_S,
-            "QualificationRequirements": [*self.requirements, *own],
+            "QualificationRequirements": [*self.requirements, *exclusions],
         }
 
 
@@ -79,7 +79,7 @@ def sizes(places: int, batch: str) -> list[int]:
 
 
 def quoted(terms: Terms, balance_cents: int | None) -> Quote:
-    """What an offer costs at most: each place leads to one piece of work, paid all that it may earn."""
+    """What a posting costs at most: each place leads to one submission, paid all that it may earn."""
     offer, options, base = terms.offer, terms.options, terms.base_cents
     rates = rates_of(options)
     masters = bool(options["masters"])
@@ -97,7 +97,7 @@ def quoted(terms: Terms, balance_cents: int | None) -> Quote:
         ("fees of Mechanical Turk on bonuses", offer.places * max(together, apart)),
     )
     notes = [
-        "Somebody who is screened out takes up a place here; a replacement costs as much as any other place."
+        "A person who is screened out takes up a place here; a replacement costs as much as any other place."
     ]
     if max(batches) > NINE:
         notes.append('HITs of ten people or more cost a higher fee. batch = "nine" avoids it.')
@@ -132,8 +132,8 @@ def _check_text(offer: Offer) -> None:
 def _check_numbers(offer: Offer) -> None:
     if offer.currency != CURRENCY:
         raise Unsupported(
-            f"The reward is in {offer.currency}; Mechanical Turk pays in {CURRENCY} alone. Set "
-            "reward.currency."
+            f"The reward is in {offer.currency}; Mechanical Turk pays in {CURRENCY} "
+            "alone. Set reward.currency."
         )
     if offer.places < 1:
         raise Unsupported("An offer has at least one place.")
@@ -148,7 +148,7 @@ def _check_numbers(offer: Offer) -> None:
 
 
 def _check_shares(offer: Offer, base: int) -> None:
-    """Whoever submits is paid the HIT's whole reward, so nobody who submits can be due less."""
+    """Every submission is paid the HIT's whole reward, so a person who submits cannot be due less."""
     lower = "Lower platforms.mturk.base_share, so that more of the reward is paid as a bonus"
     for name, cents in (
         ("policy.screened_share", offer.screened_cents),

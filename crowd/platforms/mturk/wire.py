@@ -1,4 +1,5 @@
-"""Calls to Mechanical Turk through boto3: one try is one request, and a failure says what may be done."""
+"""Calls to Mechanical Turk through boto3: one try is one request, and an error says whether it may be
+repeated."""
 
 from __future__ import annotations
 
@@ -38,9 +39,9 @@ IDEMPOTENT = frozenset(
         "UpdateNotificationSettings",
     )
 )
-"""Operations that change something, to the same end however often they are called."""
+"""Operations that change something and are idempotent."""
 ONCE = frozenset(("SendBonus", "NotifyWorkers"))
-"""Operations that are sent once, whatever the answer."""
+"""Operations that are sent only once, also after an error."""
 BUSY = frozenset(
     ("Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
      "TooManyRequestsException", "RequestLimitExceeded")
@@ -74,9 +75,9 @@ class Wire:
     def call(self, operation: str, **members: Any) -> dict[str, Any]:
         """One operation, named as Amazon names it. Raises TurkError.
 
-        A failure that may pass is tried again, even where the first try may have had its effect: what is
-        created carries a token or a name that exists once, and a decision is made once, so a repetition is
-        refused at worst, and the caller looks. A payment or a message is never repeated.
+        A failure that may pass is tried again, even if the first try may have taken effect: what is created
+        carries a token or a unique name, and a decision is made once, so a repetition is at worst refused,
+        and the caller reads the state. A payment or a message is never repeated.
         """
         self._check(operation, members)
         for pause_s in BACKOFF_S:
@@ -103,7 +104,7 @@ class Wire:
     def _send(self, operation: str, members: Mapping[str, Any]) -> dict[str, Any]:
         changes = not is_harmless(operation)
         try:
-            found: dict[str, Any] = getattr(self.client, xform_name(operation))(**members)
+            reply: dict[str, Any] = getattr(self.client, xform_name(operation))(**members)
         except ClientError as error:
             raise _refused(operation, members, error, changes) from error
         except ParamValidationError as error:
@@ -124,7 +125,7 @@ class Wire:
                 permanent=False,
                 uncertain=changes and not unsent,
             ) from error
-        return found
+        return reply
 
     def _check(self, operation: str, members: Mapping[str, Any]) -> None:
         """Lengths, limits, patterns and choices, which boto3 does not look at."""
@@ -135,7 +136,7 @@ class Wire:
 
 
 def is_harmless(operation: str) -> bool:
-    """Whether sending it once more changes nothing that the first time did not."""
+    """Whether the operation is idempotent."""
     return operation.startswith(("Get", "List")) or operation in IDEMPOTENT
 
 
@@ -163,7 +164,7 @@ def _faults_of_text(shape: Any, value: str, path: str, most: int | None) -> Iter
     if most is not None and len(value) > most:
         yield f"{path} has {len(value)} characters; at most {most}."
     pattern = shape.metadata.get("pattern")
-    # A dollar sign of Python's would let a line break through.
+    # Python's `$` would accept a trailing line break.
     if pattern and not re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value):
         yield f"{path} is written in another way than Mechanical Turk's ({pattern})."
     if shape.enum and value not in shape.enum:
@@ -177,7 +178,7 @@ def _client(account: Account) -> Any:
         retries={"mode": "standard", "total_max_attempts": 1},
         connect_timeout=10,
         read_timeout=60,
-        # A simulator stands on this machine, where no proxy leads.
+        # A simulator runs on this machine, which no proxy reaches.
         proxies={} if url else None,
     )
     keys = {"aws_access_key_id": account.key_id, "aws_secret_access_key": account.secret}
@@ -191,12 +192,12 @@ def _client(account: Account) -> Any:
 
 
 def _refused(operation: str, members: Mapping[str, Any], error: ClientError, changes: bool) -> TurkError:
-    found = error.response
-    status = found.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    kind = str(found.get("Error", {}).get("Code", ""))
+    reply = error.response
+    status = reply.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    kind = str(reply.get("Error", {}).get("Code", ""))
     # boto3 gives the text of a modelled error under either name.
-    text = str(found.get("Error", {}).get("Message") or found.get("Message") or "")
-    turk = str(found.get("TurkErrorCode") or "")
+    text = str(reply.get("Error", {}).get("Message") or reply.get("Message") or "")
+    turk = str(reply.get("TurkErrorCode") or "")
     busy = kind in BUSY or status == 429
     broken = status >= 500 or kind == "ServiceFault" or turk == "AWS.ServiceUnavailable"
     said = _hidden(text, members).strip()

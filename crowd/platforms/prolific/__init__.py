@@ -1,1 +1,1 @@
-"""Prolific: its door, its market, its signatures."""
+"""Prolific: entry, API and signatures."""

@@ -39,8 +39,7 @@ def prepare(wire: Wire, account: Account, posted: Posted, payments: Sequence[Pay
     amount, wanted = whole(data.get("amount"), "amount"), sum(payment.cents for payment in payments)
     if amount != wanted or data.get("study", posted.external_id) != posted.external_id:
         raise PlatformError(
-            f"Prolific understood bonuses of {amount} minor units where {wanted} were meant. Nothing was "
-            "paid.",
+            f"Prolific understood bonuses of {amount} minor units, not {wanted}. Nothing was paid.",
             permanent=True,
         )
     fees = sum(whole(data.get(name) or 0, name) for name in ("fees", "vat"))
@@ -48,13 +47,13 @@ def prepare(wire: Wire, account: Account, posted: Posted, payments: Sequence[Pay
 
 
 def pay(wire: Wire, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]:
-    """One request, whatever happens: a second one would pay everybody again. None for another sum than was
-    announced."""
+    """Exactly one request: a second one would pay everyone again. No request if the sum is not the announced
+    one."""
     wanted = sum(payment.cents for payment in payments)
     if not prepared.external_id or prepared.cents != wanted:
         raise PlatformError(
-            f"The batch announces {prepared.cents} where {wanted} are to be paid. Nothing was sent; prepare "
-            "it again.",
+            f"The batch announces {prepared.cents}, but {wanted} are to be paid. Nothing was sent; "
+            "prepare it again.",
             permanent=True,
         )
     try:
@@ -64,7 +63,7 @@ def pay(wire: Wire, prepared: Prepared, payments: Sequence[Payment]) -> list[Set
             return [Settled(payment.reference, "unknown", str(refused)) for payment in payments]
         return [Settled(payment.reference, "failed", str(refused)) for payment in payments]
     if status != 202:
-        doubt = f"Prolific answered {status} where 202 was expected. Look at its list of bonuses."
+        doubt = f"Prolific answered {status} instead of 202. Look at its list of bonuses."
         return [Settled(payment.reference, "unknown", doubt) for payment in payments]
     return [Settled(payment.reference, "sent") for payment in payments]
 

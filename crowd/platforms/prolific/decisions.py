@@ -1,4 +1,4 @@
-"""Approving, rejecting, asking to return. Each looks first, acts, and reads back."""
+"""Approving, rejecting, asking to return. Each reads the state, acts, and reads back."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ SHORT_MINUTES = 5
 CHECKS_SHORT, CHECKS_LONG = 1, 2
 
 
-def approve(wire: Wire, posted: Posted, asked: Sequence[str]) -> list[Settled]:
+def approve(wire: Wire, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
     """Only what awaits review is approved. Prolific does it in the background, so it is read again a few
     times; what is still undecided then is `unknown` and can be asked again."""
     listed = _listed(wire, posted)
-    open_ones = [one for one in dict.fromkeys(asked) if _state(listed, one) == "awaiting"]
+    open_ones = [each for each in dict.fromkeys(submissions) if _state(listed, each) == "awaiting"]
     refusals = _send_approvals(wire, open_ones) if open_ones else {}
     if open_ones:
         try:
-            listed = _decided(wire, posted, [one for one in open_ones if one not in refusals])
+            listed = _decided(wire, posted, [each for each in open_ones if each not in refusals])
         except PlatformError as error:
-            # They were sent: what became of them is seen next time.
-            refusals = {one: PlatformError(str(error), uncertain=True) for one in open_ones} | refusals
-    return [_settled(one, listed.get(one), refusals.get(one)) for one in asked]
+            # They were sent: the next call reads their state.
+            refusals = {each: PlatformError(str(error), uncertain=True) for each in open_ones} | refusals
+    return [_settled(each, listed.get(each), refusals.get(each)) for each in submissions]
 
 
 def _listed(wire: Wire, posted: Posted) -> dict[str, Work]:
@@ -40,10 +40,10 @@ def _listed(wire: Wire, posted: Posted) -> dict[str, Work]:
 
 
 def _decided(wire: Wire, posted: Posted, sent: Sequence[str]) -> dict[str, Work]:
-    """The list once none of these awaits review any more, or after the last pause."""
+    """The list as soon as none of these awaits review any more, or after the last pause."""
     for pause in PAUSES_S:
         listed = _listed(wire, posted)
-        if not any(_state(listed, one) in ("awaiting", "unknown") for one in sent):
+        if not any(_state(listed, submission) in ("awaiting", "unknown") for submission in sent):
             return listed
         wire.wait(pause)
     return _listed(wire, posted)
@@ -54,7 +54,7 @@ def _state(listed: Mapping[str, Work], submission: str) -> str:
 
 
 def _send_approvals(wire: Wire, open_ones: Sequence[str]) -> dict[str, PlatformError]:
-    """Sends them in chunks; which were not taken, and why. Where nothing at all went out, it raises."""
+    """Sends them in chunks; returns which were refused, and why. Raises if nothing at all was sent."""
     refusals: dict[str, PlatformError] = {}
     for start in range(0, len(open_ones), CHUNK):
         chunk = open_ones[start : start + CHUNK]
@@ -88,8 +88,8 @@ def check_rejection(message: str, category: str) -> None:
     length = len(message.strip())
     if length < MESSAGE_MIN:
         raise BadOptions(
-            f"The message has {length} characters; Prolific asks for {MESSAGE_MIN} or more. Name what was "
-            "failed."
+            f"The message has {length} characters; Prolific asks for {MESSAGE_MIN} or more. Name "
+            "what was failed."
         )
     if category not in CATEGORIES:
         raise BadOptions(
@@ -120,7 +120,7 @@ def reject(wire: Wire, posted: Posted, submission: str, message: str, category: 
 
 
 def request_return(wire: Wire, posted: Posted, submission: str, reason: str) -> None:
-    """Asks once; who was asked before, or has returned, is left alone."""
+    """Asks once; a person who was asked before, or has returned, is not asked again."""
     known = detail(wire, posted, submission)
     state = state_of(known.get("status"))
     if known.get("return_requested") or state == "returned":
@@ -135,7 +135,7 @@ def request_return(wire: Wire, posted: Posted, submission: str, reason: str) -> 
 
 
 def rejection_grounds(expected_minutes: float, failed_checks: int) -> str:
-    """Prolific's rule on fair attention checks, judged by the time that participants were told."""
+    """Prolific's rule on fair attention checks, applied to the time announced to participants."""
     minutes = estimated_minutes(expected_minutes)
     needed = CHECKS_SHORT if minutes < SHORT_MINUTES else CHECKS_LONG
     if failed_checks < needed or not math.isfinite(expected_minutes):

@@ -1,4 +1,4 @@
-"""Arrivals from Prolific and the way back to it."""
+"""Arrivals from Prolific and exits to it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def app_of(site: Site) -> str:
 
 
 def _simulated_kind(fields: Mapping[str, str], site: Site) -> str:
-    """Only a rehearsal has simulated people; anywhere else the field is a stranger's addition."""
+    """Only a rehearsal has simulated people; elsewhere the field cannot be trusted."""
     kind = fields.get("simulated", "") if site.mode == "rehearsal" else ""
     if kind and not KIND.fullmatch(kind):
         raise NotAnArrival("simulated must name a kind: 1 to 20 small letters or underscores.")

@@ -39,7 +39,7 @@ class Prolific:
 
     def __init__(self, account: Account, wait: Callable[[float], object]) -> None:
         self.account = account
-        # A simulator is on this machine: no proxy of the environment leads to it.
+        # A simulator runs on this machine, which no proxy of the environment reaches.
         self.wire = Wire(account.site.url, account.token, wait, trust_env=not account.site.url)
         self.studies = Studies(self.wire, account)
 
@@ -101,7 +101,7 @@ class Prolific:
         return decisions.rejection_grounds(expected_minutes, failed_checks)
 
     def message(self, posted: Posted, person: str, body: str) -> None:
-        """Sent once; a message cannot be taken back, and a repetition would come twice."""
+        """Sent once: a message cannot be taken back, and a repetition would arrive twice."""
         if not body.strip():
             raise BadOptions("The message is empty. Write something.")
         self.wire.send(

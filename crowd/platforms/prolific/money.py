@@ -1,4 +1,4 @@
-"""Amounts at Prolific's border: minor units everywhere, save in the list of bonuses that it takes."""
+"""Amounts at Prolific's interface: minor units everywhere except in the list of bonuses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def balance(wire: Wire, account: Account) -> tuple[str, int | None]:
 
 
 def currency_of(wire: Wire, account: Account, wanted: str) -> int | None:
-    """What the workspace holds; Unsupported where its currency is another one."""
+    """What the workspace holds; Unsupported if its currency is another one."""
     currency, held = balance(wire, account)
     if currency != wanted:
         raise Unsupported(
@@ -50,7 +50,7 @@ def currency_of(wire: Wire, account: Account, wanted: str) -> int | None:
 
 
 def quote(wire: Wire, account: Account, offer: Offer) -> Quote:
-    """What the offer costs at most."""
+    """What the posting costs at most."""
     check_offer(offer, account)
     held = currency_of(wire, account, offer.currency)
     rewards = offer.reward_cents * offer.places

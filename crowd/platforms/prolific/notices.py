@@ -1,4 +1,4 @@
-"""Webhook deliveries: verified over the raw bytes, then read as far as they wake a sync."""
+"""Webhook deliveries: verified over the raw bytes, then read as far as a sync needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 def read_notice(headers: Mapping[str, str], body: bytes, secret: str, now: datetime) -> list[Notified]:
-    """Raises BadNotice for what is forged, stale or unreadable."""
+    """Raises BadNotice for a forged, stale or unreadable delivery."""
     given = {name.lower(): value for name, value in headers.items()}
     if not secret:
         raise BadNotice("No webhook secret is set, so no notification can be verified.")
@@ -62,7 +62,7 @@ def _is_signed(given: str, secret: str, timestamp: str, body: bytes) -> bool:
 
 
 def _forms(body: bytes) -> Iterator[bytes]:
-    """The bytes as they came; then as Prolific's own sample writes parsed JSON anew."""
+    """The bytes as received; then as Prolific's own sample re-serializes the parsed JSON."""
     yield body
     try:
         yield json.dumps(json.loads(body)).encode()

@@ -1,4 +1,4 @@
-"""An offer as Prolific's study: the request that makes it, and whether what was made is what was meant."""
+"""An `Offer` as Prolific's study: the request that creates it, and the comparison of the result with it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ RETURNS: dict[Outcome, tuple[str, str]] = {
     "failure": ("OTHER", "Technical problems."),
     "withdrawn": ("OTHER", "Withdrew consent."),
 }
-"""Outcomes that give the place back: code type, and the reason that the participant reads. Whoever is owed
-something then gets it as a bonus."""
+"""Outcomes that return the place: code type, and the reason that the participant reads. What is owed is then
+paid as a bonus."""
 REVIEWED: dict[Outcome, str] = {"complete": "COMPLETED", "failed_checks": "FAILED_ATTENTION_CHECK"}
 """Outcomes that wait for a decision; nothing is approved or rejected by a code."""
 FROZEN = ("reward", "external_study_url", "completion_codes")
@@ -37,8 +37,8 @@ def check_offer(offer: Offer, account: Account) -> None:
         raise Unsupported("Prolific asks for a workspace. Set PROLIFIC_WORKSPACE.")
     if not project_of(offer, account):
         raise Unsupported(
-            "Without a project Prolific takes the first one ever made. Set PROLIFIC_PROJECT, or project in "
-            "[platforms.prolific]."
+            "Without a project Prolific takes the first one ever made. Set PROLIFIC_PROJECT, or "
+            "project in [platforms.prolific]."
         )
     if offer.reward_cents < 1:
         raise Unsupported("Prolific pays every participant: a reward of 0 cannot be offered. Raise it.")
@@ -64,7 +64,7 @@ def project_of(offer: Offer, account: Account) -> str:
 
 
 def estimated_minutes(expected_minutes: float) -> int:
-    """What participants read, and what Prolific judges pay and attention checks by."""
+    """The minutes that participants read, and by which Prolific judges pay and attention checks."""
     return max(1, math.ceil(expected_minutes))
 
 
@@ -74,7 +74,7 @@ def least_maximum(estimated: float) -> float:
 
 
 def maximum_minutes(offer: Offer) -> int:
-    """The maximum time that is sent: the study's, but never under the floor, and under a day."""
+    """The maximum time that is sent: the study's, but never under the floor nor over a day."""
     floor = math.ceil(least_maximum(estimated_minutes(offer.expected_minutes)))
     chosen = offer.options.get("maximum_allowed_minutes")
     if chosen is not None and chosen < floor:
@@ -122,16 +122,16 @@ def _code(offer: Offer, outcome: Outcome) -> tuple[str, dict[str, Any]]:
 
 
 def filters(offer: Offer) -> list[dict[str, Any]]:
-    """The study's own filters, its age limit, and nobody from earlier postings."""
-    found: list[dict[str, Any]] = [dict(one) for one in offer.options.get("filters", [])]
-    names = {one["filter_id"] for one in found}
+    """The study's filters, its age limit, and the exclusion of people from earlier postings."""
+    rules: list[dict[str, Any]] = [dict(each) for each in offer.options.get("filters", [])]
+    names = {each["filter_id"] for each in rules}
     if offer.minimum_age > ADULT and "age" not in names:
-        found.append(
+        rules.append(
             {"filter_id": "age", "selected_range": {"lower": offer.minimum_age, "upper": OLDEST}}
         )  # fmt: skip
     if offer.excluded:
-        found.append({"filter_id": "previous_studies_blocklist", "selected_values": sorted(offer.excluded)})
-    return found
+        rules.append({"filter_id": "previous_studies_blocklist", "selected_values": sorted(offer.excluded)})
+    return rules
 
 
 def study_body(offer: Offer, account: Account) -> dict[str, Any]:
@@ -171,8 +171,8 @@ def study_body(offer: Offer, account: Account) -> dict[str, Any]:
 def differences(
     body: Mapping[str, Any], study: Mapping[str, Any], names: tuple[str, ...] = ()
 ) -> Iterator[str]:
-    """What Prolific has otherwise than it was sent. What decides on money and ways must stand there; the rest
-    is compared where Prolific shows it."""
+    """What Prolific has stored differently. What decides on money and exits must be shown; the rest is
+    compared if Prolific shows it."""
     musts = {"total_available_places", *FROZEN}
     others = {
         "internal_name", "prolific_id_option", "estimated_completion_time", "maximum_allowed_time",
@@ -187,7 +187,7 @@ def differences(
 
 
 def _shape(name: str, value: Any) -> Any:
-    """A value in a form that can be compared, whatever the platform adds or reorders."""
+    """A value in a form that can be compared, although the platform adds and reorders."""
     if value is None:
         return None
     if name == "external_study_url":
@@ -195,7 +195,7 @@ def _shape(name: str, value: Any) -> Any:
     if name == "completion_codes":
         return sorted(_code_shape(code) for code in value)
     if name == "filters":
-        return sorted(_filter_shape(one) for one in value)
+        return sorted(_filter_shape(entry) for entry in value)
     if name == "device_compatibility":
         return sorted(map(str, value))
     return value
@@ -209,7 +209,7 @@ def _code_shape(code: Mapping[str, Any]) -> str:
     return f"{code.get('code')} {code.get('code_type')} {'+'.join(sorted(map(str, actions)))}"
 
 
-def _filter_shape(one: Mapping[str, Any]) -> str:
-    values = ",".join(sorted(map(str, one.get("selected_values") or [])))
-    limits = one.get("selected_range") or {}
-    return f"{one.get('filter_id')} {values} {limits.get('lower', '')}-{limits.get('upper', '')}"
+def _filter_shape(study_filter: Mapping[str, Any]) -> str:
+    values = ",".join(sorted(map(str, study_filter.get("selected_values") or [])))
+    limits = study_filter.get("selected_range") or {}
+    return f"{study_filter.get('filter_id')} {values} {limits.get('lower', '')}-{limits.get('upper', '')}"

@@ -38,8 +38,8 @@ class Options(BaseModel):
     @field_validator("filters")
     @classmethod
     def _filters(cls, filters: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        for one in filters:
-            _check_filter(one)
+        for entry in filters:
+            _check_filter(entry)
         return filters
 
 
@@ -51,20 +51,20 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
         raise BadOptions(_sentence(error.errors()[0])) from error
 
 
-def _check_filter(one: Mapping[str, Any]) -> None:
+def _check_filter(study_filter: Mapping[str, Any]) -> None:
     """One of the three documented shapes; which ids exist is Prolific's to say."""
-    name = one.get("filter_id")
+    name = study_filter.get("filter_id")
     if not isinstance(name, str) or not name:
         raise ValueError("each filter needs a filter_id")
-    parts = [key for key in ("selected_values", "selected_range", "selected_filters") if key in one]
+    parts = [key for key in ("selected_values", "selected_range", "selected_filters") if key in study_filter]
     if len(parts) != 1:
         raise ValueError(
             f"the filter {name!r} needs one of selected_values, selected_range and selected_filters"
         )
-    unknown = one.keys() - {"filter_id", "weightings", parts[0]}
+    unknown = study_filter.keys() - {"filter_id", "weightings", parts[0]}
     if unknown:
         raise ValueError(f"the filter {name!r} has no key {sorted(unknown)[0]!r}")
-    value = one[parts[0]]
+    value = study_filter[parts[0]]
     if parts[0] == "selected_values":
         if not isinstance(value, list) or not value or not all(isinstance(v, str) for v in value):
             raise ValueError(f"selected_values of the filter {name!r} must be a list of texts")

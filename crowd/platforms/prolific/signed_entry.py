@@ -17,7 +17,7 @@ REQUIRED = ["exp", "iat", "iss", "sub", "aud"]
 LEEWAY = timedelta(seconds=10)
 LIFETIME_MAX = timedelta(minutes=5)
 OWN_FIELDS = frozenset({TOKEN, "via", "simulated"})
-"""Fields of the address that are not Prolific's to vouch for."""
+"""Fields of the address that Prolific does not vouch for."""
 OF_THE_ACCOUNT = frozenset({"workspace_id", "organisation_id"})
 
 
@@ -74,11 +74,11 @@ def _key(token: str, jwks: Mapping[str, Any]) -> jwt.PyJWK:
         raise ForgedEntry("The link carries no readable signature.") from error
     if header.get("alg") != "RS256":
         raise ForgedEntry("The link is signed in a way that Prolific does not use.")
-    found = _kids(jwks).get(str(header.get("kid")))
-    if found is None or found.get("kty") != "RSA":
+    key = _kids(jwks).get(str(header.get("kid")))
+    if key is None or key.get("kty") != "RSA":
         raise ForgedEntry("The link is signed with a key that Prolific does not publish.")
     try:
-        return jwt.PyJWK(dict(found), algorithm="RS256")
+        return jwt.PyJWK(dict(key), algorithm="RS256")
     except jwt.PyJWTError as error:
         raise ForgedEntry("The key that Prolific publishes cannot be read.") from error
 
@@ -116,14 +116,14 @@ def _moment(claims: Mapping[str, Any], name: str) -> datetime:
 def _is_host(audience: str, host: str) -> bool:
     try:
         parts = urlsplit(audience)
-        own = urlsplit(f"//{host}").hostname
-        return parts.scheme in ("http", "https") and bool(own) and parts.hostname == own
+        our_name = urlsplit(f"//{host}").hostname
+        return parts.scheme in ("http", "https") and bool(our_name) and parts.hostname == our_name
     except ValueError:
         return False
 
 
 def _check_fields(claims: Mapping[str, Any], fields: Mapping[str, str]) -> None:
-    """Every field of the address equals its claim, and every claim stands in the address."""
+    """Every field of the address equals its claim, and every claim is in the address."""
     vouched = claims.get("prolific")
     if not isinstance(vouched, Mapping) or not PLACEHOLDERS.keys() <= vouched.keys():
         raise ForgedEntry("The link's signature does not vouch for person, study and session.")

@@ -1,4 +1,4 @@
-"""A study's life on Prolific: found or drafted, opened, looked at, enlarged, stopped."""
+"""A study on Prolific: found or drafted, opened, read, enlarged, stopped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VAGUE = frozenset({"PROCESSING", "UNKNOWN"})
 PASSING = VAGUE | {"PUBLISHING"}
 """States to be read again."""
 OVER = frozenset({"AWAITING REVIEW", "COMPLETED"})
-"""Nobody new comes in. STOP may lead to either."""
+"""No new person can come. STOP may lead to either."""
 STATES: dict[str, PostingState] = {
     "UNPUBLISHED": "draft",
     "SCHEDULED": "draft",
@@ -103,7 +103,7 @@ class Studies:
         return self._posted(self._move(posted.external_id, "START", frozenset({"ACTIVE"})), facts)
 
     def close(self, posted: Posted) -> Posted:
-        """A draft is deleted, for nobody ever saw it; anything else is stopped."""
+        """A draft is deleted, because no participant ever saw it; every other state is stopped."""
         facts = {**posted.facts, STOPPED: True}
         try:
             study = self._known(posted.external_id)
@@ -125,7 +125,7 @@ class Studies:
         return data
 
     def _known(self, study_id: str) -> dict[str, Any]:
-        """The study in a state that says something; read again while it does not."""
+        """The study in a known state; read again while its state is a passing one."""
         for pause in PAUSES_S:
             study = self.read(study_id)
             if status_of(study) not in VAGUE:
@@ -134,7 +134,7 @@ class Studies:
         raise PlatformError(f"Prolific says {status_of(study)} of the study. Look again later.")
 
     def _find(self, offer: Offer) -> str:
-        """The study that carries this reference, whatever became of the call that made it; else empty.
+        """The study that carries this reference, also if the call that created it was lost; else empty.
 
         A call that was thought lost may have made a second draft: the published one counts, else the first.
         """
@@ -151,8 +151,8 @@ class Studies:
                 "but one and rename them, then publish again.",
                 permanent=True,
             )
-        found = published or sorted(rows, key=lambda row: (str(row.get("date_created")), str(row["id"])))
-        return str(found[0]["id"]) if found else ""
+        candidates = published or sorted(rows, key=lambda row: (str(row.get("date_created")), str(row["id"])))
+        return str(candidates[0]["id"]) if candidates else ""
 
     def _create(self, offer: Offer, body: Mapping[str, Any]) -> str:
         try:
@@ -160,18 +160,18 @@ class Studies:
         except PlatformError as error:
             if not error.uncertain:
                 raise
-            # Never sent again blindly: the lost call may have made it.
+            # Not sent again before a search: the lost call may have created it.
             self.wire.wait(PAUSES_S[1])
-            found = self._find(offer)
-            if not found:
+            study_id = self._find(offer)
+            if not study_id:
                 raise
-            return found
+            return study_id
         if not isinstance(data, dict) or not data.get("id"):
             raise PlatformError("Prolific made a study but did not name it.", uncertain=True)
         return str(data["id"])
 
     def _mend(self, study_id: str, study: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-        """Brings a draft into the shape that was asked for, and reads it back before anybody can come."""
+        """Changes a draft to what was asked for, and reads it back before people can come."""
         if any(differences(body, study)):
             self._patch(study_id, body)
             study = self.read(study_id)
@@ -181,7 +181,8 @@ class Studies:
         self.wire.send("PATCH", f"studies/{segment(study_id)}/", change, safe=True)
 
     def _move(self, study_id: str, action: str, goals: frozenset[str]) -> dict[str, Any]:
-        """Asks for a transition and reads back. Before it asks again it looks whether it is there already."""
+        """Asks for a transition and reads back. Before a second request it reads whether the state is reached
+        already."""
         failure: PlatformError | None = None
         study = self.read(study_id)
         for pause in PAUSES_S:
@@ -214,7 +215,7 @@ class Studies:
         raw = str(study.get("status", ""))
         state = STATES.get(status_of(study), "unknown")
         if status_of(study) == "AWAITING REVIEW":
-            # All places are filled: more can be added, unless somebody stopped it.
+            # All places are filled: more can be added, unless it was stopped.
             state = "closed" if facts.get(STOPPED) else "open"
         taken = study.get("places_taken", study.get("number_of_submissions"))
         return Posted(
@@ -233,10 +234,10 @@ def status_of(study: Mapping[str, Any]) -> str:
 
 
 def _demand(body: Mapping[str, Any], study: Mapping[str, Any], names: tuple[str, ...] = ()) -> None:
-    found = list(differences(body, study, names))
-    if found:
+    wrong = list(differences(body, study, names))
+    if wrong:
         raise PlatformError(
-            f"The study on Prolific is not the one that was sent: {'; '.join(found)[:300]}. Correct it "
+            f"The study on Prolific is not the one that was sent: {'; '.join(wrong)[:300]}. Correct it "
             "there, or close it and publish anew.",
             permanent=True,
         )

@@ -1,4 +1,4 @@
-"""What Prolific's lists say about people's work and letters."""
+"""What Prolific's lists say about submissions and messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STATES: dict[str, WorkState] = {
 
 
 def state_of(raw: object) -> WorkState:
-    """A status in our words; one that is passing or new is `unknown`."""
+    """A status in our words; a passing or new one is `unknown`."""
     return STATES.get(re.sub(r"[\s_-]+", " ", str(raw).upper()).strip(), "unknown")
 
 
@@ -41,7 +41,7 @@ def submissions(wire: Wire, posted: Posted) -> Iterator[Work]:
 
 
 def detail(wire: Wire, posted: Posted, submission: str) -> dict[str, Any]:
-    """One submission in full; refused where it belongs to another study."""
+    """One submission in full; refused if it belongs to another study."""
     data = wire.get(f"submissions/{segment(submission)}/")
     if not isinstance(data, dict) or data.get("id") != submission:
         raise PlatformError("Prolific's answer holds another submission than asked for.", permanent=True)
@@ -94,5 +94,5 @@ def _moment(value: object) -> datetime | None:
 
 
 def _made_id(person: str, sent: object, body: str) -> str:
-    """A name for a letter that came without one, the same each time it is read."""
+    """An id for a message that came without one, the same each time it is read."""
     return hashlib.sha256("\0".join((person, str(sent), body)).encode()).hexdigest()

@@ -12,7 +12,7 @@ WANTED = ("submission.status.change", "study.status.change")
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """What stands now. `secret` is what signs the notifications; it is told only where it was made now, since
+    """The subscriptions now. `secret` signs the notifications; it is set only if it was made now, because
     making another one would end the first."""
 
     secret: str
@@ -21,7 +21,7 @@ class Subscribed:
 
 
 def subscribe(wire: Wire, workspace: str, address: str) -> Subscribed:
-    """Subscribes `address` to what a sync wants to know. Repeatable: what stands already is kept. Raises
+    """Subscribes `address` to what a sync wants to know. Repeatable: what exists is kept. Raises
     PlatformError."""
     secret = "" if _has_secret(wire, workspace) else _new_secret(wire, workspace)
     standing = {

@@ -1,4 +1,4 @@
-"""Requests to Prolific and its answers: what may be repeated is repeated, everything else is sent once."""
+"""Requests to Prolific and its answers: what may be repeated is repeated, the rest is sent once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Wait = Callable[[float], object]
 
 
 class Refused(PlatformError):
-    """A call that failed. `status` is 0 where there was no answer."""
+    """A call that failed. `status` is 0 if there was no answer."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Refused(PlatformError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer in the 200s. `data` is its JSON, numbers exact; None where it is not JSON."""
+    """An answer in the 200s. `data` is its JSON, numbers exact; None if it is not JSON."""
 
     status: int
     data: Any
@@ -72,7 +72,7 @@ logging.getLogger("httpx").addFilter(_HideIds())
 
 
 def segment(outside_id: str) -> str:
-    """An outside id as one part of a path, whatever it holds."""
+    """An outside id, quoted as one part of a path."""
     return quote(outside_id, safe="")
 
 
@@ -107,7 +107,7 @@ class Wire:
         self._client.close()
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
-        """The JSON of an answer; repeated where it may help."""
+        """The JSON of an answer; repeated if that may help."""
         return self.send("GET", path, params=params, reads=True).data
 
     def rows(
@@ -124,15 +124,15 @@ class Wire:
                 if refused.status == 404 and page > 1:
                     return
                 raise
-            found = _results(data)
-            yield from found
+            rows = _results(data)
+            yield from rows
             links = data.get("_links") if isinstance(data, Mapping) else None
             if isinstance(links, Mapping):
                 href = (links.get("next") or {}).get("href")
                 if not href:
                     return
                 path, query = self._followed(path, str(href)), None
-            elif sized and len(found) == PAGE_SIZE:
+            elif sized and len(rows) == PAGE_SIZE:
                 query = {**(params or {}), "page": page + 1, "page_size": PAGE_SIZE}
             else:
                 return
@@ -148,22 +148,22 @@ class Wire:
         safe: bool = False,
         reads: bool = False,
     ) -> Reply:
-        """One call; after a failure that may pass it is repeated only where `safe`, or where it only `reads`
-        and so can have no effect. Raises Refused."""
+        """One call; after a failure that may pass it is repeated only if `safe`, or if it only `reads` and so
+        can have no effect. Raises Refused."""
         uncertain = False
         pauses = [*PAUSES_S] if safe or reads else []
         while True:
             try:
                 return self._once(method, path, body, params)
             except Refused as refused:
-                # An earlier try may have taken effect, whatever the last one says.
+                # An earlier try may have taken effect, also if the last one failed.
                 uncertain = uncertain or (refused.uncertain and not reads)
                 pause = pauses.pop(0) if pauses else None
-                asked = refused.retry_after_s or 0.0
-                if pause is None or refused.permanent or asked > PATIENCE_S:
+                asked_s = refused.retry_after_s or 0.0
+                if pause is None or refused.permanent or asked_s > PATIENCE_S:
                     refused.uncertain = uncertain
                     raise
-                self.wait(max(pause, asked))
+                self.wait(max(pause, asked_s))
 
     def _once(
         self,
@@ -205,10 +205,10 @@ class Wire:
 
 
 def _results(data: Any) -> list[dict[str, Any]]:
-    found = data.get("results") if isinstance(data, Mapping) else data
-    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+    results = data.get("results") if isinstance(data, Mapping) else data
+    if not isinstance(results, list) or not all(isinstance(row, dict) for row in results):
         raise Refused("Prolific's answer holds no list of results.", permanent=True)
-    return found
+    return results
 
 
 def _json(response: httpx.Response) -> Any:

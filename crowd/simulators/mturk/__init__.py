@@ -1,4 +1,4 @@
-"""A Mechanical Turk that lives on this machine, made from the service model of botocore."""
+"""A simulated Mechanical Turk on this machine, made from the service model of botocore."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Simulator:
     def before_reply(self) -> list[Callable[[Call], None]]:
         return self.api.before_reply
 
-    def answer(self, asked: Asked) -> Answer | None:
-        """Every request to this platform, of whatever kind."""
-        if asked.path.startswith(PREFIX):
-            return control_answer(self.control, asked)
-        if asked.path == "/" and asked.method == "POST":
-            return self.api.answer(asked)
-        return self.pages.answer(asked)
+    def answer(self, request: Asked) -> Answer | None:
+        """Answers every request to this platform."""
+        if request.path.startswith(PREFIX):
+            return control_answer(self.control, request)
+        if request.path == "/" and request.method == "POST":
+            return self.api.answer(request)
+        return self.pages.answer(request)
 
 
 @contextmanager
@@ -69,8 +69,8 @@ def simulator(
     options: Options = Options(),  # noqa: B008 - a frozen value
     accounts: Mapping[str, str] = ACCOUNTS,
 ) -> Iterator[Simulator]:
-    """Serves a simulated Mechanical Turk until the block ends. `public` is the address that others know it
-    by, if it is not where it listens."""
+    """Serves a simulated Mechanical Turk until the block ends. `public` is its address for others, if it
+    differs from the listening address."""
     world = World(Clock(start), seed, options)
     faulty = faults or Faults(seed)
     control = Control(world, faulty)

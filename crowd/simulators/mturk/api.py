@@ -29,25 +29,25 @@ class Api:
     log: list[Call] = field(default_factory=list)
     before_reply: list[Callable[[Call], None]] = field(default_factory=list)
 
-    def answer(self, asked: Asked) -> Answer | None:
-        """The reply; None where the answer is lost on its way."""
-        operation = asked.headers.get("x-amz-target", "").removeprefix(f"{target_prefix()}.")
+    def answer(self, request: Asked) -> Answer | None:
+        """The reply; None if the answer is to be lost."""
+        operation = request.headers.get("x-amz-target", "").removeprefix(f"{target_prefix()}.")
         with self.world.lock:
             fault: Fault = ""
             effect = False
             try:
                 if operation not in operation_names():
                     raise NotSigned("UnknownOperationException", "")
-                self.signatures.check(asked)
+                self.signatures.check(request)
                 fault = self.faults.draw()
-                status, body, effect = self._carry_out(operation, asked.body, fault)
+                status, body, effect = self._carry_out(operation, request.body, fault)
             except NotSigned as error:
                 status, body = 400, {"__type": error.code, "message": error.message}
             except Refused as error:
                 status, body = 400, _error("RequestError", error.code, error.message, self.world.now)
             if fault == "5xx_after":
                 status, body = 500, self._service_fault()
-            call = Call(operation, asked.method, asked.path, status, fault, effect)
+            call = Call(operation, request.method, request.path, status, fault, effect)
             self.log.append(call)
             number = len(self.log)
         for hook in list(self.before_reply):

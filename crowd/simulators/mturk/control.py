@@ -1,4 +1,4 @@
-"""What happens on the simulated Mechanical Turk beside the API: people, time, faults, and the whole truth.
+"""What happens on the simulated Mechanical Turk outside the API: people, time, faults, and its full state.
 
 Each public method is a verb: called in process, or as POST /_simulator/<verb> with its arguments as JSON.
 """
@@ -27,12 +27,12 @@ Json = dict[str, Any]
 
 
 class CannotBe(Exception):
-    """A verb makes no sense as things are; the message says why."""
+    """A verb is impossible in the present state; the message says why."""
 
 
 @dataclass(slots=True)
 class Control:
-    """The verbs. `url` is the address that workers' browsers know the platform by."""
+    """The verbs. `url` is the platform's address for workers' browsers."""
 
     world: World
     faulty: Faults
@@ -47,12 +47,12 @@ class Control:
         """Makes workers with habits from the seed; `known`: country, approvals, percent, is_adult, habit …"""
         with self.world.lock:
             made = [self.world.new_person(**known) for _ in range(count)]
-            return {"people": [{"person": one.id, "habit": one.habit} for one in made]}
+            return {"people": [{"person": person.id, "habit": person.habit} for person in made]}
 
     def take(self, posting: str = "", person: str = "") -> Json:
         """A worker accepts the oldest HIT they may: of `posting` (a HIT, HIT type or group; empty: any).
 
-        Without `person` one comes who has not been there, made if need be.
+        Without `person`, a worker who has not been there takes it, made if needed.
         """
         with self.world.lock:
             who, hit = self._match(self._offered(posting), person)
@@ -81,7 +81,7 @@ class Control:
         }
 
     def preview(self, posting: str = "", person: str = "") -> Json:
-        """The address as somebody sees it who has not accepted."""
+        """The address shown before acceptance."""
         with self.world.lock:
             hits = self._offered(posting)
             hit = next((hit for hit in hits if hit.status(self.world.now) == "Assignable"), None) or hits[0]
@@ -108,7 +108,7 @@ class Control:
             return self.told(work)
 
     def time_out(self, submission: str) -> Json:
-        """The assignment's time is over, whatever the clock says."""
+        """Ends the assignment's time, at any time of the clock."""
         with self.world.lock:
             work = self.find(submission)
             self._change(self.world.abandon, work)
@@ -137,13 +137,13 @@ class Control:
             return {"balance": in_cents(self.world.purse.balance)}
 
     def message(self, person: str, body: str) -> Json:
-        """A worker writes. On this platform that is e-mail: no API brings it, so it is only kept here."""
+        """A worker writes. On this platform that is e-mail: no API returns it, so it is only stored here."""
         with self.world.lock:
             self.written.append({"person": self.known(person).id, "body": body})
             return {"reaches_api": False}
 
     def fail_softly(self, people: Sequence[str]) -> Json:
-        """The next message to each of these workers fails for the moment."""
+        """The next message to each of these workers fails temporarily."""
         with self.world.lock:
             self.world.soft_failing |= set(people)
             return {"people": sorted(self.world.soft_failing)}
@@ -158,8 +158,8 @@ class Control:
         reverse: bool = False,
         late_s: float = 0,
     ) -> Json:
-        """Sends what waits, to an SQS server or (in process) to `send`: twice, newest first, or only after
-        so much more time has passed."""
+        """Sends the waiting notices, to an SQS server or (in process) to `send`: twice, newest first, or only
+        after so much more time."""
         if not (endpoint or send):
             raise CannotBe("Where to? Give the endpoint of an SQS server.")
         way = send or to_queue(endpoint, queue_url)
@@ -168,12 +168,12 @@ class Control:
         with self.world.lock:
             waiting = self.world.notices.taken_out()
         order = waiting[::-1] if reverse else waiting
-        for notice in order * (2 if duplicates else 1):  # without the lock: who is told may ask us at once
+        for notice in order * (2 if duplicates else 1):  # without the lock: the receiver may call us at once
             way(notice.specification, notice.text)
         return {"sent": len(order) * (2 if duplicates else 1)}
 
     def state(self) -> Json:
-        """The truth: every submission with every payment that was made for it, and the money."""
+        """The full state: every submission with every payment that was made for it, and the money."""
         with self.world.lock:
             purse = self.world.purse
             return {
@@ -200,10 +200,10 @@ class Control:
                 "written": list(self.written),
             }
 
-    # What the verbs are made of ----------------------------------------------------------------------------
+    # Parts of the verbs ------------------------------------------------------------------------------------
 
     def told(self, work: Work) -> Json:
-        """The truth about one piece of work."""
+        """The full state of one assignment."""
         rewards = self.world.purse.paid(work, "reward")
         return {
             "submission": work.submission,
@@ -228,14 +228,14 @@ class Control:
         }
 
     def find(self, submission: str) -> Work:
-        """The work of a submission (assignment:worker), or the one that holds an assignment id now."""
+        """The work of a submission (assignment:worker), or the work that has an assignment id now."""
         assignment, _, worker = submission.partition(":")
-        found = [
+        matches = [
             work for work in self.world.all_work.get(assignment, ()) if worker in ("", work.worker)
         ]  # fmt: skip
-        if not found:
+        if not matches:
             raise CannotBe(f"There is no submission {submission}.")
-        return found[-1]
+        return matches[-1]
 
     def known(self, person: str) -> Person:
         if person not in self.world.people:
@@ -253,7 +253,7 @@ class Control:
         return hits
 
     def _match(self, hits: Sequence[Hit], person: str) -> tuple[Person, Hit]:
-        """Who takes which of the HITs: the first that is free and that they may."""
+        """A worker and the HIT they take: the first that is free and allowed."""
         free = [hit for hit in hits if hit.status(self.world.now) == "Assignable"]
         if not free:
             raise CannotBe("No HIT of these is assignable: all places are held, or the HITs are over.")
@@ -295,13 +295,13 @@ VERBS = {
 """Verb of the address -> method."""
 
 
-def control_answer(control: Control, asked: Asked) -> Answer:
-    """One verb over HTTP: 200 with what came of it, 404 unknown, 400 wrong arguments, 409 not possible."""
-    verb = asked.path.removeprefix(PREFIX)
-    if verb not in VERBS or asked.method != "POST":
+def control_answer(control: Control, request: Asked) -> Answer:
+    """One verb over HTTP: 200 with its result, 404 unknown, 400 wrong arguments, 409 not possible."""
+    verb = request.path.removeprefix(PREFIX)
+    if verb not in VERBS or request.method != "POST":
         return _json(404, {"error": f"POST one of: {', '.join(VERBS)}."})
     try:
-        members = json.loads(asked.body or b"{}")
+        members = json.loads(request.body or b"{}")
         if not isinstance(members, dict) or "send" in members:
             raise ValueError("the arguments must be a JSON object of what JSON can hold")
         return _json(200, control(verb, **members))
@@ -312,7 +312,7 @@ def control_answer(control: Control, asked: Asked) -> Answer:
 
 
 def preview_url(hit: Hit) -> str:
-    """Before acceptance there is no assignment; who looks is not told either."""
+    """Before acceptance the address names neither an assignment nor a worker."""
     return address(read_question(hit.question).url, assignmentId=PREVIEW_ID, hitId=hit.id)
 
 

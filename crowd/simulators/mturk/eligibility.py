@@ -1,4 +1,4 @@
-"""Qualification requirements: what one must look like, and who meets it."""
+"""Qualification requirements: their form, and who meets them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ORDER: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def check_requirements(wanted: Sequence[Requirement], own: Mapping[str, QualificationType]) -> None:
+def check_requirements(wanted: Sequence[Requirement], known: Mapping[str, QualificationType]) -> None:
     """Raises Refused for a list of requirements that the platform would not take."""
     if len(wanted) > REQUIREMENTS_MAX:
         raise Refused(
@@ -38,7 +38,7 @@ def check_requirements(wanted: Sequence[Requirement], own: Mapping[str, Qualific
         )
     for requirement in wanted:
         named = requirement["QualificationTypeId"]
-        if named not in SYSTEM and (named not in own or own[named].is_deleted):
+        if named not in SYSTEM and (named not in known or known[named].is_deleted):
             raise Refused("QualificationTypeDoesNotExist", f"QualificationType {named} does not exist.")
         fault = _fault(requirement)
         if fault:
@@ -66,13 +66,13 @@ def _fault(requirement: Requirement) -> str:
 def meets(
     person: Person,
     wanted: Sequence[Requirement],
-    own: Mapping[str, QualificationType],
+    known: Mapping[str, QualificationType],
     action: str,
     now: datetime,
 ) -> bool:
     """Whether every requirement that guards `action` (Accept, Preview, Discover) is met."""
     return all(
-        _met(person, requirement, own, now) for requirement in wanted if action in _guarded(requirement)
+        _met(person, requirement, known, now) for requirement in wanted if action in _guarded(requirement)
     )
 
 
@@ -83,13 +83,13 @@ def _guarded(requirement: Requirement) -> set[str]:
 
 
 def _met(
-    person: Person, requirement: Requirement, own: Mapping[str, QualificationType], now: datetime
+    person: Person, requirement: Requirement, known: Mapping[str, QualificationType], now: datetime
 ) -> bool:
     comparator, named = str(requirement["Comparator"]), str(requirement["QualificationTypeId"])
     if named == LOCALE and comparator not in ("Exists", "DoesNotExist"):
-        found = any(_lives_in(person, place) for place in requirement["LocaleValues"])
-        return found == (comparator in {"EqualTo", "In"})
-    have = _value(person, named, own, now)
+        lives_there = any(_lives_in(person, place) for place in requirement["LocaleValues"])
+        return lives_there == (comparator in {"EqualTo", "In"})
+    have = _value(person, named, known, now)
     if comparator in ("Exists", "DoesNotExist"):
         return (have is not None) == (comparator == "Exists")
     values: list[int] = requirement["IntegerValues"]
@@ -105,11 +105,11 @@ def _lives_in(person: Person, place: Mapping[str, str]) -> bool:
     return place["Country"] == person.country and inside
 
 
-def _value(person: Person, named: str, own: Mapping[str, QualificationType], now: datetime) -> int | None:
+def _value(person: Person, named: str, known: Mapping[str, QualificationType], now: datetime) -> int | None:
     if named in MASTERS:
         return 1 if person.is_master else None
     system = {APPROVED: person.approvals, ADULT: int(person.is_adult), PERCENT: person.percent, LOCALE: 1}
     if named in system:
         return system[named]
-    grant = own[named].grants.get(person.id)
+    grant = known[named].grants.get(person.id)
     return grant.value if grant and not grant.is_revoked and grant.works_from <= now else None

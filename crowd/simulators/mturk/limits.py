@@ -1,4 +1,4 @@
-"""What the platform asks of the members of a request beyond their shape: limits, money, switches."""
+"""The platform's rules for the members of a request beyond their shape: limits, money, switches."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def refuse(message: str) -> Refused:
     return Refused("InvalidParameterValue", message)
 
 
-def text(asked: Members, name: str, most: int, least: int = 0) -> str:
-    """A text of `least` to `most` characters; empty where it is not given."""
-    value = str(asked.get(name, ""))
+def text(members: Members, name: str, most: int, least: int = 0) -> str:
+    """A text of `least` to `most` characters; empty if it is not given."""
+    value = str(members.get(name, ""))
     if not least <= len(value) <= most:
         raise refuse(f"{name} must have {least} to {most} characters; it has {len(value)}.")
     if _CONTROL.search(value):
@@ -32,24 +32,24 @@ def text(asked: Members, name: str, most: int, least: int = 0) -> str:
     return value
 
 
-def number(asked: Members, name: str, bounds: tuple[int, int], default: int | None = None) -> int:
-    value = int(asked[name]) if default is None else int(asked.get(name, default))
+def number(members: Members, name: str, bounds: tuple[int, int], default: int | None = None) -> int:
+    value = int(members[name]) if default is None else int(members.get(name, default))
     if not bounds[0] <= value <= bounds[1]:
         raise refuse(f"{name} must lie between {bounds[0]} and {bounds[1]}; it is {value}.")
     return value
 
 
-def money(asked: Members, name: str, least: Decimal = Decimal(0)) -> Decimal:
+def money(members: Members, name: str, least: Decimal = Decimal(0)) -> Decimal:
     """US dollars; the pattern of the model has admitted digits and at most two places."""
-    amount = Decimal(str(asked[name]).rstrip("."))
+    amount = Decimal(str(members[name]).rstrip("."))
     if amount < least:
         raise refuse(f"{name} must be at least {least} USD; it is {amount}.")
     return amount
 
 
-def one_of(asked: Members, *names: str) -> str:
+def one_of(members: Members, *names: str) -> str:
     """The single one of these members that is given."""
-    given = [name for name in names if name in asked]
+    given = [name for name in names if name in members]
     if len(given) != 1:
         raise refuse(f"Exactly one of {' and '.join(names)} must be given; {len(given)} are.")
     return given[0]

@@ -23,7 +23,7 @@ SERVICE, VERSION = "mturk", "2017-01-17"
 
 @cache
 def service_model() -> Any:
-    """The description of the service that the client itself is made from."""
+    """The description of the service from which the client itself is made."""
     return ServiceModel(Loader().load_service_model(SERVICE, "service-2", VERSION), SERVICE)
 
 
@@ -40,7 +40,7 @@ def signing_name() -> str:
 
 
 def read(operation: str, body: bytes) -> dict[str, Any]:
-    """The members of a request. Raises Refused where it breaks the description."""
+    """The members of a request. Raises Refused if it violates the description."""
     try:
         sent = json.loads(body)
     except (ValueError, UnicodeDecodeError, RecursionError) as error:
@@ -57,11 +57,11 @@ def read(operation: str, body: bytes) -> dict[str, Any]:
 
 
 def check_reply(operation: str, reply: Mapping[str, Any]) -> None:
-    """Raises AssertionError where the simulator itself breaks the description."""
+    """Raises AssertionError if the simulator itself violates the description."""
     shape = service_model().operation_model(operation).output_shape
     report = ParamValidator().validate(reply, shape)
     assert not report.has_errors(), f"{operation}: {report.generate_report()}"
-    assert not (found := list(_faults(shape, reply, ""))), f"{operation}: {found}"
+    assert not (faults := list(_faults(shape, reply, ""))), f"{operation}: {faults}"
 
 
 def _faults(shape: Any, value: Any, path: str) -> Iterator[str]:
@@ -72,8 +72,8 @@ def _faults(shape: Any, value: Any, path: str) -> Iterator[str]:
                 yield from _faults(inner, value[name], f"{path}.{name}".lstrip("."))
     elif shape.type_name == "list":
         yield from _out_of_bounds(shape, len(value), path, "length")
-        for index, one in enumerate(value):
-            yield from _faults(shape.member, one, f"{path}[{index}]")
+        for index, entry in enumerate(value):
+            yield from _faults(shape.member, entry, f"{path}[{index}]")
     elif shape.type_name == "string":
         yield from _out_of_bounds(shape, len(value), path, "length")
         pattern = shape.metadata.get("pattern")

@@ -1,4 +1,4 @@
-"""Event notifications: collected as things happen, delivered when told, as untidily as the platform does.
+"""Event notifications: collected as events happen, delivered on command, with the platform's irregularities.
 
 Delivery is at least once, in batches and in any order. A document names HIT and assignment, never the worker.
 """
@@ -18,12 +18,12 @@ from crowd.simulators.mturk.records import Event, Specification
 VERSIONS = ("2014-08-15", "2006-05-05")
 REHEARSAL = "rehearsal"
 Send = Callable[[Specification, str], None]
-"""Takes where a message should go, and its text."""
+"""Takes the address of a message, and its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One document on its way."""
+    """One document to be delivered."""
 
     specification: Specification
     document: dict[str, Any]
@@ -47,7 +47,7 @@ class Notice:
 
 
 class Notices:
-    """The post office. `batch` events at most travel in one document."""
+    """The queue of notices. At most `batch` events are sent in one document."""
 
     def __init__(self, customer: str, new_id: Callable[[], str], batch: int = 1) -> None:
         self.customer, self.new_id, self.batch = customer, new_id, batch
@@ -55,7 +55,7 @@ class Notices:
         self.sent: list[Notice] = []
 
     def tell(self, specification: Specification, events: Iterable[Event], at: datetime) -> None:
-        """Puts documents about `events` into the queue, whatever the specification asks for."""
+        """Puts documents about `events` into the queue, whether or not the specification asks for them."""
         rest = list(events)
         while rest:
             batch, rest = rest[: self.batch], rest[self.batch :]
@@ -68,7 +68,7 @@ class Notices:
             self.waiting.append(Notice(specification, document, at))
 
     def happened(self, specification: Specification | None, event: Event) -> None:
-        """Queues an event that somebody asked for; joins it to the last document while that has room."""
+        """Queues a requested event; adds it to the last document while that has room."""
         if specification is None or event.kind not in specification.events:
             return
         last = self.waiting[-1] if self.waiting else None
@@ -78,7 +78,7 @@ class Notices:
             self.tell(specification, [event], event.at)
 
     def taken_out(self) -> list[Notice]:
-        """Everything that waits, oldest first; from now on it counts as sent."""
+        """All waiting documents, oldest first; from now on they count as sent."""
         waiting, self.waiting = self.waiting, []
         self.sent += waiting
         return waiting
@@ -98,13 +98,13 @@ def to_queue(endpoint: str, queue_url: str = "") -> Send:
 
 
 def as_json(event: Event) -> dict[str, str]:
-    found = {
+    document = {
         "EventType": event.kind,
         "EventTimestamp": iso(event.at),
         "HITTypeId": event.hit_type,
         "HITId": event.hit,
     }
-    return found | ({"AssignmentId": event.assignment} if event.assignment else {})
+    return document | ({"AssignmentId": event.assignment} if event.assignment else {})
 
 
 def iso(at: datetime) -> str:

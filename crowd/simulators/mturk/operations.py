@@ -1,4 +1,4 @@
-"""Every operation of the service: those that are simulated, and a clear no for the others."""
+"""Every operation of the service: those that are simulated, and a clear refusal of the others."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def run(world: World, operation: str, body: bytes) -> dict[str, Any]:
 
     `operation` is one of the service's own.
     """
-    asked = read(operation, body)
+    members = read(operation, body)
     if operation not in OPERATIONS:
         raise Refused("NotSimulated", f"The simulator does not carry out {operation}.")
-    reply = OPERATIONS[operation](world, asked)
+    reply = OPERATIONS[operation](world, members)
     check_reply(operation, reply)
     return reply

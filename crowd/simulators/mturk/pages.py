@@ -1,4 +1,4 @@
-"""The worker's side, as pages: the frame that shows the requester's page, and where its form goes.
+"""The worker's pages: the frame that shows the requester's page, and the target of its form.
 
 `/worker/<hit>` is the preview, `/worker/<hit>?assignment=…` the accepted work; `&sandbox=strict` leaves out
 allow-same-origin. Real tokens of the platform's frame are not documented.
@@ -31,34 +31,34 @@ form{{display:inline}}</style>
 
 
 class Pages:
-    """Answers what a worker's browser asks."""
+    """Answers the requests of workers' browsers."""
 
     def __init__(self, control: Control) -> None:
         self.control, self.world = control, control.world
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, request: Asked) -> Answer:
         with self.world.lock:
             try:
-                return self._route(asked)
+                return self._route(request)
             except (Refused, CannotBe) as error:
                 message = error.message if isinstance(error, Refused) else str(error)
                 return _page(400, "Refused", f'<p id="refused">{escape(message)}</p>')
 
-    def _route(self, asked: Asked) -> Answer:
-        parts = asked.path.strip("/").split("/")
-        if asked.path == SUBMIT and asked.method == "POST":
-            return self._submit(asked)
-        if parts[0] == "worker" and len(parts) == 2 and asked.method == "GET":
-            return self._frame(self.world.hit(parts[1]), asked)
-        if parts[0] == "worker" and len(parts) == 3 and asked.method == "POST":
-            return self._button(self.world.hit(parts[1]), parts[2], asked)
-        if parts[0] == "projects" and parts[2:] == ["tasks"] and asked.method == "GET":
+    def _route(self, request: Asked) -> Answer:
+        parts = request.path.strip("/").split("/")
+        if request.path == SUBMIT and request.method == "POST":
+            return self._submit(request)
+        if parts[0] == "worker" and len(parts) == 2 and request.method == "GET":
+            return self._frame(self.world.hit(parts[1]), request)
+        if parts[0] == "worker" and len(parts) == 3 and request.method == "POST":
+            return self._button(self.world.hit(parts[1]), parts[2], request)
+        if parts[0] == "projects" and parts[2:] == ["tasks"] and request.method == "GET":
             return self._group(parts[1])
         return _page(404, "Not found", "<p>There is no such page.</p>")
 
-    def _frame(self, hit: Hit, asked: Asked) -> Answer:
-        assignment = _given(asked, "assignment")
-        sandbox = SANDBOX.get(_given(asked, "sandbox"), SANDBOX["strict"])
+    def _frame(self, hit: Hit, request: Asked) -> Answer:
+        assignment = _given(request, "assignment")
+        sandbox = SANDBOX.get(_given(request, "sandbox"), SANDBOX["strict"])
         question = read_question(hit.question)
         if assignment and assignment != PREVIEW_ID:
             work = self.control.find(assignment)
@@ -66,7 +66,7 @@ class Pages:
                 raise CannotBe(f"Assignment {work.id} is not held by anybody.")
             url, buttons = self.control.arrival(work)["url"], _form(hit, "return", work.submission, "Return")
         else:
-            url, buttons = preview_url(hit), _form(hit, "accept", _given(asked, "worker"), "Accept")
+            url, buttons = preview_url(hit), _form(hit, "accept", _given(request, "worker"), "Accept")
         body = (
             f"<h1>{escape(hit.kind.title)}</h1><p>{dollars(hit.kind.reward)} USD {buttons}</p>"
             f'<iframe id="task" title="Task" sandbox="{sandbox}" height="{question.height or HEIGHT}"'
@@ -74,9 +74,9 @@ class Pages:
         )
         return _page(200, hit.kind.title, body)
 
-    def _button(self, hit: Hit, verb: str, asked: Asked) -> Answer:
+    def _button(self, hit: Hit, verb: str, request: Asked) -> Answer:
         """Accept and Return, as the worker presses them."""
-        who = dict(_form_fields(asked)).get("who", "")
+        who = dict(_form_fields(request)).get("who", "")
         if verb == "accept":
             taken = self.control.take(posting=hit.id, person=who)
             return _moved(f"/worker/{hit.id}?assignment={quote(taken['submission'])}")
@@ -91,9 +91,9 @@ class Pages:
                 return _moved(f"/worker/{hit.id}")
         return _page(404, "Nothing to do", "<p>There are no HITs of this group available.</p>")
 
-    def _submit(self, asked: Asked) -> Answer:
-        """The form of the requester's page. Reserved names are no answers and are not kept."""
-        fields = _form_fields(asked)
+    def _submit(self, request: Asked) -> Answer:
+        """The form of the requester's page. Reserved names are no answers and are not stored."""
+        fields = _form_fields(request)
         assignment = next((value for name, value in fields if name == "assignmentId"), "")
         if not assignment:
             raise CannotBe("The form has no field assignmentId.")
@@ -106,11 +106,11 @@ class Pages:
         return _page(200, "Submitted", '<p id="submitted">Submitted</p>')
 
 
-def _form_fields(asked: Asked) -> Sequence[tuple[str, str]]:
-    if asked.headers.get("content-type", "").partition(";")[0].strip() != FORM:
+def _form_fields(request: Asked) -> Sequence[tuple[str, str]]:
+    if request.headers.get("content-type", "").partition(";")[0].strip() != FORM:
         raise CannotBe(f"The form must be sent as {FORM}.")
     try:
-        return parse_qsl(asked.body.decode(), keep_blank_values=True, max_num_fields=1000)
+        return parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=1000)
     except ValueError as error:
         raise CannotBe("The form cannot be read.") from error
 
@@ -122,8 +122,8 @@ def _form(hit: Hit, verb: str, who: str, label: str) -> str:
     )
 
 
-def _given(asked: Asked, name: str) -> str:
-    return (asked.query.get(name) or [""])[0]
+def _given(request: Asked, name: str) -> str:
+    return (request.query.get(name) or [""])[0]
 
 
 def _page(status: int, title: str, body: str) -> Answer:

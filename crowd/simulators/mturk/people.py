@@ -1,4 +1,4 @@
-"""Operations on workers: letters, blocks, and who is told of events."""
+"""Operations on workers: messages, blocks, and the receivers of events."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from crowd.simulators.mturk.world import World
 BLOCKS_MAX = 100_000
 
 
-def notify_workers(world: World, asked: Members) -> Json:
-    """Writes to everybody it can; who was not reached stands in the answer, with status 200."""
-    subject = ask.text(asked, "Subject", ask.SUBJECT, 1)
-    message = ask.text(asked, "MessageText", ask.MESSAGE, 1)
-    if not 1 <= len(asked["WorkerIds"]) <= ask.WORKERS:
-        raise ask.refuse(f"WorkerIds must name 1 to {ask.WORKERS} workers, not {len(asked['WorkerIds'])}.")
+def notify_workers(world: World, members: Members) -> Json:
+    """Writes to all workers that it can reach; the answer, with status 200, names the others."""
+    subject = ask.text(members, "Subject", ask.SUBJECT, 1)
+    message = ask.text(members, "MessageText", ask.MESSAGE, 1)
+    if not 1 <= len(members["WorkerIds"]) <= ask.WORKERS:
+        raise ask.refuse(f"WorkerIds must name 1 to {ask.WORKERS} workers, not {len(members['WorkerIds'])}.")
     failed = []
-    for worker in asked["WorkerIds"]:
+    for worker in members["WorkerIds"]:
         code, why = _unreachable(world, worker)
         if code:
             failed.append(
@@ -46,43 +46,43 @@ def _unreachable(world: World, worker: str) -> tuple[str, str]:
     return "", ""
 
 
-def create_worker_block(world: World, asked: Members) -> Json:
+def create_worker_block(world: World, members: Members) -> Json:
     if len(world.blocked) >= BLOCKS_MAX:
         raise ask.refuse(f"At most {BLOCKS_MAX} workers can be blocked.")
-    world.blocked[asked["WorkerId"]] = ask.text(asked, "Reason", ask.DESCRIPTION, 1)
+    world.blocked[members["WorkerId"]] = ask.text(members, "Reason", ask.DESCRIPTION, 1)
     return {}
 
 
-def delete_worker_block(world: World, asked: Members) -> Json:
-    world.blocked.pop(asked["WorkerId"], None)
+def delete_worker_block(world: World, members: Members) -> Json:
+    world.blocked.pop(members["WorkerId"], None)
     return {}
 
 
-def list_worker_blocks(world: World, asked: Members) -> Json:
-    found = list(world.blocked.items())
+def list_worker_blocks(world: World, members: Members) -> Json:
+    blocks = list(world.blocked.items())
     return page(
-        world, "ListWorkerBlocks", asked, "WorkerBlocks", found,
+        world, "ListWorkerBlocks", members, "WorkerBlocks", blocks,
         lambda block: {"WorkerId": block[0], "Reason": block[1]},
     )  # fmt: skip
 
 
-def update_notification_settings(world: World, asked: Members) -> Json:
-    kind = known_type(world, asked)
-    if "Notification" not in asked and "Active" not in asked:
+def update_notification_settings(world: World, members: Members) -> Json:
+    kind = known_type(world, members)
+    if "Notification" not in members and "Active" not in members:
         raise ask.refuse("Either Notification or Active must be given.")
-    if "Notification" in asked:
-        kind.notice = _specification(asked["Notification"])
+    if "Notification" in members:
+        kind.notice = _specification(members["Notification"])
         kind.notice_active = True
     if kind.notice is None:
         raise ask.refuse("The HIT type has no notification specification; one must be given.")
-    kind.notice_active = bool(asked.get("Active", kind.notice_active))
+    kind.notice_active = bool(members.get("Active", kind.notice_active))
     return {}
 
 
-def send_test_event(world: World, asked: Members) -> Json:
-    """One made-up event, whatever the specification asks for."""
-    specification = _specification(asked["Notification"], is_test=True)
-    kind = asked["TestEventType"]
+def send_test_event(world: World, members: Members) -> Json:
+    """One invented event, whether or not the specification asks for it."""
+    specification = _specification(members["Notification"], is_test=True)
+    kind = members["TestEventType"]
     assignment = world.new_id("3", 30) if kind.startswith("Assignment") else ""
     event = Event(kind, world.now, world.new_id("3", 30), world.new_id("3", 30), assignment)
     world.notices.tell(specification, [event], world.now)

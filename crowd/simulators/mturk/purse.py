@@ -11,7 +11,7 @@ from crowd.simulators.mturk.records import Paid, Refused, Work
 CENT = Decimal("0.01")
 FEE = Decimal("0.20")
 FEE_OF_TEN = Decimal("0.20")
-"""On top of the fee, for the reward of a HIT with ten or more assignments."""
+"""Added to the fee, for the reward of a HIT with ten or more assignments."""
 FEE_OF_MASTERS = Decimal("0.05")
 STEP = 10
 
@@ -30,7 +30,7 @@ def in_cents(dollars: Decimal) -> int:
 
 
 class Purse:
-    """Money comes in at the start and by `fund`; it leaves by `pay` alone, and every payment is kept."""
+    """Money comes in at the start and by `fund`; it leaves only by `pay`, and every payment is recorded."""
 
     def __init__(self, dollars: Decimal) -> None:
         self.received = self.balance = dollars.quantize(CENT)
@@ -57,7 +57,7 @@ class Purse:
         at: datetime,
         reason: str = "",
     ) -> Paid:
-        """Takes amount and fee, both or neither."""
+        """Pays amount and fee, both or neither."""
         fee = fee_on(dollars, rate)
         self.require(dollars + fee)
         self.balance -= dollars + fee

@@ -26,7 +26,7 @@ class ExternalQuestion:
 
 
 def read_question(text: str, *, https_only: bool = False) -> ExternalQuestion:
-    """Raises Refused where the document breaks its schema, or is of a kind that needs no outside page."""
+    """Raises Refused if the document violates its schema, or is of a kind without an outside page."""
     if len(text.encode()) > QUESTION_BYTES:
         raise Refused(
             "InvalidParameterValue",
@@ -60,7 +60,7 @@ def _check_url(url: str, schemes: set[str]) -> None:
 
 
 def address(url: str, **added: str) -> str:
-    """The page's address with the platform's parameters after whatever query it has."""
+    """The page's address with the platform's parameters added to its query."""
     parts = urlsplit(url)
     query = "&".join(part for part in (parts.query, urlencode(added)) if part)
     return urlunsplit((parts.scheme, parts.netloc, parts.path, query, parts.fragment))

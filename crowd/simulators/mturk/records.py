@@ -16,7 +16,7 @@ GONE: frozenset[str] = frozenset({"Returned", "Abandoned"})
 
 
 class Refused(Exception):
-    """The platform says no; nothing happened. `code` is the TurkErrorCode; a bare name gets its prefix."""
+    """The platform refuses; nothing happened. `code` is the TurkErrorCode; a bare name gets its prefix."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """Where the events of a HIT type go."""
+    """The receiver of the events of a HIT type."""
 
     destination: str
     transport: str
@@ -53,7 +53,8 @@ class HitType:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """One assignment in the hands of one worker. An id that was given back may come again for another."""
+    """One assignment accepted by one worker. The id of a returned assignment may be used again for another
+    worker."""
 
     id: str
     worker: str
@@ -75,13 +76,13 @@ class Work:
 
     @property
     def approves_at(self) -> datetime | None:
-        """When it is approved by itself, unless somebody decides before."""
+        """When it is approved automatically, unless it is decided before."""
         return self.submitted and self.submitted + timedelta(seconds=self.hit.kind.approval_s)
 
 
 @dataclass(slots=True, eq=False)
 class Hit:
-    """One HIT and every piece of work that was ever accepted on it, in order."""
+    """One HIT and all work that was ever accepted on it, in order."""
 
     id: str
     kind: HitType
@@ -151,7 +152,7 @@ class Paid:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to a HIT, for those who asked to be told."""
+    """Something that happened to a HIT, for its subscribers."""
 
     kind: str
     at: datetime
@@ -184,5 +185,5 @@ class QualificationType:
 
 def listed(hits: Sequence[Hit]) -> list[Work]:
     """Everything that was submitted on these HITs, in the order of submission."""
-    found = [work for hit in hits for work in hit.work if work.status in LISTED]
-    return sorted(found, key=lambda work: (work.submitted or work.accepted, work.id))
+    submitted = [work for hit in hits for work in hit.work if work.status in LISTED]
+    return sorted(submitted, key=lambda work: (work.submitted or work.accepted, work.id))

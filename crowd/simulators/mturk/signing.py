@@ -1,4 +1,4 @@
-"""Is a request signed by somebody we know? Signature Version 4, recomputed with botocore's own signer.
+"""Whether a request is signed with a known key: Signature Version 4, recomputed with botocore's own signer.
 
 A simulator has no wall clock, so a date is stale when it lies too far behind the newest one that was signed
 correctly here: a recorded request cannot be sent again later.
@@ -31,7 +31,7 @@ _HEADER = re.compile(
 
 
 class NotSigned(Exception):
-    """Who asks is not proved. `code` is the wire's name of the error; these carry no TurkErrorCode."""
+    """The sender is not proved. `code` is the name of the error on the wire; there is no TurkErrorCode."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -45,30 +45,30 @@ class Signatures:
         self.accounts = dict(accounts)
         self.newest: datetime | None = None
 
-    def check(self, asked: Asked) -> str:
+    def check(self, request: Asked) -> str:
         """The key that signed. Raises NotSigned."""
-        header = asked.headers.get("authorization", "")
+        header = request.headers.get("authorization", "")
         if not header:
             raise NotSigned("MissingAuthenticationTokenException", "Missing Authentication Token")
-        found = _HEADER.fullmatch(header)
-        if not found or "host" not in asked.headers:
+        parts = _HEADER.fullmatch(header)
+        if not parts or "host" not in request.headers:
             raise NotSigned("IncompleteSignatureException", "The Authorization header is not complete.")
-        key = found["key"]
+        key = parts["key"]
         if key not in self.accounts:
             raise NotSigned(
                 "UnrecognizedClientException", "The security token included in the request is invalid."
             )
-        if (found["region"], found["service"]) != (REGION, signing_name()):
+        if (parts["region"], parts["service"]) != (REGION, signing_name()):
             _refuse(f"Credential should be scoped to {signing_name()} in {REGION}.")
-        names = found["headers"].split(";")
-        if asked.query:
+        names = parts["headers"].split(";")
+        if request.query:
             _refuse("The request has a query string that was not signed.")
-        unsigned = {n for n in asked.headers if n.startswith("x-amz-")} | MUST_SIGN
+        unsigned = {n for n in request.headers if n.startswith("x-amz-")} | MUST_SIGN
         if unsigned - set(names):
             _refuse(f"Headers that must be signed are not: {', '.join(sorted(unsigned - set(names)))}.")
-        date = _date(asked, found["day"])
-        expected = _signature(asked, names, key, self.accounts[key])
-        if not hmac.compare_digest(expected, found["signature"]):
+        date = _date(request, parts["day"])
+        expected = _signature(request, names, key, self.accounts[key])
+        if not hmac.compare_digest(expected, parts["signature"]):
             _refuse("The request signature we calculated does not match the signature you provided.")
         self._fresh(date)
         return key
@@ -79,8 +79,8 @@ class Signatures:
         self.newest = max(date, self.newest or date)
 
 
-def _date(asked: Asked, day: str) -> datetime:
-    text = asked.headers.get("x-amz-date", "")
+def _date(request: Asked, day: str) -> datetime:
+    text = request.headers.get("x-amz-date", "")
     try:
         date = datetime.strptime(text, DATE).replace(tzinfo=UTC)
     except ValueError:
@@ -90,20 +90,20 @@ def _date(asked: Asked, day: str) -> datetime:
     return date
 
 
-def _signature(asked: Asked, names: list[str], key: str, secret: str) -> str:
-    """What the signature of this request is, whatever it says itself."""
-    digest = asked.headers.get("x-amz-content-sha256")
-    if digest is not None and digest != hashlib.sha256(asked.body).hexdigest():
+def _signature(request: Asked, names: list[str], key: str, secret: str) -> str:
+    """The correct signature of this request."""
+    digest = request.headers.get("x-amz-content-sha256")
+    if digest is not None and digest != hashlib.sha256(request.body).hexdigest():
         _refuse("The body is not the one that was signed.")
-    headers = {name: asked.headers[name] for name in names if name in asked.headers}
-    request = AWSRequest(
-        method=asked.method, url=f"http://{asked.headers['host']}{asked.path}", headers=headers,
-        data=asked.body,
+    headers = {name: request.headers[name] for name in names if name in request.headers}
+    aws_request = AWSRequest(
+        method=request.method, url=f"http://{request.headers['host']}{request.path}", headers=headers,
+        data=request.body,
     )  # fmt: skip
-    request.context["timestamp"] = asked.headers["x-amz-date"]
+    aws_request.context["timestamp"] = request.headers["x-amz-date"]
     signer = SigV4Auth(Credentials(key, secret), signing_name(), REGION)
-    text = signer.string_to_sign(request, signer.canonical_request(request))
-    return str(signer.signature(text, request))
+    text = signer.string_to_sign(aws_request, signer.canonical_request(aws_request))
+    return str(signer.signature(text, aws_request))
 
 
 def _refuse(message: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""How the platform writes down what it knows: HITs, assignments, bonuses, pages of a list."""
+"""How the platform writes its replies: HITs, assignments, bonuses, pages of a list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crowd.simulators.mturk.records import Grant, Hit, Paid, QualificationType, 
 from crowd.simulators.mturk.world import World
 
 PAGE = 10
-"""Entries of a page where the request names no MaxResults."""
+"""Entries of a page if the request names no MaxResults."""
 TOKEN_SHARE = 0.25
 """A last page that is not full still carries a token this often; a full one always does."""
 Thing = TypeVar("Thing")
@@ -53,7 +53,7 @@ def hit_json(hit: Hit, now: datetime) -> Json:
         Expiration=epoch(hit.expires),
         AssignmentDurationInSeconds=kind.duration_s,
         RequesterAnnotation=hit.annotation,
-        QualificationRequirements=[dict(one) for one in kind.requirements],
+        QualificationRequirements=[dict(requirement) for requirement in kind.requirements],
         HITReviewStatus="NotReviewed",
         NumberOfAssignmentsPending=hit.held + hit.previews,
         NumberOfAssignmentsAvailable=hit.free,
@@ -113,21 +113,21 @@ def qualification_type_json(kind: QualificationType) -> Json:
 def page(
     world: World,
     operation: str,
-    asked: Mapping[str, Any],
+    members: Mapping[str, Any],
     name: str,
     things: Sequence[Thing],
     write: Callable[[Thing], Json],
 ) -> Json:
     """One page of a list. The last page with entries may carry a token that leads to an empty one."""
-    scope = f"{operation}|{asked.get('HITId', '')}|{asked.get('AssignmentId', '')}"
-    start = _start(asked["NextToken"], scope) if "NextToken" in asked else 0
-    size = int(asked.get("MaxResults", PAGE))
+    scope = f"{operation}|{members.get('HITId', '')}|{members.get('AssignmentId', '')}"
+    start = _start(members["NextToken"], scope) if "NextToken" in members else 0
+    size = int(members.get("MaxResults", PAGE))
     shown = things[start : start + size]
-    found: Json = {"NumResults": len(shown), name: [write(thing) for thing in shown]}
+    shown_page: Json = {"NumResults": len(shown), name: [write(thing) for thing in shown]}
     more = start + size < len(things)
     if more or len(shown) == size or (shown and world.paging.random() < TOKEN_SHARE):
-        found["NextToken"] = base64.b64encode(f"{start + len(shown)}|{scope}".encode()).decode()
-    return found
+        shown_page["NextToken"] = base64.b64encode(f"{start + len(shown)}|{scope}".encode()).decode()
+    return shown_page
 
 
 def _start(token: str, scope: str) -> int:

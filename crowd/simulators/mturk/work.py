@@ -13,56 +13,56 @@ BONUS = "bonus"
 REASON = 10_000
 
 
-def list_assignments(world: World, asked: Members) -> Json:
-    hit = world.hit(asked["HITId"])
-    states = asked.get("AssignmentStatuses") or ["Submitted", "Approved", "Rejected"]
-    found = [work for work in listed([hit]) if work.status in states]
-    return page(world, "ListAssignmentsForHIT", asked, "Assignments", found, work_json)
+def list_assignments(world: World, members: Members) -> Json:
+    hit = world.hit(members["HITId"])
+    states = members.get("AssignmentStatuses") or ["Submitted", "Approved", "Rejected"]
+    assignments = [work for work in listed([hit]) if work.status in states]
+    return page(world, "ListAssignmentsForHIT", members, "Assignments", assignments, work_json)
 
 
-def get_assignment(world: World, asked: Members) -> Json:
-    work = world.work(asked["AssignmentId"])
+def get_assignment(world: World, members: Members) -> Json:
+    work = world.work(members["AssignmentId"])
     return {"Assignment": work_json(work), "HIT": hit_json(work.hit, world.now)}
 
 
-def approve_assignment(world: World, asked: Members) -> Json:
-    feedback = ask.text(asked, "RequesterFeedback", ask.FEEDBACK)
-    override = bool(asked.get("OverrideRejection", False))
-    world.approve(world.work(asked["AssignmentId"]), feedback, override)
+def approve_assignment(world: World, members: Members) -> Json:
+    feedback = ask.text(members, "RequesterFeedback", ask.FEEDBACK)
+    override = bool(members.get("OverrideRejection", False))
+    world.approve(world.work(members["AssignmentId"]), feedback, override)
     return {}
 
 
-def reject_assignment(world: World, asked: Members) -> Json:
-    feedback = ask.text(asked, "RequesterFeedback", ask.FEEDBACK, 1)
-    world.reject(world.work(asked["AssignmentId"]), feedback)
+def reject_assignment(world: World, members: Members) -> Json:
+    feedback = ask.text(members, "RequesterFeedback", ask.FEEDBACK, 1)
+    world.reject(world.work(members["AssignmentId"]), feedback)
     return {}
 
 
-def send_bonus(world: World, asked: Members) -> Json:
+def send_bonus(world: World, members: Members) -> Json:
     """Pays at once. The same token again is an error within a day; later it pays again."""
-    token = asked.get("UniqueRequestToken")
+    token = members.get("UniqueRequestToken")
     before = world.remembered(BONUS, token)
     if before:
         raise Refused(
             "BonusAlreadyExists",
             f"A bonus was already granted with this UniqueRequestToken. The request ID was {before}.",
         )
-    work = world.work(asked["AssignmentId"])
-    if work.worker != asked["WorkerId"]:
-        raise ask.refuse(f"Worker {asked['WorkerId']} did not submit assignment {work.id}.")
-    world.bonus(work, ask.money(asked, "BonusAmount", CENT), ask.text(asked, "Reason", REASON, 1))
+    work = world.work(members["AssignmentId"])
+    if work.worker != members["WorkerId"]:
+        raise ask.refuse(f"Worker {members['WorkerId']} did not submit assignment {work.id}.")
+    world.bonus(work, ask.money(members, "BonusAmount", CENT), ask.text(members, "Reason", REASON, 1))
     world.remember(BONUS, token, world.new_id("", 32))
     return {}
 
 
-def list_bonus_payments(world: World, asked: Members) -> Json:
-    if ask.one_of(asked, "HITId", "AssignmentId") == "HITId":
-        works = listed([world.hit(asked["HITId"])])
+def list_bonus_payments(world: World, members: Members) -> Json:
+    if ask.one_of(members, "HITId", "AssignmentId") == "HITId":
+        works = listed([world.hit(members["HITId"])])
     else:
-        works = [world.work(asked["AssignmentId"])]
-    found = [paid for paid in world.purse.payments if paid.kind == "bonus" and paid.work in works]
-    return page(world, "ListBonusPayments", asked, "BonusPayments", found, bonus_json)
+        works = [world.work(members["AssignmentId"])]
+    bonuses = [paid for paid in world.purse.payments if paid.kind == "bonus" and paid.work in works]
+    return page(world, "ListBonusPayments", members, "BonusPayments", bonuses, bonus_json)
 
 
-def get_account_balance(world: World, asked: Members) -> Json:
+def get_account_balance(world: World, members: Members) -> Json:
     return {"AvailableBalance": dollars(world.purse.balance), "OnHoldBalance": "0.00"}

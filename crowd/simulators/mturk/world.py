@@ -1,6 +1,6 @@
-"""The simulated Mechanical Turk itself: HITs, the work on them, and what time does to both.
+"""The state of the simulated Mechanical Turk: HITs, the work on them, and what happens with time.
 
-Everything here runs under `lock`, which is the clock's own: what was put off never meets a half-made change.
+Everything here runs under `lock`, which is the clock's: a scheduled call never sees a half-made change.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ BONUS_WITHIN = timedelta(days=180)
 DISPOSED_AFTER_S = 120 * 86_400
 PREVIEW_S = 300
 AGAIN_S = 86_400
-"""An approval by itself that found no money is tried again a day later."""
+"""An automatic approval without enough money is tried again a day later."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How this platform behaves where accounts differ or the real one varies.
+    """The platform's behaviour, as far as accounts differ or the real platform varies.
 
     `qualification_delay_s` passes between granting a qualification and its effect, on the simulator's clock.
     Outside pages must be https on the real platform; one on this machine rarely is.
@@ -58,7 +58,7 @@ class Options:
 
 
 class World:
-    """The whole state. Its methods change it or raise Refused; none of them talks to anybody."""
+    """The whole state. Its methods change it or raise Refused; none of them does input or output."""
 
     def __init__(self, clock: Clock, seed: int, options: Options) -> None:
         self.clock, self.lock, self.options = clock, clock.lock, options
@@ -87,7 +87,7 @@ class World:
     # Requests that may be repeated -------------------------------------------------------------------------
 
     def remembered(self, scope: str, token: str | None) -> str:
-        """What an earlier request with this token made; empty: unknown, or longer ago than tokens last."""
+        """What an earlier request with this token made; empty: unknown, or the token has expired."""
         at, what = self.tokens.get((scope, token or ""), (self.now, ""))
         return what if self.now - at < TOKENS_LAST else ""
 
@@ -146,8 +146,8 @@ class World:
 
     def rate(self, kind: HitType, places: int) -> Decimal:
         masters = any(
-            one["QualificationTypeId"] in MASTERS and one["Comparator"] != "DoesNotExist"
-            for one in kind.requirements
+            requirement["QualificationTypeId"] in MASTERS and requirement["Comparator"] != "DoesNotExist"
+            for requirement in kind.requirements
         )
         return reward_rate(places, masters)
 
@@ -226,7 +226,7 @@ class World:
     # Workers' side -----------------------------------------------------------------------------------------
 
     def person(self, worker: str) -> Person:
-        """The worker of this id; somebody unknown is taken in with ordinary properties."""
+        """The worker of this id; an unknown one is created with ordinary properties."""
         return self.people.setdefault(worker, Person(worker))
 
     def new_person(self, **known: Any) -> Person:
@@ -246,7 +246,7 @@ class World:
         return any(work.worker == person.id and work.status not in GONE for work in hit.work)
 
     def preview(self, person: Person, hit: Hit) -> None:
-        """Somebody looks. For a while they count as pending, as on the platform."""
+        """A preview. For a while it counts as pending, as on the platform."""
         if not self.may(person, hit, "Preview"):
             raise Refused("DoesNotMeetRequirements", "The worker may not preview this HIT.")
         hit.previews += 1
@@ -271,7 +271,7 @@ class World:
         return work
 
     def _assignment_id(self, person: Person, hit: Hit) -> str:
-        """An id that somebody gave back comes again, never for the same worker."""
+        """The id of a returned assignment is used again, never for the same worker."""
         before = {work.id for work in hit.work if work.worker == person.id}
         for freed in hit.freed:
             if freed not in before:
@@ -287,7 +287,7 @@ class World:
             )
         work.status, work.submitted, work.ended = "Submitted", self.now, self.now
         work.fields, work.answer = tuple(fields), answers_document(fields)
-        if self.now < work.hit.expires:  # after expiry no event may come: only polling tells
+        if self.now < work.hit.expires:  # after expiry no event may be sent: only polling shows it
             self.tell("AssignmentSubmitted", work.hit, work)
         self.clock.after(work.hit.kind.approval_s, partial(self._approved_by_itself, work))
         self._turned(work.hit)
@@ -356,7 +356,7 @@ class World:
             self.clock.after(AGAIN_S, partial(self._approved_by_itself, work))
 
     def bonus(self, work: Work, dollars: Decimal, reason: str) -> Paid:
-        last = max(one.submitted for one in self.submitted_by(work.worker) if one.submitted)
+        last = max(submitted.submitted for submitted in self.submitted_by(work.worker) if submitted.submitted)
         if self.now - last > BONUS_WITHIN:
             raise Refused(
                 "PermissionDeniedException", "The worker has done nothing for this Requester in six months."
@@ -384,8 +384,8 @@ def _end_preview(hit: Hit) -> None:
     hit.previews = max(0, hit.previews - 1)
 
 
-def _wrong_state(what: str, name: str, wanted: str, found: str) -> str:
-    return f"This operation can be called with a status of: {wanted}. {what} {name} has the status {found}."
+def _wrong_state(what: str, name: str, wanted: str, status: str) -> str:
+    return f"This operation can be called with a status of: {wanted}. {what} {name} has the status {status}."
 
 
 def _text(value: object) -> str:

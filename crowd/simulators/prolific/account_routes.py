@@ -80,7 +80,7 @@ def balance(world: World, request: Request) -> Reply:
 
 
 def _breakdown(world: World, cents: int) -> dict[str, int]:
-    """How much of it people could get, and what would go to the platform and the tax office on top."""
+    """How much of it people could get, and what the platform and the tax office would take in addition."""
     fee, tax = world.purse.fee_bp, world.purse.fee_bp * world.purse.vat_bp // 10_000
     people = cents * 10_000 // (10_000 + fee + tax)
     fees = min(cents - people, people * fee // 10_000)
@@ -169,12 +169,12 @@ def group(world: World, request: Request) -> Reply:
 
 def edit_group(world: World, request: Request) -> Reply:
     """A list of members given here replaces the whole list."""
-    found, body = _group(world, request), request.body
-    found.name = body.get("name", found.name)
-    found.description = body.get("description") or found.description
+    group, body = _group(world, request), request.body
+    group.name = body.get("name", group.name)
+    group.description = body.get("description") or group.description
     if "participant_ids" in body:
-        found.members = list(dict.fromkeys(body["participant_ids"]))
-    return Reply(_shown(found))
+        group.members = list(dict.fromkeys(body["participant_ids"]))
+    return Reply(_shown(group))
 
 
 def delete_group(world: World, request: Request) -> Reply:
@@ -183,24 +183,24 @@ def delete_group(world: World, request: Request) -> Reply:
 
 
 def members(world: World, request: Request) -> Reply:
-    found = _group(world, request)
+    group = _group(world, request)
     return sliced(
         request,
-        [{"participant_id": one, "datetime_created": found.created_at.isoformat()} for one in found.members],
+        [{"participant_id": who, "datetime_created": group.created_at.isoformat()} for who in group.members],
     )
 
 
 def add_members(world: World, request: Request) -> Reply:
-    found = _group(world, request)
-    found.members += [
-        one for one in dict.fromkeys(request.body["participant_ids"]) if one not in found.members
+    group = _group(world, request)
+    group.members += [
+        member for member in dict.fromkeys(request.body["participant_ids"]) if member not in group.members
     ]
     return members(world, request)
 
 
 def remove_members(world: World, request: Request) -> Reply:
-    found = _group(world, request)
-    found.members = [one for one in found.members if one not in set(request.body["participant_ids"])]
+    group = _group(world, request)
+    group.members = [member for member in group.members if member not in set(request.body["participant_ids"])]
     return members(world, request)
 
 
@@ -220,15 +220,15 @@ def _letter(message: Message) -> dict[str, Any]:
 def letters(world: World, request: Request) -> Reply:
     if not {"user_id", "created_after"} & request.query.keys():
         raise Refused(400, "Either user_id or created_after is required.", "Validation error")
-    found = list(world.messages)
+    rows = list(world.messages)
     if "user_id" in request.query:
-        found = [one for one in found if request.query["user_id"] in (one.sender, one.recipient)]
+        rows = [each for each in rows if request.query["user_id"] in (each.sender, each.recipient)]
     if "created_after" in request.query:
         after = _moment(request.query["created_after"])
         if after < world.now() - LONGEST_LOOK:
             raise Refused(400, {"created_after": ["At most 30 days back."]}, "Validation error")
-        found = [one for one in found if one.at >= after]
-    return Reply({"results": [_letter(one) for one in found]})
+        rows = [each for each in rows if each.at >= after]
+    return Reply({"results": [_letter(each) for each in rows]})
 
 
 def _moment(text: str) -> datetime:
@@ -240,18 +240,18 @@ def _moment(text: str) -> datetime:
 
 
 def unread(world: World, request: Request) -> Reply:
-    return Reply({"results": [_letter(one) for one in world.messages if one.recipient == RESEARCHER]})
+    return Reply({"results": [_letter(each) for each in world.messages if each.recipient == RESEARCHER]})
 
 
 def _send(world: World, people: list[str], body: str, study: str) -> Reply:
     if study:
         world.study(study)
-    strangers = [one for one in people if one not in world.people]
+    strangers = [person for person in people if person not in world.people]
     if strangers:
         raise Refused(400, f"Unknown participants: {', '.join(strangers)}", "Validation error")
-    for one in people:
-        world.messages.append(Message(world.new_id(), RESEARCHER, one, body, study, world.now()))
-        world.people[one].letters.append(body)
+    for person in people:
+        world.messages.append(Message(world.new_id(), RESEARCHER, person, body, study, world.now()))
+        world.people[person].letters.append(body)
     return Reply(None, 204)
 
 

@@ -1,4 +1,4 @@
-"""From request to reply: token, schema, handler, and the three shapes in which the platform says no."""
+"""From request to reply: token, schema, handler, and the three shapes of the platform's errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMIT = 20
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that keeps to the schema. `base` is our own address, for links."""
+    """A request that satisfies the schema. `base` is our own address, for links."""
 
     path: str
     base: str
@@ -41,37 +41,37 @@ class Reply:
 Handler = Callable[[World, Request], Reply]
 
 
-def answer(world: World, asked: Asked, handlers: Mapping[str, Handler]) -> tuple[str, Answer]:
+def answer(world: World, http: Asked, handlers: Mapping[str, Handler]) -> tuple[str, Answer]:
     """The operation's name and the answer. Holds the world's lock while anything may change."""
-    operation, names, exists = schema.find(asked.method, asked.path)
-    name = operation.name if operation else f"{asked.method} {asked.path}"
+    operation, names, exists = schema.find(http.method, http.path)
+    name = operation.name if operation else f"{http.method} {http.path}"
     with world.lock:
         try:
-            if asked.headers.get("authorization") != f"Token {REHEARSAL}":
+            if http.headers.get("authorization") != f"Token {REHEARSAL}":
                 raise Refused(401, "Invalid token.", "Authentication failed")
             if operation is None:
                 if exists:
-                    raise Refused(405, f"Method {asked.method} is not allowed here.", "Method not allowed")
+                    raise Refused(405, f"Method {http.method} is not allowed here.", "Method not allowed")
                 raise Refused(404, "Not found. Paths end in a slash.", "Not found")
-            request = _read(world, operation, asked, names)
+            request = _read(world, operation, http, names)
             reply = handlers[name](world, request)
         except Refused as no:
             return name, refusal(world, no)
     return name, as_json(reply.data, reply.status, reply.headers)
 
 
-def _read(world: World, operation: schema.Operation, asked: Asked, names: Mapping[str, str]) -> Request:
+def _read(world: World, operation: schema.Operation, http: Asked, names: Mapping[str, str]) -> Request:
     try:
-        body = json.loads(asked.body) if asked.body else {}
+        body = json.loads(http.body) if http.body else {}
     except ValueError as error:
         world.violations.append(f"{operation.name}: the body is no JSON")
         raise Refused(400, "The body is no JSON.", "Malformed request") from error
-    broken = schema.violations(operation, asked.query, body)
+    broken = schema.violations(operation, http.query, body)
     if broken:
         world.violations += [f"{operation.name}: {where}: {said}" for where, said in broken.items()]
         raise Refused(400, broken, "Validation error")
-    query = {name: values[-1] for name, values in asked.query.items()}
-    return Request(asked.path, f"http://{asked.headers.get('host', 'localhost')}", names, query, body)
+    query = {name: values[-1] for name, values in http.query.items()}
+    return Request(http.path, f"http://{http.headers.get('host', 'localhost')}", names, query, body)
 
 
 def as_json(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
@@ -112,8 +112,8 @@ def paged(request: Request, rows: list[Any]) -> Reply:
         raise Refused(404, "Invalid page.", "Not found")
 
     def link(number: int) -> str:
-        kept = {name: value for name, value in request.query.items() if name != "page"}
-        return f"{request.base}{request.path}?{urlencode({**kept, 'page': number})}"
+        other = {name: value for name, value in request.query.items() if name != "page"}
+        return f"{request.base}{request.path}?{urlencode({**other, 'page': number})}"
 
     links = {
         "self": {"href": link(page), "title": "Current"},
@@ -131,8 +131,8 @@ def sliced(request: Request, rows: list[Any]) -> Reply:
     def link(start: int) -> str | None:
         if not 0 <= start < max(1, len(rows)) or start == offset:
             return None
-        kept = {**request.query, "limit": limit, "offset": start}
-        return f"{request.base}{request.path}?{urlencode(kept)}"
+        query = {**request.query, "limit": limit, "offset": start}
+        return f"{request.base}{request.path}?{urlencode(query)}"
 
     links = {
         "self": {"href": f"{request.base}{request.path}", "title": "Current"},

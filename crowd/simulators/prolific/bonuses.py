@@ -48,11 +48,11 @@ def minor(amount: str) -> int:
 
 def _of(world: World, study_id: str, who: str) -> Submission | None:
     """By submission, or by participant: then their latest submission of the study."""
-    found = world.submissions.get(who)
-    if found is not None:
-        return found if found.study == study_id else None
-    mine = [one for one in world.submissions_of(study_id) if one.person == who]
-    return mine[-1] if mine else None
+    submission = world.submissions.get(who)
+    if submission is not None:
+        return submission if submission.study == study_id else None
+    submissions = [each for each in world.submissions_of(study_id) if each.person == who]
+    return submissions[-1] if submissions else None
 
 
 def pay(world: World, batch_id: str) -> None:

@@ -1,4 +1,4 @@
-"""What stands behind the platform: people act, time passes, faults come, and the whole truth can be read.
+"""Controls the simulated platform: people act, time passes, faults occur, and the full state can be read.
 
 Each public method is a verb: called in process, or as POST /_simulator/<verb> with its arguments as JSON.
 """
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Control:
-    """The verbs. What cannot be raises Refused."""
+    """The verbs. An impossible one raises Refused."""
 
     world: World
     faulty: Faults
@@ -43,11 +43,11 @@ class Control:
         """So many more participants, with habits drawn from the seed."""
         with self.world.lock:
             made = self.world.make_people(count, Habits(self.world.seed).of)
-            return {"people": [{"person": one.id, "habit": one.habit} for one in made]}
+            return {"people": [{"person": person.id, "habit": person.habit} for person in made]}
 
     def take(self, posting: str = "", person: str = "", reserve: bool = False) -> Json:
-        """A participant takes a place: of `posting`, else of the first study with room; `person`, else one
-        who may and has not been there, made if need be. `reserve` only holds it; `start` begins."""
+        """A participant takes a place: of `posting`, else of the first study with room; `person`, else an
+        eligible one who has not been there, made if needed. `reserve` only holds it; `start` begins."""
         with self.world.lock:
             study = self.world.study(posting) if posting else self._open_study()
             who = person or self._newcomer(study)
@@ -63,14 +63,14 @@ class Control:
             }
 
     def start(self, submission: str) -> Json:
-        """A reserved place is begun."""
+        """The participant begins a reserved place."""
         with self.world.lock:
-            found = self.world.submission(submission)
-            submission_states.start(self.world, found)
-            return self._told(found)
+            record = self.world.submission(submission)
+            submission_states.start(self.world, record)
+            return self._told(record)
 
     def preview(self, posting: str = "", person: str = "") -> Json:
-        """The address as the researcher's preview opens it: nobody's values in the placeholders."""
+        """The address that the researcher's preview opens: values of no person in the placeholders."""
         with self.world.lock:
             study = self.world.study(posting) if posting else self._open_study()
             return {"url": entry.preview(self.world, study), "posting": study.id}
@@ -78,23 +78,23 @@ class Control:
     def complete(self, submission: str, code: str = "") -> Json:
         """The participant enters a completion code, or none."""
         with self.world.lock:
-            found = self.world.submission(submission)
-            submission_states.complete(self.world, found, code)
-            return self._told(found)
+            record = self.world.submission(submission)
+            submission_states.complete(self.world, record, code)
+            return self._told(record)
 
     def give_back(self, submission: str) -> Json:
         """The participant returns the submission."""
         with self.world.lock:
-            found = self.world.submission(submission)
-            submission_states.back(self.world, found)
-            return self._told(found)
+            record = self.world.submission(submission)
+            submission_states.back(self.world, record)
+            return self._told(record)
 
     def time_out(self, submission: str) -> Json:
-        """The maximum time is over, whatever the clock says."""
+        """Ends the maximum time, at any time of the clock."""
         with self.world.lock:
-            found = self.world.submission(submission)
-            submission_states.time_out(self.world, found)
-            return self._told(found)
+            record = self.world.submission(submission)
+            submission_states.time_out(self.world, record)
+            return self._told(record)
 
     def advance(self, seconds: float) -> Json:
         self.world.clock.advance(seconds)
@@ -128,7 +128,7 @@ class Control:
             return {"message": made.id}
 
     def webhook(self, url: str, secret: str) -> Json:
-        """Everything to this address from now on, signed with this secret."""
+        """Sends all notifications to this address from now on, signed with this secret."""
         with self.world.lock:
             self.notices.hook(url, secret)
             return {"subscriptions": len(self.notices.subscriptions)}
@@ -143,13 +143,13 @@ class Control:
         forged: bool = False,
     ) -> Json:
         """Sends the notifications that are due: once or twice each, oldest or newest first, after `late_s`
-        have passed, stamped `stale_s` ago, or signed with a wrong secret. No lock is held: whoever is told
-        may ask the platform before answering."""
+        have passed, stamped `stale_s` ago, or signed with a wrong secret. No lock is held: the receiver may
+        call the platform before it answers."""
         if late_s:
             self.world.clock.advance(late_s)
         answers = self.notices.deliver(Manner(duplicates, reverse, stale_s, forged))
         with self.world.lock:
-            waiting = sum(one.status == "PENDING" for one in self.notices.events)
+            waiting = sum(event.status == "PENDING" for event in self.notices.events)
         return {"sent": len(answers), "answers": answers, "waiting": waiting}
 
     def state(self) -> Json:
@@ -157,7 +157,7 @@ class Control:
         with self.world.lock:
             purse = self.world.purse
             paid = {
-                kind: sum(one.cents for one in purse.entries if one.kind == kind)
+                kind: sum(each.cents for each in purse.entries if each.kind == kind)
                 for kind in ("reward", "screen_out", "partial", "bonus")
             }
             return {
@@ -168,38 +168,38 @@ class Control:
                 "available": study_states.available(self.world),
                 "initial_balance": purse.received,
                 "paid": paid,
-                "fees": sum(one.fees + one.vat for one in purse.entries),
-                "postings": {one.id: self._told_study(one) for one in self.world.studies.values()},
-                "submissions": {one.id: self._told(one) for one in self.world.submissions.values()},
+                "fees": sum(each.fees + each.vat for each in purse.entries),
+                "postings": {each.id: self._told_study(each) for each in self.world.studies.values()},
+                "submissions": {each.id: self._told(each) for each in self.world.submissions.values()},
                 "batches": {
-                    one.id: {"paid_count": one.paid_count, "cents": one.cents}
-                    for one in self.world.batches.values()
+                    each.id: {"paid_count": each.paid_count, "cents": each.cents}
+                    for each in self.world.batches.values()
                 },
-                "letters": {one.id: one.letters for one in self.world.people.values() if one.letters},
+                "letters": {each.id: each.letters for each in self.world.people.values() if each.letters},
                 "violations": list(self.world.violations),
                 "faults": dict(self.faulty.met),
             }
 
-    def _told(self, one: Submission) -> Json:
+    def _told(self, submission: Submission) -> Json:
         return {
-            "submission": one.id,
-            "person": one.person,
-            "posting": one.study,
-            "state": one.status,
-            "code": one.entered_code,
-            "return_requested": one.return_requested is not None,
-            "reward_paid_count": len(one.rewards),
-            "reward_paid_cents": sum(one.rewards),
-            "bonuses": list(one.bonuses),
+            "submission": submission.id,
+            "person": submission.person,
+            "posting": submission.study,
+            "state": submission.status,
+            "code": submission.entered_code,
+            "return_requested": submission.return_requested is not None,
+            "reward_paid_count": len(submission.rewards),
+            "reward_paid_cents": sum(submission.rewards),
+            "bonuses": list(submission.bonuses),
         }
 
     def _told_study(self, study: Study) -> Json:
-        found = self.world.submissions_of(study.id)
+        submissions = self.world.submissions_of(study.id)
         return {
             "state": study.status,
             "internal_name": study.sent.get("internal_name"),
             "places": study.places,
-            "held": sum(one.status in HOLDING for one in found),
+            "held": sum(submission.status in HOLDING for submission in submissions),
             "free": study_states.free_places(self.world, study),
             "codes": [code["code"] for code in study.codes],
         }
@@ -211,7 +211,7 @@ class Control:
         raise Refused(409, "No study is open with a free place.")
 
     def _newcomer(self, study: Study) -> str:
-        been = {one.person for one in self.world.submissions_of(study.id)}
+        been = {submission.person for submission in self.world.submissions_of(study.id)}
         for person in self.world.people:
             if person not in been and not submission_states.barred(self.world, study.id, person):
                 return person
@@ -237,14 +237,14 @@ VERBS = {
 """Verb of the address -> method."""
 
 
-def answer(control: Control, asked: Asked) -> Answer:
-    """One verb over HTTP: 200 with what came of it, 400 wrong arguments, 404 and 409 what cannot be."""
-    verb = asked.path.removeprefix(PREFIX).strip("/")
-    if verb not in VERBS or asked.method != "POST":
+def answer(control: Control, request: Asked) -> Answer:
+    """One verb over HTTP: 200 with its result, 400 wrong arguments, 404 unknown, 409 not possible."""
+    verb = request.path.removeprefix(PREFIX).strip("/")
+    if verb not in VERBS or request.method != "POST":
         return as_json({"error": f"POST one of: {', '.join(VERBS)}."}, 404)
     method = getattr(control, VERBS[verb])
     try:
-        arguments = json.loads(asked.body or b"{}")
+        arguments = json.loads(request.body or b"{}")
         inspect.signature(method).bind(**arguments)
         call = partial(method, **arguments)
     except (TypeError, ValueError) as error:

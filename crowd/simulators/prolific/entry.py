@@ -1,4 +1,4 @@
-"""The address that a participant opens: placeholders filled and, where the study asks for it, signed."""
+"""The address that a participant opens: placeholders filled and, if the study asks for it, signed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREVIEW = {"PROLIFIC_PID": "preview-participant", "STUDY_ID": "", "SESSION_ID": 
 
 
 class Signer:
-    """An RSA key with a name. `rotate` makes a new one; the old one then vouches for nothing."""
+    """An RSA key with a name. `rotate` makes a new one; the old one is then no longer valid."""
 
     def __init__(self) -> None:
         self._keys: list[rsa.RSAPrivateKey] = []
@@ -71,12 +71,13 @@ def address(world: World, signer: Signer, study: Study, submission: Submission) 
 
 
 def preview(world: World, study: Study) -> str:
-    """What the researcher's preview opens: placeholders filled with values that are nobody's."""
+    """What the researcher's preview opens: placeholders filled with values of no person."""
     return filled(_template(world, study), {**PREVIEW, "STUDY_ID": study.id})
 
 
 def _template(world: World, study: Study) -> str:
-    """The study's address. With several, people are sent where the fewest have gone for its allocation."""
+    """The study's address. With several, people are sent to the one with the fewest people relative to its
+    allocation."""
     several = study.sent.get("access_details") or []
     if not several:
         return str(study.sent["external_study_url"])

@@ -41,7 +41,7 @@ def _secret(made: tuple[str, str]) -> dict[str, str]:
 
 
 def secrets(notices: Notices, world: World, request: Request) -> Reply:
-    return Reply({"results": [_secret(one) for one in notices.secrets[-1:]]})
+    return Reply({"results": [_secret(secret) for secret in notices.secrets[-1:]]})
 
 
 def new_secret(notices: Notices, world: World, request: Request) -> Reply:
@@ -56,12 +56,12 @@ def _check_workspace(name: str) -> None:
 
 def listed(notices: Notices, world: World, request: Request) -> Reply:
     wanted = request.query.get("is_enabled", "").lower()
-    found = [
-        one.as_json()
-        for one in notices.subscriptions.values()
-        if not wanted or one.is_enabled == (wanted in ("true", "1"))
+    subscriptions = [
+        subscription.as_json()
+        for subscription in notices.subscriptions.values()
+        if not wanted or subscription.is_enabled == (wanted in ("true", "1"))
     ]
-    return sliced(request, found)
+    return sliced(request, subscriptions)
 
 
 def subscribe(notices: Notices, world: World, request: Request) -> Reply:
@@ -80,10 +80,10 @@ def subscribe(notices: Notices, world: World, request: Request) -> Reply:
 
 
 def _find(notices: Notices, request: Request) -> Subscription:
-    found = notices.subscriptions.get(request.names["subscription"])
-    if found is None:
+    subscription = notices.subscriptions.get(request.names["subscription"])
+    if subscription is None:
         raise Refused(404, "No such subscription.", "Not found")
-    return found
+    return subscription
 
 
 def read(notices: Notices, world: World, request: Request) -> Reply:
@@ -91,43 +91,43 @@ def read(notices: Notices, world: World, request: Request) -> Reply:
 
 
 def confirm(notices: Notices, world: World, request: Request) -> Reply:
-    found = _find(notices, request)
-    if request.body["secret"] != found.confirmation:
+    subscription = _find(notices, request)
+    if request.body["secret"] != subscription.confirmation:
         raise Refused(400, {"secret": ["This is not the value of the header X-Hook-Secret."]})
-    found.is_enabled = True
-    return Reply(found.as_json())
+    subscription.is_enabled = True
+    return Reply(subscription.as_json())
 
 
 def edit(notices: Notices, world: World, request: Request) -> Reply:
-    found = _find(notices, request)
-    found.is_enabled = request.body.get("is_enabled", found.is_enabled)
-    found.event_type = request.body.get("event_type", found.event_type)
-    found.target_url = request.body.get("target_url", found.target_url)
-    return Reply(found.as_json())
+    subscription = _find(notices, request)
+    subscription.is_enabled = request.body.get("is_enabled", subscription.is_enabled)
+    subscription.event_type = request.body.get("event_type", subscription.event_type)
+    subscription.target_url = request.body.get("target_url", subscription.target_url)
+    return Reply(subscription.as_json())
 
 
 def delete(notices: Notices, world: World, request: Request) -> Reply:
     gone = notices.subscriptions.pop(_find(notices, request).id)
-    notices.events = [one for one in notices.events if one.subscription != gone.id]
+    notices.events = [event for event in notices.events if event.subscription != gone.id]
     return Reply(None, 204)
 
 
-def _event(one: Event) -> dict[str, Any]:
+def _event(event: Event) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "event_type": one.event_type,
-        "resource_id": one.resource,
-        "status": one.status,
-        "datetime_created": one.at.isoformat(),
-        "attempts": one.attempts,
-        "payload": one.body.decode(),
+        "id": event.id,
+        "event_type": event.event_type,
+        "resource_id": event.resource,
+        "status": event.status,
+        "datetime_created": event.at.isoformat(),
+        "attempts": event.attempts,
+        "payload": event.body.decode(),
     }
 
 
 def events(notices: Notices, world: World, request: Request) -> Reply:
-    found = [one for one in notices.events if one.subscription == _find(notices, request).id]
+    sent = [event for event in notices.events if event.subscription == _find(notices, request).id]
     for name in ("status", "resource_id"):
         if name in request.query:
             field = "resource" if name == "resource_id" else name
-            found = [one for one in found if getattr(one, field) == request.query[name]]
-    return sliced(request, [_event(one) for one in found])
+            sent = [event for event in sent if getattr(event, field) == request.query[name]]
+    return sliced(request, [_event(event) for event in sent])

@@ -1,4 +1,4 @@
-"""Webhooks: subscriptions with their secrets, and a sender that signs, repeats, mixes up and comes late."""
+"""Webhooks: subscriptions with their secrets, and a sender that signs, repeats, reorders and delays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIMEOUT_S = 10.0
 
 @dataclass(slots=True)
 class Subscription:
-    """Who wants to hear of what. Nothing is sent before the confirmation."""
+    """A receiver and its event type. Nothing is sent before the confirmation."""
 
     id: str
     event_type: str
@@ -78,7 +78,7 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 class Notices:
-    """The sender of one workspace. It listens to the world and keeps what is to be told."""
+    """The sender of one workspace. It is told by the world of changes and stores what is to be sent."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -89,11 +89,11 @@ class Notices:
 
     @property
     def secret(self) -> str:
-        """The one that signs now; empty before the first."""
+        """The secret that signs now; empty before the first."""
         return self.secrets[-1][1] if self.secrets else ""
 
     def new_secret(self, value: str = "") -> tuple[str, str]:
-        """Another secret; the one before signs nothing any more."""
+        """A new secret; the previous one is no longer used."""
         value = value or base64.urlsafe_b64encode(self.world.draw("secrets").bytes(24)).decode()
         self.secrets.append((self.world.new_id(), value))
         return self.secrets[-1]
@@ -104,26 +104,28 @@ class Notices:
         return made
 
     def hook(self, url: str, secret: str) -> None:
-        """Everything to one address, signed with a secret that the researcher already has."""
+        """Sends all events to one address, signed with a secret that the researcher already has."""
         self.new_secret(secret)
         for event_type in EVENT_TYPES:
             self.subscribe(event_type, url, confirmed=True)
 
     def queue(self, event_type: str, members: dict[str, Any]) -> None:
-        for one in self.subscriptions.values():
-            if one.event_type == event_type and one.is_enabled:
+        for target in self.subscriptions.values():
+            if target.event_type == event_type and target.is_enabled:
                 body = json.dumps({"event_type": event_type, **members}).encode()
                 now = self.world.now()
-                event = Event(self.world.new_id(), one.id, event_type, members["resource_id"], body, now, now)
+                event = Event(
+                    self.world.new_id(), target.id, event_type, members["resource_id"], body, now, now
+                )
                 self.events.append(event)
 
     def deliver(self, manner: Manner = Manner()) -> list[int]:  # noqa: B008 - a frozen value
         """Sends what is due now, over real HTTP; the answers, in order (0: none came).
 
-        Never called with the world's lock held: whoever is told may ask us back before answering.
+        Never called with the world's lock held: the receiver may call us before it answers.
         """
         with self.world.lock:
-            due = [one for one in self.events if one.status == "PENDING" and one.due_at <= self.world.now()]
+            due = [e for e in self.events if e.status == "PENDING" and e.due_at <= self.world.now()]
         if manner.reverse:
             due.reverse()
         answers = []

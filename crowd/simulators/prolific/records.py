@@ -21,7 +21,7 @@ UNDECIDED: frozenset[str] = frozenset({"RESERVED", "ACTIVE", "AWAITING REVIEW"})
 
 
 class Refused(Exception):
-    """The platform says no; nothing happened. `detail` is a sentence, several, or field -> messages."""
+    """The platform refuses; nothing happened. `detail` is a sentence, several, or field -> messages."""
 
     def __init__(
         self, status: int, detail: str | list[str] | dict[str, list[str]], title: str = "Bad request"
@@ -41,7 +41,7 @@ class Person:
 
 @dataclass(slots=True)
 class Study:
-    """A study as sent by the researcher, and what became of it."""
+    """A study as sent by the researcher, and its state."""
 
     id: str
     sent: dict[str, Any]
@@ -65,7 +65,7 @@ class Study:
         return list(self.sent.get("completion_codes") or [])
 
     def code(self, entered: str, actor: str) -> dict[str, Any] | None:
-        """The completion code that reads so and may be used by `actor`."""
+        """The completion code of this text that `actor` may use."""
         for code in self.codes:
             if code["code"] == entered and code.get("actor", "participant") == actor:
                 return code
@@ -74,7 +74,8 @@ class Study:
 
 @dataclass(slots=True)
 class Submission:
-    """One person's way through one study. Every payment is kept apart, so that a second one shows."""
+    """One person's participation in one study. Every payment is recorded separately, so that a second one is
+    visible."""
 
     id: str
     study: str
@@ -93,7 +94,7 @@ class Submission:
 @dataclass(slots=True)
 class Batch:
     """Bonuses that were set up: (submission, cents) each. `paid_count` counts every pay call that took
-    effect; on the platform, too, a second one pays again."""
+    effect; on the real platform, too, a second call pays again."""
 
     id: str
     study: str

@@ -1,4 +1,4 @@
-"""The documented schema of every request: which operation a path is, and what its query and body may hold."""
+"""The documented schema of every request: the operation of a path, and what its query and body may hold."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def find(method: str, path: str) -> tuple[Operation | None, dict[str, str], bool
 
     A fixed path wins over one with a name in it: submissions/bulk-approve/ is no submission.
     """
-    matched = [(one, found.groupdict()) for one in operations() if (found := one.pattern.fullmatch(path))]
+    matched = [(each, match.groupdict()) for each in operations() if (match := each.pattern.fullmatch(path))]
     matched.sort(key=lambda pair: len(pair[1]))
-    for one, names in matched:
-        if one.method == method and len(names) == len(matched[0][1]):
-            return one, names, True
+    for each, names in matched:
+        if each.method == method and len(names) == len(matched[0][1]):
+            return each, names, True
     return None, {}, bool(matched)
 
 
 def violations(operation: Operation, query: Mapping[str, list[str]], body: Any) -> dict[str, list[str]]:
-    """What the request breaks, by member; empty: nothing. Secrets are not repeated: names and rules only."""
+    """The violations of a request, by member; empty: none. Secrets are not repeated: names and rules only."""
     broken: dict[str, list[str]] = {}
     for name, values in query.items():
         if len(values) > 1:

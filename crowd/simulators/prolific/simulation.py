@@ -1,4 +1,4 @@
-"""The simulator as one thing: address, clock, faults, world, log, and the order in which a call fails."""
+"""The simulator as a whole: address, clock, faults, world, log, and the order in which a call fails."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ class Simulator:
     def calls_count(self) -> int:
         return len(self.log)
 
-    def __call__(self, asked: Asked) -> Answer | None:
-        """One request of anybody: the researcher's software, a participant's browser, or who rehearses."""
-        if asked.path.startswith(control.PREFIX):
-            return control.answer(self.control, asked)
-        if asked.path.rstrip("/") == COMPLETE_PATH and asked.method == "GET":
-            return _thanks(asked)
-        if asked.path == entry.KEYS_PATH and asked.method == "GET":
+    def __call__(self, request: Asked) -> Answer | None:
+        """Answers one request: of the researcher's software, a participant's browser, or the rehearsal."""
+        if request.path.startswith(control.PREFIX):
+            return control.answer(self.control, request)
+        if request.path.rstrip("/") == COMPLETE_PATH and request.method == "GET":
+            return _thanks(request)
+        if request.path == entry.KEYS_PATH and request.method == "GET":
             return api.outage(self.world, 503) if self.faults.down else api.as_json(self.signer.keys())
-        return self._api(asked)
+        return self._api(request)
 
-    def _api(self, asked: Asked) -> Answer | None:
+    def _api(self, request: Asked) -> Answer | None:
         fault = self.faults.draw()
-        name = f"{asked.method} {asked.path}"
+        name = f"{request.method} {request.path}"
         if fault == "429":
             with self.world.lock:
                 reply = api.refusal(
@@ -79,12 +79,12 @@ class Simulator:
             with self.world.lock:
                 reply = api.outage(self.world, 503)
         else:
-            name, reply = api.answer(self.world, asked, self.handlers)
-        has_effect = asked.method in CHANGES and reply.status < 400
+            name, reply = api.answer(self.world, request, self.handlers)
+        has_effect = request.method in CHANGES and reply.status < 400
         if fault == "5xx_after":
             with self.world.lock:
                 reply = api.outage(self.world, 502)
-        call = Call(name, asked.method, asked.path, reply.status, fault, has_effect)
+        call = Call(name, request.method, request.path, reply.status, fault, has_effect)
         with self._log_lock:
             self.log.append(call)
         for hook in self.before_reply:
@@ -92,9 +92,9 @@ class Simulator:
         return None if fault == "lost_answer" else reply
 
 
-def _thanks(asked: Asked) -> Answer:
-    """Where a participant's browser lands with the completion code."""
-    code = (asked.query.get("cc") or [""])[-1]
+def _thanks(request: Asked) -> Answer:
+    """The page that a participant's browser opens with the completion code."""
+    code = (request.query.get("cc") or [""])[-1]
     said = f"Thank you, code {code} received" if code else "No completion code was given"
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Simulated Prolific</title></head>'
@@ -115,7 +115,7 @@ def simulator(
     public: str = "",
 ) -> Iterator[Simulator]:
     """Serves a simulated Prolific until the block ends. `webhook` is an address and its secret, subscribed to
-    everything; `public` the address that browsers use, where it is not the own one."""
+    everything; `public` the address that browsers use, if it differs from the listening address."""
     made = Simulator(seed, start, faults, options)
     if webhook:
         made.notices.hook(*webhook)

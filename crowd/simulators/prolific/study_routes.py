@@ -12,8 +12,8 @@ from crowd.simulators.prolific.world import RESEARCHER, World
 
 
 def full(world: World, study: Study) -> dict[str, Any]:
-    """A study as read by id: what was sent, and what became of it."""
-    found = world.submissions_of(study.id)
+    """A study as read by id: what was sent, and its state."""
+    submissions = world.submissions_of(study.id)
     return {
         **deepcopy(study.sent),
         "id": study.id,
@@ -21,8 +21,8 @@ def full(world: World, study: Study) -> dict[str, Any]:
         "is_ready_to_publish": bool(study.codes),
         "researcher": {"id": RESEARCHER},
         "currency_code": world.purse.currency,
-        "places_taken": sum(one.status in HOLDING for one in found),
-        "number_of_submissions": sum(one.status in FINISHED for one in found),
+        "places_taken": sum(submission.status in HOLDING for submission in submissions),
+        "number_of_submissions": sum(submission.status in FINISHED for submission in submissions),
         "average_reward_per_hour": study.cents * 60 / study.sent["estimated_completion_time"],
         "is_underpaying": False,
         "total_cost": study_states.full_cost(world, study),
@@ -54,11 +54,11 @@ def read(world: World, request: Request) -> Reply:
 
 def _in_state(world: World, request: Request) -> list[Study]:
     wanted = request.query.get("state", "").replace("_", " ")
-    return [one for one in world.studies.values() if not wanted or one.status == wanted]
+    return [study for study in world.studies.values() if not wanted or study.status == wanted]
 
 
 def listed(world: World, request: Request) -> Reply:
-    rows = [row(world, one) for one in reversed(_in_state(world, request))]
+    rows = [row(world, study) for study in reversed(_in_state(world, request))]
     return sliced(request, rows)
 
 
@@ -67,7 +67,7 @@ def of_project(world: World, request: Request) -> Reply:
     if project not in world.projects:
         raise Refused(404, f"No project with id {project}.", "Not found")
     return paged(
-        request, [row(world, one) for one in world.studies.values() if one.sent["project"] == project]
+        request, [row(world, study) for study in world.studies.values() if study.sent["project"] == project]
     )
 
 
@@ -102,13 +102,13 @@ def clone(world: World, request: Request) -> Reply:
 
 
 def counts(world: World, request: Request) -> Reply:
-    found = world.submissions_of(world.study(request.names["study"]).id)
+    submissions = world.submissions_of(world.study(request.names["study"]).id)
     states = (
         "ACTIVE", "APPROVED", "AWAITING REVIEW", "REJECTED", "RESERVED", "RETURNED", "TIMED-OUT",
         "PARTIALLY APPROVED", "SCREENED OUT",
     )  # fmt: skip
-    by = {state: sum(one.status == state for one in found) for state in states}
-    return Reply({**by, "TOTAL": len(found)})
+    by = {state: sum(submission.status == state for submission in submissions) for state in states}
+    return Reply({**by, "TOTAL": len(submissions)})
 
 
 def _amount(world: World, cents: int) -> dict[str, Any]:
@@ -125,12 +125,12 @@ def cost(world: World, request: Request) -> Reply:
     entries = world.purse.spent(study.id)
     parts = []
     for bonus in (False, True):
-        mine = [entry for entry in entries if (entry.kind == "bonus") == bonus]
-        parts.append([sum(e.cents for e in mine), sum(e.fees for e in mine), sum(e.vat for e in mine)])
+        rows = [entry for entry in entries if (entry.kind == "bonus") == bonus]
+        parts.append([sum(e.cents for e in rows), sum(e.fees for e in rows), sum(e.vat for e in rows)])
     rewards, bonuses = parts
     if request.query.get("is_projected", "").lower() in ("true", "1"):
         fees, vat = world.purse.fees_on(study.cents)
-        rewards = [study.places * one for one in (study.cents, fees, vat)]
+        rewards = [study.places * cents for cents in (study.cents, fees, vat)]
     total = sum(rewards) + sum(bonuses)
     return Reply(
         {

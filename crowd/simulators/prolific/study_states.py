@@ -26,7 +26,7 @@ def shortest_limit(estimate_minutes: float) -> float:
 
 
 def create(world: World, sent: dict[str, Any]) -> Study:
-    """A new draft, as often as asked: creating is not idempotent."""
+    """A new draft at each call: creating is not idempotent."""
     check(world, sent)
     sent.setdefault("project", FIRST_PROJECT)
     sent.setdefault("maximum_allowed_time", math.ceil(shortest_limit(sent["estimated_completion_time"])))
@@ -43,7 +43,7 @@ def _stop(world: World) -> StudyStatus:
 
 
 def check(world: World, sent: dict[str, Any]) -> None:
-    """What a schema cannot say about a draft."""
+    """The rules for a draft that a schema cannot express."""
     wrong: dict[str, list[str]] = {}
     floor = shortest_limit(sent["estimated_completion_time"])
     if sent.get("maximum_allowed_time", floor) < floor:
@@ -174,7 +174,7 @@ def _schedule(world: World, study: Study, publish_at: str | None) -> None:
 
 
 def _stop_now(world: World, study: Study) -> None:
-    open_work = any(found.status in UNDECIDED for found in world.submissions_of(study.id))
+    open_work = any(submission.status in UNDECIDED for submission in world.submissions_of(study.id))
     become(world, study, study.stop_leads_to if open_work else "COMPLETED")
 
 
@@ -195,15 +195,15 @@ def become(world: World, study: Study, status: StudyStatus) -> None:
 
 def refresh(world: World, study: Study) -> None:
     """After a submission changed: all places done ends recruitment, all decided completes the study."""
-    found = world.submissions_of(study.id)
-    if study.status == "ACTIVE" and sum(one.status in FINISHED for one in found) >= study.places:
+    rows = world.submissions_of(study.id)
+    if study.status == "ACTIVE" and sum(row.status in FINISHED for row in rows) >= study.places:
         become(world, study, "AWAITING REVIEW")
-    if study.status == "AWAITING REVIEW" and not any(one.status in UNDECIDED for one in found):
+    if study.status == "AWAITING REVIEW" and not any(row.status in UNDECIDED for row in rows):
         become(world, study, "COMPLETED")
 
 
 def free_places(world: World, study: Study) -> int:
-    return study.places - sum(found.status in HOLDING for found in world.submissions_of(study.id))
+    return study.places - sum(submission.status in HOLDING for submission in world.submissions_of(study.id))
 
 
 def screen_outs(study: Study) -> dict[str, dict[str, Any]]:
@@ -236,15 +236,15 @@ def _slots_cost(world: World, study: Study) -> int:
 
 
 def committed(world: World) -> int:
-    """What is set aside for studies that are out: still in the purse, but not available."""
+    """What is reserved for published studies: still in the purse, but not available."""
     total = 0
     for study in world.studies.values():
         if study.status in ("UNPUBLISHED", "SCHEDULED"):
             continue
-        found = world.submissions_of(study.id)
-        owed = sum(one.status in UNDECIDED for one in found)
+        rows = world.submissions_of(study.id)
+        owed = sum(row.status in UNDECIDED for row in rows)
         if study.status != "COMPLETED":
-            paid = sum(one.status in ("APPROVED", "PARTIALLY APPROVED") for one in found)
+            paid = sum(row.status in ("APPROVED", "PARTIALLY APPROVED") for row in rows)
             owed = max(owed, study.places - paid)
             total += _slots_cost(world, study)
         total += owed * world.purse.cost(study.cents)

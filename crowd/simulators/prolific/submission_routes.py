@@ -1,4 +1,5 @@
-"""The routes about submissions and bonuses. Lists and details name the same thing differently: documented."""
+"""The routes about submissions and bonuses. Lists and details use different names for the same thing, as
+documented."""
 
 from __future__ import annotations
 
@@ -27,56 +28,56 @@ def _moment(at: datetime | None) -> str | None:
     return at.isoformat().replace("+00:00", "Z") if at else None
 
 
-def row(world: World, one: Submission) -> dict[str, Any]:
+def row(world: World, submission: Submission) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "participant_id": one.person,
-        "status": world.shown(one.status),
-        "started_at": _moment(one.started_at),
-        "completed_at": _moment(one.completed_at),
-        "study_code": one.entered_code or None,
+        "id": submission.id,
+        "participant_id": submission.person,
+        "status": world.shown(submission.status),
+        "started_at": _moment(submission.started_at),
+        "completed_at": _moment(submission.completed_at),
+        "study_code": submission.entered_code or None,
         "has_siblings": False,
-        "return_requested": _moment(one.return_requested),
+        "return_requested": _moment(submission.return_requested),
     }
 
 
-def detail(world: World, one: Submission) -> dict[str, Any]:
+def detail(world: World, submission: Submission) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "participant": one.person,
-        "study_id": one.study,
+        "id": submission.id,
+        "participant": submission.person,
+        "study_id": submission.study,
         "parent_study_id": None,
-        "status": world.shown(one.status),
-        "started_at": _moment(one.started_at),
-        "completed_at": _moment(one.completed_at),
-        "entered_code": one.entered_code or None,
-        "bonus_payments": list(one.bonuses),
-        "return_requested": _moment(one.return_requested),
+        "status": world.shown(submission.status),
+        "started_at": _moment(submission.started_at),
+        "completed_at": _moment(submission.completed_at),
+        "entered_code": submission.entered_code or None,
+        "bonus_payments": list(submission.bonuses),
+        "return_requested": _moment(submission.return_requested),
     }
 
 
 def listed(world: World, request: Request) -> Reply:
-    found = _filtered(request, world.submissions_of(world.study(request.query["study"]).id))
+    submissions = _filtered(request, world.submissions_of(world.study(request.query["study"]).id))
     order = request.query.get("ordering", "started_at")
-    found.sort(key=lambda one: one.started_at, reverse=order == "-started_at")
-    return paged(request, [row(world, one) for one in found])
+    submissions.sort(key=lambda submission: submission.started_at, reverse=order == "-started_at")
+    return paged(request, [row(world, submission) for submission in submissions])
 
 
-def _filtered(request: Request, found: list[Submission]) -> list[Submission]:
+def _filtered(request: Request, submissions: list[Submission]) -> list[Submission]:
     wanted = request.query.get("status", "").upper().replace("_", " ")
     if wanted:
-        found = [one for one in found if one.status == wanted]
+        submissions = [each for each in submissions if each.status == wanted]
     for name, states in FLAGS.items():
         if name in request.query:
             yes = request.query[name].lower() in ("true", "1")
-            found = [one for one in found if (one.status in states) == yes]
+            submissions = [each for each in submissions if (each.status in states) == yes]
     if "submitted_from" in request.query:
         start = _day(request.query["submitted_from"])
-        found = [one for one in found if one.completed_at and one.completed_at >= start]
+        submissions = [each for each in submissions if each.completed_at and each.completed_at >= start]
     if "submitted_before" in request.query:
         end = _day(request.query["submitted_before"]) + timedelta(days=1)
-        found = [one for one in found if one.completed_at and one.completed_at < end]
-    return found
+        submissions = [each for each in submissions if each.completed_at and each.completed_at < end]
+    return submissions
 
 
 def _day(text: str) -> datetime:
@@ -88,7 +89,7 @@ def _day(text: str) -> datetime:
 
 def of_study(world: World, request: Request) -> Reply:
     study = world.study(request.names["study"])
-    return sliced(request, [row(world, one) for one in world.submissions_of(study.id)])
+    return sliced(request, [row(world, submission) for submission in world.submissions_of(study.id)])
 
 
 def read(world: World, request: Request) -> Reply:
@@ -104,29 +105,29 @@ def transition(world: World, request: Request) -> Reply:
 def bulk_approve(world: World, request: Request) -> Reply:
     body = request.body
     if "submission_ids" in body:
-        asked = body["submission_ids"]
-        found = [world.submissions[one] for one in asked if one in world.submissions]
-        missing = [one for one in asked if one not in world.submissions]
+        ids = body["submission_ids"]
+        submissions = [world.submissions[each] for each in ids if each in world.submissions]
+        missing = [each for each in ids if each not in world.submissions]
     else:
-        mine = world.submissions_of(world.study(body["study_id"]).id)
-        asked = body["participant_ids"]
-        found = [one for one in mine if one.person in set(asked)]
-        missing = [one for one in asked if one not in {sub.person for sub in mine}]
+        of_study = world.submissions_of(world.study(body["study_id"]).id)
+        ids = body["participant_ids"]
+        submissions = [each for each in of_study if each.person in set(ids)]
+        missing = [each for each in ids if each not in {sub.person for sub in of_study}]
     if missing:
-        raise Refused(400, [f"No submission for {one}." for one in missing], "Validation error")
-    submission_states.bulk_approve(world, found)
+        raise Refused(400, [f"No submission for {each}." for each in missing], "Validation error")
+    submission_states.bulk_approve(world, submissions)
     return Reply("The request to bulk approve has been made successfully.")
 
 
 def request_return(world: World, request: Request) -> Reply:
-    one = world.submission(request.names["submission"])
-    submission_states.request_return(world, one, request.body["request_return_reasons"])
+    submission = world.submission(request.names["submission"])
+    submission_states.request_return(world, submission, request.body["request_return_reasons"])
     return Reply(
         {
-            "id": one.id,
-            "status": one.status,
-            "participant": one.person,
-            "return_requested": _moment(one.return_requested),
+            "id": submission.id,
+            "status": submission.status,
+            "participant": submission.person,
+            "return_requested": _moment(submission.return_requested),
         }
     )
 

@@ -37,8 +37,8 @@ def barred(world: World, study_id: str, person_id: str) -> str:
     """Why this participant may not take a place of the study; empty: they may."""
     sent = world.study(study_id).sent
     most = (sent.get("submissions_config") or {}).get("max_submissions_per_participant", 1)
-    mine = [one for one in world.submissions_of(study_id) if one.person == person_id]
-    if most != -1 and sum(one.status not in HAS_LEFT for one in mine) >= most:
+    earlier = [submission for submission in world.submissions_of(study_id) if submission.person == person_id]
+    if most != -1 and sum(submission.status not in HAS_LEFT for submission in earlier) >= most:
         return "This participant already took part."
     for rule in sent.get("filters") or []:
         if _bars(world, rule, person_id):
@@ -49,7 +49,7 @@ def barred(world: World, study_id: str, person_id: str) -> str:
 def _bars(world: World, rule: dict[str, Any], person_id: str) -> bool:
     """Only the filters that the simulator can know about: earlier studies and groups."""
     values = set(rule.get("selected_values") or [])
-    in_studies = any(one.study in values for one in world.submissions.values() if one.person == person_id)
+    in_studies = any(each.study in values for each in world.submissions.values() if each.person == person_id)
     in_groups = any(person_id in world.groups[name].members for name in values & world.groups.keys())
     return {
         "previous_studies_blocklist": in_studies,
@@ -69,13 +69,14 @@ def start(world: World, submission: Submission) -> None:
 
 
 def time_out(world: World, submission: Submission) -> None:
-    """The maximum time is over. Somebody who entered a code just before is not concerned."""
+    """The maximum time is over. A person who entered a code just before is not affected."""
     if submission.completed_at is None and submission.status == "ACTIVE":
         become(world, submission, "TIMED-OUT")
 
 
 def complete(world: World, submission: Submission, code: str) -> None:
-    """The participant enters a code. The submission stays ACTIVE for a while; too late is kept as read."""
+    """The participant enters a code. The submission stays ACTIVE for a while; a code that comes too late is
+    only stored."""
     if submission.status == "TIMED-OUT":
         submission.entered_code = submission.entered_code or code
         return
@@ -89,7 +90,7 @@ def complete(world: World, submission: Submission, code: str) -> None:
 
 
 def _if(submission: Submission, status: str, act: Callable[[], object]) -> None:
-    """For what was put off: the submission may have changed meanwhile."""
+    """For scheduled calls: the submission may have changed meanwhile."""
     if submission.status == status:
         act()
 
@@ -124,7 +125,7 @@ def _regroup(world: World, submission: Submission, actions: dict[str, dict[str, 
             members.append(submission.person)
     if removed:
         members = world.groups[removed["participant_group"]].members
-        members[:] = [one for one in members if one != submission.person]
+        members[:] = [member for member in members if member != submission.person]
 
 
 def _screen_out(world: World, submission: Submission, code: str, cents: int) -> None:
@@ -161,7 +162,7 @@ def _tell(world: World, submission: Submission) -> None:
 
 
 def decide(world: World, submission: Submission, sent: dict[str, Any]) -> None:
-    """A decision of the researcher. The same again is ignored; another one is refused: it is final."""
+    """A decision of the researcher. It is final: the same one is ignored, a different one refused."""
     action = sent["action"]
     if action == "COMPLETE":
         _complete_for(world, submission, sent)
@@ -224,7 +225,7 @@ def _complete_for(world: World, submission: Submission, sent: dict[str, Any]) ->
 
 
 def _approve(world: World, submission: Submission) -> bool:
-    """Pays the reward, once; an empty purse approves nobody."""
+    """Pays the reward, once; without enough money nothing is approved."""
     cents = world.study(submission.study).cents
     if world.purse.balance < world.purse.cost(cents):
         return False
@@ -234,15 +235,15 @@ def _approve(world: World, submission: Submission) -> bool:
     return True
 
 
-def bulk_approve(world: World, found: list[Submission]) -> None:
-    """Asynchronous: those that await review then are approved, the others are passed over in silence. Only
-    what the purse cannot pay is refused at once."""
-    ready = {one.id: one for one in found if one.status == "AWAITING REVIEW"}.values()
-    if world.purse.balance < sum(world.purse.cost(world.study(one.study).cents) for one in ready):
+def bulk_approve(world: World, submissions: list[Submission]) -> None:
+    """Asynchronous: those that await review then are approved, the others are ignored. Only what the purse
+    cannot pay is refused at once."""
+    ready = {each.id: each for each in submissions if each.status == "AWAITING REVIEW"}.values()
+    if world.purse.balance < sum(world.purse.cost(world.study(each.study).cents) for each in ready):
         raise Refused(400, "Your balance is not sufficient for these rewards.", "Insufficient funds")
 
     def act() -> None:
-        for submission in found:
+        for submission in submissions:
             if submission.status == "AWAITING REVIEW":
                 _approve(world, submission)
 

@@ -1,4 +1,4 @@
-"""The state of the simulated platform: who is there, what they have, and who is told when it changes."""
+"""The state of the simulated platform: people, studies, submissions, and who is notified of changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RESEARCHER = "researcher"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How this platform behaves where the real one varies. Delays are seconds on the simulator's clock.
+    """The platform's behaviour, as far as the real one varies. Delays are seconds on the simulator's clock.
 
     `stop_leads_to` empty: drawn per study, as both were seen. `transient_share` of readings show a passing
     status that no documentation names.
@@ -52,7 +52,7 @@ class Options:
 
 @dataclass(slots=True)
 class World:
-    """Everything the platform knows. Guarded by the clock's lock; whoever reads or writes holds it."""
+    """The platform's state. Guarded by the clock's lock, which every reader and writer holds."""
 
     clock: Clock
     seed: int
@@ -98,7 +98,7 @@ class World:
             listener(event_type, members)
 
     def shown(self, status: str) -> str:
-        """The status as a reading shows it: now and then a passing one, if asked for."""
+        """The status that a request reads: now and then a passing one, if configured."""
         share = self.options.transient_share
         return "PROCESSING" if share and self.draw("transient").random() < share else status
 
@@ -121,4 +121,4 @@ class World:
         return self.submissions[submission_id]
 
     def submissions_of(self, study_id: str) -> list[Submission]:
-        return [found for found in self.submissions.values() if found.study == study_id]
+        return [submission for submission in self.submissions.values() if submission.study == study_id]

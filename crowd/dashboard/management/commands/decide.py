@@ -1,4 +1,4 @@
-"""A named person's decision about people's work: what the dashboard asks a worker for, at the terminal."""
+"""A named person's decision about submissions: what the dashboard asks a worker for, at the terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ ACTS = {act.replace("_", "-"): act for act in ACTIONS}
 
 
 class Command(StudyCommand):
-    help = "Approve or ask to return anybody's work that awaits a decision; reject on the platform's grounds."
+    help = (
+        "Approve, or ask to return, any submission that awaits a decision; reject on the platform's grounds."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
@@ -43,7 +45,7 @@ class Command(StudyCommand):
         user = User.objects.filter(username=by, is_active=True).first()
         if user is None:
             raise CommandError(f"{by!r} is nobody here. Give the name that you log in with.")
-        known = {one.name: one.submission for one in propose_rejections(study_of(slug))}
+        known = {proposal.name: proposal.submission for proposal in propose_rejections(study_of(slug))}
         strange = [name for name in people if name not in known]
         if strange and act == "reject":
             raise CommandError(
@@ -63,7 +65,7 @@ class Command(StudyCommand):
 def _decide_others(
     study: Study, user: User, names: list[str], act: str, message: str
 ) -> tuple[int, list[str]]:
-    """Those who failed no checks, and those who never came: one by one, with a reason."""
+    """People who failed no checks, and people who never came: each separately, with a reason."""
     rows, done, problems = [submission_named(study, name) for name in names], 0, []
     for row, name in zip(rows, names, strict=True):
         try:

@@ -1,4 +1,4 @@
-"""Sends the messages to participants that are stored and wait: what a worker does where there is one."""
+"""Sends the stored messages to participants that wait: what a worker does, if there is one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Command(StudyCommand):
             "unknown": "may or may not have arrived: look on the platform",
         }
         for state, n in became.items():
-            self.stdout.write(f"{n} {words.get(state, 'sent by somebody else at the same moment')}")
+            self.stdout.write(f"{n} {words.get(state, 'sent by another process at the same moment')}")
 
     def _write(self, study: Study, to: str, message: str, by: str) -> None:
         user = User.objects.filter(username=by, is_active=True).first()
