@@ -28,6 +28,7 @@ from stimuli.store import LocalStore, Store
 from stimuli.store.files import view_file
 
 NEAREST_MAX = 0.90
+IMAGE = "image"
 READING_MINUTES = 2.0
 """Consent, instructions, quiz, practice and debrief, for the estimate of the time."""
 FEATURE_STEP = 8
@@ -120,7 +121,8 @@ class DryRun:
 
     def power_rows(self) -> list[tuple[str, float]]:
         sizes = [condition.slots for condition in self.definition.conditions]
-        if len(sizes) < 2 or sum(sizes) <= len(sizes):
+        is_between = all(plan.condition for plan in self.plans)
+        if not is_between or len(sizes) < 2 or sum(sizes) <= len(sizes):
             return []
         rows = [(f"f = {f:.2f} ({word})", anova_power(sizes, f)) for f, word in _EFFECTS]
         return [*rows, ("smallest f found with power .80", minimal_detectable_f(sizes))]
@@ -174,7 +176,10 @@ def _cells(gathered: Gathered) -> tuple[tuple[str, str, int], ...]:
     return tuple((label, kind, count) for (label, kind), count in sorted(counts.items()))
 
 
-def _features(gathered: Gathered, store: Store) -> Callable[[str], np.ndarray[Any, Any]]:
+def _features(gathered: Gathered, store: Store) -> Callable[[str], np.ndarray[Any, Any]] | None:
+    """Each picture as an array, for what is near to what; None if the study shows texts."""
+    if any(opened.predictor.modality != IMAGE for opened in gathered.opened.values()):
+        return None
     views = {key: item.image_key for views in gathered.views.values() for key, item in views.items()}
     known: dict[str, np.ndarray[Any, Any]] = {}
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,14 +50,14 @@ def checked_level(level: float) -> float:
     return level
 
 
-def checked_number(value: object, what: str) -> float:
+def checked_number(value: Any, what: str) -> float:
     """A finite number, not text. Raises StatsError."""
     if not isinstance(value, Real) or not abs(value) <= LARGEST:  # NaN is not <= anything
         raise StatsError(f"{what} is {value!r}; give a number of magnitude at most {LARGEST:g}.")
     return float(value)
 
 
-def checked_count(value: int, what: str, *, least: int = 0) -> int:
+def checked_count(value: Any, what: str, *, least: int = 0) -> int:
     """A whole number from `least` to COUNT_MAX. Raises StatsError."""
     is_whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
     if not is_whole or not least <= value <= COUNT_MAX:

@@ -32,5 +32,7 @@ def exposures(plans: Iterable[Plan]) -> Exposures:
     for plan in plans:
         for trial in plan.trials:
             if trial.item is not None and not trial.check:
-                (train if trial.phase == "train" else test)[trial.item, trial.condition] += 1
+                counts = train if trial.phase == "train" else test
+                for shown in ((trial.item, trial.condition), *trial.others.values()):
+                    counts[shown] += 1
     return Exposures(train, test)

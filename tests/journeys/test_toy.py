@@ -1,0 +1,125 @@
+"""A protocol that nothing shared knows goes from its file over HTTP and Chromium to report and export.
+
+Every process is started as in a deployment; only the settings differ, which put the toy's lines into the
+tables (tests/toy/settings.py).
+"""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.journeys.visitor import Visitor, violations
+from tests.services import WebServer, web_server
+from tests.world import draw_images
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+SLUG, PEOPLE, TRIALS = "three-piles", 6, 6
+
+
+def run(env: dict[str, str], *words: str) -> str:
+    """A command of the project, with the toy in its tables."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *words], cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def toy_env(project_env: dict[str, str]) -> dict[str, str]:
+    project_env["DJANGO_SETTINGS_MODULE"] = "tests.toy.settings"
+    return project_env
+
+
+@pytest.fixture
+def study(toy_env: dict[str, str], tmp_path: Path) -> Path:
+    """The toy's study, open and offered on the local platform."""
+    folder = tmp_path / "study"
+    shutil.copytree(ROOT / "tests" / "toy" / "study", folder)
+    draw_images(folder)
+    path = folder / "study.toml"
+    run(toy_env, "study_open", str(path))
+    run(toy_env, "publish", SLUG, "--platform", "local")
+    return path
+
+
+@pytest.fixture
+def toy_server(study: Path, toy_env: dict[str, str]) -> Iterator[WebServer]:
+    with web_server(toy_env) as server:
+        yield server
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.django_db
+def test_it_goes_from_a_file_to_report_and_export(
+    toy_env: dict[str, str], study: Path, toy_server: WebServer, tmp_path: Path
+) -> None:
+    said = run(toy_env, "study_check", str(study))
+    assert "no plans that differ in the condition alone" in said
+    run(toy_env, "simulate", str(study), "-n", str(PEOPLE), "--url", toy_server.url, "--mix", "guesser=1")
+    run(toy_env, "report", SLUG, "--origin", "simulated", "--out", str(tmp_path / "report"))
+    run(toy_env, "export", SLUG, "--out", str(tmp_path / "export"))
+
+    trials, people = (rows_of(tmp_path / "export" / f"{name}.csv") for name in ("trials", "participants"))
+    assert len(people) == PEOPLE and len(trials) == PEOPLE * TRIALS
+    assert Counter(row["lane"] for row in people) == {"left-desk": 3, "right-desk": 3}
+    assert Counter(row["kind"] for row in trials) == {"sort": PEOPLE * 4, "instructed": PEOPLE * 2}
+    sorted_ = [row for row in trials if row["kind"] == "sort"]
+    assert all((row["is_unsure"] == "1") == (row["response"] == "unsure") for row in sorted_)
+    assert {row["is_unsure"] for row in trials if row["kind"] == "instructed"} == {""}
+
+    page = (tmp_path / "report" / "report.html").read_text()
+    told = json.loads((tmp_path / "report" / "report.json").read_text())
+    passed = {row["session"] for row in people if row["status"] == "passed"}
+    counted = Counter(row["response"] for row in sorted_ if row["session"] in passed)
+    reported = Counter(
+        {pile: sum(row[pile] for row in told["piles"]) for pile in ("single", "several", "unsure")}
+    )
+    assert +reported == counted and "Texts on each pile" in page
+
+
+@pytest.mark.browser
+def test_it_is_sorted_in_a_browser(
+    study: Path, toy_env: dict[str, str], tmp_path: Path, page: "Page"
+) -> None:
+    built = tmp_path / "page"
+    subprocess.run(
+        [shutil.which("npx") or "npx", "vite", "build", "--outDir", str(built), "--emptyOutDir"],
+        cwd=ROOT / "frontend",
+        env={**os.environ, "LEGIBLE_PLUGINS": str(ROOT / "tests" / "toy" / "frontend")},
+        check=True,
+        capture_output=True,
+    )
+    with web_server({**toy_env, "TOY_PAGE": str(built)}) as server:
+        visitor = Visitor(page, [], {})
+        visitor.arrive(f"{server.url}/join/{SLUG}/?person=ada&submission=s1")
+        visitor.walk("promise")
+        page.locator("input[name=promise]").check()
+        while visitor.settle() != "trial":
+            visitor.step()
+        assert page.locator(".board img").count() == 2
+        assert violations(page, AXE.read_text()) == []
+        visitor.walk("comment")
+        assert len(visitor.pressed) == TRIALS
+        visitor.press_primary()
+        assert visitor.settle() == "finish"
+    run(toy_env, "report", SLUG, "--out", str(tmp_path / "report"))
+    told = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert told["flow"]["finished"] == 1
