@@ -25,8 +25,13 @@ def make_report(
     study: Study, origin: str, progress: Progress | None = None, reporter_name: str = ""
 ) -> Report:
     """The report of one origin, from the rows as they are now, by the paradigm's reporter or the one named.
-    Raises ReportError if there is nobody to report.
+    Raises ReportError if there is nobody to report, or no reporter for the paradigm.
     """
+    if not reporter_name and study.paradigm not in REPORTERS:
+        raise ReportError(
+            f"Paradigm '{study.paradigm}' has no reporter; there are {', '.join(REPORTERS)}. Its data can be "
+            "exported."
+        )
     name = REPORTERS.full_name(reporter_name) if reporter_name else study.paradigm
     reporter = get_reporter(name)
     frames = read_frames(study, progress=progress)
