@@ -305,7 +305,6 @@ def _sitting_row(
     session: Session, sitting: SittingAs, order: int, gates: list[tuple[str, bool | None, dict[str, Any]]]
 ) -> dict[str, object]:
     tries = Counter(kind for kind, _, _ in gates)
-    practised = any(kind == PRACTICE and passed for kind, passed, _ in gates)
     given = {k: v for kind, _, value in gates if kind in QUESTIONS for k, v in value.items()}
     rules = [reason["rule"] for reason in session.reasons]
     return {
@@ -324,7 +323,7 @@ def _sitting_row(
         "excluded_by_hand": bool(session.excluded),
         "excluded_reason": session.excluded.get("reason", ""),
         "consented": any(kind == CONSENT and passed is not False for kind, passed, _ in gates),
-        "admitted": session.claimed_at is not None or (session.state == "turned_away" and practised),
+        "admitted": session.claimed_at is not None or session.state == "turned_away",
         "started_at": session.started_at,
         "claimed_at": session.claimed_at,
         "finished_at": session.finished_at,

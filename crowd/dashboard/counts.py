@@ -9,7 +9,6 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from analysis.reports.formats import condition_label
 from experiments.gates.consent import NAME as CONSENT
-from experiments.gates.practice import NAME as PRACTICE
 from experiments.models import Gate, Rendering, Session, Study
 from experiments.selectors import slot_counts
 from stimuli.models import Stimulus
@@ -146,7 +145,6 @@ def flows_of(study: Study) -> list[Flow]:
     claimed = Q(claimed_at__isnull=False)
     ended_well = Q(verdict__in=["passed", "screened"])
     gate = Gate.objects.filter(session=OuterRef("pk"))
-    practised = Exists(gate.filter(kind=PRACTICE, passed=True))
     consented = Exists(gate.filter(kind=CONSENT).exclude(passed=False))
     rows = (
         Session.objects.filter(study=study, origin__in=COUNTED)
@@ -155,7 +153,7 @@ def flows_of(study: Study) -> list[Flow]:
             arrived=Count("id"),
             at_gates=Count("id", filter=Q(state="gates")),
             consented=Count("id", filter=Q(consented)),
-            admitted=Count("id", filter=claimed | Q(practised, state="turned_away")),
+            admitted=Count("id", filter=claimed | Q(state="turned_away")),
             claimed=Count("id", filter=claimed),
             finished=Count("id", filter=claimed & ended_well),
             passed=Count("id", filter=Q(verdict="passed")),

@@ -31,9 +31,8 @@ SLUG, PEOPLE, TRIALS = "three-piles", 6, 6
 
 def run(env: dict[str, str], *words: str) -> str:
     """A command of the project, with the toy in its tables."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", *words], cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True
-    )  # fmt: skip
+    command = [sys.executable, "manage.py", *words]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
