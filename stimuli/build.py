@@ -16,7 +16,7 @@ from django.utils import timezone
 from stimuli.claims import BATCH, State, chunks, free, render_claimed
 from stimuli.errors import StimulusError
 from stimuli.metrics.rows import reopen, unmeasured
-from stimuli.models import Measurement, Stimulus
+from stimuli.models import Stimulus
 from stimuli.registry import refuse_other_package
 from stimuli.spec import StimulusSpec, canonical_json
 from stimuli.types import Progress, silent
@@ -73,8 +73,9 @@ def build(keys: Iterable[str], progress: Progress = silent) -> int:
 
 
 def refuse_other_packages(keys: Iterable[str]) -> None:
-    """OtherPackage if something is still to be made of `keys` by a package that is not here in the version
-    that it was asked for from. Reads metadata, imports nothing: a web process may ask.
+    """OtherPackage if one of `keys` is still to be made by a package that is not here in the version that it
+    was asked for from. Reads metadata, imports nothing: a web process may ask. A metric's package is compared
+    where the number is made; its row then says why there is none.
     """
     asked = list(dict.fromkeys(keys))
     wanted: set[tuple[str, str]] = set()
@@ -83,9 +84,6 @@ def refuse_other_packages(keys: Iterable[str]) -> None:
         for spec in open_rows.values_list("spec", flat=True):
             for package in spec.get("packages", ()):
                 wanted.add((package, f"explainer {spec['explainer']['name']!r}"))
-        rows = Measurement.objects.filter(stimulus__key__in=chunk, measured_at__isnull=True)
-        for metric, package in rows.exclude(package="").values_list("metric", "package"):
-            wanted.add((package, f"metric {metric!r}"))
     for package, what in sorted(wanted):
         refuse_other_package(package, what)
 

@@ -414,3 +414,18 @@ def test_it_tries_again_what_could_not_be_measured(keys: list[str], monkeypatch:
     build.build(keys)
     assert set(Measurement.objects.values_list("error", flat=True)) == {""}
     assert not Measurement.objects.filter(value=None).exists()
+
+
+def test_it_says_which_package_a_number_needs(keys: list[str]) -> None:
+    """Asked for from a package that is not here: the reason in its row, and the picture is made."""
+    rows.ensure_measurements(keys, [SPARSITY])
+    Measurement.objects.update(package="toy-gone==1")
+    build.build(keys)
+    assert set(Measurement.objects.values_list("value", "error")) == {
+        (
+            None,
+            "metric 'sparsity' was made with toy-gone==1, and no toy-gone is installed here: install "
+            "toy-gone==1 here",
+        )
+    }
+    assert states(keys) == {State.DONE}
