@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests import services
-from tests.before.restored import Database, json_of, unpack
+from tests.before.restored import Database, Place, json_of, unpack
 from tests.conftest import empty_database
 
 
@@ -26,12 +27,23 @@ def migrated(run_folder: Path) -> Iterator[tuple[Database, Database]]:
 
 
 @pytest.fixture(scope="module")
-def going_on(
-    run_folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Database, dict[str, str]]]:
-    """The database a minute after the upgrade, and what processes need that serve it."""
-    folder = tmp_path_factory.mktemp("going-on")
-    with empty_database(run_folder, f"going_on_{services.free_port()}") as url:
+def going_on(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A database and a store that the people of one file go on in."""
+    with upgraded(run_folder, tmp_path_factory.mktemp("going-on")) as place:
+        yield place
+
+
+@pytest.fixture
+def own_place(run_folder: Path, tmp_path: Path) -> Iterator[Place]:
+    """The same for one test alone."""
+    with upgraded(run_folder, tmp_path) as place:
+        yield place
+
+
+@contextmanager
+def upgraded(run_folder: Path, folder: Path) -> Iterator[Place]:
+    """The database of a minute before the upgrade, migrated, and what processes need that serve it."""
+    with empty_database(run_folder, f"upgraded_{services.free_port()}") as url:
         database = Database(url)
         database.load()
         database.shift()

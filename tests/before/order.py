@@ -67,9 +67,7 @@ def run(path: Path, env: Mapping[str, str], folder: Path, people: int) -> Told:
     call_command("study_open", str(path), stdout=io.StringIO())
     call_command("publish", slug, platform="local", by="grace", stdout=io.StringIO())
     with services.web_server(env) as server:
-        simulated = said(
-            "simulate", str(path), count=people, url=server.url, seed=PEOPLE_SEED, concurrency=1
-        )
+        simulated = said("simulate", str(path), count=people, url=server.url, seed=PEOPLE_SEED, concurrency=1)
     printed = said("report", slug, origin="simulated", out=folder)
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     report = {name: undated(value) for name, value in report.items() if name not in MADE}

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 from zipfile import ZipFile
 
 import psycopg2
@@ -75,6 +74,10 @@ class Database:
             cursor.execute(statement, values)
             return list(cursor.fetchall()) if cursor.description else []
 
+    def key(self, uuid: str) -> str:
+        """A session's id as this database writes it."""
+        return uuid.replace("-", "") if self.kind == "sqlite" else uuid
+
     def tables(self) -> list[str]:
         which = (
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -121,6 +124,8 @@ class Database:
         ]
 
 
+Place = tuple[Database, dict[str, str]]
+"""A database, and the environment of processes that share it."""
 KEYS = {"django_session": "session_key"}
 
 
@@ -135,9 +140,3 @@ def manage(*arguments: str, env: dict[str, str]) -> str:
     )
     assert done.returncode == 0, f"{arguments}: {done.stderr[-3000:]}"
     return done.stdout
-
-
-def port_of(url: str) -> int:
-    port = urlparse(url).port
-    assert port is not None
-    return port
