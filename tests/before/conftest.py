@@ -40,13 +40,21 @@ def own_place(run_folder: Path, tmp_path: Path) -> Iterator[Place]:
         yield place
 
 
+@pytest.fixture(scope="module")
+def place_as_it_was(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """The same at the very time of the dump."""
+    with upgraded(run_folder, tmp_path_factory.mktemp("as-it-was"), shifted=False) as place:
+        yield place
+
+
 @contextmanager
-def upgraded(run_folder: Path, folder: Path) -> Iterator[Place]:
+def upgraded(run_folder: Path, folder: Path, *, shifted: bool = True) -> Iterator[Place]:
     """The database of a minute before the upgrade, migrated, and what processes need that serve it."""
     with empty_database(run_folder, f"upgraded_{services.free_port()}") as url:
         database = Database(url)
         database.load()
-        database.shift()
+        if shifted:
+            database.shift()
         env = {
             "DATABASE_URL": url,
             "STORAGE_URL": str(unpack("pictures", folder / "store")),

@@ -1,5 +1,5 @@
-"""Somebody of f38355e whose page is still open: goes on over HTTP with the token of that day, and knows of the
-study only what the wire says and which answers are right (stored beside the dump).
+"""Somebody of f38355e whose page is still open: goes on over HTTP with the token of that day, and knows of
+the study only what the wire says and which answers are right (stored beside the dump).
 """
 
 from __future__ import annotations

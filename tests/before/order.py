@@ -1,18 +1,26 @@
 """A study with people in a fixed order of arrival: one after the other, drawn from one seed, through the
-commands and a real server. The same file made the stored tables at f38355e and makes them anew in the test.
+commands and a real server, in a SQLite of its own. The same file made the stored tables at f38355e and makes
+them anew in the test.
+
+python -m tests.before.order OUT.json toy|demo STUDY.toml
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shutil
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import django
 from django.core.management import call_command
 
 from tests import services
@@ -91,8 +99,6 @@ def slug_of(path: Path) -> str:
 
 def said(command: str, *arguments: str, **options: Any) -> str:
     """What a command prints, be it by its own stream or by the terminal's."""
-    from contextlib import redirect_stdout
-
     out = io.StringIO()
     with redirect_stdout(out):
         call_command(command, *arguments, stdout=out, **options)
@@ -101,3 +107,34 @@ def said(command: str, *arguments: str, **options: Any) -> str:
 
 def cleaned(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines() if not line.startswith("Written to "))
+
+
+def main(out: Path, kind: str, study: Path) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        env = {
+            "DATABASE_URL": f"sqlite:///{folder / 'legible.sqlite3'}",
+            "STORAGE_URL": str(folder / "store"),
+            "LEGIBLE_VAR": str(folder),
+            "CELERY_BROKER_URL": "",
+            "SECRET_KEY": "before: only for tests",
+            "DJANGO_SETTINGS_MODULE": "crowd.settings",
+            "COLUMNS": "100",
+        }
+        os.environ.update(env)
+        django.setup()
+        from experiments.models import Item, Study
+
+        call_command("migrate", verbosity=0)
+        path, people = {"toy": toy, "demo": demo}[kind](study, folder / "study")
+        told = run(path, env, folder / "report", people)
+        kept = asdict(told) | {
+            "people": people,
+            "predictor": Study.objects.get().predictor,
+            "predicted": dict(Item.objects.order_by("key").values_list("key", "predicted")),
+        }
+        out.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

@@ -1,5 +1,5 @@
-"""The page of f38355e in Chromium: opened while its own server was there, answered on while none was, finished
-on today's. What its server had said to this page is stored, word by word.
+"""The page of f38355e in Chromium: opened while its own server was there, answered on while none was,
+finished on today's. What its server had said to this page is stored, word by word.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 
 @dataclass
 class OldPage:
-    """Stands between the browser and today's server. `mode`: "old" (the old server's own words), "gone" (nobody
-    answers), "new" (today's server answers the old page), "reload" (today's page, too)."""
+    """Stands between the browser and today's server. `mode`: "old" (the old server's own words), "gone"
+    (nobody answers), "new" (today's server answers the old page), "reload" (today's page, too).
+    """
 
     server: WebServer
     told: dict[str, Any]

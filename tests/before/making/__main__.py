@@ -1,5 +1,5 @@
-"""Makes everything that tests/before/stored holds, from a checkout of commit f38355e with this folder, order.py
-and names.py copied into it and its page built (npm --prefix frontend run build).
+"""Makes everything that tests/before/stored holds, from a checkout of commit f38355e with this folder,
+order.py and names.py copied into it and its page built (npm --prefix frontend run build).
 
 python -m tests.before.making OUT [people|orders|page|names ...]
 """
@@ -97,7 +97,7 @@ def unpacked(out: Path, work: Path) -> Path:
 def orders(out: Path, work: Path) -> None:
     studies = {"toy": unpacked(out, work) / "studies" / "before" / "study.toml", "demo": STUDY}
     for kind, study in studies.items():
-        run("tests.before.making.orders", str(work), kind, str(study))
+        run("tests.before.order", str(work / f"order-{kind}.json"), kind, str(study))
         packed(out / f"order-{kind}.json.xz", (work / f"order-{kind}.json").read_text())
 
 
