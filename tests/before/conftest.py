@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,39 +28,39 @@ def migrated(run_folder: Path) -> Iterator[tuple[Database, Database]]:
 @pytest.fixture(scope="module")
 def going_on(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A database and a store that the people of one file go on in."""
-    with upgraded(run_folder, tmp_path_factory.mktemp("going-on")) as place:
-        yield place
+    with empty_database(run_folder, f"going_on_{services.free_port()}") as url:
+        yield upgraded(url, tmp_path_factory.mktemp("going-on"), shifted=True)
 
 
 @pytest.fixture
 def own_place(run_folder: Path, tmp_path: Path) -> Iterator[Place]:
     """The same for one test alone."""
-    with upgraded(run_folder, tmp_path) as place:
-        yield place
+    with empty_database(run_folder, f"own_{services.free_port()}") as url:
+        yield upgraded(url, tmp_path, shifted=True)
 
 
 @pytest.fixture(scope="module")
-def place_as_it_was(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """The same at the very time of the dump."""
-    with upgraded(run_folder, tmp_path_factory.mktemp("as-it-was"), shifted=False) as place:
-        yield place
+def place_as_it_was(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """The same at the very time of the dump; always SQLite, which the stored tables were told from."""
+    folder = tmp_path_factory.mktemp("as-it-was")
+    return upgraded(f"sqlite:///{folder / 'legible.sqlite3'}", folder, shifted=False)
 
 
-@contextmanager
-def upgraded(run_folder: Path, folder: Path, *, shifted: bool = True) -> Iterator[Place]:
-    """The database of a minute before the upgrade, migrated, and what processes need that serve it."""
-    with empty_database(run_folder, f"upgraded_{services.free_port()}") as url:
-        database = Database(url)
-        database.load()
-        if shifted:
-            database.shift()
-        env = {
-            "DATABASE_URL": url,
-            "STORAGE_URL": str(unpack("pictures", folder / "store")),
-            "LEGIBLE_VAR": str(folder / "var"),
-            "CELERY_BROKER_URL": "",
-            "SECRET_KEY": json_of(f"people-{database.kind}")["secret"],
-            "PAYOUT_GRACE_S": "0",
-        }
-        services.migrate(env)
-        yield database, env
+def upgraded(url: str, folder: Path, *, shifted: bool) -> Place:
+    """The dump in the empty database of `url`, migrated, and what processes need that serve it. `shifted`: as
+    if the upgrade came a minute after the dump.
+    """
+    database = Database(url)
+    database.load()
+    if shifted:
+        database.shift()
+    env = {
+        "DATABASE_URL": url,
+        "STORAGE_URL": str(unpack("pictures", folder / "store")),
+        "LEGIBLE_VAR": str(folder / "var"),
+        "CELERY_BROKER_URL": "",
+        "SECRET_KEY": json_of(f"people-{database.kind}")["secret"],
+        "PAYOUT_GRACE_S": "0",
+    }
+    services.migrate(env)
+    return database, env

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from experiments.definition import STUDIES_DIR, load_study
+from tests import services
 from tests.before import names
 from tests.before.restored import json_of, unpack
 
@@ -129,4 +130,4 @@ def test_a_meaning_that_changes_is_noticed(then: dict[str, Any]) -> None:
 @pytest.mark.parametrize("proof", sorted(p for proofs in RENAMED.values() for p in proofs.values()) or [""])
 def test_each_renamed_name_has_its_proof(proof: str) -> None:
     file, _, function = proof.partition("::")
-    assert not proof or f"def {function}(" in (Path(names.services.ROOT) / file).read_text(encoding="utf-8")
+    assert not proof or f"def {function}(" in (services.ROOT / file).read_text(encoding="utf-8")

@@ -19,6 +19,8 @@ from tests.before.compare import differences
 from tests.before.names import paths
 from tests.before.restored import Place, unpack
 
+pytestmark = pytest.mark.pure  # a SQLite of its own
+
 RENAMED: dict[tuple[str, str], str] = {}
 """(table, old column) -> new column."""
 TOLD = (("before", "simulated"), ("closed", "human"))
