@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests import services
+from tests import databases, services
 from tests.before.restored import Database, Place, json_of, unpack
-from tests.conftest import empty_database
+
+
+@contextmanager
+def empty_database(folder: Path) -> Iterator[str]:
+    """The URL of a database of the run's kind without any table; removed after."""
+    base, name = os.environ["DATABASE_URL"], f"before_{uuid.uuid4().hex[:12]}"
+    try:
+        yield databases.create_empty(base, folder, name)
+    finally:
+        databases.drop(base, folder, name)
 
 
 @pytest.fixture(scope="module")
 def migrated(run_folder: Path) -> Iterator[tuple[Database, Database]]:
     """(as it was, after migrate)"""
     with (
-        empty_database(run_folder, f"as_it_was_{services.free_port()}") as before,
-        empty_database(run_folder, f"migrated_{services.free_port()}") as after,
+        empty_database(run_folder) as before,
+        empty_database(run_folder) as after,
     ):
         for url in (before, after):
             Database(url).load()
@@ -28,14 +40,14 @@ def migrated(run_folder: Path) -> Iterator[tuple[Database, Database]]:
 @pytest.fixture(scope="module")
 def going_on(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A database and a store that the people of one file go on in."""
-    with empty_database(run_folder, f"going_on_{services.free_port()}") as url:
+    with empty_database(run_folder) as url:
         yield upgraded(url, tmp_path_factory.mktemp("going-on"), shifted=True)
 
 
 @pytest.fixture
 def own_place(run_folder: Path, tmp_path: Path) -> Iterator[Place]:
     """The same for one test alone."""
-    with empty_database(run_folder, f"own_{services.free_port()}") as url:
+    with empty_database(run_folder) as url:
         yield upgraded(url, tmp_path, shifted=True)
 
 

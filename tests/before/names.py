@@ -166,7 +166,8 @@ def keys(schema: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(part.get("additionalProperties"), Mapping):
             walk(part["additionalProperties"], f"{where}*.")
         for name, inner in part.get("properties", {}).items():
-            found[where + name] = inner.get("default", "required")
+            is_required = name in part.get("required", ())
+            found[where + name] = "required" if is_required else inner.get("default")
             walk(inner, f"{where}{name}.")
 
     walk(schema, "")

@@ -4,13 +4,15 @@ the old name still works and says so. More names are no difference.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.urls import Resolver404, resolve
 
-from experiments.definition import STUDIES_DIR, load_study
+from experiments.study_file import STUDIES_DIR, load_study
 from tests import services
 from tests.before import names
 from tests.before.restored import json_of, unpack
@@ -39,7 +41,42 @@ def gone(kind: str, before: Iterable[str], after: Iterable[str]) -> list[str]:
     return sorted(set(before) - set(after) - set(RENAMED.get(kind, ())))
 
 
-@pytest.mark.parametrize("kind", ["environment", "addresses", "api", "commands", "toml", "design"])
+EXAMPLES = {"slug": "a-slug", "int": "7", "uuid": "01234567-89ab-cdef-0123-456789abcdef", "str": "text"}
+
+
+def examples(pattern: str) -> list[str]:
+    """Addresses that the pattern serves: one per alternative, with a value in each place."""
+    whole = (
+        re.sub(r"<(\w+):\w+>", lambda place: EXAMPLES[place[1]], pattern).replace("^", "").replace("$", "")
+    )
+    choice = re.search(r"\(\?P<\w+>([\w|]+)\)", whole)
+    return [whole.replace(choice[0], word) for word in choice[1].split("|")] if choice else [whole]
+
+
+def not_served(patterns: Iterable[str]) -> list[str]:
+    found = []
+    for address in (example for pattern in patterns for example in examples(pattern)):
+        try:
+            resolve(f"/{address}")
+        except Resolver404:
+            found.append(address)
+    return found
+
+
+def test_every_address_is_still_served(then: dict[str, Any], now: dict[str, Any]) -> None:
+    """By the same pattern, or by a wider one."""
+    wider = set(then["addresses"]) - set(now["addresses"])
+    assert len(then["addresses"]) > 40 and len(wider) < 5
+    assert not_served(then["addresses"]) == []
+
+
+def test_an_address_that_goes_is_noticed(then: dict[str, Any]) -> None:
+    assert not_served([*then["addresses"], "studies/<slug:slug>/nowhere/else/"]) == [
+        "studies/a-slug/nowhere/else/"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["environment", "api", "commands", "toml", "design"])
 def test_every_name_is_still_there(then: dict[str, Any], now: dict[str, Any], kind: str) -> None:
     assert len(then[kind]) >= 4
     assert gone(kind, then[kind], now[kind]) == []
@@ -73,7 +110,8 @@ def changed_keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[st
     """
     found = []
     for name, default in before.items():
-        if isinstance(default, dict) or name not in after:
+        # What no old study could leave out may get any default.
+        if default == "required" or isinstance(default, dict) or name not in after:
             continue
         if after[name] != default and name not in MENDED:
             found.append(f"{name} was {default!r} and is {after[name]!r}")
@@ -108,7 +146,7 @@ def test_every_stored_study_has_the_digest_that_it_had(then: dict[str, Any], tmp
     assert len(then["digests"]) == 6
 
 
-@pytest.mark.parametrize("kind", ["environment", "addresses", "api", "commands"])
+@pytest.mark.parametrize("kind", ["environment", "api", "commands"])
 def test_a_name_that_goes_is_noticed(then: dict[str, Any], kind: str) -> None:
     less = list(then[kind])[1:]
     assert gone(kind, then[kind], less) == [list(then[kind])[0]]

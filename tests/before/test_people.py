@@ -21,6 +21,7 @@ from tests import services
 from tests.before.goer import Goer, addresses
 from tests.before.restored import Database, Place, json_of, manage
 
+pytestmark = pytest.mark.both_databases("migrations of stored rows; who goes on holds locks")
 REWARD, PER_MATCH, BONUS_MAX = 100, 5, 30
 """What the stored study promises, in cents."""
 

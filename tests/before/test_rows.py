@@ -8,6 +8,7 @@ import pytest
 
 from tests.before.restored import Database, Rows
 
+pytestmark = pytest.mark.both_databases("migrations of stored rows")
 RENAMED_TABLES: dict[str, str] = {}
 """Old name -> new name."""
 RENAMED_COLUMNS: dict[tuple[str, str], str] = {}
