@@ -18,6 +18,8 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import django
 
+from tests.before.making.persons import Keeping, answer_of, draw_images, matches_of
+
 SECRET = "before: only for tests"
 MORE = """
 [policy]
@@ -46,23 +48,6 @@ def main(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     told = Making(out).run()
     (out / "people.json").write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
-
-
-def draw_images(folder: Path, per_cell: int = 6) -> None:
-    """As the small world's, of four coloured squares instead of noise: a small archive."""
-    import numpy as np
-    from PIL import Image
-
-    rng = np.random.default_rng(7)
-    for truth in ("left", "right"):
-        for predicted in ("left", "right"):
-            for number in range(per_cell):
-                squares = rng.integers(60, 120, size=(2, 2, 3), dtype=np.uint8)
-                pixels = squares.repeat(16, axis=0).repeat(16, axis=1)
-                pixels[:16, slice(0, 16) if predicted == "left" else slice(16, 32)] += 90
-                path = folder / "images" / truth / f"{predicted}-{number:02d}.png"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                Image.fromarray(pixels).save(path)
 
 
 class Making:
@@ -257,7 +242,6 @@ class Making:
             assert person.session().origin == "pilot"
 
     def on_prolific(self) -> dict[str, Any]:
-        from django.core.management import call_command
 
         from crowd import accounts
         from crowd.models import Posting
@@ -300,37 +284,42 @@ class Making:
             # The next payment reaches the platform, and its answer is lost on the way.
             people["una"].take_part()
             self.handed_in(sim, people["una"], posting.codes["complete"])
-            for name, until, count in (("vic", "trials", 7), ("wim", "consent", 0), ("xia", "trials", None)):
-                people[name].arrive(until)
-                if until == "trials":
-                    people[name].answer(count)
-                self.keep(name, people[name])
-                self.halfway[name] |= {"submission": people[name].submission, "exit": "complete"}
-            self.settle(yes=False)
-            self.lost_answer(sim)
-            letter = self.control(sim.url, "message", person=people["sam"].outside, body="My page froze.",
-                                  posting=posting.external_id)  # fmt: skip
-            assert letter["message"]
-            offered = {"platform": "prolific", "simulator": sim.url, "by": "grace"}
-            call_command("publish", "before", sync=True, stdout=io.StringIO(), **offered)
-            self.answered()
-            self.withheld()
-            people["zoe"].take_part()
-            self.handed_in(sim, people["zoe"], posting.codes["complete"])
-            body = {"reason": "debrief", "erase": True, "query": people["zoe"].query()}
-            assert people["zoe"].call("POST", "/api/session/withdraw/", body).status_code == 200
-            people["yve"].arrive()
-            people["yve"].answer(6)
-            body = {"reason": "", "erase": True, "query": people["yve"].query()}
-            assert people["yve"].call("POST", "/api/session/withdraw/", body).status_code == 200
-            self.handed_in(sim, people["yve"], posting.codes["withdrawn"])
-            self.notified(posting)
+            self.on_prolific_later(sim, posting, people)
             state = self.control(sim.url, "state")
         posting = Posting.objects.get(pk=posting.pk)
         return {
             "seed": 3, "options": options, "tape": tape, "submissions": state["submissions"],
             "codes": posting.codes, "posting": posting.external_id,
         }  # fmt: skip
+
+    def on_prolific_later(self, sim: Any, posting: Any, people: dict[str, Any]) -> None:
+        from django.core.management import call_command
+
+        for name, until, count in (("vic", "trials", 7), ("wim", "consent", 0), ("xia", "trials", None)):
+            people[name].arrive(until)
+            if until == "trials":
+                people[name].answer(count)
+            self.keep(name, people[name])
+            self.halfway[name] |= {"submission": people[name].submission, "exit": "complete"}
+        self.settle(yes=False)
+        self.lost_answer(sim)
+        letter = self.control(sim.url, "message", person=people["sam"].outside, body="My page froze.",
+                              posting=posting.external_id)  # fmt: skip
+        assert letter["message"]
+        offered = {"platform": "prolific", "simulator": sim.url, "by": "grace"}
+        call_command("publish", "before", sync=True, stdout=io.StringIO(), **offered)
+        self.answered()
+        self.withheld()
+        people["zoe"].take_part()
+        self.handed_in(sim, people["zoe"], posting.codes["complete"])
+        body = {"reason": "debrief", "erase": True, "query": people["zoe"].query()}
+        assert people["zoe"].call("POST", "/api/session/withdraw/", body).status_code == 200
+        people["yve"].arrive()
+        people["yve"].answer(6)
+        body = {"reason": "", "erase": True, "query": people["yve"].query()}
+        assert people["yve"].call("POST", "/api/session/withdraw/", body).status_code == 200
+        self.handed_in(sim, people["yve"], posting.codes["withdrawn"])
+        self.notified(posting)
 
     def control(self, url: str, verb: str, **members: Any) -> dict[str, Any]:
         import httpx
@@ -493,66 +482,6 @@ class Making:
             "answered": session.responses.count(),
             "matches": matches_of(session),
         }
-
-
-def answer_of(trial: Any) -> dict[str, Any]:
-    if trial.kind == "learn":
-        return {"seen": True}
-    if trial.expected:
-        return {"choice": trial.expected}
-    return {"choice": trial.item.predicted}
-
-
-def matches_of(session: Any) -> int:
-    """Scored trials of the whole plan: who always answers as the machine matches in all of them."""
-    if session.slot is None:
-        return 8
-    return int(session.slot.trials.filter(kind="predict", check_kind="").count())
-
-
-def keeping() -> type:
-    from dataclasses import dataclass
-
-    from django.test import Client
-
-    from tests.world import Person
-
-    @dataclass
-    class Kept(Person):
-        platform: str = "local"
-        fixed: str = ""
-        outside: str = ""
-
-        def __post_init__(self) -> None:
-            self.client = Client(SERVER_NAME="study.example.org", headers={"X-Forwarded-Proto": "https"})
-
-        def query(self) -> str:
-            if self.fixed:
-                return self.fixed
-            more = f"&simulated={self.simulated}" if self.simulated else ""
-            return f"person={self.name}&submission={self.submission or self.name}{more}"
-
-        def join(self) -> Any:
-            body = {"study": self.slug, "platform": self.platform, "query": self.query(), "attempt": "a" * 32}
-            reply = self.call("POST", "/api/sessions/", body, "none")
-            assert reply.status_code in (200, 201), reply.content
-            self.token, self.state = reply.json()["token"], reply.json()["session"]
-            return reply
-
-        def call(self, method: str, path: str, body: Any = None, token: str | None = None) -> Any:
-            headers = {
-                "Authorization": f"Bearer {self.token if token is None else token}",
-                "X-Forwarded-Proto": "https",
-            }
-            if method == "GET":
-                return self.client.get(path, headers=headers)
-            return self.client.post(path, json.dumps(body), content_type="application/json", headers=headers)
-
-    return Kept
-
-
-def Keeping(*arguments: Any, **more: Any) -> Any:
-    return keeping()(*arguments, **more)
 
 
 if __name__ == "__main__":
