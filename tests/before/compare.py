@@ -1,0 +1,64 @@
+"""What differs between a report of f38355e and today's, value by value. What is new is no difference."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+PROSE = {"sentence", "heading", "note"}
+"""Sentences, which may be written more plainly."""
+OF_ITS_MAKING = {"made_at", "code_version"}
+LEAST_PEOPLE = 5
+UTILITY = {"utility", "utility_k", "utility_simultaneous", "utility_fieller"}
+"""Intervals that are no longer given for fewer people than that in a condition: they covered too seldom."""
+
+
+def differences(before: object, after: object, where: str = "") -> Iterator[str]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        yield from _tables(before, after, where)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for place, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from differences(old, new, f"{where}[{place}]")
+    elif not _equal(before, after):
+        yield f"{where}: {before!r:.80} became {after!r:.80}"
+
+
+def _tables(before: Mapping[str, object], after: Mapping[str, object], where: str) -> Iterator[str]:
+    for name, old in before.items():
+        if name in OF_ITS_MAKING:
+            continue
+        if name not in after:
+            yield f"{where}.{name} is gone"
+        elif name in PROSE:
+            if not isinstance(after[name], str):
+                yield f"{where}.{name} is no text any more"
+        elif name == "intervals":
+            yield from differences(_believed(before), _believed(after), f"{where}.{name}")
+        else:
+            yield from differences(old, after[name], f"{where}.{name}")
+
+
+def _believed(row: Mapping[str, object]) -> object:
+    """The intervals of a condition, of Utility only with enough people."""
+    intervals, people = row["intervals"], row.get("n", 0)
+    if not isinstance(intervals, Mapping) or not isinstance(people, int) or people >= LEAST_PEOPLE:
+        return intervals
+    return {name: value for name, value in intervals.items() if name not in UTILITY}
+
+
+def _equal(before: object, after: object) -> bool:
+    if isinstance(before, bool) or isinstance(after, bool):
+        return before is after
+    if isinstance(before, int | float) and isinstance(after, int | float):
+        return math.isclose(before, after, rel_tol=1e-9, abs_tol=1e-12)
+    return before == after
+
+
+def table_of(printed: str, *first: str) -> list[list[str]]:
+    """The rows of a printed table that begin with these words; the interval of Utility aside, if few came."""
+    rows = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines() if line.startswith(first)]
+    return [
+        row[:-2] + row[-1:] if len(row) > 6 and row[1].isdigit() and int(row[1]) < LEAST_PEOPLE else row
+        for row in rows
+    ]

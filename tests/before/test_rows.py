@@ -1,0 +1,103 @@
+"""The database of f38355e, migrated: every row and every value of every old column is there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.before.restored import Database, Rows
+
+pytestmark = pytest.mark.both_databases("migrations of stored rows")
+RENAMED_TABLES: dict[str, str] = {}
+"""Old name -> new name."""
+RENAMED_COLUMNS: dict[tuple[str, str], str] = {}
+"""(old table, old column) -> new column."""
+MADE_BY_MIGRATE = {"django_migrations"}
+"""Tables that a migration adds rows to; old rows must still be there."""
+
+
+def lost(table: str, before: Rows, after: Rows) -> list[str]:
+    """What was stored and is not there any more, in words."""
+    found = []
+    for key, row in before.items():
+        kept = after.get(key)
+        if kept is None:
+            found.append(f"{table} {key} is gone")
+            continue
+        for column, value in row.items():
+            name = RENAMED_COLUMNS.get((table, column), column)
+            if name not in kept:
+                found.append(f"{table}.{column} is gone")
+            elif same(kept[name]) != same(value):
+                found.append(f"{table}.{column} of {key} was {value!r:.60} and is {kept[name]!r:.60}")
+    return found
+
+
+def same(value: object) -> object:
+    """JSON may be stored with other blanks, and SQLite's flags are numbers."""
+    if isinstance(value, str) and value[:1] in "{[":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+@pytest.fixture(scope="module")
+def tables(migrated: tuple[Database, Database]) -> dict[str, tuple[Rows, Rows]]:
+    before, after = migrated
+    return {
+        table: (before.rows(table), after.rows(RENAMED_TABLES.get(table, table))) for table in before.tables()
+    }
+
+
+def test_it_keeps_every_value_of_every_row(tables: dict[str, tuple[Rows, Rows]]) -> None:
+    assert [line for table, pair in tables.items() for line in lost(table, *pair)] == []
+
+
+def test_it_makes_no_person_and_no_money_of_its_own(tables: dict[str, tuple[Rows, Rows]]) -> None:
+    """A migration may fill new tables; in these it may add nothing."""
+    for table in ("session", "participant", "response", "gate", "event", "trial", "slot"):
+        before, after = tables[f"experiments_{table}"]
+        assert len(before) == len(after) > 0, table
+    for table in ("posting", "identity", "submission", "payout", "payoutbatch", "message", "notice"):
+        before, after = tables[f"crowd_{table}"]
+        assert len(before) == len(after) > 0, table
+
+
+def test_the_dump_holds_every_state_that_there_is(tables: dict[str, tuple[Rows, Rows]]) -> None:
+    """Else the comparison would be of less than real use."""
+    sessions = tables["experiments_session"][0].values()
+    assert {row["state"] for row in sessions} == {
+        *("gates", "assigned", "running", "finished", "withdrawn", "declined", "turned_away"),
+    }
+    assert {row["verdict"] for row in sessions} == {
+        *("", "passed", "screened", "incomplete", "withdrawn", "declined"),
+    }
+    assert {row["origin"] for row in sessions} == {"human", "simulated", "pilot", "preview"}
+    assert sum(same(row["excluded"]) != {} for row in sessions) == 1
+    assert sum(same(row["erased"]) != {} for row in sessions) == 3
+    payouts = tables["crowd_payout"][0].values()
+    assert {row["state"] for row in payouts} == {"due", "sent", "unknown", "withheld"}
+    postings = tables["crowd_posting"][0].values()
+    assert {row["platform"] for row in postings} == {"local", "link", "prolific"}
+    assert {row["state"] for row in tables["experiments_study"][0].values()} == {"open", "closed", "draft"}
+    measured = [row["value"] for row in tables["stimuli_measurement"][0].values()]
+    assert measured and None not in measured
+    assert tables["analysis_report"][0] and tables["analysis_release"][0] and tables["experiments_event"][0]
+
+
+@pytest.mark.parametrize("spoilt", ["a value", "a column", "a row"])
+def test_it_would_notice_a_loss(tables: dict[str, tuple[Rows, Rows]], spoilt: str) -> None:
+    before, after = tables["experiments_response"]
+    copy = {key: dict(row) for key, row in after.items()}
+    first = next(iter(copy))
+    if spoilt == "a value":
+        copy[first]["rt_ms"] = None
+    elif spoilt == "a column":
+        for row in copy.values():
+            del row["rt_ms"]
+    else:
+        del copy[first]
+    assert lost("experiments_response", before, copy) != []
