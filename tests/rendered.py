@@ -1,4 +1,4 @@
-"""Pictures that a run renders once: whoever asks for the same stimuli again gets copies of rows and files.
+"""Pictures that a run renders once: a later test that needs the same stimuli gets copies of rows and files.
 
 A stimulus key names everything that its pictures depend on, so a copy is what rendering would have made.
 """
