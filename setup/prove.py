@@ -159,7 +159,7 @@ def memory_of(proof: Proof, place: Circumstances) -> Path:
 
 
 def remembered(proof: Proof, place: Circumstances) -> dict[str, Result]:
-    """The units that have passed already; none if nobody can say of which code."""
+    """The units that have passed already; none if the code was not committed."""
     path = memory_of(proof, place)
     if not place.commit or not path.exists():
         return {}

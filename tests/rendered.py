@@ -1,4 +1,4 @@
-"""Pictures that a run renders once: whoever asks for the same stimuli again gets copies of rows and files.
+"""Pictures that a run renders once: a later test that needs the same stimuli gets copies of rows and files.
 
 A stimulus key names everything that its pictures depend on, so a copy is what rendering would have made.
 """
@@ -40,15 +40,17 @@ def build_once(keys: Sequence[str]) -> None:
 
 def keep(keys: Sequence[str], store: Path, archive: Path) -> None:
     rows = list(Stimulus.objects.filter(key__in=keys).values("key", *COLUMNS))
-    for name in {row[column] for row in rows for column in COLUMNS if column.endswith("_file")} - {""}:
-        copy(store / name, archive / name)
+    for path in store.rglob("*.*"):
+        if path.is_file():
+            copy(path, archive / path.relative_to(store))
     # The rows come last: they say that the files are whole.
     (archive / "rows").write_bytes(pickle.dumps(rows))
 
 
 def fetch(archive: Path, store: Path) -> None:
     for path in archive.rglob("*.*"):
-        copy(path, store / path.relative_to(archive))
+        if path.is_file():
+            copy(path, store / path.relative_to(archive))
     rows = [Stimulus(**row) for row in pickle.loads((archive / "rows").read_bytes())]
     Stimulus.objects.bulk_create(rows, update_conflicts=True, unique_fields=["key"], update_fields=COLUMNS)
 
