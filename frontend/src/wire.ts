@@ -115,7 +115,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description A session for whoever the query string names; the same submission comes back to its session. */
+        /** @description A session for the person in the query string; the same submission returns to its session. */
         post: operations["join"];
         delete?: never;
         options?: never;
