@@ -203,3 +203,24 @@ def test_it_depends_on_no_unit(scale: float) -> None:
     mine, plain = utility.fieller(scaled["a"], groups["b"]), utility.fieller(groups["a"], groups["b"])
     assert mine is not None and plain is not None
     assert (mine.low, mine.high) == pytest.approx((scale * plain.low, scale * plain.high))
+
+
+def test_it_takes_a_small_spread_for_one_if_it_is_more_than_rounding() -> None:
+    """The limit is relative and on deviations: a mean square is compared with its square."""
+    means, sizes = {"a": 1.0, "b": 1.0 + 1e-10}, {"a": 5, "b": 5}
+    found = posthoc.tukey_kramer_from_summaries(means, sizes, ms_within=1e-20, df_within=8)
+    assert found.pairs[0].q == pytest.approx(5**0.5, rel=1e-5)
+    with pytest.raises(StatsError, match="mean square within above"):
+        posthoc.tukey_kramer_from_summaries(means, sizes, ms_within=1e-28, df_within=8)
+    rows = [anova.Summary(5, mean, 1e-20) for mean in means.values()]
+    assert anova.one_way_from_summaries(rows).f == pytest.approx(2.5, rel=1e-5)
+    with pytest.raises(StatsError, match="squares within groups"):
+        anova.one_way_from_summaries([anova.Summary(5, mean, 1e-28) for mean in means.values()])
+
+
+def test_it_draws_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    scores = {name: rng.binomial(7, 0.6, (6, 3)) / 7 for name in ("b", "m")}
+    whole = utility.utilities(scores, "b", seed=2, draws=100)
+    monkeypatch.setattr(utility, "CHUNK_CELLS", 40)
+    assert utility.utilities(scores, "b", seed=2, draws=100) == whole

@@ -62,7 +62,8 @@ def imported_by(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            package = node.module.rpartition(".")[0]
+            names |= {package, node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return names
 
 
