@@ -52,7 +52,7 @@ def checked_level(level: float) -> float:
 
 def checked_number(value: Any, what: str) -> float:
     """A finite number, not text. Raises StatsError."""
-    if not isinstance(value, Real) or not abs(value) <= LARGEST:  # NaN is not <= anything
+    if not isinstance(value, Real) or not abs(value) <= LARGEST:  # type: ignore[operator]  # NaN too
         raise StatsError(f"{what} is {value!r}; give a number of magnitude at most {LARGEST:g}.")
     return float(value)
 

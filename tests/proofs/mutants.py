@@ -67,7 +67,7 @@ def imported_by(path: Path) -> set[str]:
     return names
 
 
-def tests_of(module: Path, root: Path) -> tuple[str, ...]:
+def files_for(module: Path, root: Path) -> tuple[str, ...]:
     """The test files that import a module by name; if there is none, those that import its package. The fast
     ones only: no browser, no journey."""
     dotted = ".".join(module.with_suffix("").parts).removesuffix(".__init__")
@@ -152,7 +152,7 @@ class Judge:
     def fate(self, mutant: Mutant) -> Fate:
         if (mutant.path.as_posix(), mutant.change) in equivalent():
             return "equivalent"
-        files = self._quick(tests_of(mutant.path, self.tree))
+        files = self._quick(files_for(mutant.path, self.tree))
         code = "".join((self.tree / name).read_text() for name in files)
         key = hashlib.sha256(f"{mutant.path}\n{mutant.source}\n{code}".encode()).hexdigest()
         if key not in self.known:

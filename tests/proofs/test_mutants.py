@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proofs.mutants import drawn, table, tests_of
+from tests.proofs.mutants import drawn, files_for, table
 from tests.proofs.mutation import mutants_of
 
 pytestmark = pytest.mark.pure
@@ -57,10 +57,10 @@ def test_it_asks_the_tests_that_import_the_module_or_else_its_package(tmp_path: 
     (tmp_path / "tests/test_share.py").write_text("from room.share import share\n")
     (tmp_path / "tests/test_other.py").write_text("from room import rates\n")
     (tmp_path / "tests/journeys/test_all.py").write_text("import room.share\n")
-    assert tests_of(Path("room/share.py"), tmp_path) == ("tests/test_share.py",)
-    assert tests_of(Path("room/unnamed.py"), tmp_path) == ("tests/test_other.py", "tests/test_share.py")
+    assert files_for(Path("room/share.py"), tmp_path) == ("tests/test_share.py",)
+    assert files_for(Path("room/unnamed.py"), tmp_path) == ("tests/test_other.py", "tests/test_share.py")
     with pytest.raises(SystemExit, match="no test imports hall.share"):
-        tests_of(Path("hall/share.py"), tmp_path)
+        files_for(Path("hall/share.py"), tmp_path)
 
 
 def test_it_draws_by_seed_and_tells_what_survived(tmp_path: Path) -> None:
