@@ -19,7 +19,16 @@ from experiments.gates.consent import NAME as CONSENT
 from experiments.kinds import get_kind
 from experiments.models import Condition, Item, OtherStimulus, Rendering, Session, Slot, Study, Trial
 from experiments.paradigms import design_of, get_paradigm
-from experiments.paradigms.base import GateTry, Plan, PlanCondition, PlannedTrial, Pool, PoolItem, Route
+from experiments.paradigms.base import (
+    GateTry,
+    Plan,
+    PlanCondition,
+    PlanError,
+    PlannedTrial,
+    Pool,
+    PoolItem,
+    Route,
+)
 from experiments.selectors import definition_of, free_slots
 from experiments.stages import solutions_of
 from stimuli.spec import canonical_json, content_key
@@ -83,7 +92,10 @@ def open_study(study: Study, progress: Progress) -> Study:
         if claimed != 1:
             raise StudyError(f"{study.slug!r} was opened or replaced at the same moment. Look again.")
         wanted = sum(condition.slots for condition in definition.conditions)
-        study.plan_digest = _store_plans(study, plans, wanted, progress)
+        try:
+            study.plan_digest = _store_plans(study, plans, wanted, progress)
+        except PlanError as error:
+            raise StudyError(f"{study.slug!r} cannot be planned: {error}.") from error
         Study.objects.filter(id=study.pk).update(plan_digest=study.plan_digest)
     study.refresh_from_db()
     return study

@@ -9,9 +9,11 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from experiments.definition import StudyDefinition
 from experiments.design.blocks import permuted_level
 from experiments.design.lists import disjoint_lists
 from experiments.design.rng import Streams
+from experiments.errors import Problem
 from experiments.kinds.base import Choice
 from experiments.kinds.solve import CANNOT_SAY
 from experiments.paradigms import base
@@ -111,6 +113,13 @@ class BlindReview(BaseParadigm):
                 "set repeat = 0"
             )
         return (_solve_plans if design.role == "solve" else _review_plans)(design, pool, streams)
+
+    def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
+        is_solved = definition.design.get("role", "review") == "solve"
+        if is_solved and not definition.choices:
+            yield Problem(
+                "stimuli", "no answers", "tasks have 2 or more answers", 'Give classes = ["a", "b"].'
+            )
 
     def scores(self, design: BlindReviewDesign) -> bool:
         """Solving is right or wrong; accepting is not, and is never paid for."""
