@@ -268,3 +268,33 @@ def test_it_has_a_citation_that_reads() -> None:
     assert version is not None and str(citation["version"]) == version[1]
     assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)
     assert f"## {version[1]}" in PAGES["CHANGELOG.md"]
+
+
+WHERE = re.findall(r"^\| \d+ \| (.+?) \| `(.+?)` \| `(.+?)` \|$", PAGES["docs/where.md"], re.MULTILINE)
+
+
+@pytest.mark.parametrize(("question", "path", "symbol"), WHERE)
+def test_it_answers_where_something_is_decided(question: str, path: str, symbol: str) -> None:
+    """The symbol is defined in that file: a class, a function, a member of a class, or a name at the top."""
+    assert symbol in defined_in(ROOT / path), question
+
+
+def test_it_answers_all_twenty_questions() -> None:
+    assert len(WHERE) == 20
+
+
+def defined_in(path: Path) -> set[str]:
+    if path.suffix == ".ts":
+        return set(re.findall(r"^export (?:const|function|class) (\w+)", path.read_text(), re.MULTILINE))
+    names = set()
+    for node in ast.parse(path.read_text()).body:
+        names |= {name for name in named(node) if name}
+        for member in getattr(node, "body", []) if isinstance(node, ast.ClassDef) else []:
+            names |= {f"{node.name}.{name}" for name in named(member) if name}  # type: ignore[attr-defined]
+    return names
+
+
+def named(node: ast.stmt) -> list[str]:
+    """What a statement defines."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [getattr(node, "name", ""), *(getattr(target, "id", "") for target in targets)]
