@@ -28,8 +28,9 @@ from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.practice import NAME as PRACTICE
 from experiments.gates.questions import KINDS as QUESTIONS
 from experiments.gates.quiz import NAME as QUIZ
-from experiments.kinds import agreement, get_kind, is_as_asked
+from experiments.kinds import get_kind
 from experiments.kinds.base import TrialView
+from experiments.kinds.scoring import agreement, is_as_asked
 from experiments.models import Condition, Event, Gate, Response, Session, Slot, Study, Trial
 from experiments.selectors import predictions_of, view_of
 from stimuli.spec import canonical_json

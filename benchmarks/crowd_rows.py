@@ -9,9 +9,9 @@ from datetime import timedelta
 from django.db import connection
 from django.utils import timezone
 
-from experiments.enrolment import accepted_values
 from experiments.kinds.base import Choice
 from experiments.models import Condition, Participant, Session, Slot, Study, Trial
+from experiments.opening import accepted_values
 from experiments.paradigms.base import PlannedTrial
 from experiments.tokens import hash_token, new_media_id, new_token
 

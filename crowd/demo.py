@@ -25,11 +25,11 @@ from analysis.reports.text import print_report
 from crowd.models import Posting
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.enrolment import open_study, stored_pool
 from experiments.errors import StudyError
 from experiments.management.commands.build_stimuli import build_study
 from experiments.management.commands.simulate import outcome_rows, population_lines
 from experiments.models import Condition, Item, Rendering, Session, Slot, Study
+from experiments.opening import open_study, stored_pool
 from experiments.paradigms import design_of, get_paradigm
 from experiments.selectors import definition_of
 from experiments.sessions import ENDED, mark_left

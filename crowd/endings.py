@@ -12,8 +12,8 @@ from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, 
 
 from crowd.policy import Ending, Sitting
 from experiments.gates.consent import NAME as CONSENT
-from experiments.kinds import score
 from experiments.kinds.base import TrialView
+from experiments.kinds.scoring import score
 from experiments.models import Gate, Response, Session, Study, Trial
 
 CHUNK = 200

@@ -23,9 +23,9 @@ from crowd.models import Posting, Submission
 from crowd.platforms import PLATFORMS, has_market
 from crowd.platforms.base import PlatformError, Posted
 from crowd.quoting import offer_of, quote_of
-from experiments.enrolment import plan_pilot
 from experiments.errors import StudyError
 from experiments.models import Session, Slot, Study
+from experiments.opening import plan_pilot
 from experiments.selectors import definition_of, free_slots
 
 Progress = Callable[[str, int, int], None]

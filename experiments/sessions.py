@@ -20,10 +20,11 @@ from experiments.errors import (
     StudyFull,
     TextChanged,
 )
-from experiments.gates import gate_plan, get_gate
+from experiments.gates import get_gate
 from experiments.gates.base import Arm, Judged, Stop
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.pages import page_digest
+from experiments.gates.plan import gate_plan
 from experiments.kinds import get_kind
 from experiments.models import Gate, Participant, Response, Session, Slot, Study
 from experiments.paradigms import get_paradigm

@@ -17,8 +17,8 @@ from PIL import Image
 
 from crowd.models import Posting
 from experiments.drafts import build_draft, picture_keys
-from experiments.enrolment import open_study
 from experiments.models import Response, Session, Study, Trial
+from experiments.opening import open_study
 from experiments.study_file import load_study
 from tests.rendered import build_once
 

@@ -22,8 +22,8 @@ from crowd.dashboard.decisions import record
 from crowd.dashboard.seals import seal
 from experiments.gates.practice import NAME as PRACTICE
 from experiments.gates.quiz import NAME as QUIZ
-from experiments.kinds import follows
 from experiments.kinds.base import INSTRUCTED, REPEAT
+from experiments.kinds.scoring import follows
 from experiments.models import Event, Response, Session, Study
 
 REASON_MIN = 10

@@ -24,8 +24,8 @@ from crowd.platforms.base import BadOptions, Market, PlatformError, Unsupported
 from crowd.settlement import only, plan_of, settle
 from experiments.drafts import picture_keys
 from experiments.errors import StudyError
-from experiments.kinds import follows
 from experiments.kinds.base import INSTRUCTED
+from experiments.kinds.scoring import follows
 from experiments.models import Response, Study
 from experiments.selectors import definition_of
 from stimuli.build import missing, refuse_other_packages, send

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, get_args
 
-from experiments.kinds import get_kind, is_as_asked
+from experiments.kinds import get_kind
 from experiments.kinds.base import INSTRUCTED, REPEAT, Check, TrialView
+from experiments.kinds.scoring import is_as_asked
 from experiments.paradigms.base import Answer, GateTry, Reason, Timing, Verdict
 
 Limit = float | tuple[float, float]

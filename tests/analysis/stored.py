@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import F
 
 from experiments.definition import StudyDefinition
-from experiments.enrolment import open_study
 from experiments.models import (
     Condition,
     Event,
@@ -25,6 +24,7 @@ from experiments.models import (
     Study,
     Trial,
 )
+from experiments.opening import open_study
 from stimuli.models import Stimulus
 from stimuli.spec import Component, RenderSpec, StimulusSpec, content_key
 

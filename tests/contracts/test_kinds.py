@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from experiments.kinds import KINDS, agreement, follows, get_kind, is_as_asked, score
+from experiments.kinds import KINDS, get_kind
 from experiments.kinds.base import Button, InvalidResponse, Media, Reply, Text, Token, TrialView
+from experiments.kinds.scoring import agreement, follows, is_as_asked, score
 from stimuli.errors import UnknownName
 
 pytestmark = pytest.mark.pure

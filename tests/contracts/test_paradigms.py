@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from experiments.design.rng import Streams
-from experiments.kinds import get_kind, score
+from experiments.kinds import get_kind
+from experiments.kinds.scoring import score
 from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.base import GateTry, Plan, PlanError, Pool, Route
 from stimuli.errors import UnknownName

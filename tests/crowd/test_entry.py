@@ -313,7 +313,7 @@ def test_it_turns_away_whoever_waits_at_the_last_gate_with_the_way_back(offered:
 
 
 def test_it_keeps_the_pilot_apart(small: Study) -> None:
-    from experiments.enrolment import plan_pilot
+    from experiments.opening import plan_pilot
 
     plan_pilot(small, 1, silent)
     pilot = posting(small, "prolific", pilot=True)

@@ -29,9 +29,10 @@ from crowd.recruitment import (
 )
 from crowd.sync import sync_posting
 from experiments.definition import StudyDefinition
-from experiments.enrolment import places_left, plan_pilot
+from experiments.enrolment import places_left
 from experiments.errors import InvalidStudy, StudyError
 from experiments.models import Session, Slot, Study
+from experiments.opening import plan_pilot
 from experiments.selectors import slot_counts
 from tests.analysis import stored
 from tests.crowd.recruiting import PLATFORMS, changed, held, known_there, offers, public, simulated, study_of

@@ -14,9 +14,10 @@ from django.db import connection
 from django.utils import timezone
 
 from experiments.definition import StudyDefinition
-from experiments.enrolment import claim_slot, keep_slot, open_study, release_slot
+from experiments.enrolment import claim_slot, keep_slot, release_slot
 from experiments.errors import StudyFull
 from experiments.models import Condition, Item, Participant, Rendering, Session, Slot, Study
+from experiments.opening import open_study
 from experiments.sessions import claim_if_due
 from experiments.tokens import new_media_id, new_token
 from stimuli.models import Stimulus

@@ -10,10 +10,11 @@ import pytest
 
 from experiments import sessions
 from experiments.errors import InvalidRequest
-from experiments.gates import GATES, gate_plan, get_gate, instructions
+from experiments.gates import GATES, get_gate, instructions
 from experiments.gates.base import PLACES, Stop, answers_to, flag_of, limit_of, question_row
 from experiments.gates.device import described_device
 from experiments.gates.forms import FORMS
+from experiments.gates.plan import gate_plan
 from experiments.models import Gate, Session, Study
 from experiments.selectors import definition_of
 from stimuli.errors import UnknownName

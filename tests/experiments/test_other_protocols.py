@@ -9,9 +9,9 @@ from django.utils import timezone
 from analysis.reports.base import seal_of
 from analysis.tables import read_frames, study_facts
 from crowd.endings import matches_of
-from experiments.enrolment import plan_pilot
 from experiments.errors import InvalidStudy, StudyError
 from experiments.models import HandOut, Prediction, Response, Session, Slot, Solution, Study, Trial
+from experiments.opening import plan_pilot
 from experiments.sessions import skip_to, start_session
 from experiments.stages import freeze
 from experiments.study_file import load_study

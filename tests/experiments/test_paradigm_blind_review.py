@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.design.rng import Streams
-from experiments.kinds import score
+from experiments.kinds.scoring import score
 from experiments.kinds.solve import CANNOT_SAY
 from experiments.paradigms.base import BadDesign, NotEnoughItems, Plan, PlannedTrial, Pool
 from experiments.paradigms.blind_review import BlindReview, BlindReviewDesign

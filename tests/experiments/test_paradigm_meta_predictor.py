@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.design.rng import Streams
-from experiments.kinds import score
+from experiments.kinds.scoring import score
 from experiments.paradigms.base import NotEnoughItems, Plan, PlanCondition, PlanError, PlannedTrial, Pool
 from experiments.paradigms.coverage import exposures
 from experiments.paradigms.meta_predictor import MetaPredictor, MetaPredictorDesign

@@ -19,9 +19,10 @@ from analysis.refresh import make_report
 from analysis.reports import accuracy
 from analysis.reports.html import page
 from experiments.design.rng import Streams
-from experiments.enrolment import claim_slot, stored_pool
-from experiments.gates import gate_plan
+from experiments.enrolment import claim_slot
+from experiments.gates.plan import gate_plan
 from experiments.models import Gate, Item, Participant, Response, Session, Slot, Study, Trial
+from experiments.opening import stored_pool
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import Plan
 from experiments.selectors import arm_of, definition_of

@@ -237,9 +237,9 @@ def test_it_says_that_siglip_is_not_the_papers(study: Study, tmp_path: Path) -> 
         ({"prompt": "a photo"}, "write {} once"),
         ({"concepts": ["cat", "cat"]}, "every concept needs a name of its own"),
         ({"concepts": ["cat", " "]}, "every concept needs a name of its own"),
-        ({"head": "tree"}, "head = 'tree'"),
+        ({"head": "tree"}, "'head' is 'tree', but must be one of linear, qda"),
         ({"folder": "elsewhere"}, "there is no such folder"),
-        ({"fit_items": 4}, "fit_items = 4"),
+        ({"fit_items": 4}, "'fit_items' is 4, but must lie between 8 and 20000"),
     ],
 )
 def test_it_refuses_what_makes_no_sense(study: Study, params: dict[str, object], words: str) -> None:

@@ -202,18 +202,23 @@ def test_it_is_one_for_regions_that_are_alike_across_classes() -> None:
 
 
 def test_it_shows_the_strongest_part() -> None:
+    """Five pixels: with magnitudes the negative one first, without only positive ones."""
     one = entries(1, "x", "a")[0]
+    positive = [(50, 60), (50, 61), (51, 60), (51, 61), (52, 60)]
     values = np.zeros((SIDE, SIDE), np.float32)
-    values[5, 7], values[50, 60] = -3, 2
+    values[5, 7] = -3
+    for place, pixel in enumerate(positive):
+        values[pixel] = 2 - place / 10
     one = Shown("i", "x", "a", one.view, values)
-    shown = DiagnosticSimilarity(top_share=2 / SIDE**2).shown(one)
-    kept = {(5, 7), (50, 60)}
-    assert {(int(y), int(x)) for y, x in np.argwhere((shown != 0.5).any(2))} == kept
+    five = 5 / SIDE**2
+    shown = DiagnosticSimilarity(top_share=five).shown(one)
+    strongest = {(5, 7), *positive[:4]}
+    assert {(int(y), int(x)) for y, x in np.argwhere((shown != 0.5).any(2))} == strongest
     assert shown[5, 7] == pytest.approx(one.view[5, 7] / 255)
-    box = DiagnosticSimilarity(top_share=2 / SIDE**2, region="crop", crop_px=54).shown(one)
-    assert box.shape == (54, 54, 3)
-    signed = DiagnosticSimilarity(top_share=1 / SIDE**2, absolute=False).shown(one)
-    assert np.argwhere((signed != 0.5).any(2)).tolist() == [[50, 60]]
+    box = DiagnosticSimilarity(top_share=five, region="crop", crop_px=55).shown(one)
+    assert box.shape == (55, 55, 3)
+    signed = DiagnosticSimilarity(top_share=five, absolute=False).shown(one)
+    assert {(int(y), int(x)) for y, x in np.argwhere((signed != 0.5).any(2))} == set(positive)
 
 
 def test_it_ignores_the_order_of_entries() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from experiments.enrolment import open_study
 from experiments.management.base import StudyCommand
 from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Slot, Study, Trial
+from experiments.opening import open_study
 from experiments.study_file import find_study
 from experiments.terminal import Terminal
 
