@@ -33,8 +33,8 @@ def ensure_stimuli(specs: Iterable[StimulusSpec]) -> dict[str, int]:
     known = _primary_keys(wanted)
     for keys in chunks([key for key in wanted if key not in known]):
         Stimulus.objects.bulk_create([_row(wanted[key]) for key in keys], ignore_conflicts=True)
-    found = _primary_keys(wanted)
-    return {key: found[key] for key in wanted}
+    primary_keys = _primary_keys(wanted)
+    return {key: primary_keys[key] for key in wanted}
 
 
 def missing(keys: Iterable[str]) -> list[str]:
@@ -120,10 +120,10 @@ def _row(spec: StimulusSpec) -> Stimulus:
 
 
 def _primary_keys(keys: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    primary_keys: dict[str, int] = {}
     for chunk in chunks(list(keys)):
-        found.update(Stimulus.objects.filter(key__in=chunk).values_list("key", "pk"))
-    return found
+        primary_keys.update(Stimulus.objects.filter(key__in=chunk).values_list("key", "pk"))
+    return primary_keys
 
 
 def _by_item(keys: Iterable[str]) -> list[str]:
@@ -153,9 +153,9 @@ def _watch(keys: Sequence[str], progress: Progress) -> None:
 
 def _pending(keys: Sequence[str]) -> list[str]:
     """Those of the keys that are not rendered, or not measured although they are."""
-    found = {key for chunk in chunks(keys) for key in _keys_in(chunk, State.MISSING, State.CLAIMED)}
-    found |= set(unmeasured(keys)) - {k for chunk in chunks(keys) for k in _keys_in(chunk, State.FAILED)}
-    return [key for key in keys if key in found]
+    pending = {key for chunk in chunks(keys) for key in _keys_in(chunk, State.MISSING, State.CLAIMED)}
+    pending |= set(unmeasured(keys)) - {k for chunk in chunks(keys) for k in _keys_in(chunk, State.FAILED)}
+    return [key for key in keys if key in pending]
 
 
 def _free(keys: Sequence[str]) -> list[str]:

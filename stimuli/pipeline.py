@@ -133,14 +133,14 @@ def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
         group = groups.setdefault((order.spec.predictor_key, order.spec.precision), {})
         group.setdefault(order.spec.image_key, []).append(order)
     for (predictor_key, precision), items in groups.items():
-        if all(order.spec.explainer is None for own in items.values() for order in own):
-            yield from (Explained(order) for own in items.values() for order in own)
+        if all(order.spec.explainer is None for per_item in items.values() for order in per_item):
+            yield from (Explained(order) for per_item in items.values() for order in per_item)
             continue
         try:
             runner = _runner(predictor_key, precision, bench)
         except (StimulusError, *FAULTS) as error:
             reason = str(as_stimulus_error(error))
-            yield from (Explained(order, error=reason) for own in items.values() for order in own)
+            yield from (Explained(order, error=reason) for per_item in items.values() for order in per_item)
             continue
         keys = list(items)
         while keys:
@@ -153,9 +153,9 @@ def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
 
 def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Component]]) -> list[Order]:
     """One order per attribution, in the order of arrival."""
-    found: dict[str, list[StimulusSpec]] = {}
+    by_attribution: dict[str, list[StimulusSpec]] = {}
     for spec in specs:
-        found.setdefault(spec.attribution_key, []).append(spec)
+        by_attribution.setdefault(spec.attribution_key, []).append(spec)
     return [
         Order(
             tuple(group),
@@ -163,7 +163,7 @@ def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Compon
                 {content_key(m.as_json()): m for s in group for m in metrics.get(s.picture_key, ())}.values()
             ),
         )
-        for group in found.values()
+        for group in by_attribution.values()
     ]
 
 
@@ -230,7 +230,7 @@ def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Expla
     spoiled item must not take its neighbours along.
     """
     try:
-        found = _driven(window, runner, bench)
+        results = _driven(window, runner, bench)
     except (StimulusError, *FAULTS) as error:
         if len(window) == 1:
             yield Explained(window[0], error=str(as_stimulus_error(error)))
@@ -238,7 +238,7 @@ def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Expla
         for order in window:
             yield from _window([order], runner, bench)
         return
-    yield from found
+    yield from results
 
 
 def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained]:

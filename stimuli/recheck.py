@@ -80,11 +80,11 @@ def difference(now: Attribution, stored: Attribution) -> float:
     return apart / float(np.abs(stored.values).max(initial=0) or np.abs(now.values).max())
 
 
-def _places(one: Attribution) -> tuple[object, ...]:
-    named = getattr(one, "spans", None) or getattr(one, "concepts", None)
-    return type(one), one.values.shape, tuple(named or ())
+def _places(attribution: Attribution) -> tuple[object, ...]:
+    named = getattr(attribution, "spans", None) or getattr(attribution, "concepts", None)
+    return type(attribution), attribution.values.shape, tuple(named or ())
 
 
-def _told(one: Attribution) -> str:
-    kind = type(one).__name__.removesuffix("Attribution").lower()
-    return f"{' x '.join(map(str, one.values.shape))} {kind}"
+def _told(attribution: Attribution) -> str:
+    kind = type(attribution).__name__.removesuffix("Attribution").lower()
+    return f"{' x '.join(map(str, attribution.values.shape))} {kind}"

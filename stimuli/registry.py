@@ -279,11 +279,11 @@ def _fault(owner: str, fault: ErrorDetails, known: Mapping[str, FieldInfo]) -> s
 def _demand(fault: ErrorDetails, field: FieldInfo | None) -> str:
     """What the value must be instead."""
     code = fault["type"]
-    found = {} if field is None else bounds(field)
-    if found and code in _BOUND_WORDS:
-        if {"ge", "le"} <= found.keys():
-            return f"must lie between {found['ge']} and {found['le']}"
-        return "must be " + " and ".join(f"{_SIGN_WORDS[sign]} {found[sign]}" for sign in found)
+    limits = {} if field is None else bounds(field)
+    if limits and code in _BOUND_WORDS:
+        if {"ge", "le"} <= limits.keys():
+            return f"must lie between {limits['ge']} and {limits['le']}"
+        return "must be " + " and ".join(f"{_SIGN_WORDS[sign]} {limits[sign]}" for sign in limits)
     if code in _KIND_WORDS:
         default = None if field is None else field.default
         example = "" if default in (None, PydanticUndefined) else f" such as {default!r}"

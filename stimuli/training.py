@@ -143,15 +143,15 @@ def hold_out(
     held_out = np.zeros(len(targets), dtype=bool)
     names = np.asarray(groups)
     for target in np.unique(targets):
-        own = np.unique(names[targets == target])
-        if len(own) < 2:
+        class_groups = np.unique(names[targets == target])
+        if len(class_groups) < 2:
             raise BadSpec(
-                f"class {int(target)} has {len(own)} group(s) of pictures for training, at least 2 "
+                f"class {int(target)} has {len(class_groups)} group(s) of pictures for training, at least 2 "
                 "are needed; "
                 "add pictures or lower people_share"
             )
-        count = min(max(1, round(HELD_OUT_SHARE * len(own))), len(own) - 1)
-        held_out |= (targets == target) & np.isin(names, rng.permutation(own)[:count])
+        count = min(max(1, round(HELD_OUT_SHARE * len(class_groups))), len(class_groups) - 1)
+        held_out |= (targets == target) & np.isin(names, rng.permutation(class_groups)[:count])
     return held_out
 
 

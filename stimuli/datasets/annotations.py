@@ -40,9 +40,9 @@ class Annotations:
         0 for a concept that is not named for it where others are. Raises BadSpec for a picture that no line
         names: nobody has looked at it, so that zeros would be invented.
         """
-        found = self.values.get(key)
-        if found is not None:
-            return found.copy()
+        values = self.values.get(key)
+        if values is not None:
+            return values.copy()
         if self.concepts and key in self.unlisted:
             count = len(self.unlisted)
             raise BadSpec(
@@ -99,7 +99,7 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
         raise BadSpec(f"{len(concepts)} concepts are named below {root}, the limit is {MAX_CONCEPTS}")
     values = {
         key: np.array(
-            [listed.get((key, one), float((key, one) in shown)) for one in concepts], dtype=np.float32
+            [listed.get((key, named), float((key, named) in shown)) for named in concepts], dtype=np.float32
         )
         for key in {key for key, _ in (*listed, *shown)}
     }
@@ -118,8 +118,8 @@ def _lines(path: Path, columns: tuple[str, ...]) -> Iterator[_Line]:
         raise BadSpec(f'"{path}" cannot be read ({error}); save it as CSV in UTF-8') from error
     heading = [cell.strip() for cell in rows[0]] if rows else []
     if sorted(heading) != sorted(columns):
-        found = ", ".join(heading) or "nothing"
-        raise BadSpec(f"{path.name}: the first line names {found}; the columns must be {wanted}")
+        named = ", ".join(heading) or "nothing"
+        raise BadSpec(f"{path.name}: the first line names {named}; the columns must be {wanted}")
     for number, row in enumerate(rows[1:], start=2):
         if not any(cell.strip() for cell in row):
             continue

@@ -192,8 +192,8 @@ def _upright_size(path: Path) -> Size:
         return (height, width) if picture.getexif().get(ORIENTATION) in SIDEWAYS else (width, height)
 
 
-def _too_large(path: Path, found: str) -> str:
-    return f'the picture "{path}" has {found} pixels, the limit is {MAX_PIXELS:,}; scale it down'
+def _too_large(path: Path, size: str) -> str:
+    return f'the picture "{path}" has {size} pixels, the limit is {MAX_PIXELS:,}; scale it down'
 
 
 def _read_tree(root: Path, place: Path, split: Split) -> tuple[Item, ...]:

@@ -236,8 +236,8 @@ def _groups(lines: Sequence[_Line]) -> list[str]:
     """
     marks = []
     for line in lines:
-        own = [("text", " ".join(line.text.casefold().split()))]
-        marks.append([*own, ("group", line.group)] if line.group else own)
+        line_marks = [("text", " ".join(line.text.casefold().split()))]
+        marks.append([*line_marks, ("group", line.group)] if line.group else line_marks)
     return [_key(lines[at]) for at in first_alike(marks)]
 
 
@@ -254,10 +254,10 @@ def first_alike(marks: Sequence[Iterable[Hashable]]) -> list[int]:
         return at
 
     first: dict[Hashable, int] = {}
-    for at, own in enumerate(marks):
-        for mark in own:
-            one, other = sorted((lead(first.setdefault(mark, at)), lead(at)))
-            leader[other] = one
+    for at, item_marks in enumerate(marks):
+        for mark in item_marks:
+            earlier, later = sorted((lead(first.setdefault(mark, at)), lead(at)))
+            leader[later] = earlier
     return [lead(at) for at in range(len(marks))]
 
 
@@ -284,12 +284,14 @@ def _by_share(lines: Sequence[_Line], groups: Sequence[str], params: LinesParams
     """
     people: set[str] = set()
     for label in sorted({line.label for line in lines}):
-        own = sorted(
+        class_groups = sorted(
             {group for line, group in zip(lines, groups, strict=True) if line.label == label},
             key=lambda group: hashlib.sha256(f"{params.seed}\0{group}".encode()).hexdigest(),
         )
-        count = round(params.people_share * len(own))
-        people.update(own[: max(1, count if params.people_share == 1 else min(count, len(own) - 1))])
+        count = round(params.people_share * len(class_groups))
+        people.update(
+            class_groups[: max(1, count if params.people_share == 1 else min(count, len(class_groups) - 1))]
+        )
     return ["people" if group in people else "model" for group in groups]
 
 
@@ -303,16 +305,16 @@ def check_sides(
     """
     if people_share == 1:
         return
-    found: dict[str, list[tuple[str, Split]]] = {}
+    by_class: dict[str, list[tuple[str, Split]]] = {}
     for truth, group, split in cases:
-        found.setdefault(truth, []).append((group, split))
-    for truth, own in found.items():
-        sides = {split for _, split in own}
+        by_class.setdefault(truth, []).append((group, split))
+    for truth, members in by_class.items():
+        sides = {split for _, split in members}
         if len(sides) == 1:
             has, lacks = ("people", "the model") if "people" in sides else ("the model", "people")
             raise BadSpec(
-                f'{place}: people_share = {people_share:g} leaves all {len(own)} items of class "{truth}", '
-                f"in {len({group for group, _ in own})} group(s), to {has} and none to {lacks}; {remedy}, or "
+                f'{place}: people_share = {people_share:g} leaves all {len(members)} items of class "{truth}", '
+                f"in {len({group for group, _ in members})} group(s), to {has} and none to {lacks}; {remedy}, or "
                 "set people_share to 1 if the model was trained elsewhere"
             )
 
@@ -323,11 +325,11 @@ def _labels(path: Path, lines: Sequence[_Line]) -> tuple[str, ...]:
         counts[line.label] = counts.get(line.label, 0) + 1
     few = [label for label, count in counts.items() if count < MIN_PER_CLASS]
     if len(counts) < 2 or few:
-        found = (
+        content = (
             f'a single text of class "{few[0]}"' if few and len(counts) > 1 else f"{len(counts)} class(es)"
         )
         raise BadSpec(
-            f'dataset lines: "{path.name}" holds {found}; at least 2 classes with {MIN_PER_CLASS} texts each '
+            f'dataset lines: "{path.name}" holds {content}; at least 2 classes with {MIN_PER_CLASS} texts each '
             "are needed"
         )
     if all(label.isdecimal() for label in counts):

@@ -113,8 +113,8 @@ class Captum:
             require_relu_modules(predictor, f"captum's {self.method}")
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
-        found = yield OwnPasses(self._run)
-        return pixel_map(found, signed=True)
+        values = yield OwnPasses(self._run)
+        return pixel_map(values, signed=True)
 
     def _class(self) -> Any:
         from captum import attr
@@ -169,14 +169,14 @@ class Captum:
                     method = NoiseTunnel(method)
                 if "target" in signature(made.attribute).parameters:
                     for_asking["target"] = subject.target
-                found = method.attribute(image, **for_asking)
+                attributed = method.attribute(image, **for_asking)
         except _FAILURES as error:
             said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
             raise NotApplicable(
                 f"captum's {self.method} cannot explain this network: {said}. Change its arguments, or use "
                 "another method"
             ) from error
-        return self._plane(found, network.predictor, layer, subject.pixels)
+        return self._plane(attributed, network.predictor, layer, subject.pixels)
 
     def _complete(self, asked: dict[str, Any], image: Tensor) -> None:
         import torch
@@ -191,20 +191,20 @@ class Captum:
             count = 2 if "DeepLiftShap" in self.method else 1
             asked["baselines"] = torch.full_like(image.detach(), value).repeat(count, 1, 1, 1)
 
-    def _plane(self, found: Any, predictor: ImagePredictor, layer: str, pixels: Tensor) -> Tensor:
-        while isinstance(found, tuple) and found:
-            found = found[0]
+    def _plane(self, output: Any, predictor: ImagePredictor, layer: str, pixels: Tensor) -> Tensor:
+        while isinstance(output, tuple) and output:
+            output = output[0]
         from stimuli.planner.layers import spatial
 
         layout = predictor.layouts.get(layer)
-        values: Tensor = found.detach().float()[0] if len(found) else found
+        values: Tensor = output.detach().float()[0] if len(output) else output
         if self._needs_layer() and layout is not None and layout.kind == "tokens":
             # A method that takes tokens for channels has put out something else.
             tokens = layout.prefix + layout.height * layout.width, layout.channels
             values = spatial(values, layout) if values.shape == tokens else values[:0]
         if values.ndim != 3 or not values.numel():
             raise NotApplicable(
-                f"captum's {self.method} puts out values of the shape {tuple(found.shape)}, which is no map: "
+                f"captum's {self.method} puts out values of the shape {tuple(output.shape)}, which is no map: "
                 "name a layer with a spatial output, or another method"
             )
         if self.channels == "mean":
@@ -229,7 +229,7 @@ _FAILURES = (
 
 
 def _tuples(value: Any) -> Any:
-    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 @contextmanager

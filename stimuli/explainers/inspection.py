@@ -96,13 +96,13 @@ def require_relu_modules(predictor: ImagePredictor, method: str) -> None:
     missed = calls.others + calls.functions
     if calls.relus and not missed:
         return
-    found = (
+    reason = (
         f"{missed} of its {missed + calls.relus} rectifiers are functions or of other kinds"
         if missed
         else "it has no ReLU"
     )
     raise NotApplicable(
-        f"{method} acts at ReLU modules, but this network cannot be explained so: {found}. Use a network "
+        f"{method} acts at ReLU modules, but this network cannot be explained so: {reason}. Use a network "
         "whose rectifiers are all nn.ReLU modules, or another method such as 'saliency'"
     )
 
@@ -114,12 +114,12 @@ def require_single_use(predictor: ImagePredictor, method: str) -> None:
     calls = calls_of(predictor)
     if not calls.reused and not calls.functions:
         return
-    found = (
+    reason = (
         f"module {calls.reused[0]!r} is called more than once in a pass"
         if calls.reused
         else f"{calls.functions} rectifiers are functions"
     )
     raise NotApplicable(
-        f"{method} keeps one value per module, but in this network {found}, and the result would be wrong: "
+        f"{method} keeps one value per module, but in this network {reason}, and the result would be wrong: "
         "use a network with a module per step, or another method such as 'integrated_gradients'"
     )

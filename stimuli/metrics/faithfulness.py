@@ -184,12 +184,12 @@ def grid_cells(height: int, width: int, grid: int) -> Places:
 
 
 def _correlation(sums: Floats, falls: Floats, correlation: str) -> float:
-    one, other = standardised(sums, correlation), standardised(falls, correlation)
-    if one is None:
+    standard_sums, standard_falls = standardised(sums, correlation), standardised(falls, correlation)
+    if standard_sums is None:
         raise NotApplicable("the correlation is not defined: the map gives every hidden subset the same sum")
-    if other is None:
+    if standard_falls is None:
         raise NotApplicable(
             "the correlation is not defined: the score is the same whatever is hidden; choose another "
             "baseline or hide more"
         )
-    return product(one, other)
+    return product(standard_sums, standard_falls)

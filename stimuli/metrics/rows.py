@@ -38,17 +38,17 @@ def _ask(keys: Iterable[str], described: Sequence[Described]) -> int:
         wanted = [
             Measurement(
                 stimulus_id=pk,
-                key=one.key,
-                metric=one.name,
-                parameters=one.parameters,
-                version=one.version,
-                package=one.package,
-                unit=one.unit,
-                better=one.better,
+                key=description.key,
+                metric=description.name,
+                parameters=description.parameters,
+                version=description.version,
+                package=description.package,
+                unit=description.unit,
+                better=description.better,
             )
             for pk in rows.values_list("pk", flat=True)
-            for one in described
-            if (pk, one.key) not in known
+            for description in described
+            if (pk, description.key) not in known
         ]
         Measurement.objects.bulk_create(wanted, ignore_conflicts=True)
         new += len(wanted)
@@ -132,8 +132,8 @@ def _compared(
     store = current_store()
     specs: dict[str, StimulusSpec] = {}
     for chunk in chunks([member.key for member in members]):
-        found = Stimulus.objects.filter(key__in=chunk, state=State.DONE).values_list("key", "spec")
-        specs |= {key: StimulusSpec.from_json(spec) for key, spec in found}
+        stored = Stimulus.objects.filter(key__in=chunk, state=State.DONE).values_list("key", "spec")
+        specs |= {key: StimulusSpec.from_json(spec) for key, spec in stored}
     entries: list[Stored] = []
     was_read: set[tuple[str, str]] = set()
 

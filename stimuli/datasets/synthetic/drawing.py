@@ -134,9 +134,9 @@ def ink(colour: Colour, alpha: float = 1.0) -> tuple[int, int, int, int]:
     return red, green, blue, round(255 * alpha)
 
 
-def mix(one: Colour, other: Colour, share: float) -> Colour:
+def mix(first: Colour, second: Colour, share: float) -> Colour:
     """`one` with `share` (0-1) of `other`."""
-    a, b, c = (p + (q - p) * share for p, q in zip(one, other, strict=True))
+    a, b, c = (p + (q - p) * share for p, q in zip(first, second, strict=True))
     return a, b, c
 
 

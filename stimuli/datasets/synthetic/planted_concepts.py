@@ -32,7 +32,7 @@ class Shown:
 
 def parts_of(shown: Sequence[Shown]) -> tuple[Part, ...]:
     """The parts to be marked."""
-    return tuple(Part(one.concept, *box) for one in shown if one.value >= SHOWN for box in one.boxes)
+    return tuple(Part(entry.concept, *box) for entry in shown if entry.value >= SHOWN for box in entry.boxes)
 
 
 def show_biased(plan: scenes.Plan) -> tuple[Shown, ...]:

@@ -110,7 +110,7 @@ class SyntheticDataset:
     @property
     def concepts(self) -> tuple[str, ...]:
         """The two sides of the cue first, then what tells of the thing itself."""
-        return tuple(one.concept for one in self.scenario.show(self.plans[self.all_items[0].key]))
+        return tuple(entry.concept for entry in self.scenario.show(self.plans[self.all_items[0].key]))
 
     def items(self, split: Split) -> Sequence[Item]:
         return tuple(item for item in self.all_items if item.split == split)
@@ -133,7 +133,7 @@ class SyntheticDataset:
 
     def concept_values(self, key: str) -> NDArray[np.float32]:
         """How much of each concept the picture shows, float32 (concepts,) in 0-1, known from its plan."""
-        return np.array([one.value for one in self.scenario.show(self._plan(key))], dtype=np.float32)
+        return np.array([entry.value for entry in self.scenario.show(self._plan(key))], dtype=np.float32)
 
     def parts(self, key: str) -> Sequence[Part]:
         """Where the concepts lie that the picture shows, boxes in shares of its side."""

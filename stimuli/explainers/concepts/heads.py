@@ -48,13 +48,13 @@ class ConceptMethod:
 
 def bottleneck_of(predictor: Any, method: str) -> Bottleneck:
     """The predictor's concepts. Raises NotApplicable with the remedy if it has none."""
-    found: Bottleneck | None = getattr(predictor, "bottleneck", None)
-    if found is None:
+    bottleneck: Bottleneck | None = getattr(predictor, "bottleneck", None)
+    if bottleneck is None:
         raise NotApplicable(
             f"{method} explains with named concepts, and this predictor has none: choose the predictor "
             "concept_bottleneck, part_concepts or clip_concepts"
         )
-    return found
+    return bottleneck
 
 
 def concept_values(subject: Subject) -> Generator[Ask, Any, Floats]:
@@ -71,13 +71,13 @@ def concept_attribution(
     checks: Mapping[str, float] | None = None,
 ) -> ConceptAttribution:
     """Weights of all concepts, in the predictor's order. Raises NotApplicable if they are not finite."""
-    found = np.asarray(values, np.float32)
-    if not np.isfinite(found).all():
+    weights = np.asarray(values, np.float32)
+    if not np.isfinite(weights).all():
         raise NotApplicable(
             "the weights of the concepts are not finite: the head overflows on this image; raise its penalty "
             "or shrinkage"
         )
-    return ConceptAttribution(bottleneck.concepts, found, order, bottleneck.label, dict(checks or {}))
+    return ConceptAttribution(bottleneck.concepts, weights, order, bottleneck.label, dict(checks or {}))
 
 
 @parameters
@@ -139,11 +139,11 @@ class ClipQda(ConceptMethod):
 
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable without concepts, or where the head is not made of normal distributions."""
-        found = bottleneck_of(predictor, "ClipQda")
-        if not isinstance(found.head, QdaHead):
+        bottleneck = bottleneck_of(predictor, "ClipQda")
+        if not isinstance(bottleneck.head, QdaHead):
             raise NotApplicable(
                 "ClipQda reads the normal distributions of a QDA head, and this head is "
-                f'{_head_word(found)}: choose the predictor clip_concepts with head = "qda"'
+                f'{_head_word(bottleneck)}: choose the predictor clip_concepts with head = "qda"'
             )
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
@@ -208,17 +208,17 @@ def _weighted(bottleneck: Bottleneck, subject: Subject, centred: bool) -> Steps:
 
 
 def _linear(predictor: Any, method: str, kinds: tuple[ConceptKind, ...], remedy: str) -> None:
-    found = bottleneck_of(predictor, method)
-    if found.kind not in kinds:
+    bottleneck = bottleneck_of(predictor, method)
+    if bottleneck.kind not in kinds:
         wanted = " or ".join(_SOURCES[kind] for kind in kinds)
         raise NotApplicable(
             f"{method} explains concepts that come from {wanted}, and these come from "
-            f"{_SOURCES[found.kind]}: {remedy}"
+            f"{_SOURCES[bottleneck.kind]}: {remedy}"
         )
-    if not isinstance(found.head, LinearHead):
+    if not isinstance(bottleneck.head, LinearHead):
         raise NotApplicable(
             f"{method} multiplies values by the weights of a linear head, and this head is "
-            f'{_head_word(found)}: use clip_qda, or set head = "linear"'
+            f'{_head_word(bottleneck)}: use clip_qda, or set head = "linear"'
         )
 
 

@@ -121,10 +121,10 @@ class Permuted:
     def _count(self, height: int, width: int) -> int:
         """How many tiles lie side by side, and as many one below the other."""
         common = gcd(height, width)
-        found = [count for count in range(2, MOST_TILES + 1) if common % count == 0]
-        if found and found[0] <= self.tiles:
-            return max(count for count in found if count <= self.tiles)
-        remedy = f"set tiles to {found[0]} or more" if found else "set input_px to a multiple of 8"
+        counts = [count for count in range(2, MOST_TILES + 1) if common % count == 0]
+        if counts and counts[0] <= self.tiles:
+            return max(count for count in counts if count <= self.tiles)
+        remedy = f"set tiles to {counts[0]} or more" if counts else "set input_px to a multiple of 8"
         raise NotApplicable(
             f"Permuted: no number from 2 to {self.tiles} divides both sides of a map of {width} x {height} "
             f"pixels, so it cannot be cut into equal tiles: {remedy}"

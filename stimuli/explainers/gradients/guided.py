@@ -36,8 +36,8 @@ class GuidedBackprop:
         require_relu_modules(predictor, "GuidedBackprop")
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
-        found = yield OwnPasses(_guided)
-        return pixel_map(found.mean(0), signed=True)
+        gradient = yield OwnPasses(_guided)
+        return pixel_map(gradient.mean(0), signed=True)
 
 
 def _guided(network: Network, subject: Subject) -> Tensor:
@@ -47,7 +47,7 @@ def _guided(network: Network, subject: Subject) -> Tensor:
     with warnings.catch_warnings():
         # It announces its hooks at every call.
         warnings.filterwarnings("ignore", message="Setting backward hooks on ReLU")
-        found: Tensor = Guided(network.module).attribute(image, target=subject.target)
+        gradient: Tensor = Guided(network.module).attribute(image, target=subject.target)
     network.bill.forwards += 1
     network.bill.backwards += 1
-    return found[0].detach()
+    return gradient[0].detach()

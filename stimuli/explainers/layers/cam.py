@@ -67,8 +67,8 @@ class HiResCam(ClassActivationMap):
     signed: bool = False
 
     def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
-        found = (gradient * activation).sum(0)
-        return found if self.signed else found.relu()
+        summed = (gradient * activation).sum(0)
+        return summed if self.signed else summed.relu()
 
     def keeps_negative(self) -> bool:
         return self.signed

@@ -96,8 +96,8 @@ class LimeImage(AnyImage):
 def agreement(models: list[Floats], count: int) -> float:
     """Mean over all pairs of models of the share of their `count` largest magnitudes that both have, 0-1."""
     tops = [set(_top(weights, count).tolist()) for weights in models]
-    pairs = [(one, other) for at, one in enumerate(tops) for other in tops[at + 1 :]]
-    return float(np.mean([len(one & other) / count for one, other in pairs]))
+    pairs = [(first, second) for at, first in enumerate(tops) for second in tops[at + 1 :]]
+    return float(np.mean([len(first & second) / count for first, second in pairs]))
 
 
 def _top(weights: Floats, count: int) -> NDArray[np.int64]:

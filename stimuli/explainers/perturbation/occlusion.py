@@ -67,12 +67,12 @@ def _spread(
     corner = np.asarray(corners)
     tops, lefts = corner[:, 0], corner[:, 1]
     bottoms, rights = np.minimum(tops + patch, height), np.minimum(lefts + patch, width)
-    found = []
+    totals = []
     for weights in (falls, np.ones(len(corners))):
         edges = np.zeros((height + 1, width + 1))
         np.add.at(edges, (tops, lefts), weights)
         np.add.at(edges, (bottoms, rights), weights)
         np.add.at(edges, (tops, rights), -weights)
         np.add.at(edges, (bottoms, lefts), -weights)
-        found.append(edges.cumsum(0).cumsum(1)[:height, :width])
-    return found[0], np.rint(found[1])
+        totals.append(edges.cumsum(0).cumsum(1)[:height, :width])
+    return totals[0], np.rint(totals[1])

@@ -105,8 +105,8 @@ def forward_selection(design: Floats, targets: Floats, weights: Floats, top: int
 def agreement(chosen: list[tuple[int, ...]]) -> float:
     """The mean share (0-1) of features that two choices have in common, over all pairs; empty ones agree."""
     shares = [
-        len(set(one) & set(other)) / len(one) if one else float(not other)
-        for at, one in enumerate(chosen)
-        for other in chosen[:at]
+        len(set(first) & set(second)) / len(first) if first else float(not second)
+        for at, first in enumerate(chosen)
+        for second in chosen[:at]
     ]
     return float(np.mean(shares))

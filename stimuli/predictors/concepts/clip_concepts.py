@@ -81,8 +81,8 @@ class Similarities(nn.Module):
         self.register_buffer("texts", texts)
 
     def forward(self, embeddings: Tensor) -> Tensor:
-        found: Tensor = embeddings @ self.texts.T
-        return found
+        cosines: Tensor = embeddings @ self.texts.T
+        return cosines
 
 
 def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:
@@ -161,7 +161,9 @@ def read_clip_concepts(architecture: Mapping[str, JsonValue], payload: bytes) ->
     """The network of an archive; neither folder, text model nor tokenizer are needed."""
     concepts = texts_of(architecture, "concepts")
     state, samples = read_concepts(payload, "the archive")
-    inside = {name.removeprefix("tower."): one for name, one in state.items() if name.startswith("tower.")}
+    inside = {
+        name.removeprefix("tower."): tensor for name, tensor in state.items() if name.startswith("tower.")
+    }
     tower = picture_tower(architecture, inside, "the archive")
     texts = state.get("concepts.texts", torch.zeros(len(concepts), 1))
     network = ClipNetwork(tower, texts, architecture["head"], architecture["classes"])
@@ -173,7 +175,7 @@ def read_clip_concepts(architecture: Mapping[str, JsonValue], payload: bytes) ->
 
 def _concepts(params: ClipConceptParams, dataset: ConceptDataset) -> tuple[str, ...]:
     concepts = params.concepts or concepts_in(dataset, f"{NAME} without concepts of its own")
-    if len(set(concepts)) != len(concepts) or not all(one.strip() for one in concepts):
+    if len(set(concepts)) != len(concepts) or not all(concept.strip() for concept in concepts):
         raise BadSpec(f"concepts = {list(concepts)[:8]}: every concept needs a name of its own")
     return concepts
 
@@ -187,14 +189,14 @@ def _values(
 ) -> Floats:
     """The concept values of the items, float64 (n, concepts)."""
     inputs = Normalised(nn.Sequential(network.tower, network.concepts), settings.mean, settings.std).eval()
-    found = []
+    batches = []
     for start in range(0, len(items), ITEMS_AT_ONCE):
         part = items[start : start + ITEMS_AT_ONCE]
         views = np.stack([square_view(dataset.pixels(item.key), settings.input_px) for item in part])
         with torch.no_grad():
-            found.append(inputs(torch.from_numpy(views).permute(0, 3, 1, 2).float().div_(255)))
+            batches.append(inputs(torch.from_numpy(views).permute(0, 3, 1, 2).float().div_(255)))
         progress("comparing pictures with concepts", start + len(part), len(items))
-    return torch.cat(found).double().numpy()
+    return torch.cat(batches).double().numpy()
 
 
 def _fitted(

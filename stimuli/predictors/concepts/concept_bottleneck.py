@@ -100,4 +100,4 @@ def read_concept_bottleneck(architecture: Mapping[str, JsonValue], payload: byte
 
 
 def _place(network: nn.Sequential, name: str) -> int:
-    return [own for own, _ in network.named_children()].index(name)
+    return [child for child, _ in network.named_children()].index(name)

@@ -89,14 +89,14 @@ def chosen_items(dataset: ConceptDataset, count: int, seed: int, predictor: str)
     items = dataset.items(split)
     chosen: set[str] = set()
     for label in dataset.labels:
-        own = [item.key for item in items if item.truth == label]
-        if len(own) < MIN_PER_CLASS:
+        members = [item.key for item in items if item.truth == label]
+        if len(members) < MIN_PER_CLASS:
             raise BadSpec(
-                f'predictor {predictor}: class "{label}" has {len(own)} picture(s) for training, at least '
+                f'predictor {predictor}: class "{label}" has {len(members)} picture(s) for training, at least '
                 f"{MIN_PER_CLASS} are needed; add pictures or lower people_share"
             )
         share = max(MIN_PER_CLASS, count // len(dataset.labels))
-        chosen.update(str(key) for key in rng.permutation(own)[:share])
+        chosen.update(str(key) for key in rng.permutation(members)[:share])
     return [item for item in items if item.key in chosen]
 
 

@@ -129,7 +129,9 @@ class HubFolder:
         state: dict[str, Tensor] = {}
         for path in files:
             state.update(read_weights(path.read_bytes(), f'"{self.shown}/{path.name}"'))
-        return {name: one.float() if one.is_floating_point() else one for name, one in state.items()}
+        return {
+            name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in state.items()
+        }
 
     def _weight_files(self) -> list[Path]:
         if (whole := self.file(WEIGHTS)) is not None:
@@ -142,11 +144,11 @@ class HubFolder:
                 raise BadSpec(
                     f'"{self.shown}/{INDEX}" does not name safetensors files of this folder; {UNPICKLE}'
                 )
-            found = [self.file(name) for name in names]
-            missing = [name for name, path in zip(names, found, strict=True) if path is None]
+            paths = [self.file(name) for name in names]
+            missing = [name for name, path in zip(names, paths, strict=True) if path is None]
             if missing:
                 raise BadSpec(f'"{self.shown}" lacks {", ".join(missing[:MAX_NAMED])}; copy the whole folder')
-            return [path for path in found if path is not None]
+            return [path for path in paths if path is not None]
         pickles = [path.name for pattern in PICKLES for path in sorted(self.path.glob(pattern))]
         if pickles:
             raise BadSpec(
@@ -180,7 +182,7 @@ def check_config(config: Mapping[str, JsonValue], shown: str) -> None:
         if isinstance(value, list) and len(value) > MAX_LIST:
             raise BadSpec(f'"{shown}" is refused: {name} has {len(value):,} entries, more than {MAX_LIST}')
         if isinstance(value, list) and DEPTH.search(name):
-            _check_number(f"the sum of {name}", sum(one for one in value if type(one) is int), shown)
+            _check_number(f"the sum of {name}", sum(number for number in value if type(number) is int), shown)
         if type(value) is int:
             _check_number(name, value, shown)
 
@@ -247,15 +249,19 @@ def own_labels(config: Mapping[str, JsonValue], shown: str) -> tuple[str, ...]:
 
 
 def chosen_labels(
-    given: tuple[str, ...], own: tuple[str, ...], count: int | None, shown: str, otherwise: tuple[str, ...]
+    given: tuple[str, ...],
+    of_folder: tuple[str, ...],
+    count: int | None,
+    shown: str,
+    otherwise: tuple[str, ...],
 ) -> tuple[str, ...]:
     """The study's labels, else the folder's own, else the dataset's; one per logit. Raises BadSpec if the
     study names the folder's labels in another order, or another number of them than there are.
     """
-    labels = given or own or otherwise
-    if given and own and set(given) == set(own) and given != own:
+    labels = given or of_folder or otherwise
+    if given and of_folder and set(given) == set(of_folder) and given != of_folder:
         raise BadSpec(
-            f'labels = {list(given)}: "{shown}" has the same labels in another order, {list(own)[:8]}; '
+            f'labels = {list(given)}: "{shown}" has the same labels in another order, {list(of_folder)[:8]}; '
             "labels are given in logit order, or left out"
         )
     if count is not None and len(labels) != count:
@@ -274,12 +280,12 @@ def fill(kind: Any, config: Mapping[str, JsonValue], state: dict[str, Tensor], s
     weights are missing, left over, or of other shapes.
     """
     check_config(config, source)
-    given = sum(one.numel() for one in state.values())
+    given = sum(tensor.numel() for tensor in state.values())
     with _quietly(), torch.random.fork_rng(devices=[]):
         made = _tried(lambda: kind.config_class.from_dict(dict(config)), source)
         with torch.device("meta"):
             empty: nn.Module = _tried(lambda: kind._from_config(made), source)
-        wanted = sum(one.numel() for one in empty.parameters())
+        wanted = sum(tensor.numel() for tensor in empty.parameters())
         if wanted > given:
             raise ShapeMismatch(
                 f"{source}: its configuration asks for {wanted:,} weights, and its file holds {given:,}; "

@@ -231,11 +231,11 @@ def _is_plain(value: str, key: str) -> bool:
 
 
 def _is_operator(target: str) -> bool:
-    found = ATEN.fullmatch(target)
-    if not found:
+    match = ATEN.fullmatch(target)
+    if not match:
         return bool(PLAIN_TARGETS.fullmatch(target))
-    packet = getattr(torch.ops.aten, found[1], None) if found[1] not in REFUSED_ATEN else None
-    return isinstance(getattr(packet, found[2], None), torch._ops.OpOverload)
+    packet = getattr(torch.ops.aten, match[1], None) if match[1] not in REFUSED_ATEN else None
+    return isinstance(getattr(packet, match[2], None), torch._ops.OpOverload)
 
 
 def _is_shape(text: str) -> bool:

@@ -94,9 +94,9 @@ class EmbeddedEncoder(nn.Module):
         return content_key({"tokenizer": "embedded", "version": EMBEDDED_VERSION, "limit": self.limit})
 
     def tokens(self, text: str) -> Tokens:
-        found = piece_spans(text)[: self.limit - 2]
-        ids = (START, *(text[start:end].lower() for start, end in found), END)
-        return Tokens(ids, tuple(range(1, len(found) + 1)), tuple(found))
+        spans = piece_spans(text)[: self.limit - 2]
+        ids = (START, *(text[start:end].lower() for start, end in spans), END)
+        return Tokens(ids, tuple(range(1, len(spans) + 1)), tuple(spans))
 
     def embeddings(self, texts: Sequence[Tokens], length: int) -> Tensor:
         self._learn({token for text in texts for token in text.ids})
@@ -124,16 +124,16 @@ def piece_spans(text: str) -> list[Span]:
 
     Vowel signs, accents and joiners belong to what they stand behind: many scripts write words with them.
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     for match in PIECE.finditer(text):
         start, end = match.span()
-        follows = bool(found) and found[-1][1] == start
+        follows = bool(spans) and spans[-1][1] == start
         # Letters right behind a word are there only if it was carried over such a sign.
-        if follows and (combines(text[start]) or (is_word(text[start]) and is_word(text[found[-1][0]]))):
-            found[-1] = found[-1][0], end
+        if follows and (combines(text[start]) or (is_word(text[start]) and is_word(text[spans[-1][0]]))):
+            spans[-1] = spans[-1][0], end
         else:
-            found.append((start, end))
-    return found
+            spans.append((start, end))
+    return spans
 
 
 def is_word(letter: str) -> bool:
