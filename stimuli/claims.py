@@ -1,5 +1,5 @@
-"""Which worker renders what: a stimulus row is claimed by one conditional update, so that a killed worker
-blocks it only until its lease ends.
+"""Claims of workers on stimuli: a row is claimed by one conditional update, so that a killed worker blocks it
+only until its lease ends.
 
 A row goes missing -> claimed -> done | failed. A claim may be taken over when its lease is over, or under the
 same token: a broker hands the message of a killed worker to another one, which need not wait. A worker
@@ -96,7 +96,7 @@ def note(
     """Record what metrics said of stimuli that share an attribution; a second record changes nothing.
 
     `described` is the metric as its rows name it, if that is more than its parameters; `group` names the set
-    that a number was found in. A value that is not finite is no value: its reason stands in `error`.
+    that a number belongs to. A value that is not finite is no value: its reason stands in `error`.
     """
     for number in numbers:
         description = described or describe_metric(number.metric)
@@ -148,8 +148,8 @@ def render_claimed(
 ) -> int:
     """Claim and render those of `keys` that are free, a batch at a time; how many this call finished.
 
-    What cannot be made is marked failed, with the reason. An interruption, or trouble with files and
-    services, gives the claims back and passes. What is done but not measured yet is measured.
+    A stimulus that cannot be made is marked failed, with the reason. An interruption, or a fault of files or
+    services, releases the claims and is raised. Stimuli that are done but not measured yet are measured.
     """
     lease_s = settings.STIMULUS_LEASE_S if lease_s is None else lease_s
     finished = 0
@@ -186,7 +186,7 @@ def measure_done(keys: Sequence[str], bench: Bench) -> None:
 
 
 def device() -> str:
-    """The device of this process: the setting's, or the first CUDA device, or the processor."""
+    """The device of this process: that of the settings, else the first CUDA device, else the processor."""
     chosen = str(settings.STIMULUS_DEVICE)
     if chosen != "auto":
         return chosen

@@ -61,7 +61,7 @@ class Rendered:
     """The files of one stimulus, as store keys, and its measurements. The baseline has no explanation.
 
     `picture_digest` is equal exactly for stimuli that look equal: it hashes the pixels of the explanation, or
-    of the image where there is none. `provenance` says by what it was made, and never decides a key.
+    of the image if there is none. `provenance` says by what it was made, and never decides a key.
     """
 
     spec: StimulusSpec
@@ -92,7 +92,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What an order came to; no attribution for the baseline."""
+    """The result of an order; no attribution for the baseline."""
 
     order: Order
     attribution: Attribution | None = None
@@ -102,7 +102,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where the work is done: the store, the device, and who is told that it goes on."""
+    """What the work needs: the store, the device, and the function that is called after every batch."""
 
     store: Store
     device: str = "cpu"
@@ -185,7 +185,7 @@ class Runner:
         return TEXTS_AT_ONCE if self.network is None else max(2, self.network.rows // 4)
 
     def subject(self, spec: StimulusSpec, store: Store) -> Subject:
-        """The item of a spec as methods see it. Raises StimulusError when the store holds another."""
+        """The item of a spec as methods see it. Raises StimulusError if the store holds another."""
         if self.network is None:
             text = read_text(store, spec.image_key)
             return Subject(spec.target, spec.image_key, spec.seed, text=text)
@@ -227,7 +227,7 @@ def _runner(predictor_key: str, precision: str, bench: Bench) -> Runner:
 
 def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Explained]:
     """All orders of a few items side by side; if the window fails as a whole, one after the other: one
-    spoiled item must not take its neighbours along.
+    damaged item must not make its neighbours fail.
     """
     try:
         results = _driven(window, runner, bench)
@@ -242,7 +242,8 @@ def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Expla
 
 
 def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained]:
-    """Methods as jobs, and metrics as jobs that follow them: a metric that fails undoes nothing."""
+    """Methods as jobs, and metrics as jobs that follow them: a metric that fails does not undo its method's
+    result."""
     from stimuli.planner.drive import Job
 
     subjects: dict[str, Subject] = {}

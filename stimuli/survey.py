@@ -33,7 +33,7 @@ _ITEMS_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a study's stimuli come from: opened dataset and predictor. The predictor's archive is in the
+    """The sources of a study's stimuli: the opened dataset and predictor. The predictor's archive is in the
     store. `packages` are those that offer the two, "distribution==version" each, none for the core's.
     """
 

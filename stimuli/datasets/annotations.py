@@ -1,4 +1,4 @@
-"""Concepts and parts that somebody marked in pictures: concepts.csv and parts.csv beside class folders."""
+"""Concepts and parts that people marked in pictures: concepts.csv and parts.csv beside class folders."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Annotations:
     def values_of(self, key: str) -> NDArray[np.float32]:
         """The concept values of one picture, float32 (concepts,).
 
-        0 for a concept that is not named for it where others are. Raises BadSpec for a picture that no line
-        names: nobody has looked at it, so that zeros would be invented.
+        0 for a concept that is not named for it although others are. Raises BadSpec for a picture that no
+        line names: it was not annotated, so that zeros would be invented.
         """
         values = self.values.get(key)
         if values is not None:
@@ -58,7 +58,7 @@ class Annotations:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line of a file, with what a complaint about it needs."""
+    """One line of a file, with what an error message about it needs."""
 
     file: str
     number: int
@@ -78,7 +78,7 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
 
     concepts.csv has the columns image (a key), concept, value (0-1); parts.csv image, concept, left, top,
     right, bottom in pixels of the upright picture, whose width and height `size_of` says. The concepts are
-    those of both files in alphabetical order. A pair that concepts.csv does not list has the value 1 where
+    those of both files in alphabetical order. A pair that concepts.csv does not list has the value 1 if
     parts.csv marks a part of it, else 0 if any line names the picture; a picture that none names has no
     values. Raises BadSpec with file, line and remedy for anything else.
     """
@@ -99,7 +99,7 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
         raise BadSpec(f"{len(concepts)} concepts are named below {root}, the limit is {MAX_CONCEPTS}")
     values = {
         key: np.array(
-            [listed.get((key, named), float((key, named) in shown)) for named in concepts], dtype=np.float32
+            [listed.get((key, name), float((key, name) in shown)) for name in concepts], dtype=np.float32
         )
         for key in {key for key, _ in (*listed, *shown)}
     }
@@ -108,7 +108,7 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
 
 
 def _lines(path: Path, columns: tuple[str, ...]) -> Iterator[_Line]:
-    """The lines of a file with a heading; nothing if there is no such file."""
+    """The lines of a file with a heading; none if there is no such file."""
     if not path.is_file():
         return
     wanted = ", ".join(columns)

@@ -100,7 +100,7 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
 
     Raises BadSpec, with the line's number, for what is no UTF-8, wrong columns, a text that is empty or
     longer than MAX_CHARACTERS, and a split that is not known or divides a group; for fewer than two classes,
-    or a class with a single text; and where people_share is below 1 and leaves a class on one side alone.
+    or a class with a single text; and if people_share is below 1 and leaves a class on one side alone.
     """
     params = read_params(component, LinesParams, "dataset")
     path = (folder / params.path).resolve()
@@ -231,7 +231,7 @@ def _checked(path: Path, number: int, fields: dict[str, str]) -> _Line:
 
 
 def _groups(lines: Sequence[_Line]) -> list[str]:
-    """The name of each line's group: lines that share a group or a text are together, also by way of
+    """The name of each line's group: lines that share a group or a text are together, also indirectly through
     others. A group is called after its first line.
     """
     marks = []
@@ -242,8 +242,8 @@ def _groups(lines: Sequence[_Line]) -> list[str]:
 
 
 def first_alike(marks: Sequence[Iterable[Hashable]]) -> list[int]:
-    """For each of a row of things the place of the first that it belongs with: things that share a mark do,
-    also by way of others.
+    """For each of several things the place of the first that it belongs with. Things that share a mark belong
+    together, also indirectly through others.
     """
     leader = list(range(len(marks)))
 
@@ -313,9 +313,9 @@ def check_sides(
         if len(sides) == 1:
             has, lacks = ("people", "the model") if "people" in sides else ("the model", "people")
             raise BadSpec(
-                f'{place}: people_share = {people_share:g} leaves all {len(members)} items of class "{truth}", '
-                f"in {len({group for group, _ in members})} group(s), to {has} and none to {lacks}; {remedy}, or "
-                "set people_share to 1 if the model was trained elsewhere"
+                f"{place}: people_share = {people_share:g} leaves all {len(members)} items of class "
+                f'"{truth}", in {len({group for group, _ in members})} group(s), to {has} and none to '
+                f"{lacks}; {remedy}, or set people_share to 1 if the model was trained elsewhere"
             )
 
 
@@ -329,8 +329,8 @@ def _labels(path: Path, lines: Sequence[_Line]) -> tuple[str, ...]:
             f'a single text of class "{few[0]}"' if few and len(counts) > 1 else f"{len(counts)} class(es)"
         )
         raise BadSpec(
-            f'dataset lines: "{path.name}" holds {content}; at least 2 classes with {MIN_PER_CLASS} texts each '
-            "are needed"
+            f'dataset lines: "{path.name}" holds {content}; at least 2 classes with '
+            f"{MIN_PER_CLASS} texts each are needed"
         )
     if all(label.isdecimal() for label in counts):
         return tuple(sorted(counts, key=int))

@@ -1,4 +1,4 @@
-"""How a network runs its activations: what hook-based methods must know before they are trusted."""
+"""How a network runs its activations, which decides whether hook-based methods are right for it."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def require_relu_modules(predictor: ImagePredictor, method: str) -> None:
 
 
 def require_single_use(predictor: ImagePredictor, method: str) -> None:
-    """NotApplicable where a module is called twice in a pass, or a rectifier is a function: `method` keeps
-    one value per module, and would be wrong. Runs one grey picture.
+    """NotApplicable if a module is called twice in a pass, or a rectifier is a function: `method` keeps one
+    value per module, and would be wrong. Runs one grey picture.
     """
     calls = calls_of(predictor)
     if not calls.reused and not calls.functions:

@@ -41,7 +41,7 @@ def distance(first: Vector, second: Vector) -> float:
 
 @dataclass(frozen=True, slots=True)
 class OrientedBands:
-    """A fixed bank of filters, for where no trained network is at hand. Nothing is learned or calibrated.
+    """A fixed bank of filters, for use without a trained network. Nothing is learned or calibrated.
 
     At each of three scales (halved by a Gaussian pyramid) lightness, red-green and blue-yellow are filtered
     by first and second Gaussian derivatives of standard deviation 1.5 pixels, steered to four orientations
@@ -193,6 +193,6 @@ def _check_side(picture: Picture, least: int, name: str) -> None:
         raise ShapeMismatch(f"{name} compares pictures (H, W, 3), not {picture.shape}")
     if min(picture.shape[:2]) < least:
         raise NotApplicable(
-            f"{name} needs pictures of at least {least} pixels a side, not {picture.shape[:2]}: use a "
-            "larger input_px"
+            f"{name} needs pictures of at least {least} pixels a side, not {picture.shape[:2]}: "
+            "use a larger input_px"
         )

@@ -44,7 +44,7 @@ class FaithfulnessCorrelation:
     0.06 is usual at 224 of 150,528 [Kazmierczak et al. 2025]. `MuFidelity` hides larger parts.
 
     The subsets are drawn from the study's seed alone, the same for all items and methods: methods are
-    compared on equal terms, and on one item a subset runs once for all of them. NotApplicable where the
+    compared on equal terms, and on one item a subset runs once for all of them. NotApplicable if the
     correlation is not defined, because the map gives every subset the same sum or the score never changes.
     """
 

@@ -34,7 +34,7 @@ class DiagnosticSimilarity:
 
     At most `partners` items, the same in all conditions, stand for the others: drawn by `seed`, labels in
     turn. So every picture passes the encoder once, and memory holds `partners` of them. `details["pairs"]`
-    counts what a value averages. Where nothing of another class can be compared, `value` is NaN and
+    counts what a value averages. If no item of another class can be compared, `value` is NaN and
     `details["undefined"]` says why.
     """
 

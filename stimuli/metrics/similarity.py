@@ -71,11 +71,11 @@ class MethodSimilarity:
 
     `correlation` is Spearman's or Pearson's over all pixels; with `absolute` the maps' magnitudes are
     compared, as the usual recipe draws them. `value` is in -1 to 1: near 1 says that two conditions show
-    nearly the same. Two maps without any structure have 1, one beside another that has some 0. `details`
-    name the closest condition (the first by name of equals) and give the structural similarity of the two
-    maps, each scaled to 0-1 [Wang et al. 2004], where they have at least 11 pixels a side.
+    nearly the same. Two maps without any structure have 1, one beside another that has some 0. `details` name
+    the closest condition (the first by name of equals) and give the structural similarity of the two maps,
+    each scaled to 0-1 [Wang et al. 2004], if they have at least 11 pixels a side.
 
-    Where an item has one condition only, `value` is NaN and `details["undefined"]` says why.
+    If an item has one condition only, `value` is NaN and `details["undefined"]` says why.
     """
 
     version: ClassVar[int] = 1

@@ -56,9 +56,9 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search came to: `perturbation` at `magnitude` makes `view`, uint8 (H, W, 3), which the predictor
-    calls `label`; the picture itself it calls `original`. Where there is none, `view` is None and `reason`
-    says why. `tried` counts the views that were predicted, `aim` and `rule` what was looked for.
+    """The result of a search: `perturbation` at `magnitude` makes `view`, uint8 (H, W, 3), which the
+    predictor calls `label`; the picture itself it calls `original`. If there is none, `view` is None and
+    `reason` says why. `tried` counts the views that were predicted, `aim` and `rule` what was looked for.
     """
 
     aim: Aim

@@ -214,8 +214,8 @@ class _Driver:
                 self._advance(running, tuple(running.answers) if running.is_tuple else running.answers[0])
 
     def _run_traces(self) -> None:
-        """All traces that are waited for, as few passes as there are pictures. Copies that are the picture
-        itself are answered by its trace, unless copies run in another precision than traces.
+        """All traces that jobs wait for, in one pass per picture. Copies that are the picture itself are
+        answered by its trace, unless copies run in another precision than traces.
         """
         waiting, self.traces = self.traces, []
         originals, self.originals = self.originals, []
@@ -248,7 +248,7 @@ class _Driver:
         for running, _slot, ask in waiting:
             items[id(running.item)] = running.item
             union = joined(union, ask)
-        for item in items.values():  # earlier answers are kept: a later ask may need scores behind them
+        for item in items.values():  # earlier answers are kept: a later ask may need their scores
             union = joined(union, item.asked)
         pictures = list(items.values())
         for start in range(0, len(pictures), self.network.rows):
@@ -380,7 +380,7 @@ class _Driver:
         except (StimulusError, *FAULTS) as error:
             self._fail(want.running, error)
             return
-        if answer is None:  # memory ran out: fewer at a time
+        if answer is None:  # Memory ran out: fewer at a time.
             queue.extendleft((want, place) for place in reversed(places))
             return
         want.answer[places] = answer

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 class Network:
     """A predictor on one device in one precision. `rows` is the most copies in a batch; halved for good when
-    memory does not hold them. Single precision for traces; `precision` holds for perturbed copies.
+    memory does not hold them. Traces run in single precision, perturbed copies in `precision`.
     """
 
     def __init__(

@@ -159,7 +159,7 @@ class _TextDriver:
             self.rows //= 2
 
     def _run_texts(self, texts: Sequence[str]) -> bool:
-        """Add the probabilities of the texts; False when memory does not hold so many at a time."""
+        """Add the probabilities of the texts; False if memory does not hold so many at a time."""
         probabilities = np.zeros((len(texts), len(self.predictor.labels)))
         start = self.bill.now()
         try:

@@ -1,4 +1,4 @@
-"""The one shape that every image predictor has, whatever its weights came from."""
+"""The one form that every image predictor has, from every source of weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROBE_BATCHES = (2, 3)
 
 
 class Normalised(nn.Module):
-    """A network with its normalisation inside, so that everybody outside works on 0-1 pixels.
+    """A network with its normalisation inside, so that all other code works on 0-1 pixels.
 
     Takes float32 (N, 3, H, W) in 0-1, returns the network's own output for (x - mean) / std.
     """
@@ -172,8 +172,8 @@ class TorchPredictor:
 class Built:
     """A network with its weights in place, and what cannot be seen by running it.
 
-    `token_prefix` is the number of class and register tokens in front of the cells, where layers put out
-    tokens (N, prefix + h * w, C); None where tokens are not to be read as maps.
+    `token_prefix` is the number of class and register tokens in front of the cells, if layers put out tokens
+    (N, prefix + h * w, C); None if tokens are not to be read as maps.
     """
 
     network: nn.Module
@@ -225,7 +225,7 @@ def assemble(
 def freeze(module: Normalised) -> Normalised:
     """Evaluation mode without gradients on the weights; explainers differentiate the inputs only."""
     for part in module.modules():
-        part.training = False  # an unflattened program refuses eval(), and has nothing that would change
+        part.training = False  # an unflattened program refuses eval(), and eval() would change nothing in it
     for parameter in module.parameters():
         parameter.requires_grad_(False)
     return module
@@ -236,7 +236,7 @@ def probe(
 ) -> dict[str, Layout]:
     """Run blank batches of two sizes; how each layer can be read as maps, in the order of the pass.
 
-    A layer must run once in a pass and put out one row per picture, of the same shape whatever the batch.
+    A layer must run once in a pass and put out one row per picture, of the same shape in every batch.
     """
     passes: list[dict[str, list[Layout | None]]] = []
     names = {name for name, _ in module.network.named_modules() if name}

@@ -1,4 +1,4 @@
-"""Three planted scenarios, drawn by our own code: what drives the model is known, and can be exchanged
+"""Three planted scenarios, drawn by our own code: the cue that the model uses is known, and can be exchanged
 alone.
 
 Each item has a class and a cue. While the model learns, the cue agrees with the class nearly always, so
@@ -109,7 +109,7 @@ class SyntheticDataset:
 
     @property
     def concepts(self) -> tuple[str, ...]:
-        """The two sides of the cue first, then what tells of the thing itself."""
+        """The two sides of the cue first, then what describes the thing itself."""
         return tuple(entry.concept for entry in self.scenario.show(self.plans[self.all_items[0].key]))
 
     def items(self, split: Split) -> Sequence[Item]:
@@ -120,7 +120,7 @@ class SyntheticDataset:
         return self._draw(self._plan(key)).pixels
 
     def mask(self, key: str) -> Mask:
-        """Where the planted cue stands, bool (size_px, size_px)."""
+        """The place of the planted cue, bool (size_px, size_px)."""
         return self._draw(self._plan(key)).mask
 
     def swap(self, key: str, what: str) -> Pixels:
@@ -136,7 +136,7 @@ class SyntheticDataset:
         return np.array([entry.value for entry in self.scenario.show(self._plan(key))], dtype=np.float32)
 
     def parts(self, key: str) -> Sequence[Part]:
-        """Where the concepts lie that the picture shows, boxes in shares of its side."""
+        """The places of the concepts that the picture shows, boxes in shares of its side."""
         return planted_concepts.parts_of(self.scenario.show(self._plan(key)))
 
     def content_digest(self) -> str:

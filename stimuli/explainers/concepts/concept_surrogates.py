@@ -78,7 +78,7 @@ class ShapCbm(ConceptMethod):
     Hidden concepts take the values of k-means centres of the training values, weighted by their sizes. Up to
     12 concepts all subsets are asked about, and the values are exact; beyond, `subsets` of them (0 stands for
     2 x concepts + 2048) by KernelSHAP: the largest and smallest first, the rest drawn in pairs. The sum is
-    the answer less its mean over the centres; the check `efficiency_gap` is what is missing to it. `output`
+    the answer less its mean over the centres; the check `efficiency_gap` is the difference from it. `output`
     is the explained number. [Lundberg and Lee 2017]
     """
 
@@ -140,7 +140,7 @@ class RiseCbm(ConceptMethod):
 
 
 def _mean_where(kept: NDArray[np.bool_], answers: Floats) -> Floats:
-    """Mean answer over the rows that keep each concept; over all rows where none does."""
+    """Mean answer over the rows that keep each concept; over all rows if none does."""
     counts = kept.sum(axis=0)
     sums = answers @ kept
     return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), answers.mean()), np.float64)

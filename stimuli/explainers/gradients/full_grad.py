@@ -32,7 +32,7 @@ class FullGrad(AnyImage):
     version: ClassVar[int] = 1
 
     def require(self, predictor: ImagePredictor, layer: str) -> None:
-        """NotApplicable where biases are not those of a network of convolutions, or cannot be found."""
+        """NotApplicable if the biases are not those of a network of convolutions, or cannot be found."""
         from torch import nn
 
         from stimuli.planner.biases import BiasMaps

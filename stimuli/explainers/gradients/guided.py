@@ -1,4 +1,4 @@
-"""Guided backpropagation: the gradient without what speaks against, at every rectifier."""
+"""Guided backpropagation: the gradient without its negative part, at every rectifier."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _guided(network: Network, subject: Subject) -> Tensor:
 
     image = subject.pixels[None].detach().to(network.device).clone().requires_grad_()
     with warnings.catch_warnings():
-        # It announces its hooks at every call.
+        # captum warns of its hooks at every call.
         warnings.filterwarnings("ignore", message="Setting backward hooks on ReLU")
         gradient: Tensor = Guided(network.module).attribute(image, target=subject.target)
     network.bill.forwards += 1

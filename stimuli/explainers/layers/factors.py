@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 MOST_ROUNDS = 5000
 LEAP_AFTER = 12
-"""Rounds until the factors leap to where they seem to be going."""
+"""Rounds until the factors leap to their extrapolated limit."""
 SETTLED = 1e-5
 """Rounds end when a leap would move no entry of the maps by more than this share of the largest."""
 MOST_SHARE = 0.9999
-"""Steps are not believed to shrink more slowly than by this share."""
+"""Steps are assumed to shrink at least by this share."""
 NOTHING = 1e-7
 """Singular values below this share of the largest are rounding."""
 
@@ -97,7 +97,7 @@ class DeepFeatureFactorization(LayerMethod):
             )
 
     def require(self, predictor: ImagePredictor, layer: str) -> None:
-        """NotApplicable too where the layer is too small for so many components."""
+        """NotApplicable too if the layer is too small for so many components."""
         # In a class with slots, super() without arguments means the class before they were added.
         LayerMethod.require(self, predictor, layer)
         layout = predictor.layouts[self.chosen(predictor, layer)]
@@ -105,8 +105,8 @@ class DeepFeatureFactorization(LayerMethod):
         if self.components > most:
             raise NotApplicable(
                 f"{type(self).__name__} cannot find {self.components} components in {layout.channels} "
-                f"channels of {layout.height} x {layout.width} places: ask for {most} at most, or name a "
-                "larger layer"
+                f"channels of {layout.height} x {layout.width} places: ask for {most} at most, "
+                "or name a larger layer"
             )
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
@@ -217,9 +217,7 @@ def _start(values: Floats, components: int) -> tuple[Floats, Floats]:
     import torch
 
     # By torch: another library's threads would wait for torch's to come to rest.
-    squares, vectors = (
-        left_vector.numpy() for left_vector in torch.linalg.eigh(torch.from_numpy(values @ values.T))
-    )
+    squares, vectors = (matrix.numpy() for matrix in torch.linalg.eigh(torch.from_numpy(values @ values.T)))
     left, right = np.zeros((len(values), components)), np.zeros((components, values.shape[1]))
     for at in range(components):
         size = np.sqrt(max(squares[-1 - at], 0.0))

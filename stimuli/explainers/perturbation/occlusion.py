@@ -25,7 +25,7 @@ class Occlusion(AnyImage):
     Squares have `patch_share` of the picture's side and stand `stride_share` of it apart (both rounded to
     pixels, at least 1); `baseline` is their value, 0 = black. With `overlaps` = "sum" the falls are added
     instead, as some libraries do, so that the middle weighs more than the border. A fall of up to a
-    millionth of the logit (of 1, where that is larger) is rounding and counts as 0. [Zeiler and Fergus 2014]
+    millionth of the logit (of 1, if that is larger) is rounding and counts as 0. [Zeiler and Fergus 2014]
     """
 
     version: ClassVar[int] = 3

@@ -39,7 +39,7 @@ class ShapPartition(AnyImage):
     `value` (0 = black). `output` is the explained number.
 
     The sum of the map is the score of the picture less that of the hidden picture; the check `efficiency_gap`
-    is what is missing to it, as a share of that difference. Where all copies have the same score but for
+    is the deviation from this, as a share of that difference. If all copies have the same score except for
     rounding (a millionth of it), the map is 0. [Lundberg and Lee 2017; Owen 1977]
     """
 

@@ -89,7 +89,7 @@ def forward_selection(design: Floats, targets: Floats, weights: Floats, top: int
     chosen: list[int] = []
     for _ in range(min(top, design.shape[1])):
         squares = (columns**2).sum(0)
-        # A feature that the chosen ones make up has nothing left but rounding.
+        # A feature that is a combination of the chosen ones has only rounding left.
         is_free = squares > 1e-12 * np.maximum(sizes, 1e-300)
         gains = np.where(is_free, (left @ columns) ** 2 / np.where(is_free, squares, 1.0), 0.0)
         gains[chosen] = -1.0

@@ -83,10 +83,10 @@ def scattered(
 ) -> NDArray[np.float32]:
     """The values (n,) of the words at `spans`, on random words: the same values, each as often.
 
-    Where equal words have equal values, they have so afterwards: values change places among words that occur
-    equally often. Where that would keep the marks on the same words (the only word that occurs three times
-    stays it), the places of one value go to several words instead. Only if this is not found, or where equal
-    words differ, every place is for itself.
+    If equal words have equal values, they still do afterwards: values change places among words that occur
+    equally often. If that would keep the marks on the same words (the only word that occurs three times stays
+    it), the places of one value go to several words instead. Only if no such way is found, or if equal words
+    differ, every place is treated by itself.
     """
     numbers = np.array(Words(text, tuple(spans), together=True).features, np.int64)
     counts = np.bincount(numbers, minlength=1)

@@ -50,7 +50,7 @@ MAX_CONCEPTS = 512
 class ClipConceptParams(Params):
     """`folder` lies in the study's folder and holds a CLIP or SigLIP model.
 
-    `concepts` are compared with the picture, the dataset's own where none are given; each stands for the one
+    `concepts` are compared with the picture, the dataset's own if none are given; each stands for the one
     `{}` of `prompt`. `head` is "linear" (logistic regression, `penalty` on half its squared weights) or "qda"
     (normal distributions, their covariances drawn by `shrinkage` towards the unit matrix), both on values of
     mean 0 and deviation 1, fitted on at most `fit_items` pictures. `input_px`, `mean`, `std`, `layer` and
@@ -100,7 +100,7 @@ def open_clip_concepts(
     component: Component, folder: Path, dataset: ConceptDataset, progress: Progress
 ) -> TorchPredictor:
     """Embed the prompts, then fit the head on the model split. Raises BadSpec as `load_clip`, for a prompt
-    without a place for the concept, where there are no concepts, and for a class that is too small.
+    without a place for the concept, if there are no concepts, and for a class that is too small.
     """
     params = read_params(component, ClipConceptParams, "predictor")
     concepts = _concepts(params, dataset)

@@ -51,8 +51,9 @@ def training_key(component: Component, dataset: Component, content_digest: str, 
 def open_concept_bottleneck(
     component: Component, folder: Path, dataset: ConceptDataset, progress: Progress
 ) -> TorchPredictor:
-    """Train it on the model split. Raises BadSpec where the dataset names no concepts, or a class is too
-    small.
+    """Train it on the model split.
+
+    Raises BadSpec if the dataset names no concepts, or a class is too small.
     """
     params = read_params(component, BottleneckParams, "predictor")
     concepts = concepts_in(dataset, NAME)

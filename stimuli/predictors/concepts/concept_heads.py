@@ -67,8 +67,8 @@ def fit_qda(values: Floats, targets: NDArray[np.int64], labels: int, shrinkage: 
         members = x[targets == label]
         if len(members) < 2:
             raise BadSpec(
-                f"class {label} has {len(members)} picture(s) to fit its distribution of concepts on, at least 2 "
-                'are needed; add pictures, or set head = "linear"'
+                f"class {label} has {len(members)} picture(s) to fit its distribution of concepts on, "
+                'at least 2 are needed; add pictures, or set head = "linear"'
             )
         covariance = np.atleast_2d(np.cov(members.T, bias=True))
         covariance = (1 - shrinkage) * covariance + shrinkage * np.eye(len(covariance))
@@ -81,6 +81,6 @@ def fit_qda(values: Floats, targets: NDArray[np.int64], labels: int, shrinkage: 
 
 
 def _scale(values: Floats) -> tuple[Floats, Floats]:
-    """Mean and deviation of each concept; 1 where a concept does not vary."""
+    """Mean and deviation of each concept; 1 if a concept does not vary."""
     spread = values.std(axis=0)
     return values.mean(axis=0), np.where(spread > 1e-9, spread, 1.0)

@@ -57,7 +57,7 @@ def training_key(component: Component, dataset: Component, content_digest: str, 
 def open_part_concepts(
     component: Component, folder: Path, dataset: ConceptDataset, progress: Progress
 ) -> TorchPredictor:
-    """Train it on the model split. Raises BadSpec where no part is marked there, or a class is too small."""
+    """Train it on the model split. Raises BadSpec if no part is marked there, or a class is too small."""
     params = read_params(component, PartParams, "predictor")
     items = chosen_items(dataset, params.train_items, params.seed, NAME)
     parts = _marked(dataset, [item.key for item in items])

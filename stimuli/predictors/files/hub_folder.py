@@ -1,8 +1,8 @@
 """Model folders as the hub lays them out: config.json, model.safetensors, settings and tokenizer as JSON.
 
-Nothing that comes with such a folder is run. The library's own loader follows what a configuration names
-(code, adapters, quantisers, kernels, other files) and falls back to pickles; so it is never given the folder,
-but a configuration and tensors that were read and checked here.
+Nothing that comes with such a folder is run. The library's own loader loads what a configuration names (code,
+adapters, quantisers, kernels, other files) and falls back to pickles; so it never gets the folder, only a
+configuration and tensors that were read and checked here.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class HubFolder:
         path = (self.path / name).resolve()
         if not path.is_relative_to(self.root):
             raise BadSpec(
-                f'"{self.shown}/{name}" is a link that leads out of the study\'s folder; put the file itself '
-                "there"
+                f'"{self.shown}/{name}" is a link that leads out of the study\'s folder; put the '
+                "file itself there"
             )
         return path if path.is_file() else None
 
@@ -109,8 +109,8 @@ class HubFolder:
         value = self.json("config.json")
         if value is None:
             raise BadSpec(
-                f'"{self.shown}" holds no config.json: it is no model folder; save the model there with '
-                "save_pretrained(folder)"
+                f'"{self.shown}" holds no config.json: it is no model folder; save the model '
+                "there with save_pretrained(folder)"
             )
         check_config(value, f"{self.shown}/config.json")
         return value
@@ -123,8 +123,8 @@ class HubFolder:
         total = sum(path.stat().st_size for path in files)
         if total > MAX_WEIGHT_BYTES:
             raise BadSpec(
-                f'the weights in "{self.shown}" have {total:,} bytes, more than {MAX_WEIGHT_BYTES:,}; use a '
-                "smaller model"
+                f'the weights in "{self.shown}" have {total:,} bytes, more than {MAX_WEIGHT_BYTES:,}; '
+                "use a smaller model"
             )
         state: dict[str, Tensor] = {}
         for path in files:
@@ -202,7 +202,7 @@ def _check_code(settings: Mapping[str, JsonValue], shown: str) -> None:
 
 
 def _entries(settings: Mapping[str, JsonValue], shown: str) -> Iterator[tuple[str, JsonValue]]:
-    """Every value at any depth, with the name it stands under."""
+    """Every value at any depth, with its name."""
     waiting = [(name, value, 1) for name, value in settings.items()]
     while waiting:
         name, value, depth = waiting.pop()
@@ -314,8 +314,8 @@ def tokenizer(folder: HubFolder) -> Any:
     text = folder.text("tokenizer.json")
     if text is None:
         raise BadSpec(
-            f'"{folder.shown}" holds no tokenizer.json; save the tokenizer there with '
-            "AutoTokenizer.from_pretrained(...).save_pretrained(folder)"
+            f'"{folder.shown}" holds no tokenizer.json; save the tokenizer '
+            "there with AutoTokenizer.from_pretrained(...).save_pretrained(folder)"
         )
     try:
         made = library("tokenizers").Tokenizer.from_str(text)
@@ -348,17 +348,18 @@ def _check_report(report: Mapping[str, Any], source: str) -> None:
 
 
 def _tried(make: Callable[[], Any], source: str) -> Any:
-    """What the library makes. It raises whatever it likes at a configuration that makes no sense."""
+    """The result of a call to the library, which raises any kind of error at a configuration that makes no
+    sense."""
     try:
         return make()
-    except Exception as error:  # one thing to us, whatever it is
+    except Exception as error:  # all errors are treated alike
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise BadSpec(f"{source}: the library cannot build this network ({first[:200]})") from error
 
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """The library prints reports and bars; ours stand in the errors."""
+    """The library prints reports and progress bars; what matters here is in the errors."""
     words = library("transformers.utils.logging")
     level, has_bars = words.get_verbosity(), words.is_progress_bar_enabled()
     words.set_verbosity(50)

@@ -27,7 +27,7 @@ ODDITIES = {
 class HubPictureParams(Params):
     """`folder` lies in the study's folder. `input_px`, `mean` and `std` (for pixels in 0-1) are those of the
     preprocessor's settings unless given. `layer` is a module path; `token_prefix` the number of class and
-    register tokens before the cells, where it is not known for the architecture.
+    register tokens before the cells, if it is not known for the architecture.
     """
 
     folder: str
@@ -55,10 +55,10 @@ def picture_settings(
     mean: Channels | None = None,
     std: Channels | None = None,
 ) -> PictureSettings:
-    """The settings in `folder`, where the study does not say otherwise; `image_size` is the configuration's.
+    """The settings in `folder`, unless the study says otherwise; `image_size` is the configuration's.
 
     Raises BadSpec for settings that a square view of 0-1 pixels with one mean and std cannot follow. The view
-    stays ours: shorter side resized, centre cropped.
+    is always the same: shorter side resized, centre cropped.
     """
     preprocessor = folder.json("preprocessor_config.json")
     if preprocessor is None:

@@ -1,4 +1,4 @@
-"""The one shape that every text predictor has, whatever its weights came from.
+"""The one form that every text predictor has, from every source of weights.
 
 A text's logits depend on the text alone. It is filled up to the next multiple of STEP tokens, which are
 masked, and runs in a batch of always the same number of rows: so neither the other texts of a batch, nor how

@@ -2,7 +2,8 @@
 
 The embedded encoder needs no file. Its tokens are words and single marks, in lower case; a token's vector is
 the sum of signs that a hash gives to the word and to its runs of two to four letters, so that words with the
-same ending are alike, known or not. Beside it stand slow waves of the place, as in a transformer.
+same ending are alike, known or not. Slow waves of the place in the text are added as further channels, as in
+a transformer.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class TextEncoder(Protocol):
     width: int
 
     def tokenizer_digest(self) -> str:
-        """Names the tokenizer: equal exactly where texts are cut alike."""
+        """Names the tokenizer: equal exactly if texts are cut alike."""
         ...
 
     @property

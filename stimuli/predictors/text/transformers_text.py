@@ -36,7 +36,7 @@ CLOSE = 1e-4
 
 class TransformersTextParams(Params):
     """`path` is the folder of a sequence classifier. `labels` are in logit order; without them the model's
-    own, or the dataset's where those are only numbers. Of a longer text the first `max_tokens` are read.
+    own, or the dataset's if those are only numbers. Of a longer text the first `max_tokens` are read.
     """
 
     path: str
@@ -237,7 +237,7 @@ def restore_transformers_text(architecture: Mapping[str, JsonValue], payload: by
 
 
 def needed(name: str) -> Any:
-    """An optional library. Raises BadSpec with the remedy where it is not installed."""
+    """An optional library. Raises BadSpec with the remedy if it is not installed."""
     try:
         return import_module(name)
     except ImportError:
@@ -312,7 +312,7 @@ def _check_embeddings(transformer: Transformer, source: str) -> None:
                 theirs = output.logits if hasattr(output, "logits") else output.last_hidden_state
                 ours = transformer(transformer.embeddings([tokens], count), alone)
                 padded = transformer(transformer.embeddings([tokens], length), filled)
-        except Exception as error:  # models raise whatever comes to their minds
+        except Exception as error:  # models raise errors of any kind
             first = (str(error).splitlines() or [type(error).__name__])[0]
             raise BadSpec(
                 f"{source}: the model does not run on the vectors of its tokens ({first}); "
