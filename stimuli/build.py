@@ -75,7 +75,7 @@ def build(keys: Iterable[str], progress: Progress = silent) -> int:
 def refuse_other_packages(keys: Iterable[str]) -> None:
     """OtherPackage if one of `keys` is still to be made by a package that is not here in the version that it
     was asked for from. Reads metadata, imports nothing: a web process may ask. A metric's package is compared
-    where the number is made; its row then says why there is none.
+    in the process that makes the number; its row then says why there is none.
     """
     asked = list(dict.fromkeys(keys))
     wanted: set[tuple[str, str]] = set()

@@ -2,7 +2,7 @@
 
 Two concepts of each scenario are the planted cue and its opposite, which are there or not. The others
 describe the thing itself and differ from one individual to the next; some depend on its class, some do not. A
-part is marked where a concept that has a place reaches half of its scale.
+part is marked if a concept that has a place reaches half of its scale.
 """
 
 from __future__ import annotations

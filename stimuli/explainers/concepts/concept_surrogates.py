@@ -116,8 +116,8 @@ class RiseCbm(ConceptMethod):
 
     Each of `masks` subsets keeps every concept with probability `keep`; the others take their mean over
     training pictures. The subsets depend on the seed and the parameters alone: all pictures of a study see
-    the same. With `centred` the mean answer where the concept is hidden is taken off, so that the sign says
-    which way it pulls. `output` is the explained number. [Petsiuk, Das and Saenko 2018]
+    the same. With `centred` the mean answer with the concept hidden is subtracted, so that the sign says in
+    which direction it acts. `output` is the explained number. [Petsiuk, Das and Saenko 2018]
     """
 
     version: ClassVar[int] = 1
