@@ -1,4 +1,4 @@
-"""What other rooms ask of the stimuli: have them recorded, have them made, learn which look alike."""
+"""What other rooms ask of the stimuli: record them, render them, and say which look alike."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from stimuli.types import Progress, silent
 RENDER_TASK = "stimuli.tasks.render_stimuli"
 POLL_S = 0.5
 HELP_AFTER_S = 20.0
-"""A builder that sees no progress for so long renders a batch itself: perhaps there is no worker."""
+"""After so long without progress a builder renders a batch itself: perhaps there is no worker."""
 
 
 def ensure_stimuli(specs: Iterable[StimulusSpec]) -> dict[str, int]:
@@ -33,8 +33,8 @@ def ensure_stimuli(specs: Iterable[StimulusSpec]) -> dict[str, int]:
     known = _primary_keys(wanted)
     for keys in chunks([key for key in wanted if key not in known]):
         Stimulus.objects.bulk_create([_row(wanted[key]) for key in keys], ignore_conflicts=True)
-    found = _primary_keys(wanted)
-    return {key: found[key] for key in wanted}
+    primary_keys = _primary_keys(wanted)
+    return {key: primary_keys[key] for key in wanted}
 
 
 def missing(keys: Iterable[str]) -> list[str]:
@@ -47,7 +47,7 @@ def missing(keys: Iterable[str]) -> list[str]:
 
 
 def build(keys: Iterable[str], progress: Progress = silent) -> int:
-    """Render and measure whatever is missing, and return how many stimuli were missing.
+    """Render and measure all that is missing, and return how many stimuli were missing.
 
     Without a broker the work is done here; with one it is sent, and the database is watched. Stimuli that
     failed before are tried again. StimulusError says how many cannot be made, and why; OtherPackage as
@@ -75,7 +75,7 @@ def build(keys: Iterable[str], progress: Progress = silent) -> int:
 def refuse_other_packages(keys: Iterable[str]) -> None:
     """OtherPackage if one of `keys` is still to be made by a package that is not here in the version that it
     was asked for from. Reads metadata, imports nothing: a web process may ask. A metric's package is compared
-    where the number is made; its row then says why there is none.
+    in the process that makes the number; its row then says why there is none.
     """
     asked = list(dict.fromkeys(keys))
     wanted: set[tuple[str, str]] = set()
@@ -120,10 +120,10 @@ def _row(spec: StimulusSpec) -> Stimulus:
 
 
 def _primary_keys(keys: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    primary_keys: dict[str, int] = {}
     for chunk in chunks(list(keys)):
-        found.update(Stimulus.objects.filter(key__in=chunk).values_list("key", "pk"))
-    return found
+        primary_keys.update(Stimulus.objects.filter(key__in=chunk).values_list("key", "pk"))
+    return primary_keys
 
 
 def _by_item(keys: Iterable[str]) -> list[str]:
@@ -152,14 +152,15 @@ def _watch(keys: Sequence[str], progress: Progress) -> None:
 
 
 def _pending(keys: Sequence[str]) -> list[str]:
-    """Those of the keys that are not rendered, or not measured although they are."""
-    found = {key for chunk in chunks(keys) for key in _keys_in(chunk, State.MISSING, State.CLAIMED)}
-    found |= set(unmeasured(keys)) - {k for chunk in chunks(keys) for k in _keys_in(chunk, State.FAILED)}
-    return [key for key in keys if key in found]
+    """Those of the keys that are not rendered, or rendered but not measured."""
+    pending = {key for chunk in chunks(keys) for key in _keys_in(chunk, State.MISSING, State.CLAIMED)}
+    pending |= set(unmeasured(keys)) - {k for chunk in chunks(keys) for k in _keys_in(chunk, State.FAILED)}
+    return [key for key in keys if key in pending]
 
 
 def _free(keys: Sequence[str]) -> list[str]:
-    """Those of the keys that nobody else is at: not claimed, and not sent lately if only to be measured."""
+    """Those of the keys that no other process works on: not claimed, and not sent lately if only to be
+    measured."""
     lately = timezone.now() - timedelta(seconds=settings.STIMULUS_LEASE_S)
     held = ~free(settings.STIMULUS_LEASE_S) & Q(state=State.CLAIMED) | Q(state=State.DONE, sent_at__gt=lately)
     taken = {

@@ -1,5 +1,5 @@
-"""Which worker renders what: a stimulus row is claimed by one conditional update, so that a killed worker
-blocks it only until its lease ends.
+"""Claims of workers on stimuli: a row is claimed by one conditional update, so that a killed worker blocks it
+only until its lease ends.
 
 A row goes missing -> claimed -> done | failed. A claim may be taken over when its lease is over, or under the
 same token: a broker hands the message of a killed worker to another one, which need not wait. A worker
@@ -57,8 +57,8 @@ def claim(keys: Sequence[str], token: str, lease_s: int) -> list[StimulusSpec]:
     Stimulus.objects.filter(free(lease_s) | mine, key__in=keys).update(
         state=State.CLAIMED, claimed_by=token, claimed_at=timezone.now()
     )
-    found = dict(Stimulus.objects.filter(mine, key__in=keys).values_list("key", "spec"))
-    return [StimulusSpec.from_json(found[key]) for key in dict.fromkeys(keys) if key in found]
+    specs = dict(Stimulus.objects.filter(mine, key__in=keys).values_list("key", "spec"))
+    return [StimulusSpec.from_json(specs[key]) for key in dict.fromkeys(keys) if key in specs]
 
 
 def refresh(token: str) -> int:
@@ -96,11 +96,13 @@ def note(
     """Record what metrics said of stimuli that share an attribution; a second record changes nothing.
 
     `described` is the metric as its rows name it, if that is more than its parameters; `group` names the set
-    that a number was found in. A value that is not finite is no value: its reason stands in `error`.
+    that a number belongs to. A value that is not finite is no value: its reason stands in `error`.
     """
     for number in numbers:
-        one = described or describe_metric(number.metric)
-        unknown = Measurement.objects.filter(stimulus__key__in=keys, key=one.key, measured_at__isnull=True)
+        description = described or describe_metric(number.metric)
+        unknown = Measurement.objects.filter(
+            stimulus__key__in=keys, key=description.key, measured_at__isnull=True
+        )
         measured = number.measured
         error, value = number.error, None
         details: dict[str, Any] = {}
@@ -113,8 +115,8 @@ def note(
             value=value,
             details=details,
             error=error[:2000],
-            unit=one.unit,
-            better=one.better,
+            unit=description.unit,
+            better=description.better,
             measured_at=timezone.now(),
         )
 
@@ -130,8 +132,8 @@ def _plain(value: Any) -> Any:
 
 def fail(key: str, token: str, error: str) -> bool:
     """Record why a claimed stimulus cannot be made; False if the claim is no longer this token's."""
-    own = Stimulus.objects.filter(key=key, state=State.CLAIMED, claimed_by=token)
-    return own.update(state=State.FAILED, finished_at=timezone.now(), error=error[:2000]) == 1
+    claimed = Stimulus.objects.filter(key=key, state=State.CLAIMED, claimed_by=token)
+    return claimed.update(state=State.FAILED, finished_at=timezone.now(), error=error[:2000]) == 1
 
 
 def release(token: str, reason: str = "") -> int:
@@ -146,8 +148,8 @@ def render_claimed(
 ) -> int:
     """Claim and render those of `keys` that are free, a batch at a time; how many this call finished.
 
-    What cannot be made is marked failed, with the reason. An interruption, or trouble with files and
-    services, gives the claims back and passes. What is done but not measured yet is measured.
+    A stimulus that cannot be made is marked failed, with the reason. An interruption, or a fault of files or
+    services, releases the claims and is raised. Stimuli that are done but not measured yet are measured.
     """
     lease_s = settings.STIMULUS_LEASE_S if lease_s is None else lease_s
     finished = 0
@@ -176,15 +178,15 @@ def measure_done(keys: Sequence[str], bench: Bench) -> None:
     wanted = _wanted(keys)
     rows = Stimulus.objects.filter(key__in=list(wanted), state=State.DONE).values_list("key", "spec")
     orders = [Order((StimulusSpec.from_json(spec),), wanted[key]) for key, spec in rows]
-    for found in explain(orders, bench):
-        numbers = found.numbers
-        if found.error:
-            numbers = tuple(Number(metric, None, found.error) for metric in found.order.metrics)
-        note([found.order.spec.picture_key], numbers)
+    for explained in explain(orders, bench):
+        numbers = explained.numbers
+        if explained.error:
+            numbers = tuple(Number(metric, None, explained.error) for metric in explained.order.metrics)
+        note([explained.order.spec.picture_key], numbers)
 
 
 def device() -> str:
-    """The device of this process: the setting's, or the first CUDA device, or the processor."""
+    """The device of this process: that of the settings, else the first CUDA device, else the processor."""
     chosen = str(settings.STIMULUS_DEVICE)
     if chosen != "auto":
         return chosen
@@ -209,14 +211,14 @@ def keeper(token: str, lease_s: int) -> Callable[[], None]:
 def _wanted(keys: Iterable[str]) -> dict[str, tuple[Component, ...]]:
     """The metrics that are wanted and not known, by picture key."""
     rows = of_one_stimulus(Measurement.objects.filter(stimulus__key__in=list(keys), measured_at__isnull=True))
-    found: defaultdict[str, list[Component]] = defaultdict(list)
+    wanted: defaultdict[str, list[Component]] = defaultdict(list)
     for row in rows.order_by("pk").select_related("stimulus"):
         component = Component(row.metric, row.parameters)
         if reason := _unanswerable(component, row):
             Measurement.objects.filter(pk=row.pk).update(error=reason[:2000], measured_at=timezone.now())
         else:
-            found[row.stimulus.key].append(component)
-    return {key: tuple(metrics) for key, metrics in found.items()}
+            wanted[row.stimulus.key].append(component)
+    return {key: tuple(metrics) for key, metrics in wanted.items()}
 
 
 def of_one_stimulus(rows: QuerySet[Measurement]) -> QuerySet[Measurement]:

@@ -1,4 +1,4 @@
-"""What can be wrong with a request for stimuli."""
+"""Errors of a request for stimuli."""
 
 
 class StimulusError(Exception):
@@ -9,8 +9,8 @@ FAULTS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NotImplementedError,
     RuntimeError, TypeError, ValueError,
 )  # fmt: skip
-"""What a method or a network may come to by its own fault. Trouble with files and services is not among them:
-it passes, and concerns nobody in particular."""
+"""Errors that a method or a network may cause. Errors of files and services are not among them: they are
+temporary, and do not belong to one stimulus."""
 
 
 def as_stimulus_error(error: BaseException) -> StimulusError:
@@ -23,7 +23,7 @@ class BadSpec(StimulusError):
 
 
 class UnknownName(BadSpec):
-    """A name stands in no table, or two packages claim it; the message says which names are known."""
+    """A name is in no table, or two packages claim it; the message says which names are known."""
 
 
 class OtherPackage(BadSpec):
@@ -43,6 +43,6 @@ class NotRendered(StimulusError):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, of the machine or of a device. Torch has a class for devices only."""
+    """Whether the memory of the machine or of a device ran out. Torch has a class for devices only."""
     name, said = type(error).__name__, str(error)
     return isinstance(error, MemoryError) or name == "OutOfMemoryError" or "can't allocate memory" in said

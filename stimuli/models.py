@@ -1,4 +1,4 @@
-"""What has been asked for, and what is there: the database is the truth of what is missing."""
+"""The stimuli that were requested and their state: the database decides what is missing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class Stimulus(models.Model):
 
 
 class Measurement(models.Model):
-    """What a metric says of one stimulus; wanted as soon as the row is there, known once `measured_at` is."""
+    """The value of a metric for one stimulus: wanted as soon as the row exists, known once `measured_at` is
+    set."""
 
     stimulus = models.ForeignKey(Stimulus, on_delete=models.CASCADE, related_name="measurements")
     key = models.CharField(max_length=64)

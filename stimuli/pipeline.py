@@ -61,7 +61,7 @@ class Rendered:
     """The files of one stimulus, as store keys, and its measurements. The baseline has no explanation.
 
     `picture_digest` is equal exactly for stimuli that look equal: it hashes the pixels of the explanation, or
-    of the image where there is none. `provenance` says by what it was made, and never decides a key.
+    of the image if there is none. `provenance` says by what it was made, and never decides a key.
     """
 
     spec: StimulusSpec
@@ -92,7 +92,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What an order came to; no attribution for the baseline."""
+    """The result of an order; no attribution for the baseline."""
 
     order: Order
     attribution: Attribution | None = None
@@ -102,7 +102,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where the work is done: the store, the device, and who is told that it goes on."""
+    """What the work needs: the store, the device, and the function that is called after every batch."""
 
     store: Store
     device: str = "cpu"
@@ -133,14 +133,14 @@ def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
         group = groups.setdefault((order.spec.predictor_key, order.spec.precision), {})
         group.setdefault(order.spec.image_key, []).append(order)
     for (predictor_key, precision), items in groups.items():
-        if all(order.spec.explainer is None for own in items.values() for order in own):
-            yield from (Explained(order) for own in items.values() for order in own)
+        if all(order.spec.explainer is None for per_item in items.values() for order in per_item):
+            yield from (Explained(order) for per_item in items.values() for order in per_item)
             continue
         try:
             runner = _runner(predictor_key, precision, bench)
         except (StimulusError, *FAULTS) as error:
             reason = str(as_stimulus_error(error))
-            yield from (Explained(order, error=reason) for own in items.values() for order in own)
+            yield from (Explained(order, error=reason) for per_item in items.values() for order in per_item)
             continue
         keys = list(items)
         while keys:
@@ -153,9 +153,9 @@ def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
 
 def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Component]]) -> list[Order]:
     """One order per attribution, in the order of arrival."""
-    found: dict[str, list[StimulusSpec]] = {}
+    by_attribution: dict[str, list[StimulusSpec]] = {}
     for spec in specs:
-        found.setdefault(spec.attribution_key, []).append(spec)
+        by_attribution.setdefault(spec.attribution_key, []).append(spec)
     return [
         Order(
             tuple(group),
@@ -163,7 +163,7 @@ def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Compon
                 {content_key(m.as_json()): m for s in group for m in metrics.get(s.picture_key, ())}.values()
             ),
         )
-        for group in found.values()
+        for group in by_attribution.values()
     ]
 
 
@@ -185,7 +185,7 @@ class Runner:
         return TEXTS_AT_ONCE if self.network is None else max(2, self.network.rows // 4)
 
     def subject(self, spec: StimulusSpec, store: Store) -> Subject:
-        """The item of a spec as methods see it. Raises StimulusError when the store holds another."""
+        """The item of a spec as methods see it. Raises StimulusError if the store holds another."""
         if self.network is None:
             text = read_text(store, spec.image_key)
             return Subject(spec.target, spec.image_key, spec.seed, text=text)
@@ -227,10 +227,10 @@ def _runner(predictor_key: str, precision: str, bench: Bench) -> Runner:
 
 def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Explained]:
     """All orders of a few items side by side; if the window fails as a whole, one after the other: one
-    spoiled item must not take its neighbours along.
+    damaged item must not make its neighbours fail.
     """
     try:
-        found = _driven(window, runner, bench)
+        results = _driven(window, runner, bench)
     except (StimulusError, *FAULTS) as error:
         if len(window) == 1:
             yield Explained(window[0], error=str(as_stimulus_error(error)))
@@ -238,11 +238,12 @@ def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Expla
         for order in window:
             yield from _window([order], runner, bench)
         return
-    yield from found
+    yield from results
 
 
 def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained]:
-    """Methods as jobs, and metrics as jobs that follow them: a metric that fails undoes nothing."""
+    """Methods as jobs, and metrics as jobs that follow them: a metric that fails does not undo its method's
+    result."""
     from stimuli.planner.drive import Job
 
     subjects: dict[str, Subject] = {}

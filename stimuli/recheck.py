@@ -18,7 +18,7 @@ from stimuli.types import Attribution, Progress, silent
 @dataclass(frozen=True, slots=True)
 class Rechecked:
     """How far the stored explanation lies from one computed now: the largest difference of two values as a
-    share of the largest stored magnitude. None, and `error` says why, where they cannot be compared.
+    share of the largest stored magnitude. None if they cannot be compared; `error` then says why.
     """
 
     spec: StimulusSpec
@@ -28,7 +28,7 @@ class Rechecked:
 
 @dataclass(frozen=True, slots=True)
 class Afresh:
-    """A store in which nothing was explained yet. What is put there is kept nowhere."""
+    """A store in which nothing was explained yet. What is put there is not kept."""
 
     store: Store
 
@@ -48,8 +48,8 @@ class Afresh:
 def recheck(
     specs: Sequence[StimulusSpec], store: Store, device: str = "cpu", progress: Progress = silent
 ) -> Iterator[Rechecked]:
-    """Explain `specs` again from the stored items and predictors, as if nothing had been, and compare. Those
-    without an explanation are left out. Nothing is stored.
+    """Explain `specs` again from the stored items and predictors, as if nothing had been explained before,
+    and compare. Those without an explanation are left out. Nothing is stored.
     """
     orders = [Order((spec,)) for spec in specs if spec.explainer is not None]
     for at, explained in enumerate(explain(orders, Bench(Afresh(store), device)), 1):
@@ -66,8 +66,8 @@ def recheck(
 
 
 def difference(now: Attribution, stored: Attribution) -> float:
-    """The largest difference of two values as a share of the largest stored magnitude (of the largest now
-    where all stored ones are 0). StimulusError if the two do not say something of the same places.
+    """The largest difference of two values as a share of the largest stored magnitude (of the largest new one
+    if all stored ones are 0). StimulusError if the two are not about the same places.
     """
     if _places(now) != _places(stored):
         raise StimulusError(
@@ -80,11 +80,11 @@ def difference(now: Attribution, stored: Attribution) -> float:
     return apart / float(np.abs(stored.values).max(initial=0) or np.abs(now.values).max())
 
 
-def _places(one: Attribution) -> tuple[object, ...]:
-    named = getattr(one, "spans", None) or getattr(one, "concepts", None)
-    return type(one), one.values.shape, tuple(named or ())
+def _places(attribution: Attribution) -> tuple[object, ...]:
+    named = getattr(attribution, "spans", None) or getattr(attribution, "concepts", None)
+    return type(attribution), attribution.values.shape, tuple(named or ())
 
 
-def _told(one: Attribution) -> str:
-    kind = type(one).__name__.removesuffix("Attribution").lower()
-    return f"{' x '.join(map(str, one.values.shape))} {kind}"
+def _told(attribution: Attribution) -> str:
+    kind = type(attribution).__name__.removesuffix("Attribution").lower()
+    return f"{' x '.join(map(str, attribution.values.shape))} {kind}"

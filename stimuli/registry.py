@@ -57,7 +57,7 @@ class Table(Generic[T]):
     """Names and what they stand for. `noun` says in messages what the table holds ("explainer").
 
     A full name is what is stored: the plain name of an entry of the core, or `distribution:name` of an
-    offered one. People may also write the plain name of an offered entry, as long as nobody else claims it.
+    offered one. People may also write the plain name of an offered entry, unless another package claims it.
     """
 
     def __init__(self, noun: str, entries: Mapping[str, str | T], group: str | None = None) -> None:
@@ -177,7 +177,7 @@ class Table(Generic[T]):
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """ " (did you mean 'saliency'?)" where a known name is like it, else nothing."""
+    """ " (did you mean 'saliency'?)" if a known name is like it, else nothing."""
     near = get_close_matches(name, list(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
@@ -277,13 +277,13 @@ def _fault(owner: str, fault: ErrorDetails, known: Mapping[str, FieldInfo]) -> s
 
 
 def _demand(fault: ErrorDetails, field: FieldInfo | None) -> str:
-    """What the value must be instead."""
+    """The requirement that the value does not meet."""
     code = fault["type"]
-    found = {} if field is None else bounds(field)
-    if found and code in _BOUND_WORDS:
-        if {"ge", "le"} <= found.keys():
-            return f"must lie between {found['ge']} and {found['le']}"
-        return "must be " + " and ".join(f"{_SIGN_WORDS[sign]} {found[sign]}" for sign in found)
+    limits = {} if field is None else bounds(field)
+    if limits and code in _BOUND_WORDS:
+        if {"ge", "le"} <= limits.keys():
+            return f"must lie between {limits['ge']} and {limits['le']}"
+        return "must be " + " and ".join(f"{_SIGN_WORDS[sign]} {limits[sign]}" for sign in limits)
     if code in _KIND_WORDS:
         default = None if field is None else field.default
         example = "" if default in (None, PydanticUndefined) else f" such as {default!r}"

@@ -29,7 +29,7 @@ def content_key(value: JsonValue) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A named thing with its parameters: an entry of a registry and how it is to be set."""
+    """A named entry of a registry with its parameters."""
 
     name: str
     params: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class RenderSpec:
     concept_signed: bool = True
 
     def as_json(self) -> dict[str, JsonValue]:
-        """What joined later is left out at its default, so that older keys stay."""
+        """Fields that were added later are left out at their defaults, so that older keys stay."""
         return {
             name: value
             for name, value in asdict(self).items()

@@ -33,7 +33,7 @@ _ITEMS_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a study's stimuli come from: opened dataset and predictor. The predictor's archive is in the
+    """The sources of a study's stimuli: the opened dataset and predictor. The predictor's archive is in the
     store. `packages` are those that offer the two, "distribution==version" each, none for the core's.
     """
 
@@ -105,12 +105,12 @@ def survey(
     network saw.
     """
     items = source.dataset.items(split)
-    found: list[PredictedItem] = []
+    predicted: list[PredictedItem] = []
     ask = _ask_texts if source.predictor.modality == "text" else _ask_pictures
     for start in range(0, len(items), _ITEMS_AT_ONCE):
-        found.extend(ask(items[start : start + _ITEMS_AT_ONCE], source, store))
-        progress("asking the predictor", len(found), len(items))
-    return found
+        predicted.extend(ask(items[start : start + _ITEMS_AT_ONCE], source, store))
+        progress("asking the predictor", len(predicted), len(items))
+    return predicted
 
 
 def _ask_pictures(items: Sequence[Item], source: Source, store: Store) -> Iterable[PredictedItem]:

@@ -1,4 +1,4 @@
-"""Rendering as messages. A message is a hint: the database says what is missing and who is at it."""
+"""Rendering as messages. A message is a hint: the database says what is missing and which worker holds it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def render_stimuli(self: Any, keys: list[str]) -> int:
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def sweep_stimuli() -> int:
-    """Send again what is free or not measured and was not sent within a lease; how many stimuli that is."""
+    """Send again all stimuli that are free or not measured and were not sent within a lease; how many those
+    are."""
     if not settings.CELERY_BROKER_URL:
         return 0
     lease_s = settings.STIMULUS_LEASE_S

@@ -1,7 +1,8 @@
 """The small networks that are trained on the spot: seconds on two cores, repeatable by seed.
 
-The same seed and pictures give the same weights on one machine, whatever its load and threads; another
-processor may round differently, which is why a trained predictor is kept by content and not trained again.
+The same seed and pictures give the same weights on one machine, under every load and number of threads;
+another processor may round differently, which is why a trained predictor is kept by content and not trained
+again.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A trained network, with what it reaches on pictures that were kept from it."""
+    """A trained network, with its accuracy on pictures that it was not trained on."""
 
     network: nn.Module
     held_out_accuracy: float
@@ -143,15 +144,14 @@ def hold_out(
     held_out = np.zeros(len(targets), dtype=bool)
     names = np.asarray(groups)
     for target in np.unique(targets):
-        own = np.unique(names[targets == target])
-        if len(own) < 2:
+        class_groups = np.unique(names[targets == target])
+        if len(class_groups) < 2:
             raise BadSpec(
-                f"class {int(target)} has {len(own)} group(s) of pictures for training, at least 2 "
-                "are needed; "
-                "add pictures or lower people_share"
+                f"class {int(target)} has {len(class_groups)} group(s) of pictures for training, at least 2 "
+                "are needed; add pictures or lower people_share"
             )
-        count = min(max(1, round(HELD_OUT_SHARE * len(own))), len(own) - 1)
-        held_out |= (targets == target) & np.isin(names, rng.permutation(own)[:count])
+        count = min(max(1, round(HELD_OUT_SHARE * len(class_groups))), len(class_groups) - 1)
+        held_out |= (targets == target) & np.isin(names, rng.permutation(class_groups)[:count])
     return held_out
 
 

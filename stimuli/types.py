@@ -16,7 +16,7 @@ Pixels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 """A planted region, bool (H, W)."""
 Plane = NDArray[np.float32]
-"""An attribution map, float32 (H, W); larger = more important; signed where the method is."""
+"""An attribution map, float32 (H, W); larger = more important; signed if the method is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ class TextDataset(Protocol):
 
 
 class ConceptDataset(Dataset, Protocol):
-    """Pictures whose concepts are known, and where their parts lie."""
+    """Pictures whose concepts and places of parts are known."""
 
     @property
     def concepts(self) -> tuple[str, ...]:
-        """The concepts in a fixed order; empty where nothing is known."""
+        """The concepts in a fixed order; empty if nothing is known."""
         ...
 
     def concept_values(self, key: str) -> NDArray[np.float32]:
@@ -93,8 +93,8 @@ class Layout:
     """How the output of a layer is read as maps: `channels` of `height` x `width` cells.
 
     "maps" are (N, C, h, w). "tokens" are (N, prefix + h * w, C): `prefix` class and register tokens, which
-    belong to no place, then the cells row by row. `sees_target` is False where the gradient of the logits
-    with respect to the cells is zero, as after a vision transformer's last attention.
+    belong to no place, then the cells row by row. `sees_target` is False if the gradient of the logits with
+    respect to the cells is zero, as after a vision transformer's last attention.
     """
 
     kind: Literal["maps", "tokens"]
@@ -130,7 +130,7 @@ class TokenAttribution:
 @dataclass(frozen=True, slots=True)
 class ConceptAttribution:
     """Weights of named concepts: `values` float32 (K,), signed. With `order` "ascending" small values matter
-    most (distances), else large magnitudes do. `label` says where a method's model part differs from the
+    most (distances), else large magnitudes do. `label` says how a method's model part differs from the
     paper's.
     """
 
@@ -148,4 +148,4 @@ Progress = Callable[[str, int, int], None]
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """The progress of somebody who does not want to know."""
+    """A `Progress` that does nothing."""

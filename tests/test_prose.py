@@ -27,7 +27,7 @@ WHERE = re.compile(
 follows a value, an error or an adverb of condition."""
 FRAGMENT_WORDS = 2
 BUDGET = {
-    "stimuli": (26, 59, 175, 18),
+    "stimuli": (0, 0, 1, 0),
     "experiments": (26, 10, 25, 1),
     "analysis": (11, 7, 4, 10),
     "crowd": (18, 1, 60, 1),

@@ -1,4 +1,4 @@
-"""Where items come from: a visible table of names, each with the function that opens it."""
+"""The datasets by name: a visible table, each name with the function that opens it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stimuli.types import Dataset
 
 
 class ContentDataset(Dataset, Protocol):
-    """A dataset that can say in 64 hexadecimal digits what all of its content is."""
+    """A dataset with a digest of all of its content, 64 hexadecimal digits."""
 
     def content_digest(self) -> str: ...
 

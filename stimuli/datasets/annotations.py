@@ -1,4 +1,4 @@
-"""Concepts and parts that somebody marked in pictures: concepts.csv and parts.csv beside class folders."""
+"""Concepts and parts that people marked in pictures: concepts.csv and parts.csv beside class folders."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Annotations:
     def values_of(self, key: str) -> NDArray[np.float32]:
         """The concept values of one picture, float32 (concepts,).
 
-        0 for a concept that is not named for it where others are. Raises BadSpec for a picture that no line
-        names: nobody has looked at it, so that zeros would be invented.
+        0 for a concept that is not named for it although others are. Raises BadSpec for a picture that no
+        line names: it was not annotated, so that zeros would be invented.
         """
-        found = self.values.get(key)
-        if found is not None:
-            return found.copy()
+        values = self.values.get(key)
+        if values is not None:
+            return values.copy()
         if self.concepts and key in self.unlisted:
             count = len(self.unlisted)
             raise BadSpec(
@@ -58,7 +58,7 @@ class Annotations:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line of a file, with what a complaint about it needs."""
+    """One line of a file, with what an error message about it needs."""
 
     file: str
     number: int
@@ -78,7 +78,7 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
 
     concepts.csv has the columns image (a key), concept, value (0-1); parts.csv image, concept, left, top,
     right, bottom in pixels of the upright picture, whose width and height `size_of` says. The concepts are
-    those of both files in alphabetical order. A pair that concepts.csv does not list has the value 1 where
+    those of both files in alphabetical order. A pair that concepts.csv does not list has the value 1 if
     parts.csv marks a part of it, else 0 if any line names the picture; a picture that none names has no
     values. Raises BadSpec with file, line and remedy for anything else.
     """
@@ -99,7 +99,7 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
         raise BadSpec(f"{len(concepts)} concepts are named below {root}, the limit is {MAX_CONCEPTS}")
     values = {
         key: np.array(
-            [listed.get((key, one), float((key, one) in shown)) for one in concepts], dtype=np.float32
+            [listed.get((key, name), float((key, name) in shown)) for name in concepts], dtype=np.float32
         )
         for key in {key for key, _ in (*listed, *shown)}
     }
@@ -108,7 +108,7 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
 
 
 def _lines(path: Path, columns: tuple[str, ...]) -> Iterator[_Line]:
-    """The lines of a file with a heading; nothing if there is no such file."""
+    """The lines of a file with a heading; none if there is no such file."""
     if not path.is_file():
         return
     wanted = ", ".join(columns)
@@ -118,8 +118,8 @@ def _lines(path: Path, columns: tuple[str, ...]) -> Iterator[_Line]:
         raise BadSpec(f'"{path}" cannot be read ({error}); save it as CSV in UTF-8') from error
     heading = [cell.strip() for cell in rows[0]] if rows else []
     if sorted(heading) != sorted(columns):
-        found = ", ".join(heading) or "nothing"
-        raise BadSpec(f"{path.name}: the first line names {found}; the columns must be {wanted}")
+        named = ", ".join(heading) or "nothing"
+        raise BadSpec(f"{path.name}: the first line names {named}; the columns must be {wanted}")
     for number, row in enumerate(rows[1:], start=2):
         if not any(cell.strip() for cell in row):
             continue

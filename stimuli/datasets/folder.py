@@ -42,7 +42,7 @@ class FolderParams(Params):
     """`path` holds one folder per class, or the folders model/ and people/ that each hold one per class.
 
     Without those two, `people_share` of the groups (0-1) is kept for people by a hash of the group's name; 1
-    suits an own model that was trained elsewhere.
+    suits a model that was trained elsewhere.
     """
 
     path: str
@@ -79,8 +79,8 @@ class FolderDataset:
         return read_picture(self.root / key)
 
     def concept_values(self, key: str) -> NDArray[np.float32]:
-        """How much of each concept was said to be shown, float32 (concepts,) in 0-1: 0 for a concept that
-        the files do not name for this picture, though others. BadSpec where they do not name the picture.
+        """How much of each concept was said to be shown, float32 (concepts,) in 0-1: 0 for a concept that the
+        files do not name for this picture although they name others. BadSpec if they do not name the picture.
         """
         return self.annotations.values_of(key)
 
@@ -118,7 +118,7 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
     Raises BadSpec for a missing folder, fewer than two classes, a class with a single picture, and a file
     that is no readable picture or is larger than MAX_PIXELS; for a group or a picture in model/ that is in
     people/ too, and a people_share below 1 that leaves a class on one side alone; each names the place, the
-    number and the remedy. So does a line of concepts.csv or parts.csv that cannot be right.
+    number and the remedy. The same holds for an invalid line of concepts.csv or parts.csv.
     """
     params = read_params(component, FolderParams, "dataset")
     root = (folder / params.path).resolve()
@@ -146,7 +146,7 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
 def read_picture(path: Path) -> Pixels:
     """One file as RGB, uint8 (H, W, 3): upright, flattened on white, without metadata.
 
-    Raises BadSpec that names the file when it is damaged, and the limit when it is too large.
+    Raises BadSpec that names the file if it is damaged, and the limit if it is too large.
     """
     _check_header(path)
     try:
@@ -180,8 +180,8 @@ def _check_header(path: Path) -> None:
         raise BadSpec(_too_large(path, f"{width} x {height}"))
     if min(width, height) < MIN_SIDE_PX:
         raise BadSpec(
-            f'the picture "{path}" is {width} x {height} pixels; at least {MIN_SIDE_PX} on each side '
-            "are needed"
+            f'the picture "{path}" is {width} x {height} pixels; at least {MIN_SIDE_PX} '
+            "on each side are needed"
         )
 
 
@@ -192,8 +192,8 @@ def _upright_size(path: Path) -> Size:
         return (height, width) if picture.getexif().get(ORIENTATION) in SIDEWAYS else (width, height)
 
 
-def _too_large(path: Path, found: str) -> str:
-    return f'the picture "{path}" has {found} pixels, the limit is {MAX_PIXELS:,}; scale it down'
+def _too_large(path: Path, size: str) -> str:
+    return f'the picture "{path}" has {size} pixels, the limit is {MAX_PIXELS:,}; scale it down'
 
 
 def _read_tree(root: Path, place: Path, split: Split) -> tuple[Item, ...]:
@@ -201,8 +201,7 @@ def _read_tree(root: Path, place: Path, split: Split) -> tuple[Item, ...]:
     if len(classes) < MIN_CLASSES:
         raise BadSpec(
             f'dataset folder: "{place}" holds {len(classes)} class folder(s), at least {MIN_CLASSES} '
-            "are needed; "
-            "make one folder per class"
+            "are needed; make one folder per class"
         )
     return tuple(item for entry in classes for item in _read_class(root, entry, split))
 
@@ -219,7 +218,7 @@ def _read_class(root: Path, place: Path, split: Split) -> list[Item]:
 
 
 def _named_group(key: str) -> str:
-    """The group that a picture's own name tells: the key itself where the name has no mark."""
+    """The group that is part of a picture's name: the key itself if the name has no mark."""
     here, _, name = key.rpartition("/")
     before, mark, _ = name.partition(GROUP_MARK)
     return f"{here}/{before}" if mark and before else key
@@ -248,7 +247,7 @@ def _joined(items: Sequence[Item], contents: dict[str, str]) -> tuple[Item, ...]
 
 def _check_apart(items: Sequence[Item], contents: dict[str, str]) -> None:
     """Refuse a group or a picture that is in both model/ and people/: people would be shown what the model
-    has learnt from. Names without the mark say nothing of a group: 1.png may be in both.
+    has learnt from. Names without the mark do not name a group: 1.png may be in both.
     """
     seen: dict[tuple[str, str], Item] = {}
     torn = []
@@ -270,7 +269,7 @@ def _check_apart(items: Sequence[Item], contents: dict[str, str]) -> None:
 
 
 def _share_out(items: Sequence[Item], people_share: float) -> tuple[Item, ...]:
-    """Per class, the groups with the smallest hashes go to the people: stable, and whole. BadSpec where
+    """Per class, the groups with the smallest hashes go to the people: stable, and whole. BadSpec if
     people_share is below 1 and a class has an empty side.
     """
     people: set[str] = set()

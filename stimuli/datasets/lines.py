@@ -100,7 +100,7 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
 
     Raises BadSpec, with the line's number, for what is no UTF-8, wrong columns, a text that is empty or
     longer than MAX_CHARACTERS, and a split that is not known or divides a group; for fewer than two classes,
-    or a class with a single text; and where people_share is below 1 and leaves a class on one side alone.
+    or a class with a single text; and if people_share is below 1 and leaves a class on one side alone.
     """
     params = read_params(component, LinesParams, "dataset")
     path = (folder / params.path).resolve()
@@ -231,19 +231,19 @@ def _checked(path: Path, number: int, fields: dict[str, str]) -> _Line:
 
 
 def _groups(lines: Sequence[_Line]) -> list[str]:
-    """The name of each line's group: lines that share a group or a text are together, also by way of
+    """The name of each line's group: lines that share a group or a text are together, also indirectly through
     others. A group is called after its first line.
     """
     marks = []
     for line in lines:
-        own = [("text", " ".join(line.text.casefold().split()))]
-        marks.append([*own, ("group", line.group)] if line.group else own)
+        line_marks = [("text", " ".join(line.text.casefold().split()))]
+        marks.append([*line_marks, ("group", line.group)] if line.group else line_marks)
     return [_key(lines[at]) for at in first_alike(marks)]
 
 
 def first_alike(marks: Sequence[Iterable[Hashable]]) -> list[int]:
-    """For each of a row of things the place of the first that it belongs with: things that share a mark do,
-    also by way of others.
+    """For each of several things the place of the first that it belongs with. Things that share a mark belong
+    together, also indirectly through others.
     """
     leader = list(range(len(marks)))
 
@@ -254,10 +254,10 @@ def first_alike(marks: Sequence[Iterable[Hashable]]) -> list[int]:
         return at
 
     first: dict[Hashable, int] = {}
-    for at, own in enumerate(marks):
-        for mark in own:
-            one, other = sorted((lead(first.setdefault(mark, at)), lead(at)))
-            leader[other] = one
+    for at, item_marks in enumerate(marks):
+        for mark in item_marks:
+            earlier, later = sorted((lead(first.setdefault(mark, at)), lead(at)))
+            leader[later] = earlier
     return [lead(at) for at in range(len(marks))]
 
 
@@ -284,12 +284,14 @@ def _by_share(lines: Sequence[_Line], groups: Sequence[str], params: LinesParams
     """
     people: set[str] = set()
     for label in sorted({line.label for line in lines}):
-        own = sorted(
+        class_groups = sorted(
             {group for line, group in zip(lines, groups, strict=True) if line.label == label},
             key=lambda group: hashlib.sha256(f"{params.seed}\0{group}".encode()).hexdigest(),
         )
-        count = round(params.people_share * len(own))
-        people.update(own[: max(1, count if params.people_share == 1 else min(count, len(own) - 1))])
+        count = round(params.people_share * len(class_groups))
+        people.update(
+            class_groups[: max(1, count if params.people_share == 1 else min(count, len(class_groups) - 1))]
+        )
     return ["people" if group in people else "model" for group in groups]
 
 
@@ -303,17 +305,17 @@ def check_sides(
     """
     if people_share == 1:
         return
-    found: dict[str, list[tuple[str, Split]]] = {}
+    by_class: dict[str, list[tuple[str, Split]]] = {}
     for truth, group, split in cases:
-        found.setdefault(truth, []).append((group, split))
-    for truth, own in found.items():
-        sides = {split for _, split in own}
+        by_class.setdefault(truth, []).append((group, split))
+    for truth, members in by_class.items():
+        sides = {split for _, split in members}
         if len(sides) == 1:
             has, lacks = ("people", "the model") if "people" in sides else ("the model", "people")
             raise BadSpec(
-                f'{place}: people_share = {people_share:g} leaves all {len(own)} items of class "{truth}", '
-                f"in {len({group for group, _ in own})} group(s), to {has} and none to {lacks}; {remedy}, or "
-                "set people_share to 1 if the model was trained elsewhere"
+                f"{place}: people_share = {people_share:g} leaves all {len(members)} items of class "
+                f'"{truth}", in {len({group for group, _ in members})} group(s), to {has} and none to '
+                f"{lacks}; {remedy}, or set people_share to 1 if the model was trained elsewhere"
             )
 
 
@@ -323,12 +325,12 @@ def _labels(path: Path, lines: Sequence[_Line]) -> tuple[str, ...]:
         counts[line.label] = counts.get(line.label, 0) + 1
     few = [label for label, count in counts.items() if count < MIN_PER_CLASS]
     if len(counts) < 2 or few:
-        found = (
+        content = (
             f'a single text of class "{few[0]}"' if few and len(counts) > 1 else f"{len(counts)} class(es)"
         )
         raise BadSpec(
-            f'dataset lines: "{path.name}" holds {found}; at least 2 classes with {MIN_PER_CLASS} texts each '
-            "are needed"
+            f'dataset lines: "{path.name}" holds {content}; at least 2 classes with '
+            f"{MIN_PER_CLASS} texts each are needed"
         )
     if all(label.isdecimal() for label in counts):
         return tuple(sorted(counts, key=int))

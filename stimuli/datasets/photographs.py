@@ -47,9 +47,9 @@ def cut(
     """Cut each photograph into non-overlapping square crops:
     folder/model|people/<class>/<class>-<block>__<n>.png.
 
-    The upper strip trains the model, the lower one, `people_share` of the rows of blocks, is for people:
-    the two never touch the same pixel. Blocks of 2 x 2 neighbours share the name before "__", and so a
-    group. Crops are enlarged to `written_px`, for at `crop_px` nobody would see anything. Returns the files
+    The upper strip trains the model, the lower one, `people_share` of the rows of blocks, is for people: the
+    two never touch the same pixel. Blocks of 2 x 2 neighbours share the name before "__", and so a group.
+    Crops are enlarged to `written_px`, because at `crop_px` they are too small to be seen. Returns the files
     in order.
     """
     if crop_px < 8 or written_px < crop_px or not 0 < people_share < 1:

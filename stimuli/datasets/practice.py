@@ -1,4 +1,4 @@
-"""Neutral pictures for practice: a machine that answers by colour, whatever the shape."""
+"""Neutral pictures for practice: a machine that answers by colour and ignores the shape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COOL = (38, 104, 156)
 def practice_pictures(seed: int) -> list[tuple[str, Pixels, str]]:
     """Three examples, then four questions, as (name, uint8 (160, 160, 3), answer "A" or "B").
 
-    The rule is plain and visible: warm shapes are A, cool shapes are B; circle or triangle, place and size
+    The rule is simple and visible: warm shapes are A, cool shapes are B; circle or triangle, place and size
     do not matter. Both answers occur among the examples and twice each among the questions. The two colours
     also differ in lightness and stay apart under colour deficiency.
     """

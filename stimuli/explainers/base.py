@@ -1,4 +1,4 @@
-"""What every explainer promises, and what it may know of a predictor."""
+"""The interface of every explainer, and what it may know of a predictor."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Explainer(Protocol):
 
 
 class AnyImage:
-    """A method that explains whatever image predictor is differentiable, or needs no network at all."""
+    """A method that explains every differentiable image predictor, or needs no network at all."""
 
     __slots__ = ()
     kind: ClassVar[Kind] = "image"

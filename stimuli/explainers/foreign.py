@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stimuli.planner.network import Network
 
 OURS = {"self", "model", "forward_func", "inputs", "target", "layer", "kwargs"}
-"""What we fill in ourselves, and what takes anything."""
+"""Arguments that are filled in here, and those that take any value."""
 NOT_FROM_TEXT = {"additional_forward_args", "feature_mask", "layer_mask", "device_ids", "grad_kwargs"}
 UNFIT = {
     "NoiseTunnel": "it wraps another method: name that one and set noise_tunnel = true",
@@ -55,7 +55,7 @@ class Captum:
     channels) become one number; a coarse map is enlarged bilinearly.
 
     Random numbers are seeded by item and given back; all hooks and attributes are taken away again. Runs
-    alone, not planned, and holds whatever memory the method wants.
+    alone, not planned; the memory that the method needs is not limited.
     """
 
     version: ClassVar[int] = 1
@@ -80,7 +80,7 @@ class Captum:
             ) from None
 
     def require(self, predictor: ImagePredictor, layer: str) -> None:
-        """NotApplicable for methods, arguments and layers that are not there, and for methods whose hooks
+        """NotApplicable for methods, arguments and layers that do not exist, and for methods whose hooks
         would be wrong for this network. Runs one grey picture for those.
         """
         made = self._class()
@@ -113,8 +113,8 @@ class Captum:
             require_relu_modules(predictor, f"captum's {self.method}")
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
-        found = yield OwnPasses(self._run)
-        return pixel_map(found, signed=True)
+        values = yield OwnPasses(self._run)
+        return pixel_map(values, signed=True)
 
     def _class(self) -> Any:
         from captum import attr
@@ -169,14 +169,14 @@ class Captum:
                     method = NoiseTunnel(method)
                 if "target" in signature(made.attribute).parameters:
                     for_asking["target"] = subject.target
-                found = method.attribute(image, **for_asking)
+                attributed = method.attribute(image, **for_asking)
         except _FAILURES as error:
             said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
             raise NotApplicable(
-                f"captum's {self.method} cannot explain this network: {said}. Change its arguments, or use "
-                "another method"
+                f"captum's {self.method} cannot explain this network: {said}. Change its arguments, "
+                "or use another method"
             ) from error
-        return self._plane(found, network.predictor, layer, subject.pixels)
+        return self._plane(attributed, network.predictor, layer, subject.pixels)
 
     def _complete(self, asked: dict[str, Any], image: Tensor) -> None:
         import torch
@@ -191,21 +191,21 @@ class Captum:
             count = 2 if "DeepLiftShap" in self.method else 1
             asked["baselines"] = torch.full_like(image.detach(), value).repeat(count, 1, 1, 1)
 
-    def _plane(self, found: Any, predictor: ImagePredictor, layer: str, pixels: Tensor) -> Tensor:
-        while isinstance(found, tuple) and found:
-            found = found[0]
+    def _plane(self, output: Any, predictor: ImagePredictor, layer: str, pixels: Tensor) -> Tensor:
+        while isinstance(output, tuple) and output:
+            output = output[0]
         from stimuli.planner.layers import spatial
 
         layout = predictor.layouts.get(layer)
-        values: Tensor = found.detach().float()[0] if len(found) else found
+        values: Tensor = output.detach().float()[0] if len(output) else output
         if self._needs_layer() and layout is not None and layout.kind == "tokens":
-            # A method that takes tokens for channels has put out something else.
+            # A method that takes tokens for channels returns another shape.
             tokens = layout.prefix + layout.height * layout.width, layout.channels
             values = spatial(values, layout) if values.shape == tokens else values[:0]
         if values.ndim != 3 or not values.numel():
             raise NotApplicable(
-                f"captum's {self.method} puts out values of the shape {tuple(found.shape)}, which is no map: "
-                "name a layer with a spatial output, or another method"
+                f"captum's {self.method} puts out values of the shape {tuple(output.shape)}, which is no "
+                "map: name a layer with a spatial output, or another method"
             )
         if self.channels == "mean":
             plane = values.mean(0)
@@ -229,7 +229,7 @@ _FAILURES = (
 
 
 def _tuples(value: Any) -> Any:
-    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 @contextmanager
@@ -265,7 +265,7 @@ def _counted(network: Network) -> Iterator[None]:
 
 @contextmanager
 def _as_it_was(module: nn.Module) -> Iterator[None]:
-    """Give every part of the network its attributes and hooks back, whatever was hung on it."""
+    """Restore the attributes and hooks of every part of the network, whether or not they were changed."""
     before = [(vars(part), dict(vars(part)), _tables(vars(part))) for part in module.modules()]
     try:
         yield
@@ -273,7 +273,7 @@ def _as_it_was(module: nn.Module) -> Iterator[None]:
         for attributes, had, tables in before:
             attributes.clear()
             attributes.update(had)
-            # The same tables again, not copies: who registered a hook in one must find it there.
+            # The same tables again, not copies: code that registered a hook in a table must find it there.
             for table, content in tables:
                 table.clear()
                 table.update(content)

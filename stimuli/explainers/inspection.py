@@ -1,4 +1,4 @@
-"""How a network runs its activations: what hook-based methods must know before they are trusted."""
+"""How a network runs its activations, which decides whether hook-based methods are right for it."""
 
 from __future__ import annotations
 
@@ -96,30 +96,30 @@ def require_relu_modules(predictor: ImagePredictor, method: str) -> None:
     missed = calls.others + calls.functions
     if calls.relus and not missed:
         return
-    found = (
+    reason = (
         f"{missed} of its {missed + calls.relus} rectifiers are functions or of other kinds"
         if missed
         else "it has no ReLU"
     )
     raise NotApplicable(
-        f"{method} acts at ReLU modules, but this network cannot be explained so: {found}. Use a network "
+        f"{method} acts at ReLU modules, but this network cannot be explained so: {reason}. Use a network "
         "whose rectifiers are all nn.ReLU modules, or another method such as 'saliency'"
     )
 
 
 def require_single_use(predictor: ImagePredictor, method: str) -> None:
-    """NotApplicable where a module is called twice in a pass, or a rectifier is a function: `method` keeps
-    one value per module, and would be wrong. Runs one grey picture.
+    """NotApplicable if a module is called twice in a pass, or a rectifier is a function: `method` keeps one
+    value per module, and would be wrong. Runs one grey picture.
     """
     calls = calls_of(predictor)
     if not calls.reused and not calls.functions:
         return
-    found = (
+    reason = (
         f"module {calls.reused[0]!r} is called more than once in a pass"
         if calls.reused
         else f"{calls.functions} rectifiers are functions"
     )
     raise NotApplicable(
-        f"{method} keeps one value per module, but in this network {found}, and the result would be wrong: "
+        f"{method} keeps one value per module, but in this network {reason}, and the result would be wrong: "
         "use a network with a module per step, or another method such as 'integrated_gradients'"
     )

@@ -34,10 +34,10 @@ def says_nothing(scores: NDArray[np.float64], output: Output) -> bool:
 
 def pixel_map(values: Tensor, *, signed: bool, checks: Mapping[str, float] | None = None) -> PixelAttribution:
     """A map float32 (H, W) from a tensor of that shape. NotApplicable if it is not finite."""
-    found = np.ascontiguousarray(values.detach().float().cpu().numpy())
-    if not np.isfinite(found).all():
+    array = np.ascontiguousarray(values.detach().float().cpu().numpy())
+    if not np.isfinite(array).all():
         raise NotApplicable("the map has values that are not finite: the network overflows on this image")
-    return PixelAttribution(found, signed, dict(checks or {}))
+    return PixelAttribution(array, signed, dict(checks or {}))
 
 
 def enlarged(coarse: Tensor, like: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What every automatic metric promises."""
+"""The interface of every automatic metric."""
 
 from __future__ import annotations
 

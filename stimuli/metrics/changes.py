@@ -1,4 +1,4 @@
-"""What the metrics share that change pictures: the importance of pixels, and what hidden ones become."""
+"""What all metrics that change pictures share: the importance of pixels, and what hidden ones become."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def importance(attribution: Attribution, subject: Subject, *, absolute: bool) ->
     size = tuple(int(side) for side in subject.pixels.shape[1:])
     if attribution.values.shape != size:
         raise ShapeMismatch(
-            f"the map has {attribution.values.shape} pixels and the picture {size}: measure on the network's "
-            "own view"
+            f"the map has {attribution.values.shape} pixels and the picture {size}: measure on "
+            "the network's own view"
         )
     values = np.asarray(attribution.values, np.float64)
     return np.abs(values) if absolute else values

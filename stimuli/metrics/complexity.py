@@ -122,8 +122,8 @@ def magnitudes(attribution: Attribution) -> Floats:
     """The magnitudes of all parts, float64 (n,). NotApplicable if there is none, or if small ones matter."""
     if isinstance(attribution, ConceptAttribution) and attribution.order == "ascending":
         raise NotApplicable(
-            "this explanation gives distances, where small ones matter most: its weights have no share of a "
-            "whole"
+            "this explanation gives distances, where small ones matter most: its weights "
+            "have no share of a whole"
         )
     if not attribution.values.size:
         raise NotApplicable("the explanation has no part to weigh")

@@ -24,6 +24,6 @@ def standardised(values: Floats, correlation: str, flat: float = 1e-12) -> Float
     return np.asarray(centred / np.sqrt(np.square(centred).sum()), np.float64)
 
 
-def product(one: Floats, other: Floats) -> float:
+def product(first: Floats, second: Floats) -> float:
     """The correlation of two standardised rows, in -1 to 1."""
-    return float(np.clip(one @ other, -1, 1))
+    return float(np.clip(first @ second, -1, 1))

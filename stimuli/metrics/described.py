@@ -11,7 +11,7 @@ from stimuli.spec import Component, JsonValue, content_key
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What stands in a row: `parameters` written out, `unit`, which way is `better`, and the `key` of all.
+    """The columns of a row: `parameters` written out, `unit`, which way is `better`, and the `key` of all.
     `package` is the one that offers the metric, "distribution==version"; empty for the core's.
     """
 

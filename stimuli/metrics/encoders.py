@@ -34,14 +34,14 @@ class Encoder(Protocol):
         ...
 
 
-def distance(one: Vector, other: Vector) -> float:
+def distance(first: Vector, second: Vector) -> float:
     """How different two embedded pictures look; 0 for equal ones."""
-    return float(np.square(one - other).sum(dtype=np.float64))
+    return float(np.square(first - second).sum(dtype=np.float64))
 
 
 @dataclass(frozen=True, slots=True)
 class OrientedBands:
-    """A fixed bank of filters, for where no trained network is at hand. Nothing is learned or calibrated.
+    """A fixed bank of filters, for use without a trained network. Nothing is learned or calibrated.
 
     At each of three scales (halved by a Gaussian pyramid) lightness, red-green and blue-yellow are filtered
     by first and second Gaussian derivatives of standard deviation 1.5 pixels, steered to four orientations
@@ -80,8 +80,8 @@ class OrientedBands:
         from scipy.ndimage import gaussian_filter
 
         def derivative(down: int, right: int) -> Vector:
-            found = gaussian_filter(plane, self.SIGMA, order=(down, right), mode="nearest")
-            return np.asarray(found * self.SIGMA ** (down + right), np.float32)
+            response = gaussian_filter(plane, self.SIGMA, order=(down, right), mode="nearest")
+            return np.asarray(response * self.SIGMA ** (down + right), np.float32)
 
         by_y, by_x = derivative(1, 0), derivative(0, 1)
         by_yy, by_xy, by_xx = derivative(2, 0), derivative(1, 1), derivative(0, 2)
@@ -146,7 +146,7 @@ def read_lpips(path: str) -> Lpips:
 
     try:
         data = Path(path).read_bytes()
-        found = load(data)
+        tensors = load(data)
     except OSError as error:
         raise BadSpec(
             f"the weights {path!r} cannot be read ({error.strerror}): name a file that is here"
@@ -157,10 +157,10 @@ def read_lpips(path: str) -> Lpips:
         ) from error
     weights = {}
     for name, shape in _lpips_shapes().items():
-        if name not in found or found[name].shape != shape:
-            has = str(found[name].shape) if name in found else "nothing of that name"
+        if name not in tensors or tensors[name].shape != shape:
+            has = str(tensors[name].shape) if name in tensors else "nothing of that name"
             raise BadSpec(f"the weights {path!r} need a tensor {name!r} of shape {shape}, but have {has}")
-        weights[name] = np.array(found[name], np.float32)
+        weights[name] = np.array(tensors[name], np.float32)
         if name.startswith("lin") and weights[name].min() < 0:
             raise BadSpec(f"the weights {path!r} have negative values in {name!r}: heads of LPIPS have none")
     return Lpips(weights, hashlib.sha256(data).hexdigest())
@@ -193,6 +193,6 @@ def _check_side(picture: Picture, least: int, name: str) -> None:
         raise ShapeMismatch(f"{name} compares pictures (H, W, 3), not {picture.shape}")
     if min(picture.shape[:2]) < least:
         raise NotApplicable(
-            f"{name} needs pictures of at least {least} pixels a side, not {picture.shape[:2]}: use a "
-            "larger input_px"
+            f"{name} needs pictures of at least {least} pixels a side, not {picture.shape[:2]}: "
+            "use a larger input_px"
         )

@@ -44,7 +44,7 @@ class FaithfulnessCorrelation:
     0.06 is usual at 224 of 150,528 [Kazmierczak et al. 2025]. `MuFidelity` hides larger parts.
 
     The subsets are drawn from the study's seed alone, the same for all items and methods: methods are
-    compared on equal terms, and on one item a subset runs once for all of them. NotApplicable where the
+    compared on equal terms, and on one item a subset runs once for all of them. NotApplicable if the
     correlation is not defined, because the map gives every subset the same sum or the score never changes.
     """
 
@@ -184,12 +184,12 @@ def grid_cells(height: int, width: int, grid: int) -> Places:
 
 
 def _correlation(sums: Floats, falls: Floats, correlation: str) -> float:
-    one, other = standardised(sums, correlation), standardised(falls, correlation)
-    if one is None:
+    standard_sums, standard_falls = standardised(sums, correlation), standardised(falls, correlation)
+    if standard_sums is None:
         raise NotApplicable("the correlation is not defined: the map gives every hidden subset the same sum")
-    if other is None:
+    if standard_falls is None:
         raise NotApplicable(
             "the correlation is not defined: the score is the same whatever is hidden; choose another "
             "baseline or hide more"
         )
-    return product(one, other)
+    return product(standard_sums, standard_falls)

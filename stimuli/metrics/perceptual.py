@@ -34,7 +34,7 @@ class DiagnosticSimilarity:
 
     At most `partners` items, the same in all conditions, stand for the others: drawn by `seed`, labels in
     turn. So every picture passes the encoder once, and memory holds `partners` of them. `details["pairs"]`
-    counts what a value averages. Where nothing of another class can be compared, `value` is NaN and
+    counts what a value averages. If no item of another class can be compared, `value` is NaN and
     `details["undefined"]` says why.
     """
 
@@ -73,33 +73,33 @@ class DiagnosticSimilarity:
                     f"{entry.item!r}: give one per condition and item"
                 )
             items[entry.item] = place
-        found: dict[int, Measured] = {}
+        by_place: dict[int, Measured] = {}
         for places in conditions.values():
-            own = {item: entries[place] for item, place in sorted(places.items())}
-            for item, measured in self._of_condition(own, partners, encoder):
-                found[places[item]] = measured
-        return [found[place] for place in range(len(entries))]
+            by_item = {item: entries[place] for item, place in sorted(places.items())}
+            for item, measured in self._of_condition(by_item, partners, encoder):
+                by_place[places[item]] = measured
+        return [by_place[place] for place in range(len(entries))]
 
     def _of_condition(
-        self, own: Mapping[str, Entry], partners: Sequence[str], encoder: Encoder
+        self, entries: Mapping[str, Entry], partners: Sequence[str], encoder: Encoder
     ) -> list[tuple[str, Measured]]:
         """A Measured per item. Only the partners' vectors are kept."""
         sizes = set()
 
         def vector_of(item: str) -> Vector:
-            picture = self.shown(own[item])
+            picture = self.shown(entries[item])
             sizes.add(picture.shape[:2])
             if len(sizes) > 1:
                 raise ShapeMismatch(f"only views of one size can be compared, not {sorted(sizes)}")
             return encoder.embed(picture)
 
-        bank = {item: vector_of(item) for item in partners if item in own}
-        found = []
-        for item, entry in own.items():
-            others = [vector for other, vector in bank.items() if own[other].label != entry.label]
+        bank = {item: vector_of(item) for item in partners if item in entries}
+        results = []
+        for item, entry in entries.items():
+            others = [vector for other, vector in bank.items() if entries[other].label != entry.label]
             vector = bank[item] if item in bank else vector_of(item)
-            found.append((item, _mean_similarity(vector, others, encoder.about)))
-        return found
+            results.append((item, _mean_similarity(vector, others, encoder.about)))
+        return results
 
     def shown(self, entry: Entry) -> Picture:
         """The marked region of an entry as the encoder sees it, float32 (h, w, 3) in 0-1."""
@@ -128,9 +128,9 @@ def chosen_partners(labels: Mapping[str, str], most: int, seed: int) -> list[str
     """
     queues = []
     for label in sorted(set(labels.values())):
-        own = sorted(item for item, its in labels.items() if its == label)
+        members = sorted(item for item, its in labels.items() if its == label)
         draws = counted_generator(f"partners\x1f{label}\x1f{seed}")
-        queues.append([own[int(place)] for place in draws.permutation(len(own))])
+        queues.append([members[int(place)] for place in draws.permutation(len(members))])
     turns = [
         item
         for turn in range(max(map(len, queues), default=0))

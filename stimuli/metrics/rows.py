@@ -1,4 +1,4 @@
-"""The automatic metrics as rows: what is wanted, what is known, and what compares the stimuli of a study."""
+"""The automatic metrics as rows: those wanted, those measured, and those that compare a study's stimuli."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def _ask(keys: Iterable[str], described: Sequence[Described]) -> int:
         wanted = [
             Measurement(
                 stimulus_id=pk,
-                key=one.key,
-                metric=one.name,
-                parameters=one.parameters,
-                version=one.version,
-                package=one.package,
-                unit=one.unit,
-                better=one.better,
+                key=description.key,
+                metric=description.name,
+                parameters=description.parameters,
+                version=description.version,
+                package=description.package,
+                unit=description.unit,
+                better=description.better,
             )
             for pk in rows.values_list("pk", flat=True)
-            for one in described
-            if (pk, one.key) not in known
+            for description in described
+            if (pk, description.key) not in known
         ]
         Measurement.objects.bulk_create(wanted, ignore_conflicts=True)
         new += len(wanted)
@@ -56,7 +56,7 @@ def _ask(keys: Iterable[str], described: Sequence[Described]) -> int:
 
 
 def reopen(keys: Iterable[str]) -> int:
-    """Have measurements tried again that came to an error, as failed stimuli are; how many those are."""
+    """Have measurements that ended in an error tried again, as failed stimuli are; how many those are."""
     count = 0
     for chunk in chunks(list(dict.fromkeys(keys))):
         rows = of_one_stimulus(Measurement.objects.filter(stimulus__key__in=chunk, value__isnull=True))
@@ -76,7 +76,7 @@ def unmeasured(keys: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class SetMember:
-    """One stimulus of a study, as the metrics see it that compare stimuli."""
+    """One stimulus of a study, as metrics that compare stimuli see it."""
 
     key: str
     item: str
@@ -100,7 +100,7 @@ def measure_set(metric: Component, members: Sequence[SetMember], progress: Progr
     described = replace(described, key=content_key([described.key, group]))
     keys = [member.key for member in members]
     _ask(keys, [described])
-    for chunk in chunks(keys):  # what came to an error is tried again
+    for chunk in chunks(keys):  # measurements that ended in an error are tried again
         errors = Measurement.objects.filter(stimulus__key__in=chunk, key=described.key).exclude(error="")
         errors.update(measured_at=None, error="", value=None)
     open_: set[str] = set()
@@ -118,7 +118,8 @@ def measure_set(metric: Component, members: Sequence[SetMember], progress: Progr
 
 
 def _file_digest(metric: Component) -> str:
-    """SHA-256 of the weights that a metric reads from a file; empty where it reads none or there is none."""
+    """SHA-256 of the weights that a metric reads from a file; empty if it reads none or the file is
+    missing."""
     name = metric.params.get("weights")
     if not isinstance(name, str) or not name or not Path(name).is_file():
         return ""
@@ -132,8 +133,8 @@ def _compared(
     store = current_store()
     specs: dict[str, StimulusSpec] = {}
     for chunk in chunks([member.key for member in members]):
-        found = Stimulus.objects.filter(key__in=chunk, state=State.DONE).values_list("key", "spec")
-        specs |= {key: StimulusSpec.from_json(spec) for key, spec in found}
+        stored = Stimulus.objects.filter(key__in=chunk, state=State.DONE).values_list("key", "spec")
+        specs |= {key: StimulusSpec.from_json(spec) for key, spec in stored}
     entries: list[Stored] = []
     was_read: set[tuple[str, str]] = set()
 
@@ -172,7 +173,7 @@ class Stored:
     spec: StimulusSpec
     store: Store
     read: Callable[[Stored], None]
-    """Told of every map that is read."""
+    """Called for every map that is read."""
 
     @property
     def view(self) -> Pixels:

@@ -53,11 +53,11 @@ def near_identical(
     _check_shapes(pictures)
     coarse = {name: _tile_means(picture) for name, picture in pictures.items()}
 
-    def distance(one: str, other: str) -> float | None:
+    def distance(first: str, second: str) -> float | None:
         # Means of tiles differ by no more than their pixels do: most pairs are told apart by them alone.
-        if _mean_apart(coarse[one], coarse[other]) > mean_max + 1e-9:
+        if _mean_apart(coarse[first], coarse[second]) > mean_max + 1e-9:
             return None
-        apart = np.abs(pictures[one].astype(np.int16) - pictures[other]).max(2)
+        apart = np.abs(pictures[first].astype(np.int16) - pictures[second]).max(2)
         mean = float(apart.mean())
         is_near = mean <= mean_max and float((apart <= seen_min).mean()) >= share
         return mean if is_near and _strongest_window(apart) <= seen_min else None
@@ -71,11 +71,11 @@ class MethodSimilarity:
 
     `correlation` is Spearman's or Pearson's over all pixels; with `absolute` the maps' magnitudes are
     compared, as the usual recipe draws them. `value` is in -1 to 1: near 1 says that two conditions show
-    nearly the same. Two maps without any structure have 1, one beside another that has some 0. `details`
-    name the closest condition (the first by name of equals) and give the structural similarity of the two
-    maps, each scaled to 0-1 [Wang et al. 2004], where they have at least 11 pixels a side.
+    nearly the same. Two maps without any structure have 1, one beside another that has some 0. `details` name
+    the closest condition (the first by name of equals) and give the structural similarity of the two maps,
+    each scaled to 0-1 [Wang et al. 2004], if they have at least 11 pixels a side.
 
-    Where an item has one condition only, `value` is NaN and `details["undefined"]` says why.
+    If an item has one condition only, `value` is NaN and `details["undefined"]` says why.
     """
 
     version: ClassVar[int] = 1
@@ -89,59 +89,59 @@ class MethodSimilarity:
         items: dict[str, list[int]] = {}
         for place, entry in enumerate(entries):
             items.setdefault(entry.item, []).append(place)
-        found: dict[int, Measured] = {}
+        by_place: dict[int, Measured] = {}
         for item, places in items.items():
             places.sort(key=lambda place: entries[place].condition)
-            own = [entries[place] for place in places]
-            if len({entry.condition for entry in own}) < len(own):
+            members = [entries[place] for place in places]
+            if len({entry.condition for entry in members}) < len(members):
                 raise NotApplicable(
                     f"method_similarity has two maps of one condition for item {item!r}: give one per "
                     "condition and item"
                 )
-            found.update(zip(places, self._of_item(own), strict=True))
-        return [found[place] for place in range(len(entries))]
+            by_place.update(zip(places, self._of_item(members), strict=True))
+        return [by_place[place] for place in range(len(entries))]
 
-    def _of_item(self, own: Sequence[Entry]) -> list[Measured]:
+    def _of_item(self, members: Sequence[Entry]) -> list[Measured]:
         """One Measured per entry of one item; the entries are sorted by condition."""
-        if len(own) == 1:
+        if len(members) == 1:
             return [Measured(math.nan, {"undefined": "no other condition has a map of this item"})]
-        maps = [np.abs(e.values) if self.absolute else e.values for e in own]
-        _check_shapes({entry.condition: values for entry, values in zip(own, maps, strict=True)})
+        maps = [np.abs(e.values) if self.absolute else e.values for e in members]
+        _check_shapes({entry.condition: values for entry, values in zip(members, maps, strict=True)})
         rows = [
             standardised(np.asarray(values, np.float64).ravel(), self.correlation, ROUNDING)
             for values in maps
         ]
-        found = []
+        results = []
         for at, row in enumerate(rows):
             alike = [(_alike(row, other), -place) for place, other in enumerate(rows) if place != at]
             value, place = max(alike)
             closest = -place
-            details: dict[str, object] = {"closest": own[closest].condition}
+            details: dict[str, object] = {"closest": members[closest].condition}
             similarity = structural_similarity(maps[at], maps[closest])
             if similarity is not None:
                 details["ssim"] = similarity
-            found.append(Measured(value, details))
-        return found
+            results.append(Measured(value, details))
+        return results
 
 
-def structural_similarity(one: Plane, other: Plane) -> float | None:
+def structural_similarity(first: Plane, second: Plane) -> float | None:
     """Mean structural similarity of two maps (H, W), each scaled to 0-1 by its least and largest value; None
     for less than 11 pixels a side. Gaussian window of sigma 1.5. [Wang et al. 2004]
     """
-    if min(one.shape) < SSIM_SIDE:
+    if min(first.shape) < SSIM_SIDE:
         return None
     from skimage.metrics import structural_similarity as similarity
 
     whole = RenderSpec(clip_low=0, clip_high=100, absolute=False)
-    found = similarity(  # type: ignore[no-untyped-call]
-        normalised(one, whole).astype(np.float64),
-        normalised(other, whole).astype(np.float64),
+    score = similarity(  # type: ignore[no-untyped-call]
+        normalised(first, whole).astype(np.float64),
+        normalised(second, whole).astype(np.float64),
         data_range=1.0,
         gaussian_weights=True,
         sigma=1.5,
         use_sample_covariance=False,
     )
-    return float(found)
+    return float(score)
 
 
 def _strongest_window(apart: NDArray[np.int16]) -> float:
@@ -162,8 +162,8 @@ def _tile_means(picture: Pixels) -> tuple[Floats, Floats]:
     return sums / counts[..., None], counts / (height * width)
 
 
-def _mean_apart(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> float:
-    return float((np.abs(one[0] - other[0]).max(2) * one[1]).sum())
+def _mean_apart(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> float:
+    return float((np.abs(first[0] - second[0]).max(2) * first[1]).sum())
 
 
 def _groups(names: Sequence[str], distance: Callable[[str, str], float | None]) -> list[tuple[str, ...]]:
@@ -171,14 +171,14 @@ def _groups(names: Sequence[str], distance: Callable[[str, str], float | None]) 
     joined first.
     """
     near: dict[tuple[str, str], float] = {}
-    for at, one in enumerate(names):
-        for other in names[at + 1 :]:
-            found = distance(one, other)
-            if found is not None:
-                near[one, other] = found
+    for at, left in enumerate(names):
+        for right in names[at + 1 :]:
+            apart = distance(left, right)
+            if apart is not None:
+                near[left, right] = apart
     group = {name: frozenset([name]) for name in names}
-    for one, other in sorted(near, key=lambda pair: (near[pair], pair)):
-        first, second = group[one], group[other]
+    for left, right in sorted(near, key=lambda pair: (near[pair], pair)):
+        first, second = group[left], group[right]
         if first is not second and all(tuple(sorted((a, b))) in near for a in first for b in second):
             joined = first | second
             group.update(dict.fromkeys(joined, joined))
@@ -192,7 +192,7 @@ def _check_shapes(values: Mapping[str, Pixels] | Mapping[str, Plane]) -> None:
         raise ShapeMismatch(f"only pictures of one size can be compared, not {told}: draw them on one view")
 
 
-def _alike(one: Floats | None, other: Floats | None) -> float:
-    if one is None or other is None:
-        return 1.0 if one is other else 0.0
-    return product(one, other)
+def _alike(first: Floats | None, second: Floats | None) -> float:
+    if first is None or second is None:
+        return 1.0 if first is second else 0.0
+    return product(first, second)

@@ -1,4 +1,4 @@
-"""Perturbations that change every pixel where it stands. Strengths in 0-1; 0 changes nothing."""
+"""Perturbations that change the values of pixels and move none. Strengths in 0-1; 0 changes nothing."""
 
 from __future__ import annotations
 

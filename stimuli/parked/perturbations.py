@@ -1,8 +1,8 @@
 """The twelve perturbations of PASTA by name, and one magnitude for all of them.
 
 A magnitude lies in 0-10; 0 leaves the picture as it is, and each function says what a strength of a tenth of
-the magnitude means for it. The mean change of the pixels grows with the magnitude; where pixels move (crop,
-perspective) their displacement does, and the change only as a rule. What is random about one (where, which
+the magnitude means for it. The mean change of the pixels grows with the magnitude; if pixels move (crop,
+perspective) their displacement grows, and the change only as a rule. What is random about one (where, which
 way) is drawn from the picture's key, the seed and the perturbation's name, and does not depend on the
 magnitude: a greater one goes further the same way. The list is PASTA's [Kazmierczak et al. 2026], and so is
 the blur's window; which strengths its magnitudes stand for is not known to us, so the strengths are ours.

@@ -56,9 +56,9 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search came to: `perturbation` at `magnitude` makes `view`, uint8 (H, W, 3), which the predictor
-    calls `label`; the picture itself it calls `original`. Where there is none, `view` is None and `reason`
-    says why. `tried` counts the views that were predicted, `aim` and `rule` what was looked for.
+    """The result of a search: `perturbation` at `magnitude` makes `view`, uint8 (H, W, 3), which the
+    predictor calls `label`; the picture itself it calls `original`. If there is none, `view` is None and
+    `reason` says why. `tried` counts the views that were predicted, `aim` and `rule` what was looked for.
     """
 
     aim: Aim
@@ -145,9 +145,9 @@ def _rounds(aim: Aim, key: str, seed: int, search: Search) -> Iterator[list[tupl
 def _labels(predicts: Predicts, views: Sequence[Pixels]) -> list[int]:
     if not views:
         return []
-    found = np.asarray(predicts(np.stack(views)))
-    if found.shape != (len(views),):
+    predicted = np.asarray(predicts(np.stack(views)))
+    if predicted.shape != (len(views),):
         raise BadSpec(
-            f"predicts returned {found.shape} for {len(views)} views: one label index per view is needed"
+            f"predicts returned {predicted.shape} for {len(views)} views: one label index per view is needed"
         )
-    return [int(label) for label in found]
+    return [int(label) for label in predicted]

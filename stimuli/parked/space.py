@@ -19,7 +19,7 @@ RECTANGLE_SHARES = (0.15, 0.45)
 def random_resized_crop(picture: Pixels, strength: float, draws: np.random.Generator) -> Pixels:
     """A part at a random place, brought to the full size: each side keeps 1 - 0.7 strength of its length.
 
-    Where the sides differ, one keeps up to 4/3 of the other (in shares), as far as strength goes. Always a
+    If the sides differ, one keeps up to 4/3 of the other (in shares), as far as the strength allows. Always a
     part of the picture; bilinear.
     """
     height, width = picture.shape[:2]

@@ -1,4 +1,4 @@
-"""What decides the last bits of a sum on this processor: told in the provenance, never in a key."""
+"""What decides the last bits of a sum on this processor: recorded in the provenance, never in a key."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def arithmetic() -> dict[str, str | int]:
 def mkl_mode() -> str:
     """The mode of conditional numerical reproducibility in force, as MKL_CBWR spells it; "none" without MKL.
 
-    Asked of the library itself: it reads the environment once, at its first call, so the variable may lie.
+    Asked of the library itself: it reads the environment once, at its first call, and the variable may have
+    changed since.
     """
     if not torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
         return "none"

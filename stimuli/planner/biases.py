@@ -37,9 +37,9 @@ class BiasMaps:
         return note
 
     def _add(self, gradient: Tensor, bias: Tensor) -> None:
-        found = (gradient * bias.view(1, -1, 1, 1)).abs()
-        low = found.amin((2, 3), keepdim=True)
-        scaled = (found - low) / (1e-7 + (found.amax((2, 3), keepdim=True) - low))
+        magnitudes = (gradient * bias.view(1, -1, 1, 1)).abs()
+        low = magnitudes.amin((2, 3), keepdim=True)
+        scaled = (magnitudes - low) / (1e-7 + (magnitudes.amax((2, 3), keepdim=True) - low))
         fine = nn.functional.interpolate(
             scaled.sum(1, keepdim=True), size=self.size, mode="bilinear", align_corners=False
         )[:, 0]

@@ -1,4 +1,4 @@
-"""What was run: for benchmarks, and to show what sharing saves."""
+"""Counts of what was run: for benchmarks, and to show what sharing saves."""
 
 from __future__ import annotations
 

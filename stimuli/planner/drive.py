@@ -214,8 +214,8 @@ class _Driver:
                 self._advance(running, tuple(running.answers) if running.is_tuple else running.answers[0])
 
     def _run_traces(self) -> None:
-        """All traces that are waited for, as few passes as there are pictures. Copies that are the picture
-        itself are answered by its trace, unless copies run in another precision than traces.
+        """All traces that jobs wait for, in one pass per picture. Copies that are the picture itself are
+        answered by its trace, unless copies run in another precision than traces.
         """
         waiting, self.traces = self.traces, []
         originals, self.originals = self.originals, []
@@ -228,11 +228,11 @@ class _Driver:
             touched = self._trace_all(waiting, originals)
         except (StimulusError, *FAULTS) as error:
             if len(waiting) + len(originals) == 1:
-                for running in (*(one[0] for one in waiting), *_awaiting(originals)):
+                for running in (*(entry[0] for entry in waiting), *_awaiting(originals)):
                     self._fail(running, error)
                 return
-            for one in waiting:  # an impossible ask must not end the other jobs
-                self._answer_traces([one], ())
+            for entry in waiting:  # an impossible ask must not end the other jobs
+                self._answer_traces([entry], ())
             for item in originals:
                 self._answer_traces((), [item])
             return
@@ -248,14 +248,14 @@ class _Driver:
         for running, _slot, ask in waiting:
             items[id(running.item)] = running.item
             union = joined(union, ask)
-        for item in items.values():  # earlier answers are kept: a later ask may need scores behind them
+        for item in items.values():  # earlier answers are kept: a later ask may need their scores
             union = joined(union, item.asked)
         pictures = list(items.values())
         for start in range(0, len(pictures), self.network.rows):
             part = pictures[start : start + self.network.rows]
             images = torch.stack([item.subject.pixels for item in part]).to(self.network.device)
-            found = self.network.trace(images, [item.subject.target for item in part], union)
-            for item, traced in zip(part, found, strict=True):
+            traces = self.network.trace(images, [item.subject.target for item in part], union)
+            for item, traced in zip(part, traces, strict=True):
                 item.traced, item.asked = traced, union
         return [running for item in pictures for running in self._know_original(item)]
 
@@ -308,12 +308,12 @@ class _Driver:
                 self._score(fewer)
             return
         touched = []
-        found = kept_rows(
+        scored = kept_rows(
             logits,
             [item.subject.target for item, _, _ in rows],
             [want.ask.output == "logits" for _, want, _ in rows],
         )
-        for (item, want, place), row in zip(rows, found, strict=True):
+        for (item, want, place), row in zip(rows, scored, strict=True):
             identity = self._identity(want, place)
             item.known[identity] = row
             for waiting, where in item.awaited.pop(identity):
@@ -328,7 +328,7 @@ class _Driver:
         self._fail(rows[0][1].running, error)
         for item, want, place in rows:
             identity = self._identity(want, place)
-            others = [one for one in item.awaited.pop(identity) if one[0].running.open != ENDED]
+            others = [entry for entry in item.awaited.pop(identity) if entry[0].running.open != ENDED]
             if others:
                 item.awaited[identity] = others
                 self.scores.append((item, *others[0]))
@@ -343,7 +343,7 @@ class _Driver:
         try:
             copies = self._made([(want.running.item, want, place) for want, place in rows])
             targets = [want.running.item.subject.target for want, _ in rows]
-            found = None if copies is None else self.network.gradients(copies, targets)
+            gradients = None if copies is None else self.network.gradients(copies, targets)
         except (StimulusError, *FAULTS) as error:
             parts = by_want([(want, (want, place)) for want, place in rows])
             if len(parts) > 1:
@@ -352,12 +352,12 @@ class _Driver:
             else:
                 self._fail(rows[0][0].running, error)
             return
-        if found is None:
+        if gradients is None:
             for fewer in self._smaller(rows):
                 self._add(fewer)
             return
         touched = []
-        for (want, place), gradient in zip(rows, found, strict=True):
+        for (want, place), gradient in zip(rows, gradients, strict=True):
             # One at a time and in their order, so that a sum does not depend on the batch borders.
             want.answer.add_(gradient.to(want.answer.device), alpha=float(want.ask.weights[place]))
             want.missing -= 1
@@ -380,7 +380,7 @@ class _Driver:
         except (StimulusError, *FAULTS) as error:
             self._fail(want.running, error)
             return
-        if answer is None:  # memory ran out: fewer at a time
+        if answer is None:  # Memory ran out: fewer at a time.
             queue.extendleft((want, place) for place in reversed(places))
             return
         want.answer[places] = answer

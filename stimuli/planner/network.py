@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 class Network:
     """A predictor on one device in one precision. `rows` is the most copies in a batch; halved for good when
-    memory does not hold them. Single precision for traces; `precision` holds for perturbed copies.
+    memory does not hold them. Traces run in single precision, perturbed copies in `precision`.
     """
 
     def __init__(
@@ -110,12 +110,14 @@ class Network:
                 chosen = logits[places, torch.tensor(wanted, device=self.device)].sum()
                 layers = list(ask.layers) if ask.gradients else []
                 inputs = [kept[name] for name in layers] + ([x] if x.requires_grad else [])
-                found: tuple[Tensor | None, ...] = torch.autograd.grad(chosen, inputs, allow_unused=True)
+                derivatives: tuple[Tensor | None, ...] = torch.autograd.grad(
+                    chosen, inputs, allow_unused=True
+                )
                 gradients = {
                     name: torch.zeros_like(kept[name]) if got is None else got
-                    for name, got in zip(layers, found, strict=False)
+                    for name, got in zip(layers, derivatives, strict=False)
                 }
-                x_gradient = found[-1] if x.requires_grad else None
+                x_gradient = derivatives[-1] if x.requires_grad else None
                 if x.requires_grad and x_gradient is None:
                     x_gradient = torch.zeros_like(x)
                 self.bill.backwards += count
@@ -220,9 +222,9 @@ class Network:
         if tail.past is None:
             return ()
         if self._around is None or self._around[0] != layer or self._around[1] is not image:
-            found = tail.around(self._padded(image[None]))
+            carried = tail.around(self._padded(image[None]))
             self.bill.forwards += 1
-            self._around = layer, image, tuple(one[:1] for one in found)
+            self._around = layer, image, tuple(values[:1] for values in carried)
         return self._around[2]
 
     def _with_replaced(self, layer: str, outputs: Tensor, image: Tensor) -> Tensor:
@@ -253,10 +255,10 @@ class Network:
         start = 0
         while start < len(rows):
             part = slice(start, start + self.rows)
-            found = self.tried(partial(run, rows[part], targets[part]))
-            if found is None:
+            part_results = self.tried(partial(run, rows[part], targets[part]))
+            if part_results is None:
                 continue
-            results.extend(found)
+            results.extend(part_results)
             start += len(rows[part])
         return results
 
@@ -339,7 +341,7 @@ def _affordable(module: nn.Module, input_px: int, device: torch.device) -> int:
     On the processor no tensor of a batch reaches `CPU_TENSOR`: the C library gives larger ones back to the
     system at once, and having their pages cleared for every layer costs up to a quarter of the time.
     """
-    weights = {one.untyped_storage().data_ptr() for one in (*module.parameters(), *module.buffers())}
+    weights = {tensor.untyped_storage().data_ptr() for tensor in (*module.parameters(), *module.buffers())}
     saved: dict[int, int] = {}
 
     def note(value: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ class Tail:
 
     def __call__(self, outputs: Tensor, around: Sequence[Tensor] = ()) -> Tensor:
         count = len(outputs)
-        logits: Tensor = self.behind(outputs, *(one.expand(count, *one.shape[1:]) for one in around))
+        logits: Tensor = self.behind(outputs, *(values.expand(count, *values.shape[1:]) for values in around))
         return logits
 
 
@@ -125,11 +125,11 @@ def _going_around(whole: GraphModule, picture: Node, around: Sequence[Node]) -> 
 
 def _fed_by(whole: GraphModule, start: Node) -> set[Node]:
     """Every step that the values of `start` reach, itself among them; the number of pictures is no value."""
-    found = {start}
+    reached = {start}
     for node in whole.graph.nodes:
-        if not _counts_pictures(node) and not found.isdisjoint(node.all_input_nodes):
-            found.add(node)
-    return found
+        if not _counts_pictures(node) and not reached.isdisjoint(node.all_input_nodes):
+            reached.add(node)
+    return reached
 
 
 def _needed(ends: Sequence[Node], is_start: Callable[[Node], bool]) -> set[Node]:
@@ -167,13 +167,15 @@ def _agrees(tail: Tail, module: nn.Module, part: nn.Module, images: Tensor) -> b
     kept: list[Tensor] = []
     with _hooked(part, lambda output: kept.append(output.clone())):
         logits = module(images)
-    own = kept[0].contiguous()
-    with _hooked(part, lambda _: own.flip(0)):
+    outputs = kept[0].contiguous()
+    with _hooked(part, lambda _: outputs.flip(0)):
         other = module(images[:1].expand(images.shape))
     limit = TOLERANCE * float(logits.abs().max())
     around = tail.around(images)
-    parts = [tail(own[at].clone(), [one[at] for one in around]) for at in (slice(2), slice(2, None))]
-    parts.append(tail(own.flip(0), [one[:1] for one in around]))
+    parts = [
+        tail(outputs[at].clone(), [values[at] for values in around]) for at in (slice(2), slice(2, None))
+    ]
+    parts.append(tail(outputs.flip(0), [values[:1] for values in around]))
     return float((torch.cat(parts) - torch.cat([logits, other])).abs().max()) <= limit
 
 

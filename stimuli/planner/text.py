@@ -159,12 +159,12 @@ class _TextDriver:
             self.rows //= 2
 
     def _run_texts(self, texts: Sequence[str]) -> bool:
-        """Add the probabilities of the texts; False when memory does not hold so many at a time."""
-        found = np.zeros((len(texts), len(self.predictor.labels)))
+        """Add the probabilities of the texts; False if memory does not hold so many at a time."""
+        probabilities = np.zeros((len(texts), len(self.predictor.labels)))
         start = self.bill.now()
         try:
             for places, logits in self.predictor.text_batches(texts, self.rows):
-                found[places] = softmax(logits)
+                probabilities[places] = softmax(logits)
                 self.alive()
                 self._charge(len(places), self.rows - len(places), start)
                 start = self.bill.now()
@@ -172,7 +172,7 @@ class _TextDriver:
             if not is_out_of_memory(error) or self.rows == 1:
                 raise
             return False
-        self.probabilities.append(found)
+        self.probabilities.append(probabilities)
         return True
 
     def _charge(self, forwards: int, padded: int, start: float) -> None:

@@ -38,7 +38,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """The answer to a `Trace`. What nobody asked for is empty. Tensors lie on the device, float32.
+    """The answer to a `Trace`. What was not asked for is empty. Tensors lie on the device, float32.
 
     `logits` (K,); `activations` and `gradients` by layer name (C, h, w); `input_gradient` (3, H, W);
     `bias_map` (H, W), not negative; `concepts` (number of concepts,).

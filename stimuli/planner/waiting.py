@@ -105,19 +105,19 @@ def kept_rows(logits: Tensor, targets: Sequence[int], is_whole: Sequence[bool]) 
     chosen, shares = values[places, targets], shifted[places, targets] / shifted.sum(axis=1)
     is_few = values.shape[1] <= FEW_LABELS
     return [
-        (float(one), float(share), row.copy() if is_few or whole else None)
-        for one, share, row, whole in zip(chosen, shares, values, is_whole, strict=True)
+        (float(logit), float(share), row.copy() if is_few or whole else None)
+        for logit, share, row, whole in zip(chosen, shares, values, is_whole, strict=True)
     ]
 
 
-def joined(one: Trace, other: Trace) -> Trace:
+def joined(first: Trace, second: Trace) -> Trace:
     return replace(
-        one,
-        layers=tuple(dict.fromkeys((*one.layers, *other.layers))),
-        gradients=one.gradients or other.gradients,
-        input_gradient=one.input_gradient or other.input_gradient,
-        biases=one.biases or other.biases,
-        concepts=one.concepts or other.concepts,
+        first,
+        layers=tuple(dict.fromkeys((*first.layers, *second.layers))),
+        gradients=first.gradients or second.gradients,
+        input_gradient=first.input_gradient or second.input_gradient,
+        biases=first.biases or second.biases,
+        concepts=first.concepts or second.concepts,
     )
 
 

@@ -1,4 +1,4 @@
-"""The one shape that every image predictor has, whatever its weights came from."""
+"""The one form that every image predictor has, from every source of weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROBE_BATCHES = (2, 3)
 
 
 class Normalised(nn.Module):
-    """A network with its normalisation inside, so that everybody outside works on 0-1 pixels.
+    """A network with its normalisation inside, so that all other code works on 0-1 pixels.
 
     Takes float32 (N, 3, H, W) in 0-1, returns the network's own output for (x - mean) / std.
     """
@@ -144,8 +144,8 @@ class TorchPredictor:
         """
         if not self.layouts:
             raise NotApplicable("this predictor has no layer whose output can be read as maps")
-        found = check_layer(name or self.layer, self.layouts, NotApplicable)
-        return self.module.network.get_submodule(found)
+        layer = check_layer(name or self.layer, self.layouts, NotApplicable)
+        return self.module.network.get_submodule(layer)
 
     def concept_module(self) -> nn.Module:
         """The module that puts out the concept values (N, concepts). Raises NotApplicable if none does."""
@@ -172,8 +172,8 @@ class TorchPredictor:
 class Built:
     """A network with its weights in place, and what cannot be seen by running it.
 
-    `token_prefix` is the number of class and register tokens in front of the cells, where layers put out
-    tokens (N, prefix + h * w, C); None where tokens are not to be read as maps.
+    `token_prefix` is the number of class and register tokens in front of the cells, if layers put out tokens
+    (N, prefix + h * w, C); None if tokens are not to be read as maps.
     """
 
     network: nn.Module
@@ -225,7 +225,7 @@ def assemble(
 def freeze(module: Normalised) -> Normalised:
     """Evaluation mode without gradients on the weights; explainers differentiate the inputs only."""
     for part in module.modules():
-        part.training = False  # an unflattened program refuses eval(), and has nothing that would change
+        part.training = False  # an unflattened program refuses eval(), and eval() would change nothing in it
     for parameter in module.parameters():
         parameter.requires_grad_(False)
     return module
@@ -236,7 +236,7 @@ def probe(
 ) -> dict[str, Layout]:
     """Run blank batches of two sizes; how each layer can be read as maps, in the order of the pass.
 
-    A layer must run once in a pass and put out one row per picture, of the same shape whatever the batch.
+    A layer must run once in a pass and put out one row per picture, of the same shape in every batch.
     """
     passes: list[dict[str, list[Layout | None]]] = []
     names = {name for name, _ in module.network.named_modules() if name}
@@ -247,13 +247,13 @@ def probe(
             _check_logits(_run_blank(module, count, input_px), count, labels)
         passes.append(seen)
     layouts = {
-        name: found[0]
-        for name, found in passes[0].items()
-        if len(found) == 1 and found[0] is not None and passes[1].get(name) == found
+        name: readings[0]
+        for name, readings in passes[0].items()
+        if len(readings) == 1 and readings[0] is not None and passes[1].get(name) == readings
     }
-    tokens = {name: one for name, one in layouts.items() if one.kind == "tokens"}
+    tokens = {name: layout for name, layout in layouts.items() if layout.kind == "tokens"}
     blind = _unseen(module, input_px, tokens)
-    return {name: replace(one, sees_target=name not in blind) for name, one in layouts.items()}
+    return {name: replace(layout, sees_target=name not in blind) for name, layout in layouts.items()}
 
 
 def _note(
@@ -292,8 +292,8 @@ def _unseen(module: Normalised, input_px: int, tokens: Mapping[str, Layout]) -> 
         logits = module(picture.requires_grad_())
         weights = torch.linspace(1, 2, logits.shape[1])
         moving = {name: output for name, output in kept.items() if output.requires_grad}
-        found = torch.autograd.grad((logits * weights).sum(), list(moving.values()), allow_unused=True)
-    gradients = dict(zip(moving, found, strict=True))
+        derivatives = torch.autograd.grad((logits * weights).sum(), list(moving.values()), allow_unused=True)
+    gradients = dict(zip(moving, derivatives, strict=True))
     return {
         name
         for name, layout in tokens.items()
@@ -318,8 +318,8 @@ def _hooked(module: Normalised, names: set[str], note: Callable[[str, Tensor], N
     try:
         yield
     finally:
-        for one in hooks:
-            one.remove()
+        for handle in hooks:
+            handle.remove()
 
 
 def _run_blank(module: Normalised, count: int, input_px: int) -> object:
@@ -336,9 +336,9 @@ def _run_blank(module: Normalised, count: int, input_px: int) -> object:
 
 def _check_logits(output: object, count: int, labels: tuple[str, ...]) -> None:
     if not isinstance(output, Tensor) or output.ndim != 2 or len(output) != count:
-        found = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        returned = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
         raise ShapeMismatch(
-            f"the model returns {found} for {count} pictures; logits ({count}, labels) are needed"
+            f"the model returns {returned} for {count} pictures; logits ({count}, labels) are needed"
         )
     if output.shape[1] != len(labels):
         raise ShapeMismatch(
@@ -362,7 +362,11 @@ def default_layer(layouts: Mapping[str, Layout], network: nn.Module) -> str:
     usually read; "" if there is none. Of tokens the last normalisation: what follows it inside a block are
     queries, keys and values.
     """
-    spatial = [name for name, one in layouts.items() if min(one.height, one.width) > 1 and one.sees_target]
+    spatial = [
+        name
+        for name, layout in layouts.items()
+        if min(layout.height, layout.width) > 1 and layout.sees_target
+    ]
     if not spatial or layouts[spatial[-1]].kind == "maps":
         return spatial[-1] if spatial else ""
     tokens = [(name, network.get_submodule(name)) for name in spatial if layouts[name].kind == "tokens"]

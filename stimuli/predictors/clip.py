@@ -40,7 +40,7 @@ FORMS = {"clip": ("CLIPModel", "CLIPVisionModel", 1), "siglip": ("SiglipModel", 
 
 class ClipParams(HubPictureParams):
     """`prompt` is the text for a label, which stands for its one `{}`. `names` are the words to be put there,
-    in the order of the labels, where the labels themselves are no words.
+    in the order of the labels, if the labels themselves are no words.
     """
 
     prompt: Annotated[str, Field(max_length=300)] = "a photo of a {}."
@@ -110,8 +110,8 @@ class Clip:
                 )
             if max(ids) >= config.vocab_size:
                 raise BadSpec(
-                    f'the tokenizer of "{self.shown}" has more words than its text model; they do not belong '
-                    "together"
+                    f'the tokenizer of "{self.shown}" has more words than its text model; they '
+                    "do not belong together"
                 )
             if self.form == "siglip":  # trained on texts filled up to the full length, without a mask
                 ids = ids + [config.pad_token_id or 0] * (config.max_position_embeddings - len(ids))

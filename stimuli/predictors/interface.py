@@ -16,8 +16,9 @@ class ImagePredictor(Protocol):
     """The part of an image predictor that explainers and the planner see.
 
     `module` is in evaluation mode, takes float32 (N, 3, H, W) in 0-1 and returns logits (N, K). `layouts`
-    says of every layer that can be read as maps how; `layer` is the one that layer methods read by default.
-    `bottleneck` is there where the logits are a function of named concepts, which `concept_module` puts out.
+    says for every layer that can be read as maps how to do so; `layer` is the one that layer methods read by
+    default. `bottleneck` is there if the logits are a function of named concepts, which `concept_module` puts
+    out.
     """
 
     @property

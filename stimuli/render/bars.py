@@ -85,9 +85,9 @@ def check_bars(spec: BarSpec) -> BarSpec:
 def importance(attribution: ConceptAttribution) -> Floats:
     """How much each concept matters, float64 (K,) in 0-1 with 1 for the first: the shares of a bar's length.
 
-    The magnitude by the largest; where small values matter most ("ascending", distances) the smallest
-    distance by the concept's own, so that twice the distance is half the bar, and 0 for those that are FAR.
-    All zero if all magnitudes are, or all distances are FAR.
+    The magnitude divided by the largest. If small values matter most ("ascending", distances), the smallest
+    distance divided by the concept's own, so that twice the distance is half the bar, and 0 for those that
+    are FAR. All zero if all magnitudes are, or all distances are FAR.
     """
     sizes = np.abs(np.asarray(attribution.values, np.float64))
     if sizes.shape != (len(attribution.concepts),) or not sizes.size or not np.isfinite(sizes).all():
@@ -141,8 +141,8 @@ def _drawn(attribution: ConceptAttribution, rows: int, signed: bool, width: int,
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where things stand, in pixels: rows `pitch` high below `top`, their content `inset` below their edge,
-    the zero line at `zero`, bars up to `reach` long and `thick` high.
+    """The layout in pixels: rows `pitch` high below `top`, their content `inset` below their edge, the zero
+    line at `zero`, bars up to `reach` long and `thick` high.
     """
 
     margin: int
@@ -157,7 +157,7 @@ class _Frame:
 
     @property
     def overhang(self) -> int:
-        """How far the zero line stands out above and below a bar."""
+        """How far the zero line extends above and below a bar."""
         return max(1, self.thick // 6)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""An attribution as what people see: overlay, bars, sentence or shaded text, each also at reservoir size."""
+"""An attribution as people see it: overlay, bars, sentence or shaded text, each also at reservoir size."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Drawn:
 
 
 def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
-    """Draw and store. Raises ShapeMismatch where the map does not fit, NotRendered where the view is gone."""
+    """Draw and store. Raises ShapeMismatch if the map does not fit, NotRendered if the view is gone."""
     if isinstance(made, TokenAttribution) or (made is None and store.has(text_file(spec.image_key))):
         return _text(spec, made, store)
     view = read_view(store, spec.image_key)
@@ -78,7 +78,7 @@ def _picture(view: Pixels, made: Attribution, recipe: RenderSpec) -> tuple[Pixel
 
 
 def _concepts(made: ConceptAttribution, recipe: RenderSpec) -> tuple[Pixels, Pixels]:
-    """Bars, the names in a row, or a sentence; square as the views are, whatever their size."""
+    """Bars, the names in a row, or a sentence; square like the views, and independent of their size."""
     top, signed, tile_px = recipe.concept_top, recipe.concept_signed, max(TILE_MIN_PX, recipe.tile_px)
     if recipe.concept_form == "bars":
         chart = bars.BarSpec(top=top, signed=signed, tile_px=tile_px)

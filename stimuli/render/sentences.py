@@ -29,11 +29,10 @@ class SentenceSpec:
     "pasta": the names of the `top` most important concepts (1 to 50), joined by `separator` (1 to 8
     characters); the sign is dropped, or with `signed` a minus stands before what speaks against the decision.
     "reasons": a sentence about the `top` concepts that matter most; with `signed` about those that speak for
-    the decision, and the strongest that speaks against it. Distances have no sign, whatever `signed` says;
+    the decision, and the strongest that speaks against it. Distances have no sign, even with `signed`;
     concepts that cannot change the decision are left out, and if none can, the sentence says so.
-    `names_label` puts the label into "reasons". The
-    picture of the sentence has `width` x `height` pixels, twice the size at which a page shows it (320 to
-    2048), its tile the side `tile_px` (64 to 512).
+    `names_label` puts the label into "reasons". The picture of the sentence has `width` x `height` pixels,
+    twice the size at which a page shows it (320 to 2048), its tile the side `tile_px` (64 to 512).
     """
 
     template: Template = "pasta"
@@ -122,10 +121,10 @@ def check_sentence(spec: SentenceSpec) -> SentenceSpec:
 
 
 def draw_sentence(text: str, spec: SentenceSpec = PASTA) -> Pixels:
-    """The sentence as wrapped black text on white, uint8 (height, width, 3), whatever its length.
+    """The sentence as wrapped black text on white, uint8 (height, width, 3), for every length.
 
-    Text is as large as at reading size (16 CSS pixels at 320 wide), and smaller, down to 10, only where it
-    would not fit; what still does not fit ends in an ellipsis.
+    Text is as large as at reading size (16 CSS pixels at 320 wide), and smaller, down to 10, only if it would
+    not fit; what still does not fit ends in an ellipsis.
     """
     check_sentence(spec)
     return _drawn(text, spec.width, spec.height, spec.width // 20, spec.width // 32)

@@ -74,15 +74,15 @@ def wrapped(text: str, size_px: int, width_px: int, lines: int) -> tuple[str, ..
 
     A word that is wider than a line is broken inside. What does not fit ends in an ellipsis.
     """
-    found: list[str] = []
+    rows: list[str] = []
     words = text.split(" ")
     while words:
         line, words = _next_line(words, size_px, width_px)
-        found.append(line)
-        if len(found) == lines and words:
-            found[-1] = _cut(" ".join([line, *words]), size_px, width_px)
+        rows.append(line)
+        if len(rows) == lines and words:
+            rows[-1] = _cut(" ".join([line, *words]), size_px, width_px)
             break
-    return tuple(found)
+    return tuple(rows)
 
 
 def canvas(
@@ -118,8 +118,8 @@ def _cut(text: str, size_px: int, width_px: int) -> str:
     """The longest beginning of the text that fits with an ellipsis behind it."""
     most = 8 * width_px // size_px  # no letter is narrower than an eighth of its size
     for length in range(min(len(text), most), 0, -1):
-        if _fits(found := text[:length].rstrip(" ,;") + ELLIPSIS, size_px, width_px):
-            return found
+        if _fits(shortened := text[:length].rstrip(" ,;") + ELLIPSIS, size_px, width_px):
+            return shortened
     return ELLIPSIS
 
 

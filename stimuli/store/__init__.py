@@ -93,8 +93,8 @@ class LocalStore:
         return (self.root / check_key(key)).is_file()
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        found = (path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file())
-        yield from sorted(key for key in found if key.startswith(prefix) and not key.startswith(_INCOMING))
+        stored = (path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file())
+        yield from sorted(key for key in stored if key.startswith(prefix) and not key.startswith(_INCOMING))
 
 
 class S3Store:

@@ -1,4 +1,4 @@
-"""Stored files for those who serve them. Imports no torch: web processes use it."""
+"""Stored files for web processes, which serve them; so it does not import torch."""
 
 from __future__ import annotations
 

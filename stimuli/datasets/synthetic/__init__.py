@@ -1,1 +1,1 @@
-"""Pictures and sentences drawn by our own code, so that what decides about them is known."""
+"""Pictures and sentences made by our own code, so that what decides their class is known."""

@@ -106,7 +106,7 @@ SANDY: tuple[Colour, Colour] = ((0.76, 0.65, 0.50), (0.58, 0.50, 0.40))
 
 @dataclass(frozen=True, slots=True)
 class Bearing:
-    """How an animal holds itself: `gaze` turns the head (-1 to 1), `mouth` 0 closed to 1 open with tongue."""
+    """The posture of an animal: `gaze` turns the head (-1 to 1), `mouth` 0 closed to 1 open with tongue."""
 
     pose: Pose
     gaze: float
@@ -156,19 +156,19 @@ def draw_head(breed: Breed, bearing: Bearing, rng: np.random.Generator, size_px:
 
 
 def ear_boxes(animal: Breed, bearing: Bearing) -> tuple[Box, Box]:
-    """Where the two ears of an individual lie, in shares of the picture."""
+    """The boxes of the two ears of an individual, in shares of the picture."""
     left, right = (_ear_outline(animal, side, bearing.gaze) for side in (-1, 1))
     return box_around(bearing.pose, left), box_around(bearing.pose, right)
 
 
 def face_box(animal: Breed, bearing: Bearing) -> Box:
-    """Where the face lies, from the crown to the chin and over both cheeks, in shares of the picture."""
+    """The box of the face, from the crown to the chin and over both cheeks, in shares of the picture."""
     half = animal.cheek * 1.1
     return box_around(bearing.pose, [(-half, -0.8), (half, -0.8), (half, animal.chin), (-half, animal.chin)])
 
 
 def mouth_box(animal: Breed, bearing: Bearing) -> Box:
-    """Where an open mouth lies, in shares of the picture."""
+    """The box of an open mouth, in shares of the picture."""
     wide, top = animal.muzzle, animal.chin * 0.7
     low = animal.chin + 0.16 * bearing.mouth + 0.08
     shift = 0.10 * bearing.gaze

@@ -29,7 +29,7 @@ CIRCLE = np.stack([np.cos(_ANGLE), np.sin(_ANGLE)], axis=1)
 
 @dataclass(frozen=True, slots=True)
 class Pose:
-    """Where a thing stands: centre in shares of the picture (0-1), `scale` in shares per unit, turn in
+    """The place of a thing: centre in shares of the picture (0-1), `scale` in shares per unit, turn in
     radians.
     """
 
@@ -134,9 +134,9 @@ def ink(colour: Colour, alpha: float = 1.0) -> tuple[int, int, int, int]:
     return red, green, blue, round(255 * alpha)
 
 
-def mix(one: Colour, other: Colour, share: float) -> Colour:
-    """`one` with `share` (0-1) of `other`."""
-    a, b, c = (p + (q - p) * share for p, q in zip(one, other, strict=True))
+def mix(first: Colour, second: Colour, share: float) -> Colour:
+    """The mixture of `first` with a `share` (0-1) of `second`."""
+    a, b, c = (p + (q - p) * share for p, q in zip(first, second, strict=True))
     return a, b, c
 
 

@@ -1,8 +1,8 @@
 """A small English grammar: sentences of exactly so many words, with what is asked about them planted.
 
 No word form occurs twice in a sentence, so that taking one word out takes one place out. Determiners go with
-one and with many. Relative clauses, objects and places have tense and number of their own, drawn
-independently: no single ending tells the answer, only the ending of the right word does.
+singular and plural. Relative clauses, objects and places have tense and number of their own, drawn
+independently: a single ending does not give the answer, only the ending of the right word does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from stimuli.datasets.synthetic import grammar_words as lexicon
 
 Word = tuple[str, bool]
-"""A word, and whether it carries the answer."""
+"""A word, and whether it carries the answer to the question."""
 MIN_WORDS, MAX_WORDS = 5, 28
 
 
@@ -82,7 +82,7 @@ def write_sentence(wanted: Wanted, rng: np.random.Generator) -> Sentence:
 
 
 def _try(wanted: Wanted, rng: np.random.Generator) -> Sentence | None:
-    """One attempt; None when the drawn parts do not add up to the number of words."""
+    """One attempt; None if the drawn parts do not add up to the number of words."""
     stock = _Stock(rng)
     subject = _Phrase("subject", stock.draw(wanted.subjects), determiner=stock.draw(lexicon.DETERMINERS))
     verb = stock.draw(wanted.verbs)

@@ -1,4 +1,5 @@
-"""The words of the embedded sentences. All inflect regularly, so that form tells what meaning must not.
+"""The words of the embedded sentences. All inflect regularly, so that the form of a word carries the answer
+and its meaning does not.
 
 None has a hyphen or an apostrophe: a word is a run of letters.
 """
@@ -55,7 +56,7 @@ TRAITS = _words(
     cheerful nervous polite
     """
 )
-"""What people are, where things are of ADJECTIVES; some words are in both."""
+"""Adjectives for people, as ADJECTIVES are for things; some words are in both."""
 ADVERBS = _words(
     """
     quickly slowly quietly often rarely seldom usually carefully gladly eagerly secretly calmly
@@ -73,7 +74,7 @@ DETERMINERS = _words(
     the my your his her our their some
     """
 )
-"""These go with one and with many: what stands before a noun does not tell its number."""
+"""These go with singular and plural: what stands before a noun does not tell its number."""
 PRAISE = _words(
     """
     wonderful charming brilliant delightful graceful touching clever superb lovely joyful
@@ -102,7 +103,7 @@ WORKS = _words(
 
 
 def plural(noun: str) -> str:
-    """Many of it."""
+    """The plural."""
     return _with_s(noun)
 
 

@@ -116,7 +116,7 @@ def vein_count(habit: Habit, veins: Veins) -> int:
 
 
 def leaf_box(habit: Habit, margin: Margin, stoutness: float = 1.0) -> Box:
-    """Where the blade lies, without its stem, in shares of the picture."""
+    """The box of the blade, without its stem, in shares of the picture."""
     along = np.linspace(0, 1, STEPS)
     half = _half_width(along, habit) * stoutness
     return box_around(habit.pose, np.concatenate([_edge(along, half, habit, s, margin) for s in (-1, 1)]))
@@ -130,7 +130,8 @@ def lay(ground: Plane, leaf: Layer) -> Plane:
 
 
 def margin_band(leaves: tuple[Layer, Layer]) -> Plane:
-    """Where two versions of a leaf that differ in their margin differ, and a little around: 0-1 (S, S)."""
+    """The pixels, and a few around them, in which two versions of a leaf with different margins differ: 0-1
+    (S, S)."""
     apart = np.abs(leaves[0].alpha - leaves[1].alpha)
     return np.asarray(np.clip(blurred(apart, 2.0) * 4, 0, 1), dtype=np.float32)
 

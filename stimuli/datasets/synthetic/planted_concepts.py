@@ -1,8 +1,8 @@
 """What the planted pictures show, in named concepts: known from the plan, never measured in the pixels.
 
-Two concepts of each scenario are the planted cue and its opposite, which are there or not. The others tell
-of the thing itself and differ from one individual to the next; some bear on its class, some do not.
-A part is marked where a concept that has a place reaches half of its scale.
+Two concepts of each scenario are the planted cue and its opposite, which are there or not. The others
+describe the thing itself and differ from one individual to the next; some depend on its class, some do not. A
+part is marked if a concept that has a place reaches half of its scale.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Shown:
 
 def parts_of(shown: Sequence[Shown]) -> tuple[Part, ...]:
     """The parts to be marked."""
-    return tuple(Part(one.concept, *box) for one in shown if one.value >= SHOWN for box in one.boxes)
+    return tuple(Part(entry.concept, *box) for entry in shown if entry.value >= SHOWN for box in entry.boxes)
 
 
 def show_biased(plan: scenes.Plan) -> tuple[Shown, ...]:

@@ -1,4 +1,4 @@
-"""Three planted scenarios, drawn by our own code: what drives the model is known, and can be exchanged
+"""Three planted scenarios, drawn by our own code: the cue that the model uses is known, and can be exchanged
 alone.
 
 Each item has a class and a cue. While the model learns, the cue agrees with the class nearly always, so
@@ -109,8 +109,8 @@ class SyntheticDataset:
 
     @property
     def concepts(self) -> tuple[str, ...]:
-        """The two sides of the cue first, then what tells of the thing itself."""
-        return tuple(one.concept for one in self.scenario.show(self.plans[self.all_items[0].key]))
+        """The two sides of the cue first, then what describes the thing itself."""
+        return tuple(entry.concept for entry in self.scenario.show(self.plans[self.all_items[0].key]))
 
     def items(self, split: Split) -> Sequence[Item]:
         return tuple(item for item in self.all_items if item.split == split)
@@ -120,7 +120,7 @@ class SyntheticDataset:
         return self._draw(self._plan(key)).pixels
 
     def mask(self, key: str) -> Mask:
-        """Where the planted cue stands, bool (size_px, size_px)."""
+        """The place of the planted cue, bool (size_px, size_px)."""
         return self._draw(self._plan(key)).mask
 
     def swap(self, key: str, what: str) -> Pixels:
@@ -133,10 +133,10 @@ class SyntheticDataset:
 
     def concept_values(self, key: str) -> NDArray[np.float32]:
         """How much of each concept the picture shows, float32 (concepts,) in 0-1, known from its plan."""
-        return np.array([one.value for one in self.scenario.show(self._plan(key))], dtype=np.float32)
+        return np.array([entry.value for entry in self.scenario.show(self._plan(key))], dtype=np.float32)
 
     def parts(self, key: str) -> Sequence[Part]:
-        """Where the concepts lie that the picture shows, boxes in shares of its side."""
+        """The places of the concepts that the picture shows, boxes in shares of its side."""
         return planted_concepts.parts_of(self.scenario.show(self._plan(key)))
 
     def content_digest(self) -> str:

@@ -55,9 +55,9 @@ class SentencesDataset:
     """Planted sentences; none occurs twice.
 
     The classes are shuffled over the whole number of sentences of a split. Given its class, a sentence is a
-    function of task, seed, split and its own number, except where the same sentence already stands before
-    it (the model's come first): then it is drawn again. So `model_count` never changes the classes of the
-    people's sentences, but can change a few of the sentences themselves.
+    function of task, seed, split and its own number, unless the same sentence already stands before it (the
+    model's come first): then it is drawn again. So `model_count` never changes the classes of the people's
+    sentences, but can change a few of the sentences themselves.
     """
 
     params: SentencesParams

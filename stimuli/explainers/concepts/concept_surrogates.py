@@ -64,9 +64,9 @@ class LimeCbm(ConceptMethod):
         answers = said(bottleneck.head, vectors, subject.target, self.output)
         width = self.kernel_width or 0.75 * np.sqrt(len(values))
         weights = np.sqrt(np.exp(-((distances / width) ** 2)))
-        found = ridge(design, answers, weights, self.alpha)
+        coefficients = ridge(design, answers, weights, self.alpha)
         return concept_attribution(
-            bottleneck, found, checks={"fit": fit_share(design, answers, weights, found)}
+            bottleneck, coefficients, checks={"fit": fit_share(design, answers, weights, coefficients)}
         )
 
 
@@ -78,7 +78,7 @@ class ShapCbm(ConceptMethod):
     Hidden concepts take the values of k-means centres of the training values, weighted by their sizes. Up to
     12 concepts all subsets are asked about, and the values are exact; beyond, `subsets` of them (0 stands for
     2 x concepts + 2048) by KernelSHAP: the largest and smallest first, the rest drawn in pairs. The sum is
-    the answer less its mean over the centres; the check `efficiency_gap` is what is missing to it. `output`
+    the answer less its mean over the centres; the check `efficiency_gap` is the difference from it. `output`
     is the explained number. [Lundberg and Lee 2017]
     """
 
@@ -101,13 +101,13 @@ class ShapCbm(ConceptMethod):
         ends = worth(np.array([np.zeros(count, bool), np.ones(count, bool)]))
         whole = float(ends[1] - ends[0])
         if count <= EXACT_CONCEPTS:
-            found = shapley(worth(all_subsets(count)), count)
+            contributions = shapley(worth(all_subsets(count)), count)
         else:
             budget = max(self.subsets or 2 * count + 2048, 2 * count)
             kept, weights = kernel_subsets(count, budget, subject.draws("shap_cbm"))
-            found = kernel_values(kept, worth(kept) - ends[0], weights, whole)
-        gap = abs(float(found.sum()) - whole)
-        return concept_attribution(bottleneck, found, checks={"efficiency_gap": gap})
+            contributions = kernel_values(kept, worth(kept) - ends[0], weights, whole)
+        gap = abs(float(contributions.sum()) - whole)
+        return concept_attribution(bottleneck, contributions, checks={"efficiency_gap": gap})
 
 
 @parameters
@@ -116,8 +116,8 @@ class RiseCbm(ConceptMethod):
 
     Each of `masks` subsets keeps every concept with probability `keep`; the others take their mean over
     training pictures. The subsets depend on the seed and the parameters alone: all pictures of a study see
-    the same. With `centred` the mean answer where the concept is hidden is taken off, so that the sign says
-    which way it pulls. `output` is the explained number. [Petsiuk, Das and Saenko 2018]
+    the same. With `centred` the mean answer with the concept hidden is subtracted, so that the sign says in
+    which direction it acts. `output` is the explained number. [Petsiuk, Das and Saenko 2018]
     """
 
     version: ClassVar[int] = 1
@@ -133,14 +133,14 @@ class RiseCbm(ConceptMethod):
         kept = counted_generator(name).random((self.masks, len(values))) < self.keep
         vectors = np.where(kept, values, bottleneck.samples.mean(axis=0))
         answers = said(bottleneck.head, vectors, subject.target, self.output)
-        found = _mean_where(kept, answers)
+        means = _mean_where(kept, answers)
         if self.centred:
-            found = found - _mean_where(~kept, answers)
-        return concept_attribution(bottleneck, found)
+            means = means - _mean_where(~kept, answers)
+        return concept_attribution(bottleneck, means)
 
 
 def _mean_where(kept: NDArray[np.bool_], answers: Floats) -> Floats:
-    """Mean answer over the rows that keep each concept; over all rows where none does."""
+    """Mean answer over the rows that keep each concept; over all rows if none does."""
     counts = kept.sum(axis=0)
     sums = answers @ kept
     return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), answers.mean()), np.float64)
@@ -167,16 +167,16 @@ def _by_quartiles(
     from scipy.stats import truncnorm
 
     vectors, design = np.empty((count, len(values))), np.empty((count, len(values)))
-    for place, own in enumerate(samples.T):
-        edges = np.unique(np.percentile(own, QUARTILES))
-        ranges = np.searchsorted(edges, own)
-        shares = np.bincount(ranges, minlength=len(edges) + 1) / len(own)
+    for place, sampled in enumerate(samples.T):
+        edges = np.unique(np.percentile(sampled, QUARTILES))
+        ranges = np.searchsorted(edges, sampled)
+        shares = np.bincount(ranges, minlength=len(edges) + 1) / len(sampled)
         drawn = rng.choice(len(shares), size=count, p=shares)
         uniform = rng.random(count)
-        lows, highs = np.concatenate([[own.min()], edges]), np.concatenate([edges, [own.max()]])
+        lows, highs = np.concatenate([[sampled.min()], edges]), np.concatenate([edges, [sampled.max()]])
         column = np.empty(count)
         for which in np.flatnonzero(shares):
-            inside = own[ranges == which]
+            inside = sampled[ranges == which]
             mean, spread = inside.mean(), inside.std() + 1e-11
             here = drawn == which
             if lows[which] == highs[which]:
@@ -201,17 +201,17 @@ def k_means(samples: Floats, centres: int) -> tuple[Floats, Floats]:
     while len(chosen) < min(centres, len(distinct)):
         nearest = _squares(distinct, np.array(chosen)).min(axis=1)
         chosen.append(distinct[rng.choice(len(distinct), p=nearest / nearest.sum())])
-    found = np.array(chosen)
+    positions = np.array(chosen)
     owners = np.full(len(samples), -1)
     for _step in range(LLOYD_STEPS):
-        nearer = _squares(samples, found).argmin(axis=1)
+        nearer = _squares(samples, positions).argmin(axis=1)
         if (nearer == owners).all():
             break
         owners = nearer
         for place in np.unique(owners):
-            found[place] = samples[owners == place].mean(axis=0)
-    sizes = np.bincount(owners, minlength=len(found))
-    return found[sizes > 0], sizes[sizes > 0] / len(samples)
+            positions[place] = samples[owners == place].mean(axis=0)
+    sizes = np.bincount(owners, minlength=len(positions))
+    return positions[sizes > 0], sizes[sizes > 0] / len(samples)
 
 
 def _squares(points: Floats, centres: Floats) -> Floats:
@@ -228,11 +228,11 @@ def shapley(worths: Floats, count: int) -> Floats:
     numbers = np.arange(1 << count)
     sizes = all_subsets(count).sum(axis=1)
     shares = np.array([1 / (count * comb(count - 1, size)) for size in range(count)])
-    found = np.empty(count)
+    values = np.empty(count)
     for place in range(count):
         without = numbers[(numbers >> place) & 1 == 0]
-        found[place] = shares[sizes[without]] @ (worths[without | (1 << place)] - worths[without])
-    return found
+        values[place] = shares[sizes[without]] @ (worths[without | (1 << place)] - worths[without])
+    return values
 
 
 def kernel_subsets(count: int, budget: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], Floats]:

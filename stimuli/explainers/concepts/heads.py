@@ -1,4 +1,5 @@
-"""Explanations in named concepts that are read off the head: weight times value, and distances to a change.
+"""Explanations in named concepts that are computed from the head: weight times value, and distances to a
+change.
 
 The picture is run once, for its concept values; everything else is arithmetic on the head, in double
 precision.
@@ -48,13 +49,13 @@ class ConceptMethod:
 
 def bottleneck_of(predictor: Any, method: str) -> Bottleneck:
     """The predictor's concepts. Raises NotApplicable with the remedy if it has none."""
-    found: Bottleneck | None = getattr(predictor, "bottleneck", None)
-    if found is None:
+    bottleneck: Bottleneck | None = getattr(predictor, "bottleneck", None)
+    if bottleneck is None:
         raise NotApplicable(
             f"{method} explains with named concepts, and this predictor has none: choose the predictor "
             "concept_bottleneck, part_concepts or clip_concepts"
         )
-    return found
+    return bottleneck
 
 
 def concept_values(subject: Subject) -> Generator[Ask, Any, Floats]:
@@ -71,13 +72,13 @@ def concept_attribution(
     checks: Mapping[str, float] | None = None,
 ) -> ConceptAttribution:
     """Weights of all concepts, in the predictor's order. Raises NotApplicable if they are not finite."""
-    found = np.asarray(values, np.float32)
-    if not np.isfinite(found).all():
+    weights = np.asarray(values, np.float32)
+    if not np.isfinite(weights).all():
         raise NotApplicable(
-            "the weights of the concepts are not finite: the head overflows on this image; raise its penalty "
-            "or shrinkage"
+            "the weights of the concepts are not finite: the head overflows on this image; "
+            "raise its penalty or shrinkage"
         )
-    return ConceptAttribution(bottleneck.concepts, found, order, bottleneck.label, dict(checks or {}))
+    return ConceptAttribution(bottleneck.concepts, weights, order, bottleneck.label, dict(checks or {}))
 
 
 @parameters
@@ -94,7 +95,7 @@ class XNesyl(ConceptMethod):
     centred: bool = False
 
     def require(self, predictor: Any, layer: str) -> None:
-        """NotApplicable without concepts, with concepts of CLIP, or where the head is not linear."""
+        """NotApplicable without concepts, with concepts of CLIP, or if the head is not linear."""
         _linear(predictor, "XNesyl", (PARTS, ANNOTATIONS), "use clip_linear for concepts by CLIP")
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
@@ -127,9 +128,9 @@ class ClipQda(ConceptMethod):
     matter most.
 
     The logits of the normal distributions are quadratic in each value, so the nearest change is a root of a
-    quadratic, in closed form. Where the explained class is the predicted one, it is the nearest value at
-    which another class is as likely; where it is not, the nearest at which the explained class is as likely
-    as all others. A concept that cannot do that has the distance FAR = 1000, the largest there is; the check
+    quadratic, in closed form. If the explained class is the predicted one, it is the nearest value at
+    which another class is as likely; if not, the nearest at which the explained class is as likely as all
+    others. A concept that cannot do that has the distance FAR = 1000, the largest there is; the check
     `deciding` is the share of those that can. `unit` "value" measures in concept values (cosines),
     "deviation" in standard deviations over training pictures. [Kazmierczak et al. 2023]
     """
@@ -138,12 +139,12 @@ class ClipQda(ConceptMethod):
     unit: Literal["value", "deviation"] = "value"
 
     def require(self, predictor: Any, layer: str) -> None:
-        """NotApplicable without concepts, or where the head is not made of normal distributions."""
-        found = bottleneck_of(predictor, "ClipQda")
-        if not isinstance(found.head, QdaHead):
+        """NotApplicable without concepts, or if the head is not made of normal distributions."""
+        bottleneck = bottleneck_of(predictor, "ClipQda")
+        if not isinstance(bottleneck.head, QdaHead):
             raise NotApplicable(
                 "ClipQda reads the normal distributions of a QDA head, and this head is "
-                f'{_head_word(found)}: choose the predictor clip_concepts with head = "qda"'
+                f'{_head_word(bottleneck)}: choose the predictor clip_concepts with head = "qda"'
             )
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
@@ -162,7 +163,7 @@ class ClipQda(ConceptMethod):
 
 def nearest_changes(head: QdaHead, values: Floats, target: int) -> Floats:
     """Per concept the smallest move, signed, that brings the decision about `target` to its border; float64
-    (concepts,), infinite where there is none.
+    (concepts,), infinite if there is none.
     """
     logits = head.logits(values[None])[0]
     slopes = np.einsum("kcd,kd->kc", head.precisions, head.means - values)
@@ -187,8 +188,8 @@ def nearest_changes(head: QdaHead, values: Floats, target: int) -> Floats:
 
 
 def _roots(constant: Floats, slope: Floats, bend: Floats) -> Floats:
-    """Both real roots of constant + slope t + bend t^2, (2 n, ...) for arrays (n, ...); infinite where there
-    is none. Written so that nearly equal numbers are never subtracted.
+    """Both real roots of constant + slope t + bend t^2, (2 n, ...) for arrays (n, ...); infinite if there are
+    none. Written so that nearly equal numbers are never subtracted.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = slope**2 - 4 * bend * constant
@@ -208,17 +209,17 @@ def _weighted(bottleneck: Bottleneck, subject: Subject, centred: bool) -> Steps:
 
 
 def _linear(predictor: Any, method: str, kinds: tuple[ConceptKind, ...], remedy: str) -> None:
-    found = bottleneck_of(predictor, method)
-    if found.kind not in kinds:
+    bottleneck = bottleneck_of(predictor, method)
+    if bottleneck.kind not in kinds:
         wanted = " or ".join(_SOURCES[kind] for kind in kinds)
         raise NotApplicable(
             f"{method} explains concepts that come from {wanted}, and these come from "
-            f"{_SOURCES[found.kind]}: {remedy}"
+            f"{_SOURCES[bottleneck.kind]}: {remedy}"
         )
-    if not isinstance(found.head, LinearHead):
+    if not isinstance(bottleneck.head, LinearHead):
         raise NotApplicable(
             f"{method} multiplies values by the weights of a linear head, and this head is "
-            f'{_head_word(found)}: use clip_qda, or set head = "linear"'
+            f'{_head_word(bottleneck)}: use clip_qda, or set head = "linear"'
         )
 
 

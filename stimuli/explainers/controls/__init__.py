@@ -1,1 +1,1 @@
-"""Maps that look like explanations and know nothing of the network's reasons."""
+"""Maps that look like explanations but do not depend on the network's reasons."""

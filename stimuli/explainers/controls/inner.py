@@ -45,5 +45,5 @@ def written_out(
 
 
 def inner(of: str, parameters: str) -> Explainer:
-    """The method, by what `written_out` made of it."""
+    """The method, from the name and parameters that `written_out` returned."""
     return open_explainer(Component(of, json.loads(parameters)))

@@ -42,7 +42,7 @@ def bottom_up_map(picture: NDArray[np.floating]) -> Plane:
 
 
 def _channels(picture: Plane) -> tuple[Plane, Plane, Plane]:
-    """Intensity, red-green and blue-yellow; hues count only where there is light to see them."""
+    """Intensity, red-green and blue-yellow; hues count only at places bright enough to see them."""
     intensity = picture.mean(axis=2)
     lit = intensity > 0.1 * max(float(intensity.max()), 1e-6)
     hues = np.where(lit[..., None], picture / np.maximum(intensity, 1e-6)[..., None], 0)

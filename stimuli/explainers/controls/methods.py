@@ -1,4 +1,4 @@
-"""Controls: maps that look like explanations and know nothing of the network's reasons."""
+"""Controls: maps that look like explanations but do not depend on the network's reasons."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ MOST_TILES = 64
 
 @parameters
 class NoMap(AnyImage):
-    """A map that is 0 everywhere: people see a map's colours, but nothing is marked. Unsigned.
-    [Ours]
-    """
+    """A map that is 0 everywhere: people see its colours, but no place is marked. Unsigned. [Ours]"""
 
     version: ClassVar[int] = 1
 
@@ -70,7 +68,7 @@ class Random:
         object.__setattr__(self, "parameters", whole)
 
     def require(self, predictor: Any, layer: str) -> None:
-        """NotApplicable where the permuted method is."""
+        """NotApplicable if the permuted method is not applicable."""
         inner(self.of, self.parameters).require(predictor, layer)
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
@@ -90,7 +88,7 @@ class Permuted:
     224 pixels and `tiles` = 8; 6 for 90). Every tile goes to the place of another one: of all permutations
     that leave none in place, one is drawn from the image's key and the seed. [Ours]
 
-    NotApplicable where no number from 2 to `tiles` divides both sides.
+    NotApplicable if no number from 2 to `tiles` divides both sides.
     """
 
     version: ClassVar[int] = 2
@@ -105,7 +103,7 @@ class Permuted:
         object.__setattr__(self, "parameters", whole)
 
     def require(self, predictor: Any, layer: str) -> None:
-        """NotApplicable where the permuted method is, or where the network's pictures cannot be cut."""
+        """NotApplicable if the permuted method is not applicable, or the network's pictures cannot be cut."""
         inner(self.of, self.parameters).require(predictor, layer)
         self._count(predictor.input_px, predictor.input_px)
 
@@ -119,12 +117,12 @@ class Permuted:
         return PixelAttribution(moved.swapaxes(1, 2).reshape(height, width), source.signed)
 
     def _count(self, height: int, width: int) -> int:
-        """How many tiles lie side by side, and as many one below the other."""
+        """The number of tiles along each side of the picture."""
         common = gcd(height, width)
-        found = [count for count in range(2, MOST_TILES + 1) if common % count == 0]
-        if found and found[0] <= self.tiles:
-            return max(count for count in found if count <= self.tiles)
-        remedy = f"set tiles to {found[0]} or more" if found else "set input_px to a multiple of 8"
+        counts = [count for count in range(2, MOST_TILES + 1) if common % count == 0]
+        if counts and counts[0] <= self.tiles:
+            return max(count for count in counts if count <= self.tiles)
+        remedy = f"set tiles to {counts[0]} or more" if counts else "set input_px to a multiple of 8"
         raise NotApplicable(
             f"Permuted: no number from 2 to {self.tiles} divides both sides of a map of {width} x {height} "
             f"pixels, so it cannot be cut into equal tiles: {remedy}"

@@ -26,10 +26,10 @@ class BCos:
     picture. [Böhle, Fritz and Schiele 2022]
 
     `drawn` is "contributions" (signed: their sum is the logit), "positive" (negative ones set to 0) or
-    "alpha", the opacity of the authors' own pictures: the length of a pixel's column of W(x) where its
+    "alpha", the opacity of the authors' own pictures: the length of a pixel's column of W(x) if its
     contribution is not negative, averaged over `smooth_px` pixels (the next odd number). The authors cut it
-    at its 99.5th percentile, which is left to the drawing. The check `completeness_gap` is what the sum of
-    all contributions misses of the logit, as a share of it.
+    at its 99.5th percentile, which is left to the drawing. The check `completeness_gap` is the difference of
+    the sum of all contributions from the logit, as a share of it.
     """
 
     version: ClassVar[int] = 1

@@ -32,7 +32,7 @@ class FullGrad(AnyImage):
     version: ClassVar[int] = 1
 
     def require(self, predictor: ImagePredictor, layer: str) -> None:
-        """NotApplicable where biases are not those of a network of convolutions, or cannot be found."""
+        """NotApplicable if the biases are not those of a network of convolutions, or cannot be found."""
         from torch import nn
 
         from stimuli.planner.biases import BiasMaps
@@ -62,9 +62,9 @@ class FullGrad(AnyImage):
         if traced.bias_map is None:
             raise NotApplicable("FullGrad met no bias on its way through this network: use another method")
         # The gradient with respect to the pixels is that behind the normalisation over its scale.
-        found = (traced.input_gradient * _centred(predictor, subject)).abs()
-        low = found.amin((1, 2), keepdim=True)
-        scaled = (found - low) / (TINY + found.amax((1, 2), keepdim=True) - low)
+        magnitudes = (traced.input_gradient * _centred(predictor, subject)).abs()
+        low = magnitudes.amin((1, 2), keepdim=True)
+        scaled = (magnitudes - low) / (TINY + magnitudes.amax((1, 2), keepdim=True) - low)
         return pixel_map(scaled.sum(0) + traced.bias_map, signed=False)
 
 

@@ -41,12 +41,12 @@ class GradientXInput(AnyImage):
 
 @parameters
 class IntegratedGradients(AnyImage):
-    """Mean gradient on the straight way from a flat picture of value `baseline`, times the difference to it.
+    """Mean gradient on the straight path from a flat picture of value `baseline`, times the difference to it.
 
     `steps` points by the trapezoid rule, both ends included; mean over the colour channels, so that three
     times the sum of a map is the logit's difference from the baseline's (completeness; the check
-    `completeness_gap` is what is missing to it, as a share of that difference). Signed. [Sundararajan et al.
-    2017]
+    `completeness_gap` is the deviation from this, as a share of that difference). Signed. [Sundararajan et
+    al. 2017]
     """
 
     version: ClassVar[int] = 2
@@ -57,7 +57,7 @@ class IntegratedGradients(AnyImage):
         last = self.steps - 1
         shares = [place / last for place in range(last)]
         weights = [0.5 / last if share == 0 else 1 / last for share in shares]
-        # The end of the way is the picture itself, whose gradient everybody's trace has.
+        # The end of the path is the picture itself, whose gradient is in the shared trace.
         traced, total, start = yield (
             Trace(input_gradient=True),
             SummedGradient(OnPath(shares, self.baseline), weights),

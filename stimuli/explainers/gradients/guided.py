@@ -1,4 +1,4 @@
-"""Guided backpropagation: the gradient without what speaks against, at every rectifier."""
+"""Guided backpropagation: the gradient without its negative part, at every rectifier."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class GuidedBackprop:
         require_relu_modules(predictor, "GuidedBackprop")
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
-        found = yield OwnPasses(_guided)
-        return pixel_map(found.mean(0), signed=True)
+        gradient = yield OwnPasses(_guided)
+        return pixel_map(gradient.mean(0), signed=True)
 
 
 def _guided(network: Network, subject: Subject) -> Tensor:
@@ -45,9 +45,9 @@ def _guided(network: Network, subject: Subject) -> Tensor:
 
     image = subject.pixels[None].detach().to(network.device).clone().requires_grad_()
     with warnings.catch_warnings():
-        # It announces its hooks at every call.
+        # captum warns of its hooks at every call.
         warnings.filterwarnings("ignore", message="Setting backward hooks on ReLU")
-        found: Tensor = Guided(network.module).attribute(image, target=subject.target)
+        gradient: Tensor = Guided(network.module).attribute(image, target=subject.target)
     network.bill.forwards += 1
     network.bill.backwards += 1
-    return found[0].detach()
+    return gradient[0].detach()

@@ -1,4 +1,4 @@
-"""What the methods share that read a layer of the network."""
+"""What all methods that read a layer of the network share."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ class LayerMethod:
         if self.needs_gradient and not layout.sees_target:
             raise NotApplicable(
                 f"{method} reads the gradient at layer {name!r}, which is zero in every cell: only the class "
-                "token is read behind it. Name an earlier layer, such as the first normalisation of the last "
-                "block"
+                "token is read behind it. Name an earlier layer, such as the first normalisation "
+                "of the last block"
             )

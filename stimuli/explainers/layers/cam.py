@@ -60,15 +60,15 @@ class HiResCam(ClassActivationMap):
     """Activation times gradient, summed over the channels. [Draelos and Carin 2020]
 
     Negative values are set to 0, as libraries do, unless `signed`: then the map is the paper's, and sums,
-    before it is enlarged, to the logit less its bias where only a linear layer comes behind.
+    before it is enlarged, to the logit less its bias if only a linear layer follows.
     """
 
     version: ClassVar[int] = 1
     signed: bool = False
 
     def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
-        found = (gradient * activation).sum(0)
-        return found if self.signed else found.relu()
+        summed = (gradient * activation).sum(0)
+        return summed if self.signed else summed.relu()
 
     def keeps_negative(self) -> bool:
         return self.signed
@@ -93,8 +93,8 @@ class GradCamPlusPlus(ClassActivationMap):
     negative values set to 0. Unsigned. [Chattopadhay et al. 2018, equations 7 and 19]
 
     `epsilon` is added to the denominator. The definition has none; pytorch-grad-cam adds 1e-6, which is more
-    than G^2 itself at the end of usual networks, and so changes the weights. The definition means layers
-    whose maps are not negative: where S(A) G is near -2, as can be on tokens, a weight has a pole.
+    than G^2 itself at the end of usual networks, and so changes the weights. The definition is meant for
+    layers whose maps are not negative: if S(A) G is near -2, as can be on tokens, a weight has a pole.
     """
 
     version: ClassVar[int] = 1
@@ -116,8 +116,8 @@ class XGradCam(ClassActivationMap):
     """Channels weighted by their gradient, averaged with the channel's own activation as weights; summed,
     negative values set to 0. Unsigned. [Fu et al. 2020]
 
-    A channel that adds up to exactly 0 has no weight. The definition means layers whose maps are not
-    negative: elsewhere a channel may add up to almost 0, and weighs too much.
+    A channel that adds up to exactly 0 has no weight. The definition is meant for layers whose maps are not
+    negative: in others a channel may add up to almost 0, and weighs too much.
     """
 
     version: ClassVar[int] = 1

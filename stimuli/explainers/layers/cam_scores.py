@@ -29,7 +29,7 @@ LINEAR = 5e-3
 bfloat16 lose.
 """
 SINGLES = 16
-"""How many channels are tried alone before the closed form is believed."""
+"""How many channels are tried alone before the closed form is accepted."""
 SINGLE = 1e-3
 """How far the fall of one channel may be from its prediction, as a share of that prediction."""
 ROUNDED = 2e-6
@@ -72,12 +72,12 @@ class AblationCam(LayerMethod):
     """Channels weighted by how far the logit falls when the channel is set to 0, summed, negative values set
     to 0. Unsigned. [Desai and Ramaswamy 2020]
 
-    The paper's division by the logit is left out: it changes no picture, but where the logit is negative it
-    would turn it over. A class token stays as it is. Where the logit is linear in which channels are kept, as
+    The paper's division by the logit is left out: it changes no picture unless the logit is negative, when it
+    would reverse the map. A class token stays as it is. If the logit is linear in which channels are kept, as
     before global average pooling and one linear layer, the fall is the sum of activation times gradient, and
     no channel is tried; that it is linear is seen from the scores with no channel, with six halves of them,
     and without 16 single ones, the eight of the largest predicted falls and eight drawn (the check
-    `closed_form` is then 1). Elsewhere every channel is tried. In reduced precision the fall of one channel
+    `closed_form` is then 1). Otherwise every channel is tried. In reduced precision the fall of one channel
     among many is less than the rounding of the score, and the single channels decide little.
     """
 
@@ -142,7 +142,7 @@ def _all_but(places: NDArray[np.int64], channels: int) -> NDArray[np.bool_]:
 
 
 def _is_linear(scores: Floats, kept: NDArray[np.bool_], falls: Floats, logit: float) -> bool:
-    """Whether the scores are what the falls of single channels, added up, say.
+    """Whether the scores agree with the added falls of single channels.
 
     `logit` is the score of the picture in single precision. Groups of channels may miss by `LINEAR` of all
     that is added up; a single channel, which would be lost in that, by `SINGLE` of its own fall, unless the

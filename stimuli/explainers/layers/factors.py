@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 MOST_ROUNDS = 5000
 LEAP_AFTER = 12
-"""Rounds until the factors leap to where they seem to be going."""
+"""Rounds until the factors leap to their extrapolated limit."""
 SETTLED = 1e-5
 """Rounds end when a leap would move no entry of the maps by more than this share of the largest."""
 MOST_SHARE = 0.9999
-"""Steps are not believed to shrink more slowly than by this share."""
+"""Steps are assumed to shrink at least by this share."""
 NOTHING = 1e-7
 """Singular values below this share of the largest are rounding."""
 
@@ -49,8 +49,8 @@ class EigenCam(LayerMethod):
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         name = self.chosen(predictor, subject.layer)
         traced = yield Trace(layers=(name,))
-        found = first_component(traced.activations[name])
-        coarse = found if self.signed else found.relu()
+        component = first_component(traced.activations[name])
+        coarse = component if self.signed else component.relu()
         return pixel_map(enlarged(coarse, subject.pixels), signed=self.signed)
 
 
@@ -64,8 +64,8 @@ class EigenGradCam(ClassActivationMap):
     signed: bool = False
 
     def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
-        found = first_component(gradient * activation)
-        return found if self.signed else found.relu()
+        component = first_component(gradient * activation)
+        return component if self.signed else component.relu()
 
     def keeps_negative(self) -> bool:
         return self.signed
@@ -97,7 +97,7 @@ class DeepFeatureFactorization(LayerMethod):
             )
 
     def require(self, predictor: ImagePredictor, layer: str) -> None:
-        """NotApplicable too where the layer is too small for so many components."""
+        """NotApplicable too if the layer is too small for so many components."""
         # In a class with slots, super() without arguments means the class before they were added.
         LayerMethod.require(self, predictor, layer)
         layout = predictor.layouts[self.chosen(predictor, layer)]
@@ -105,8 +105,8 @@ class DeepFeatureFactorization(LayerMethod):
         if self.components > most:
             raise NotApplicable(
                 f"{type(self).__name__} cannot find {self.components} components in {layout.channels} "
-                f"channels of {layout.height} x {layout.width} places: ask for {most} at most, or name a "
-                "larger layer"
+                f"channels of {layout.height} x {layout.width} places: ask for {most} at most, "
+                "or name a larger layer"
             )
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
@@ -137,12 +137,12 @@ def first_component(values: Tensor) -> Tensor:
     channels, places = rows.shape
     if places <= channels:
         squares, vectors = torch.linalg.eigh(rows.T @ rows)
-        found = vectors[:, -1] * squares[-1].clamp(min=0).sqrt()
+        component = vectors[:, -1] * squares[-1].clamp(min=0).sqrt()
     else:
-        found = torch.linalg.eigh(rows @ rows.T)[1][:, -1] @ rows
-    if -found.min() > found.max():
-        found = -found
-    coarse: Tensor = found.view(values.shape[1:]).float()
+        component = torch.linalg.eigh(rows @ rows.T)[1][:, -1] @ rows
+    if -component.min() > component.max():
+        component = -component
+    coarse: Tensor = component.view(values.shape[1:]).float()
     return coarse
 
 
@@ -217,15 +217,17 @@ def _start(values: Floats, components: int) -> tuple[Floats, Floats]:
     import torch
 
     # By torch: another library's threads would wait for torch's to come to rest.
-    squares, vectors = (one.numpy() for one in torch.linalg.eigh(torch.from_numpy(values @ values.T)))
+    squares, vectors = (matrix.numpy() for matrix in torch.linalg.eigh(torch.from_numpy(values @ values.T)))
     left, right = np.zeros((len(values), components)), np.zeros((components, values.shape[1]))
     for at in range(components):
         size = np.sqrt(max(squares[-1 - at], 0.0))
         if size <= NOTHING * np.sqrt(max(squares[-1], 0.0)):
             break
-        one = vectors[:, -1 - at]
-        other = one @ values / size
-        halves = [(np.maximum(sign * one, 0), np.maximum(sign * other, 0)) for sign in (1.0, -1.0)]
+        left_vector = vectors[:, -1 - at]
+        right_vector = left_vector @ values / size
+        halves = [
+            (np.maximum(sign * left_vector, 0), np.maximum(sign * right_vector, 0)) for sign in (1.0, -1.0)
+        ]
         lengths = [(np.linalg.norm(up), np.linalg.norm(across)) for up, across in halves]
         best = 0 if np.prod(lengths[0]) >= np.prod(lengths[1]) else 1
         (up, across), (tall, wide) = halves[best], lengths[best]

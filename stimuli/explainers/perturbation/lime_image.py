@@ -1,4 +1,4 @@
-"""LIME for pictures: a linear model of what the network says when segments are hidden."""
+"""LIME for pictures: a linear model of the network's score with hidden segments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stimuli.registry import parameters
 from stimuli.types import PixelAttribution
 
 COMPARED = 5
-"""How many top segments `stability` compares where all are shown."""
+"""How many top segments `stability` compares if all are shown."""
 
 
 @parameters
@@ -33,14 +33,14 @@ class LimeImage(AnyImage):
     weigh more: sqrt(exp(-(d / kernel_width)^2)), d the cosine distance to the whole picture. `output` is the
     explained number. `segmentation` is described in `segments.segmented`; `segments` is the number asked of
     "slic-1" and "grid-1". With `shown` above 0 only that many segments of the largest magnitude are kept, the
-    rest is 0. Where all copies have the same score but for rounding (a millionth of it), all weights are 0.
+    rest is 0. If all copies have the same score except for rounding (a millionth of it), all weights are 0.
 
     Checks: `segments` found; `fit`, the share of the scores' variance that the linear model explains; with
     `stability` above 0, `stability`: that many further models from other copies, and the mean share of the
     `shown` (or 5) top segments on which two models agree, 0-1. Equal copies run once. [Ribeiro, Singh and
     Guestrin 2016]
 
-    NotApplicable where the picture is one single segment.
+    NotApplicable if the picture is one single segment.
     """
 
     version: ClassVar[int] = 2
@@ -96,8 +96,8 @@ class LimeImage(AnyImage):
 def agreement(models: list[Floats], count: int) -> float:
     """Mean over all pairs of models of the share of their `count` largest magnitudes that both have, 0-1."""
     tops = [set(_top(weights, count).tolist()) for weights in models]
-    pairs = [(one, other) for at, one in enumerate(tops) for other in tops[at + 1 :]]
-    return float(np.mean([len(one & other) / count for one, other in pairs]))
+    pairs = [(first, second) for at, first in enumerate(tops) for second in tops[at + 1 :]]
+    return float(np.mean([len(first & second) / count for first, second in pairs]))
 
 
 def _top(weights: Floats, count: int) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ class Occlusion(AnyImage):
     Squares have `patch_share` of the picture's side and stand `stride_share` of it apart (both rounded to
     pixels, at least 1); `baseline` is their value, 0 = black. With `overlaps` = "sum" the falls are added
     instead, as some libraries do, so that the middle weighs more than the border. A fall of up to a
-    millionth of the logit (of 1, where that is larger) is rounding and counts as 0. [Zeiler and Fergus 2014]
+    millionth of the logit (of 1, if that is larger) is rounding and counts as 0. [Zeiler and Fergus 2014]
     """
 
     version: ClassVar[int] = 3
@@ -67,12 +67,12 @@ def _spread(
     corner = np.asarray(corners)
     tops, lefts = corner[:, 0], corner[:, 1]
     bottoms, rights = np.minimum(tops + patch, height), np.minimum(lefts + patch, width)
-    found = []
+    totals = []
     for weights in (falls, np.ones(len(corners))):
         edges = np.zeros((height + 1, width + 1))
         np.add.at(edges, (tops, lefts), weights)
         np.add.at(edges, (bottoms, rights), weights)
         np.add.at(edges, (tops, rights), -weights)
         np.add.at(edges, (bottoms, lefts), -weights)
-        found.append(edges.cumsum(0).cumsum(1)[:height, :width])
-    return found[0], np.rint(found[1])
+        totals.append(edges.cumsum(0).cumsum(1)[:height, :width])
+    return totals[0], np.rint(totals[1])

@@ -36,8 +36,8 @@ class Rise(AnyImage):
     be: but some pixels are shown more often by the masks that were drawn, and with few thousand of them that
     outweighs what the network says.
 
-    A pixel that no mask shows has the mean of all scores. Where all copies have the same score but for
-    rounding (a millionth of it), the whole map has. [Petsiuk, Das and Saenko 2018]
+    A pixel that no mask shows has the mean of all scores. If all copies have the same score except for
+    rounding (a millionth of it), the whole map has that value. [Petsiuk, Das and Saenko 2018]
     """
 
     version: ClassVar[int] = 2

@@ -27,14 +27,14 @@ def segmented(picture: NDArray[np.float32], way: Segmentation, count: int) -> Se
     if way == "grid-1":
         side = max(1, round(count**0.5))
         rows, columns = (np.arange(length) * min(side, length) // length for length in (height, width))
-        found: Any = rows[:, None] * (columns.max() + 1) + columns
+        numbers: Any = rows[:, None] * (columns.max() + 1) + columns
     elif way == "slic-1":
         cut: Any = segmentation.slic
-        found = cut(picture, n_segments=count, compactness=10.0, sigma=1.0, start_label=0)
+        numbers = cut(picture, n_segments=count, compactness=10.0, sigma=1.0, start_label=0)
     else:
         cut = segmentation.quickshift
-        found = cut(picture.astype(np.float64), ratio=0.2, kernel_size=4, max_dist=200, rng=0)
-    return np.unique(np.asarray(found, np.int64), return_inverse=True)[1].reshape(height, width)
+        numbers = cut(picture.astype(np.float64), ratio=0.2, kernel_size=4, max_dist=200, rng=0)
+    return np.unique(np.asarray(numbers, np.int64), return_inverse=True)[1].reshape(height, width)
 
 
 def segment_means(picture: NDArray[np.float32], segments: Segments) -> Plane:

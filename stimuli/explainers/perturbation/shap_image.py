@@ -39,7 +39,7 @@ class ShapPartition(AnyImage):
     `value` (0 = black). `output` is the explained number.
 
     The sum of the map is the score of the picture less that of the hidden picture; the check `efficiency_gap`
-    is what is missing to it, as a share of that difference. Where all copies have the same score but for
+    is the deviation from this, as a share of that difference. If all copies have the same score except for
     rounding (a millionth of it), the map is 0. [Lundberg and Lee 2017; Owen 1977]
     """
 
@@ -162,20 +162,20 @@ class Tree:
         """Take the scores of the halves of `parts`, in the order of their `halves`."""
         for at, part in enumerate(parts):
             first, second = float(scores[2 * at]), float(scores[2 * at + 1])
-            one, other = part.halves()
+            first_half, second_half = part.halves()
             weight = part.weight / 2
-            self._add(TreePart(one, part.around, part.without, first, weight))
-            self._add(TreePart(other, part.around, part.without, second, weight))
-            self._add(TreePart(one, (*part.around, other), second, part.beside, weight))
-            self._add(TreePart(other, (*part.around, one), first, part.beside, weight))
+            self._add(TreePart(first_half, part.around, part.without, first, weight))
+            self._add(TreePart(second_half, part.around, part.without, second, weight))
+            self._add(TreePart(first_half, (*part.around, second_half), second, part.beside, weight))
+            self._add(TreePart(second_half, (*part.around, first_half), first, part.beside, weight))
 
     def values(self) -> Floats:
         """The map, float64 (H, W)."""
-        found = np.zeros(self.size)
+        plane = np.zeros(self.size)
         for part in (*self.pixels, *(entry[2] for entry in self.open)):
             top, bottom, left, right = part.box
-            found[top:bottom, left:right] += part.value / ((bottom - top) * (right - left))
-        return found
+            plane[top:bottom, left:right] += part.value / ((bottom - top) * (right - left))
+        return plane
 
     def _add(self, part: TreePart) -> None:
         top, bottom, left, right = part.box

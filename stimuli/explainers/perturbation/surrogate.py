@@ -1,4 +1,4 @@
-"""The linear stand-in for a network around one item, which LIME and its kin are read from."""
+"""The linear model of a network around one item, which LIME and similar methods show."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cosine_kernel(kept: NDArray[np.bool_], width: float, scale: float = 1.0) -> 
 def fit_share(design: ArrayLike, targets: ArrayLike, weights: ArrayLike, coefficients: Floats) -> float:
     """The share of the weighted variance of `targets` (n,) that the linear model explains; 1 = all, at most.
 
-    0 where the targets do not vary.
+    0 if the targets do not vary.
     """
     x, y, w = (np.asarray(values, np.float64) for values in (design, targets, weights))
     share = w / w.sum()

@@ -89,7 +89,7 @@ def forward_selection(design: Floats, targets: Floats, weights: Floats, top: int
     chosen: list[int] = []
     for _ in range(min(top, design.shape[1])):
         squares = (columns**2).sum(0)
-        # A feature that the chosen ones make up has nothing left but rounding.
+        # A feature that is a combination of the chosen ones has only rounding left.
         is_free = squares > 1e-12 * np.maximum(sizes, 1e-300)
         gains = np.where(is_free, (left @ columns) ** 2 / np.where(is_free, squares, 1.0), 0.0)
         gains[chosen] = -1.0
@@ -105,8 +105,8 @@ def forward_selection(design: Floats, targets: Floats, weights: Floats, top: int
 def agreement(chosen: list[tuple[int, ...]]) -> float:
     """The mean share (0-1) of features that two choices have in common, over all pairs; empty ones agree."""
     shares = [
-        len(set(one) & set(other)) / len(one) if one else float(not other)
-        for at, one in enumerate(chosen)
-        for other in chosen[:at]
+        len(set(first) & set(second)) / len(first) if first else float(not second)
+        for at, first in enumerate(chosen)
+        for second in chosen[:at]
     ]
     return float(np.mean(shares))

@@ -24,7 +24,7 @@ from stimuli.registry import parameters
 from stimuli.types import TokenAttribution
 
 MASK_WORD = "UNKWORDZ"
-"""What lime puts where a word is hidden and its place is to stay."""
+"""What lime puts in the place of a hidden word if the place is to stay."""
 
 
 class HasWords(Protocol):
@@ -52,11 +52,11 @@ class LimeText(AnyText):
     """A linear model of the target's probability around the text; its `top` words are marked. Signed.
 
     `samples` copies hide random words; they count the more, the nearer they are (kernel of `kernel_width` on
-    100 times the cosine distance). Where all copies have the same score but for rounding, nothing is marked.
-    `feature_selection` is lime's: "auto" adds one word after the other up to
-    6 words, and takes the largest weights of the full model above. With `bow` all places of a word are hidden
-    and marked together, and hidden words are removed; without, each place is for itself and becomes
-    `mask_word`. The draws are those of the package lime 0.2.0.1, seeded by the text's key and the seed.
+    100 times the cosine distance). If all copies have the same score except for rounding, nothing is marked.
+    `feature_selection` is lime's: "auto" adds one word after the other up to 6 words, and takes the largest
+    weights of the full model above. With `bow` all places of a word are hidden and marked together, and
+    hidden words are removed; without, each place is for itself and becomes `mask_word`. The draws are those
+    of the package lime 0.2.0.1, seeded by the text's key and the seed.
 
     Checks: `fit`, the share of variance that the linear model explains; with `stability_runs` more runs with
     other seeds `stability`, the mean share of marked words that two runs have in common, beside
@@ -110,8 +110,8 @@ class ShapText(AnyText):
     marks the strongest words only; 0 marks all.
 
     The values of all words add up to the score of the text less that of the hidden one; the check
-    `efficiency_gap` is what is missing to it, as a share of that difference. Where all texts have the same
-    score but for rounding, all values are 0. [Shapley 1953; Lundberg and Lee 2017; Strumbelj and Kononenko
+    `efficiency_gap` is the deviation from this, as a share of that difference. If all texts have the same
+    score except for rounding, all values are 0. [Shapley 1953; Lundberg and Lee 2017; Strumbelj and Kononenko
     2014]
     """
 
@@ -189,7 +189,7 @@ class RandomText(AnyText):
     """The values of method `of` on random words of the same text: the same greys, no information.
 
     `parameters` are that method's, as JSON text; those that are not named have their defaults. The words are
-    drawn from the text's key and the seed. As many places are marked as there, in the same greys. Where the
+    drawn from the text's key and the seed. As many places are marked as there, in the same greys. If the
     method marks all places of a word alike, as LIME does, so does the control: it marks as many different
     words, which occur as often; if there are no others that do, more or fewer different words on as many
     places. [Gonzalez and Søgaard 2020]
@@ -205,7 +205,7 @@ class RandomText(AnyText):
         object.__setattr__(self, "parameters", whole)
 
     def require(self, predictor: Any, layer: str) -> None:
-        """NotApplicable where the scattered method is."""
+        """NotApplicable if the scattered method is not applicable."""
         inner(self.of, self.parameters).require(predictor, layer)
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:

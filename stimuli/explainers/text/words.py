@@ -83,10 +83,10 @@ def scattered(
 ) -> NDArray[np.float32]:
     """The values (n,) of the words at `spans`, on random words: the same values, each as often.
 
-    Where equal words have equal values, they have so afterwards: values change places among words that occur
-    equally often. Where that would keep the marks on the same words (the only word that occurs three times
-    stays it), the places of one value go to several words instead. Only if this is not found, or where equal
-    words differ, every place is for itself.
+    If equal words have equal values, they still do afterwards: values change places among words that occur
+    equally often. If that would keep the marks on the same words (the only word that occurs three times stays
+    it), the places of one value go to several words instead. Only if no such way is found, or if equal words
+    differ, every place is treated by itself.
     """
     numbers = np.array(Words(text, tuple(spans), together=True).features, np.int64)
     counts = np.bincount(numbers, minlength=1)
@@ -94,23 +94,23 @@ def scattered(
     of_word[numbers] = values
     if len(counts) == len(values) or (of_word[numbers] != values).any():
         return values[rng.permutation(len(values))]
-    found = _exchanged(of_word, counts, rng)
-    if found is None:
-        found = _filled(values, counts, rng)
-    return values[rng.permutation(len(values))] if found is None else found[numbers]
+    exchanged = _exchanged(of_word, counts, rng)
+    if exchanged is None:
+        exchanged = _filled(values, counts, rng)
+    return values[rng.permutation(len(values))] if exchanged is None else exchanged[numbers]
 
 
 def _exchanged(
     of_word: NDArray[np.float32], counts: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.float32] | None:
     """Values permuted among words that occur equally often; None if marked ones have no other to go to."""
-    found = of_word.copy()
+    permuted = of_word.copy()
     for count in np.unique(counts):
         peers = np.flatnonzero(counts == count)
         if of_word[peers].any() and of_word[peers].all():
             return None
-        found[peers] = of_word[rng.permutation(peers)]
-    return found
+        permuted[peers] = of_word[rng.permutation(peers)]
+    return permuted
 
 
 def _filled(
@@ -119,7 +119,7 @@ def _filled(
     """Each word gets one value, and each value as many places as it has now; None if that is not found."""
     different, room_of = np.unique(values, return_counts=True)
     for _ in range(TRIES):
-        room, found = room_of.copy(), np.zeros(len(counts), np.float32)
+        room, filled = room_of.copy(), np.zeros(len(counts), np.float32)
         words = rng.permutation(len(counts))
         # Words with many places are the hardest to fit in.
         for word in words[np.argsort(-counts[words], kind="stable")]:
@@ -127,10 +127,10 @@ def _filled(
             if not fits.any():
                 break
             chosen = int(rng.choice(len(different), p=fits / fits.sum()))
-            found[word] = different[chosen]
+            filled[word] = different[chosen]
             room[chosen] -= counts[word]
         if not room.any():
-            return found
+            return filled
     return None
 
 

@@ -66,8 +66,8 @@ class Bottleneck:
 
     `kind` says where the values come from: trained on annotations, a detector of parts, or the similarity of
     picture and text. `samples` are concept values of training items, float64 (m, concepts), which the methods
-    that change concepts take their ranges and centres from. `label` says where the predictor differs from the
-    one of the paper whose methods explain it. `notes` are figures about it, such as its held-out accuracy.
+    that change concepts take their ranges and centres from. `label` says how the predictor differs from that
+    of the paper whose methods explain it. `notes` are figures about it, such as its held-out accuracy.
     """
 
     concepts: tuple[str, ...]

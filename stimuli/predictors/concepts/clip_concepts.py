@@ -50,7 +50,7 @@ MAX_CONCEPTS = 512
 class ClipConceptParams(Params):
     """`folder` lies in the study's folder and holds a CLIP or SigLIP model.
 
-    `concepts` are compared with the picture, the dataset's own where none are given; each stands for the one
+    `concepts` are compared with the picture, the dataset's own if none are given; each stands for the one
     `{}` of `prompt`. `head` is "linear" (logistic regression, `penalty` on half its squared weights) or "qda"
     (normal distributions, their covariances drawn by `shrinkage` towards the unit matrix), both on values of
     mean 0 and deviation 1, fitted on at most `fit_items` pictures. `input_px`, `mean`, `std`, `layer` and
@@ -81,8 +81,8 @@ class Similarities(nn.Module):
         self.register_buffer("texts", texts)
 
     def forward(self, embeddings: Tensor) -> Tensor:
-        found: Tensor = embeddings @ self.texts.T
-        return found
+        cosines: Tensor = embeddings @ self.texts.T
+        return cosines
 
 
 def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:
@@ -100,7 +100,7 @@ def open_clip_concepts(
     component: Component, folder: Path, dataset: ConceptDataset, progress: Progress
 ) -> TorchPredictor:
     """Embed the prompts, then fit the head on the model split. Raises BadSpec as `load_clip`, for a prompt
-    without a place for the concept, where there are no concepts, and for a class that is too small.
+    without a place for the concept, if there are no concepts, and for a class that is too small.
     """
     params = read_params(component, ClipConceptParams, "predictor")
     concepts = _concepts(params, dataset)
@@ -161,7 +161,9 @@ def read_clip_concepts(architecture: Mapping[str, JsonValue], payload: bytes) ->
     """The network of an archive; neither folder, text model nor tokenizer are needed."""
     concepts = texts_of(architecture, "concepts")
     state, samples = read_concepts(payload, "the archive")
-    inside = {name.removeprefix("tower."): one for name, one in state.items() if name.startswith("tower.")}
+    inside = {
+        name.removeprefix("tower."): tensor for name, tensor in state.items() if name.startswith("tower.")
+    }
     tower = picture_tower(architecture, inside, "the archive")
     texts = state.get("concepts.texts", torch.zeros(len(concepts), 1))
     network = ClipNetwork(tower, texts, architecture["head"], architecture["classes"])
@@ -173,7 +175,7 @@ def read_clip_concepts(architecture: Mapping[str, JsonValue], payload: bytes) ->
 
 def _concepts(params: ClipConceptParams, dataset: ConceptDataset) -> tuple[str, ...]:
     concepts = params.concepts or concepts_in(dataset, f"{NAME} without concepts of its own")
-    if len(set(concepts)) != len(concepts) or not all(one.strip() for one in concepts):
+    if len(set(concepts)) != len(concepts) or not all(concept.strip() for concept in concepts):
         raise BadSpec(f"concepts = {list(concepts)[:8]}: every concept needs a name of its own")
     return concepts
 
@@ -187,14 +189,14 @@ def _values(
 ) -> Floats:
     """The concept values of the items, float64 (n, concepts)."""
     inputs = Normalised(nn.Sequential(network.tower, network.concepts), settings.mean, settings.std).eval()
-    found = []
+    batches = []
     for start in range(0, len(items), ITEMS_AT_ONCE):
         part = items[start : start + ITEMS_AT_ONCE]
         views = np.stack([square_view(dataset.pixels(item.key), settings.input_px) for item in part])
         with torch.no_grad():
-            found.append(inputs(torch.from_numpy(views).permute(0, 3, 1, 2).float().div_(255)))
+            batches.append(inputs(torch.from_numpy(views).permute(0, 3, 1, 2).float().div_(255)))
         progress("comparing pictures with concepts", start + len(part), len(items))
-    return torch.cat(found).double().numpy()
+    return torch.cat(batches).double().numpy()
 
 
 def _fitted(

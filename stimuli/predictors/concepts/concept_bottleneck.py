@@ -51,8 +51,9 @@ def training_key(component: Component, dataset: Component, content_digest: str, 
 def open_concept_bottleneck(
     component: Component, folder: Path, dataset: ConceptDataset, progress: Progress
 ) -> TorchPredictor:
-    """Train it on the model split. Raises BadSpec where the dataset names no concepts, or a class is too
-    small.
+    """Train it on the model split.
+
+    Raises BadSpec if the dataset names no concepts, or a class is too small.
     """
     params = read_params(component, BottleneckParams, "predictor")
     concepts = concepts_in(dataset, NAME)
@@ -100,4 +101,4 @@ def read_concept_bottleneck(architecture: Mapping[str, JsonValue], payload: byte
 
 
 def _place(network: nn.Sequential, name: str) -> int:
-    return [own for own, _ in network.named_children()].index(name)
+    return [child for child, _ in network.named_children()].index(name)

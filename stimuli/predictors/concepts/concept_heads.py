@@ -45,8 +45,8 @@ def fit_linear(
         return entropy + 0.5 * penalty * float((weights[:, :-1] ** 2).sum()), gradient.ravel()
 
     options = {"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 1e-15, "gtol": GRADIENT_LIMIT}
-    found = minimize(loss, np.zeros(np.prod(shape)), jac=True, method="L-BFGS-B", options=options)
-    weights = found.x.reshape(shape)
+    optimum = minimize(loss, np.zeros(np.prod(shape)), jac=True, method="L-BFGS-B", options=options)
+    weights = optimum.x.reshape(shape)
     inner = weights[:, :-1] / spread
     bias = weights[:, -1] - inner @ mean
     return LinearHead(np.asarray(inner, np.float64), np.asarray(bias - bias.mean(), np.float64))
@@ -64,23 +64,23 @@ def fit_qda(values: Floats, targets: NDArray[np.int64], labels: int, shrinkage: 
     x = (values - mean) / spread
     means, roots, offsets = [], [], []
     for label in range(labels):
-        own = x[targets == label]
-        if len(own) < 2:
+        members = x[targets == label]
+        if len(members) < 2:
             raise BadSpec(
-                f"class {label} has {len(own)} picture(s) to fit its distribution of concepts on, at least 2 "
-                'are needed; add pictures, or set head = "linear"'
+                f"class {label} has {len(members)} picture(s) to fit its distribution of concepts on, "
+                'at least 2 are needed; add pictures, or set head = "linear"'
             )
-        covariance = np.atleast_2d(np.cov(own.T, bias=True))
+        covariance = np.atleast_2d(np.cov(members.T, bias=True))
         covariance = (1 - shrinkage) * covariance + shrinkage * np.eye(len(covariance))
         root = np.linalg.cholesky(np.linalg.inv(covariance)) / spread[:, None]
-        means.append(mean + spread * own.mean(axis=0))
+        means.append(mean + spread * members.mean(axis=0))
         roots.append(root)
-        offsets.append(np.log(len(own) / len(x)) + np.log(np.abs(np.diag(root))).sum())
+        offsets.append(np.log(len(members) / len(x)) + np.log(np.abs(np.diag(root))).sum())
     apart = np.array(offsets)
     return QdaHead(np.stack(means), np.stack(roots), np.asarray(apart - apart.mean(), np.float64))
 
 
 def _scale(values: Floats) -> tuple[Floats, Floats]:
-    """Mean and deviation of each concept; 1 where a concept does not vary."""
+    """Mean and deviation of each concept; 1 if a concept does not vary."""
     spread = values.std(axis=0)
     return values.mean(axis=0), np.where(spread > 1e-9, spread, 1.0)

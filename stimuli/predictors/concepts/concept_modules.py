@@ -90,7 +90,7 @@ def single(values: Floats) -> Floats:
 
 def texts_of(architecture: Mapping[str, object], name: str) -> tuple[str, ...]:
     """A list of texts in an architecture. Raises BadSpec if it is another thing."""
-    found = architecture.get(name)
-    if not isinstance(found, Sequence) or not all(isinstance(one, str) for one in found):
+    texts = architecture.get(name)
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise BadSpec(f"the predictor archive does not list its {name}; build the stimuli again")
-    return tuple(found)
+    return tuple(texts)

@@ -70,7 +70,7 @@ def concept_training_key(params: Params, name: str, dataset: Component, content_
 
 
 def concepts_in(dataset: object, predictor: str) -> tuple[str, ...]:
-    """The concepts of a dataset. Raises BadSpec with the remedy where there are none."""
+    """The concepts of a dataset. Raises BadSpec with the remedy if there are none."""
     concepts: tuple[str, ...] = tuple(getattr(dataset, "concepts", ()))
     if not concepts:
         raise BadSpec(
@@ -89,14 +89,14 @@ def chosen_items(dataset: ConceptDataset, count: int, seed: int, predictor: str)
     items = dataset.items(split)
     chosen: set[str] = set()
     for label in dataset.labels:
-        own = [item.key for item in items if item.truth == label]
-        if len(own) < MIN_PER_CLASS:
+        members = [item.key for item in items if item.truth == label]
+        if len(members) < MIN_PER_CLASS:
             raise BadSpec(
-                f'predictor {predictor}: class "{label}" has {len(own)} picture(s) for training, at least '
-                f"{MIN_PER_CLASS} are needed; add pictures or lower people_share"
+                f'predictor {predictor}: class "{label}" has {len(members)} picture(s) for training, at '
+                f"least {MIN_PER_CLASS} are needed; add pictures or lower people_share"
             )
         share = max(MIN_PER_CLASS, count // len(dataset.labels))
-        chosen.update(str(key) for key in rng.permutation(own)[:share])
+        chosen.update(str(key) for key in rng.permutation(members)[:share])
     return [item for item in items if item.key in chosen]
 
 

@@ -57,12 +57,12 @@ def training_key(component: Component, dataset: Component, content_digest: str, 
 def open_part_concepts(
     component: Component, folder: Path, dataset: ConceptDataset, progress: Progress
 ) -> TorchPredictor:
-    """Train it on the model split. Raises BadSpec where no part is marked there, or a class is too small."""
+    """Train it on the model split. Raises BadSpec if no part is marked there, or a class is too small."""
     params = read_params(component, PartParams, "predictor")
     items = chosen_items(dataset, params.train_items, params.seed, NAME)
     parts = _marked(dataset, [item.key for item in items])
     named = {part.concept for some in parts for part in some}
-    concepts = tuple(one for one in dataset.concepts if one in named)
+    concepts = tuple(concept for concept in dataset.concepts if concept in named)
     lesson = read_lesson(dataset, items, params.input_px, params.seed, progress)
     with repeatable(params.seed):
         network = part_network(params.width, len(concepts), len(dataset.labels), params.pool)
@@ -129,13 +129,13 @@ def seen_parts(parts: Sequence[Part], height: int, width: int) -> list[Part]:
     side, centre.
     """
     side = min(height, width)
-    found = []
+    seen = []
     for part in parts:
         left, right = _in_view(part.left, part.right, width / side)
         top, bottom = _in_view(part.top, part.bottom, height / side)
         if left < right and top < bottom:
-            found.append(Part(part.concept, left, top, right, bottom))
-    return found
+            seen.append(Part(part.concept, left, top, right, bottom))
+    return seen
 
 
 def _marked(dataset: ConceptDataset, keys: Sequence[str]) -> list[list[Part]]:

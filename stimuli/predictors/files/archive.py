@@ -40,7 +40,7 @@ READERS: Table[Reader] = Table(
 
 
 def restore(data: bytes) -> TorchPredictor | TextPredictor:
-    """The predictor of an archive. Raises BadSpec when it is no archive, or when its key does not agree."""
+    """The predictor of an archive. Raises BadSpec if it is no archive, or if its key does not agree."""
     start = len(MAGIC) + LENGTH_BYTES
     size = int.from_bytes(data[len(MAGIC) : start], "little")
     if not data.startswith(MAGIC) or size > MAX_HEADER_BYTES or len(data) < start + size:

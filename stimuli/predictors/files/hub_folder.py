@@ -1,8 +1,8 @@
 """Model folders as the hub lays them out: config.json, model.safetensors, settings and tokenizer as JSON.
 
-Nothing that comes with such a folder is run. The library's own loader follows what a configuration names
-(code, adapters, quantisers, kernels, other files) and falls back to pickles; so it is never given the folder,
-but a configuration and tensors that were read and checked here.
+Nothing that comes with such a folder is run. The library's own loader loads what a configuration names (code,
+adapters, quantisers, kernels, other files) and falls back to pickles; so it never gets the folder, only a
+configuration and tensors that were read and checked here.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class HubFolder:
         path = (self.path / name).resolve()
         if not path.is_relative_to(self.root):
             raise BadSpec(
-                f'"{self.shown}/{name}" is a link that leads out of the study\'s folder; put the file itself '
-                "there"
+                f'"{self.shown}/{name}" is a link that leads out of the study\'s folder; put the '
+                "file itself there"
             )
         return path if path.is_file() else None
 
@@ -109,8 +109,8 @@ class HubFolder:
         value = self.json("config.json")
         if value is None:
             raise BadSpec(
-                f'"{self.shown}" holds no config.json: it is no model folder; save the model there with '
-                "save_pretrained(folder)"
+                f'"{self.shown}" holds no config.json: it is no model folder; save the model '
+                "there with save_pretrained(folder)"
             )
         check_config(value, f"{self.shown}/config.json")
         return value
@@ -123,13 +123,15 @@ class HubFolder:
         total = sum(path.stat().st_size for path in files)
         if total > MAX_WEIGHT_BYTES:
             raise BadSpec(
-                f'the weights in "{self.shown}" have {total:,} bytes, more than {MAX_WEIGHT_BYTES:,}; use a '
-                "smaller model"
+                f'the weights in "{self.shown}" have {total:,} bytes, more than {MAX_WEIGHT_BYTES:,}; '
+                "use a smaller model"
             )
         state: dict[str, Tensor] = {}
         for path in files:
             state.update(read_weights(path.read_bytes(), f'"{self.shown}/{path.name}"'))
-        return {name: one.float() if one.is_floating_point() else one for name, one in state.items()}
+        return {
+            name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in state.items()
+        }
 
     def _weight_files(self) -> list[Path]:
         if (whole := self.file(WEIGHTS)) is not None:
@@ -142,11 +144,11 @@ class HubFolder:
                 raise BadSpec(
                     f'"{self.shown}/{INDEX}" does not name safetensors files of this folder; {UNPICKLE}'
                 )
-            found = [self.file(name) for name in names]
-            missing = [name for name, path in zip(names, found, strict=True) if path is None]
+            paths = [self.file(name) for name in names]
+            missing = [name for name, path in zip(names, paths, strict=True) if path is None]
             if missing:
                 raise BadSpec(f'"{self.shown}" lacks {", ".join(missing[:MAX_NAMED])}; copy the whole folder')
-            return [path for path in found if path is not None]
+            return [path for path in paths if path is not None]
         pickles = [path.name for pattern in PICKLES for path in sorted(self.path.glob(pattern))]
         if pickles:
             raise BadSpec(
@@ -180,7 +182,7 @@ def check_config(config: Mapping[str, JsonValue], shown: str) -> None:
         if isinstance(value, list) and len(value) > MAX_LIST:
             raise BadSpec(f'"{shown}" is refused: {name} has {len(value):,} entries, more than {MAX_LIST}')
         if isinstance(value, list) and DEPTH.search(name):
-            _check_number(f"the sum of {name}", sum(one for one in value if type(one) is int), shown)
+            _check_number(f"the sum of {name}", sum(number for number in value if type(number) is int), shown)
         if type(value) is int:
             _check_number(name, value, shown)
 
@@ -200,7 +202,7 @@ def _check_code(settings: Mapping[str, JsonValue], shown: str) -> None:
 
 
 def _entries(settings: Mapping[str, JsonValue], shown: str) -> Iterator[tuple[str, JsonValue]]:
-    """Every value at any depth, with the name it stands under."""
+    """Every value at any depth, with its name."""
     waiting = [(name, value, 1) for name, value in settings.items()]
     while waiting:
         name, value, depth = waiting.pop()
@@ -247,15 +249,19 @@ def own_labels(config: Mapping[str, JsonValue], shown: str) -> tuple[str, ...]:
 
 
 def chosen_labels(
-    given: tuple[str, ...], own: tuple[str, ...], count: int | None, shown: str, otherwise: tuple[str, ...]
+    given: tuple[str, ...],
+    of_folder: tuple[str, ...],
+    count: int | None,
+    shown: str,
+    otherwise: tuple[str, ...],
 ) -> tuple[str, ...]:
     """The study's labels, else the folder's own, else the dataset's; one per logit. Raises BadSpec if the
     study names the folder's labels in another order, or another number of them than there are.
     """
-    labels = given or own or otherwise
-    if given and own and set(given) == set(own) and given != own:
+    labels = given or of_folder or otherwise
+    if given and of_folder and set(given) == set(of_folder) and given != of_folder:
         raise BadSpec(
-            f'labels = {list(given)}: "{shown}" has the same labels in another order, {list(own)[:8]}; '
+            f'labels = {list(given)}: "{shown}" has the same labels in another order, {list(of_folder)[:8]}; '
             "labels are given in logit order, or left out"
         )
     if count is not None and len(labels) != count:
@@ -274,12 +280,12 @@ def fill(kind: Any, config: Mapping[str, JsonValue], state: dict[str, Tensor], s
     weights are missing, left over, or of other shapes.
     """
     check_config(config, source)
-    given = sum(one.numel() for one in state.values())
+    given = sum(tensor.numel() for tensor in state.values())
     with _quietly(), torch.random.fork_rng(devices=[]):
         made = _tried(lambda: kind.config_class.from_dict(dict(config)), source)
         with torch.device("meta"):
             empty: nn.Module = _tried(lambda: kind._from_config(made), source)
-        wanted = sum(one.numel() for one in empty.parameters())
+        wanted = sum(tensor.numel() for tensor in empty.parameters())
         if wanted > given:
             raise ShapeMismatch(
                 f"{source}: its configuration asks for {wanted:,} weights, and its file holds {given:,}; "
@@ -308,8 +314,8 @@ def tokenizer(folder: HubFolder) -> Any:
     text = folder.text("tokenizer.json")
     if text is None:
         raise BadSpec(
-            f'"{folder.shown}" holds no tokenizer.json; save the tokenizer there with '
-            "AutoTokenizer.from_pretrained(...).save_pretrained(folder)"
+            f'"{folder.shown}" holds no tokenizer.json; save the tokenizer '
+            "there with AutoTokenizer.from_pretrained(...).save_pretrained(folder)"
         )
     try:
         made = library("tokenizers").Tokenizer.from_str(text)
@@ -342,17 +348,18 @@ def _check_report(report: Mapping[str, Any], source: str) -> None:
 
 
 def _tried(make: Callable[[], Any], source: str) -> Any:
-    """What the library makes. It raises whatever it likes at a configuration that makes no sense."""
+    """The result of a call to the library, which raises any kind of error at a configuration that makes no
+    sense."""
     try:
         return make()
-    except Exception as error:  # one thing to us, whatever it is
+    except Exception as error:  # all errors are treated alike
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise BadSpec(f"{source}: the library cannot build this network ({first[:200]})") from error
 
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """The library prints reports and bars; ours stand in the errors."""
+    """The library prints reports and progress bars; what matters here is in the errors."""
     words = library("transformers.utils.logging")
     level, has_bars = words.get_verbosity(), words.is_progress_bar_enabled()
     words.set_verbosity(50)

@@ -27,7 +27,7 @@ ODDITIES = {
 class HubPictureParams(Params):
     """`folder` lies in the study's folder. `input_px`, `mean` and `std` (for pixels in 0-1) are those of the
     preprocessor's settings unless given. `layer` is a module path; `token_prefix` the number of class and
-    register tokens before the cells, where it is not known for the architecture.
+    register tokens before the cells, if it is not known for the architecture.
     """
 
     folder: str
@@ -55,18 +55,20 @@ def picture_settings(
     mean: Channels | None = None,
     std: Channels | None = None,
 ) -> PictureSettings:
-    """The settings in `folder`, where the study does not say otherwise; `image_size` is the configuration's.
+    """The settings in `folder`, unless the study says otherwise; `image_size` is the configuration's.
 
     Raises BadSpec for settings that a square view of 0-1 pixels with one mean and std cannot follow. The view
-    stays ours: shorter side resized, centre cropped.
+    is always the same: shorter side resized, centre cropped.
     """
-    found = folder.json("preprocessor_config.json")
-    if found is None:
+    preprocessor = folder.json("preprocessor_config.json")
+    if preprocessor is None:
         whole = folder.json("processor_config.json") or {}
-        found = whole.get("image_processor") if isinstance(whole.get("image_processor"), dict) else None
-    settings: Mapping[str, JsonValue] = found or {}
+        preprocessor = (
+            whole.get("image_processor") if isinstance(whole.get("image_processor"), dict) else None
+        )
+    settings: Mapping[str, JsonValue] = preprocessor or {}
     if mean is None or std is None:
-        if found is None:
+        if preprocessor is None:
             raise BadSpec(
                 f'"{folder.shown}" holds no preprocessor_config.json: give mean and std of the training, for '
                 "pixels in 0-1, or save the image processor there"
@@ -95,10 +97,10 @@ def _check_pixels(settings: Mapping[str, JsonValue], shown: str) -> None:
 
 def _channels(settings: Mapping[str, JsonValue], name: str, shown: str) -> Channels:
     value = settings.get(name)
-    found = value if isinstance(value, list) else []
-    if len(found) != 3 or not all(type(one) in {int, float} and abs(one) < 1e3 for one in found):
+    numbers = value if isinstance(value, list) else []
+    if len(numbers) != 3 or not all(type(number) in {int, float} and abs(number) < 1e3 for number in numbers):
         raise BadSpec(f'{name} of "{shown}" is {value!r}, not three numbers; give mean and std')
-    return float(found[0]), float(found[1]), float(found[2])
+    return float(numbers[0]), float(numbers[1]), float(numbers[2])
 
 
 def _side_of(settings: Mapping[str, JsonValue], image_size: JsonValue, shown: str) -> int:
@@ -116,4 +118,4 @@ def _side(value: JsonValue) -> int | None:
         sides = [value[name] for name in ("shortest_edge", "height", "width") if name in value]
     else:
         sides = value if isinstance(value, list) else [value]
-    return sides[0] if sides and all(type(one) is int and one == sides[0] for one in sides) else None
+    return sides[0] if sides and all(type(side) is int and side == sides[0] for side in sides) else None

@@ -34,7 +34,7 @@ def read_program(data: bytes, source: str) -> nn.Module:
     clean = clean_program(data, source)
     try:
         with _LOADING, _weights_only(), warnings.catch_warnings():
-            # Copying its own graph, torch warns of a name of its own; nobody here can mend that.
+            # Copying its own graph, torch warns of a name of its own, which cannot be corrected here.
             warnings.simplefilter("ignore", FutureWarning)
             program = torch.export.load(io.BytesIO(clean))
             return torch.export.unflatten(program)
@@ -49,9 +49,9 @@ def read_program(data: bytes, source: str) -> nn.Module:
 
 @contextmanager
 def _weights_only() -> Iterator[None]:
-    """While a program is loaded, every torch.load refuses pickled code, whatever its caller asks for.
+    """While a program is loaded, every torch.load refuses pickled code, even if its caller allows it.
 
-    Nothing in a cleaned archive should come that far: this is the second lock on the door.
+    Nothing in a cleaned archive should come that far: this is a second protection.
     """
     plain = torch.load
 

@@ -86,8 +86,7 @@ SHAPE_OPERATORS = (ast.operator, ast.unaryop, ast.cmpop)
 SPEC_TYPES = frozenset({None, "builtins.tuple", "builtins.list", "builtins.dict", "collections.OrderedDict"})
 EXPORT = (
     "export it with torch.export.export(model, (pictures,), "
-    'dynamic_shapes=({0: torch.export.Dim("batch")},)) '
-    "and torch.export.save"
+    'dynamic_shapes=({0: torch.export.Dim("batch")},)) and torch.export.save'
 )
 
 
@@ -163,14 +162,14 @@ def _json(entries: dict[str, bytes], name: str, source: str) -> dict[str, Any]:
 
 
 def _check_samples(data: bytes, source: str) -> None:
-    """Sample inputs are a pickle; they are dropped, but a file whose sample inputs are a trap is refused
+    """Sample inputs are a pickle; they are dropped, but a file whose sample inputs carry code is refused as a
     whole.
     """
     if not data:
         return
     try:
         torch.load(io.BytesIO(data), weights_only=True)
-    except Exception as error:  # whatever a hostile pickle raises, it is one thing to us
+    except Exception as error:  # all errors of a hostile pickle are treated alike
         raise _refuse(source, "its sample inputs are pickled objects other than tensors") from error
 
 
@@ -231,11 +230,11 @@ def _is_plain(value: str, key: str) -> bool:
 
 
 def _is_operator(target: str) -> bool:
-    found = ATEN.fullmatch(target)
-    if not found:
+    match = ATEN.fullmatch(target)
+    if not match:
         return bool(PLAIN_TARGETS.fullmatch(target))
-    packet = getattr(torch.ops.aten, found[1], None) if found[1] not in REFUSED_ATEN else None
-    return isinstance(getattr(packet, found[2], None), torch._ops.OpOverload)
+    packet = getattr(torch.ops.aten, match[1], None) if match[1] not in REFUSED_ATEN else None
+    return isinstance(getattr(packet, match[2], None), torch._ops.OpOverload)
 
 
 def _is_shape(text: str) -> bool:

@@ -1,5 +1,5 @@
-"""Weights as safetensors: into bytes in one fixed order, and into a network with a clear word if they do
-not fit.
+"""Weights as safetensors: into bytes in one fixed order, and into a network with a clear error if they do not
+fit.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def read_weights(data: bytes, source: str) -> dict[str, Tensor]:
 
 
 def fit_weights(network: nn.Module, state: dict[str, Tensor], source: str) -> None:
-    """Put tensors into a network. Raises ShapeMismatch naming the first tensors that are missing, extra or
-    odd.
+    """Put tensors into a network. Raises ShapeMismatch naming the first tensors that are missing, extra or of
+    another shape.
     """
     wanted = network.state_dict()
     faults = [f'"{name}" is missing' for name in wanted if name not in state]

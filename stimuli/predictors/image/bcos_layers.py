@@ -50,7 +50,7 @@ class BcosConv2d(nn.Module):
         ones = torch.ones_like(weight[:1, :1])
         squares = inputs.square().sum(1, keepdim=True)
         length = functional.conv2d(squares, ones, stride=self.stride, padding=self.padding)
-        # The clamp keeps the slope of the root finite where a patch is empty.
+        # The clamp keeps the slope of the root finite if a patch is empty.
         cosine = linear.abs() / length.clamp_min(EPSILON**2).sqrt()
         scale = cosine if self.b == 2 else (cosine + EPSILON) ** (self.b - 1)
         return linear * (scale.detach() if self.still else scale)

@@ -1,4 +1,4 @@
-"""Predictors whose maps are known in closed form, for tests and for trying things out."""
+"""Predictors whose maps are known in closed form, for tests and experiments."""
 
 from __future__ import annotations
 

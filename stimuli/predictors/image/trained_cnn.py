@@ -91,13 +91,13 @@ def choose_items(dataset: Dataset, seed: int, most: int, predictor: str) -> list
     items = dataset.items("model")
     chosen: set[str] = set()
     for label in dataset.labels:
-        own = [item.key for item in items if item.truth == label]
-        if len(own) < 4:
+        members = [item.key for item in items if item.truth == label]
+        if len(members) < 4:
             raise BadSpec(
-                f'predictor {predictor}: class "{label}" has {len(own)} picture(s) for training, at '
+                f'predictor {predictor}: class "{label}" has {len(members)} picture(s) for training, at '
                 "least 4 are needed; add pictures or lower people_share"
             )
-        chosen.update(str(key) for key in rng.permutation(own)[: max(4, most // len(dataset.labels))])
+        chosen.update(str(key) for key in rng.permutation(members)[: max(4, most // len(dataset.labels))])
     return [item for item in items if item.key in chosen]
 
 

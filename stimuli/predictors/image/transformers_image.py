@@ -117,8 +117,8 @@ def _class_name(config: Mapping[str, JsonValue], shown: str) -> str:
             kind, "the installed transformers library has no image classifier of that type"
         )
         raise BadSpec(
-            f'"{shown}" holds a model of type "{kind}": {reason}; export it as .pt2 and use predictor '
-            "torch_image"
+            f'"{shown}" holds a model of type "{kind}": {reason}; export it as .pt2 '
+            "and use predictor torch_image"
         )
     offered = table[kind] if isinstance(table[kind], tuple) else (table[kind],)
     named = config.get("architectures")
@@ -139,7 +139,7 @@ def _label_count(config: Config) -> int:
     table, count = config.get("id2label"), config.get("num_labels")
     if isinstance(table, dict) and table:
         return len(table)
-    return count if type(count) is int else 2  # what the library takes where nothing is said
+    return count if type(count) is int else 2  # the library's default
 
 
 def _prefix(config: Mapping[str, JsonValue]) -> int | None:

@@ -1,4 +1,4 @@
-"""The one shape that every text predictor has, whatever its weights came from.
+"""The one form that every text predictor has, from every source of weights.
 
 A text's logits depend on the text alone. It is filled up to the next multiple of STEP tokens, which are
 masked, and runs in a batch of always the same number of rows: so neither the other texts of a batch, nor how
@@ -73,10 +73,10 @@ class TextPredictor:
 
     def text_logits(self, texts: Sequence[str], rows: int = ROWS) -> NDArray[np.float32]:
         """Logits float32 (N, K). A row depends on its text alone (and, in the last bit, on `rows`)."""
-        found = np.zeros((len(texts), len(self.labels)), np.float32)
+        results = np.zeros((len(texts), len(self.labels)), np.float32)
         for places, logits in self.text_batches(texts, rows):
-            found[places] = logits
-        return found
+            results[places] = logits
+        return results
 
     def text_batches(
         self, texts: Sequence[str], rows: int = ROWS
@@ -86,8 +86,8 @@ class TextPredictor:
         """
         tokens = [self.network.tokens(text) for text in texts]
         buckets: dict[int, list[int]] = {}
-        for place, one in enumerate(tokens):
-            buckets.setdefault(self._length(one), []).append(place)
+        for place, text_tokens in enumerate(tokens):
+            buckets.setdefault(self._length(text_tokens), []).append(place)
         for length in sorted(buckets):
             places = buckets[length]
             for start in range(0, len(places), rows):
@@ -107,9 +107,9 @@ class TextPredictor:
         with torch.enable_grad(), threads(self.network), no_cudnn:
             logits = self.network(embeddings, _mask([tokens], length, embeddings.device))
             (gradient,) = torch.autograd.grad(logits[0, target], [embeddings])
-        own = list(tokens.own)
+        places = list(tokens.own)
         return TextTraced(
-            tokens.spans, gradient[0, own].cpu().numpy(), embeddings[0, own].detach().cpu().numpy()
+            tokens.spans, gradient[0, places].cpu().numpy(), embeddings[0, places].detach().cpu().numpy()
         )
 
     def dump(self) -> bytes:

@@ -2,7 +2,8 @@
 
 The embedded encoder needs no file. Its tokens are words and single marks, in lower case; a token's vector is
 the sum of signs that a hash gives to the word and to its runs of two to four letters, so that words with the
-same ending are alike, known or not. Beside it stand slow waves of the place, as in a transformer.
+same ending are alike, known or not. Slow waves of the place in the text are added as further channels, as in
+a transformer.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class TextEncoder(Protocol):
     width: int
 
     def tokenizer_digest(self) -> str:
-        """Names the tokenizer: equal exactly where texts are cut alike."""
+        """Names the tokenizer: equal exactly if texts are cut alike."""
         ...
 
     @property
@@ -94,9 +95,9 @@ class EmbeddedEncoder(nn.Module):
         return content_key({"tokenizer": "embedded", "version": EMBEDDED_VERSION, "limit": self.limit})
 
     def tokens(self, text: str) -> Tokens:
-        found = piece_spans(text)[: self.limit - 2]
-        ids = (START, *(text[start:end].lower() for start, end in found), END)
-        return Tokens(ids, tuple(range(1, len(found) + 1)), tuple(found))
+        spans = piece_spans(text)[: self.limit - 2]
+        ids = (START, *(text[start:end].lower() for start, end in spans), END)
+        return Tokens(ids, tuple(range(1, len(spans) + 1)), tuple(spans))
 
     def embeddings(self, texts: Sequence[Tokens], length: int) -> Tensor:
         self._learn({token for text in texts for token in text.ids})
@@ -124,16 +125,16 @@ def piece_spans(text: str) -> list[Span]:
 
     Vowel signs, accents and joiners belong to what they stand behind: many scripts write words with them.
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     for match in PIECE.finditer(text):
         start, end = match.span()
-        follows = bool(found) and found[-1][1] == start
+        follows = bool(spans) and spans[-1][1] == start
         # Letters right behind a word are there only if it was carried over such a sign.
-        if follows and (combines(text[start]) or (is_word(text[start]) and is_word(text[found[-1][0]]))):
-            found[-1] = found[-1][0], end
+        if follows and (combines(text[start]) or (is_word(text[start]) and is_word(text[spans[-1][0]]))):
+            spans[-1] = spans[-1][0], end
         else:
-            found.append((start, end))
-    return found
+            spans.append((start, end))
+    return spans
 
 
 def is_word(letter: str) -> bool:

@@ -174,14 +174,14 @@ def _choose(dataset: TextDataset, params: TrainedTextParams) -> list[Item]:
     items = dataset.items("model")
     chosen: set[str] = set()
     for label in dataset.labels:
-        own = [item for item in items if item.truth == label]
-        if len({item.group for item in own}) < MIN_GROUPS:
+        members = [item for item in items if item.truth == label]
+        if len({item.group for item in members}) < MIN_GROUPS:
             raise BadSpec(
-                f'predictor trained_text: class "{label}" has {len(own)} text(s) for training, at least '
+                f'predictor trained_text: class "{label}" has {len(members)} text(s) for training, at least '
                 f"{MIN_GROUPS} of different groups are needed; add texts or lower people_share"
             )
-        order = rng.permutation(len(own))[: max(MIN_GROUPS, params.train_items // len(dataset.labels))]
-        chosen.update(own[int(place)].key for place in order)
+        order = rng.permutation(len(members))[: max(MIN_GROUPS, params.train_items // len(dataset.labels))]
+        chosen.update(members[int(place)].key for place in order)
     return [item for item in items if item.key in chosen]
 
 
@@ -201,7 +201,7 @@ def _encoded(encoder: TextEncoder, texts: Sequence[str], progress: Progress) -> 
     """The encoder's vectors of each text, (T, width), once: the encoder is never trained."""
     tokens = [encoder.tokens(text) for text in texts]
     order = sorted(range(len(tokens)), key=lambda place: len(tokens[place].ids))
-    found: dict[int, Tensor] = {}
+    by_place: dict[int, Tensor] = {}
     for start in range(0, len(order), ENCODED_AT_ONCE):
         part = order[start : start + ENCODED_AT_ONCE]
         counts = torch.tensor([len(tokens[place].ids) for place in part])
@@ -210,20 +210,20 @@ def _encoded(encoder: TextEncoder, texts: Sequence[str], progress: Progress) -> 
             embeddings = encoder.embeddings([tokens[place] for place in part], length)
             vectors = encoder(embeddings, torch.arange(length) < counts[:, None])
         # Cloned out of inference mode, which would refuse to be learnt from.
-        found.update(
+        by_place.update(
             {place: row[: int(n)].clone() for place, row, n in zip(part, vectors, counts, strict=True)}
         )
         progress("reading texts for training", start + len(part), len(order))
-    return [found[place] for place in range(len(texts))]
+    return [by_place[place] for place in range(len(texts))]
 
 
 def _hold_out(items: Sequence[Item], rng: np.random.Generator) -> NDArray[np.bool_]:
     """Per class a fifth of the groups, at least one; a group is held out as a whole."""
     held: set[str] = set()
     for label in sorted({item.truth for item in items}):
-        own = sorted({item.group for item in items if item.truth == label})
-        count = max(1, round(HELD_OUT_SHARE * len(own)))
-        held.update(own[int(place)] for place in rng.permutation(len(own))[:count])
+        groups = sorted({item.group for item in items if item.truth == label})
+        count = max(1, round(HELD_OUT_SHARE * len(groups)))
+        held.update(groups[int(place)] for place in rng.permutation(len(groups))[:count])
     return np.array([item.group in held for item in items])
 
 
@@ -246,7 +246,7 @@ def _fit(head: Head, shown: _Shown, params: TrainedTextParams, progress: Callabl
 
 
 def _padded(vectors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    counts = torch.tensor([len(one) for one in vectors])
+    counts = torch.tensor([len(text_vectors) for text_vectors in vectors])
     filled = pad_sequence(list(vectors), batch_first=True)
     return filled, torch.arange(filled.shape[1]) < counts[:, None]
 

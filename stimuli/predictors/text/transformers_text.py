@@ -36,7 +36,7 @@ CLOSE = 1e-4
 
 class TransformersTextParams(Params):
     """`path` is the folder of a sequence classifier. `labels` are in logit order; without them the model's
-    own, or the dataset's where those are only numbers. Of a longer text the first `max_tokens` are read.
+    own, or the dataset's if those are only numbers. Of a longer text the first `max_tokens` are read.
     """
 
     path: str
@@ -60,10 +60,10 @@ class Cutter:
         self.digest = hashlib.sha256(f"{limit}\0{definition}".encode()).hexdigest()
 
     def __call__(self, text: str) -> Tokens:
-        found = self._tokenizer.encode(text)
-        own = tuple(at for at, is_mark in enumerate(found.special_tokens_mask) if not is_mark)
-        spans = tuple((int(found.offsets[at][0]), int(found.offsets[at][1])) for at in own)
-        return Tokens(tuple(found.ids), own, spans)
+        encoding = self._tokenizer.encode(text)
+        places = tuple(at for at, is_mark in enumerate(encoding.special_tokens_mask) if not is_mark)
+        spans = tuple((int(encoding.offsets[at][0]), int(encoding.offsets[at][1])) for at in places)
+        return Tokens(tuple(encoding.ids), places, spans)
 
 
 class Transformer(nn.Module):
@@ -108,13 +108,13 @@ class Transformer(nn.Module):
         library_model: Any = self.model
         table = library_model.get_input_embeddings()
         device = table.weight.device
-        found: Tensor = table(ids.to(device)) * mask.to(device)
-        return found
+        vectors: Tensor = table(ids.to(device)) * mask.to(device)
+        return vectors
 
     def forward(self, embeddings: Tensor, mask: Tensor) -> Tensor:
         output = self.model(inputs_embeds=embeddings, attention_mask=mask.long())
-        found: Tensor = output.logits if hasattr(output, "logits") else output.last_hidden_state
-        return found
+        result: Tensor = output.logits if hasattr(output, "logits") else output.last_hidden_state
+        return result
 
 
 class SequenceClassifier(TextNetwork):
@@ -237,7 +237,7 @@ def restore_transformers_text(architecture: Mapping[str, JsonValue], payload: by
 
 
 def needed(name: str) -> Any:
-    """An optional library. Raises BadSpec with the remedy where it is not installed."""
+    """An optional library. Raises BadSpec with the remedy if it is not installed."""
     try:
         return import_module(name)
     except ImportError:
@@ -282,18 +282,18 @@ def _fitting(model: nn.Module, state: Mapping[str, Tensor], source: str) -> dict
     """
     wanted = model.state_dict()
     prefix = f"{getattr(model, 'base_model_prefix', '')}."
-    found: dict[str, Tensor] = {}
+    fitting: dict[str, Tensor] = {}
     for name, value in state.items():
         new = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
         for candidate in (new, new.removeprefix(prefix), prefix + new):
             if candidate in wanted:
-                found[candidate] = value.float() if value.is_floating_point() else value
+                fitting[candidate] = value.float() if value.is_floating_point() else value
                 break
     # An encoder's file may lack the layer that only a head would read.
     for name, value in wanted.items():
-        if name not in found and name.startswith("pooler."):
-            found[name] = torch.zeros_like(value)
-    return found
+        if name not in fitting and name.startswith("pooler."):
+            fitting[name] = torch.zeros_like(value)
+    return fitting
 
 
 def _check_embeddings(transformer: Transformer, source: str) -> None:
@@ -312,7 +312,7 @@ def _check_embeddings(transformer: Transformer, source: str) -> None:
                 theirs = output.logits if hasattr(output, "logits") else output.last_hidden_state
                 ours = transformer(transformer.embeddings([tokens], count), alone)
                 padded = transformer(transformer.embeddings([tokens], length), filled)
-        except Exception as error:  # models raise whatever comes to their minds
+        except Exception as error:  # models raise errors of any kind
             first = (str(error).splitlines() or [type(error).__name__])[0]
             raise BadSpec(
                 f"{source}: the model does not run on the vectors of its tokens ({first}); "
