@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
@@ -41,8 +42,9 @@ def places_left(study: Study, pilot: bool = False) -> int:
     return free_slots(study, pilot=pilot).count() - on_the_way.count()
 
 
-def route(session: Session) -> str | None:
-    """The lane from which this session gets its slot, by the paradigm's own rule; None: from none."""
+def route(session: Session, full: Collection[str] = ()) -> str | None:
+    """The lane from which this session gets its slot, by the paradigm's own rule; None: from none. Lanes that
+    turned out to be `full` are left out."""
     earlier = (
         Session.objects.filter(participant=session.participant_id, slot__isnull=False)
         .exclude(pk=session.pk)
@@ -53,7 +55,8 @@ def route(session: Session) -> str | None:
     free = free_slots(session.study, pilot=session.origin == Session.Origin.PILOT)
     # Nobody gets the same slot twice: what was met there once is no first meeting.
     free = free.exclude(sessions__participant=session.participant_id)
-    counts = dict(free.values_list("lane").annotate(n=Count("id")).order_by())
+    lanes = free.exclude(lane__in=full).values_list("lane")
+    counts = dict(lanes.annotate(n=Count("id")).order_by())
     tries = session.gates.order_by("id").values_list("kind", "attempt", "passed", "value")
     facts = Route(tuple(GateTry(*row) for row in tries), earlier or "", counts)
     return get_paradigm(session.study.paradigm).lane(facts)
@@ -71,10 +74,7 @@ def claim_slot(session: Session) -> Slot:
         # The session's row first: two requests of one session would else claim two slots.
         waiting = Session.objects.filter(id=session.pk, state=Session.State.GATES, slot__isnull=True)
         if waiting.update(claimed_at=now, lease_ends_at=lease_ends_at) == 1:
-            lane = route(session)
-            slot_id = None if lane is None else _claim(session, lane, now, lease_ends_at)
-            if slot_id is None:
-                raise StudyFull("All places of this study are taken.")
+            lane, slot_id = _claim_routed(session, now, lease_ends_at)
             Session.objects.filter(id=session.pk).update(
                 slot_id=slot_id, lane=lane, state=Session.State.ASSIGNED
             )
@@ -82,6 +82,17 @@ def claim_slot(session: Session) -> Slot:
     if session.slot is None:
         raise SessionFinished("This session has ended.")
     return session.slot
+
+
+def _claim_routed(session: Session, now: datetime, lease_ends_at: datetime) -> tuple[str, int]:
+    """A slot and its lane. A lane whose last slot went to a rival is asked no more. Raises StudyFull."""
+    full: list[str] = []
+    while (lane := route(session, full)) is not None and lane not in full:
+        slot_id = _claim(session, lane, now, lease_ends_at)
+        if slot_id is not None:
+            return lane, slot_id
+        full.append(lane)
+    raise StudyFull("All places of this study are taken.")
 
 
 def _claim(session: Session, lane: str, now: datetime, lease_ends_at: datetime) -> int | None:

@@ -131,7 +131,9 @@ class BlindReview(BaseParadigm):
 
     def lane(self, route: base.Route) -> str | None:
         """A person stays in the lane of earlier sessions; else the first that has a free slot."""
-        return route.lane if route.lane in route.free else min(route.free, default=None)
+        if route.lane:
+            return route.lane if route.lane in route.free else None
+        return min(route.free, default=None)
 
 
 def _solve_plans(design: BlindReviewDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:

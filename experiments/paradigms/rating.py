@@ -89,8 +89,8 @@ class Rating(BaseParadigm):
     def lane(self, route: base.Route) -> str | None:
         """The round of the person's earlier sessions, else the one with most free lists: so nobody rates an
         explanation twice."""
-        if route.lane in route.free:
-            return route.lane
+        if route.lane:
+            return route.lane if route.lane in route.free else None
         return min(route.free, key=lambda lane: (-route.free[lane], lane), default=None)
 
 

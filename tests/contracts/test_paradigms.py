@@ -164,6 +164,8 @@ def test_its_lanes_are_those_of_its_plans(case: tuple[str, dict[str, Any], Pool]
     for lane in lanes:
         if len(lanes) > 1:
             assert paradigm.lane(Route((), lane, lanes)) == lane
+            others = {name: count for name, count in lanes.items() if name != lane}
+            assert paradigm.lane(Route((), lane, others)) is None, "nobody changes the lane"
 
 
 def test_its_pilot_has_as_many_plans_as_asked(case: tuple[str, dict[str, Any], Pool]) -> None:

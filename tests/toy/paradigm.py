@@ -85,6 +85,6 @@ class Toy(BaseParadigm):
 
     def lane(self, route: base.Route) -> str | None:
         """Back to the desk of an earlier session, else to the one with most free slots."""
-        if route.lane in route.free:
-            return route.lane
+        if route.lane:
+            return route.lane if route.lane in route.free else None
         return min(route.free, key=lambda lane: (-route.free[lane], lane), default=None)
