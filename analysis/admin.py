@@ -1,4 +1,4 @@
-"""What may be looked at in Django's admin; nothing here is edited by hand."""
+"""Read-only views of the rows in Django's admin."""
 
 from __future__ import annotations
 

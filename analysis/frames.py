@@ -21,7 +21,7 @@ DTYPES: Mapping[Dtype, str] = {
 
 
 class MixedOrigins(ValueError):
-    """People and simulated observers stand in one table; choose one origin."""
+    """The tables hold people and simulated observers together; choose one origin."""
 
 
 Rows = Iterable[Sequence[object] | Mapping[str, object]]
@@ -65,13 +65,13 @@ def conform(made: pd.DataFrame, table: str, extra: Sequence[Column] = ()) -> pd.
 
 
 def by_hand(people: pd.DataFrame) -> pd.Series:
-    """Which of these sittings a named person has left out; if nobody decided, none."""
+    """Which of these sessions a named person has left out; none without such a decision."""
     return people["excluded_by_hand"].fillna(False).astype(bool)
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """All tables of one study, or of a part of its sittings. `extra` are the columns of `trials` that the
+    """All tables of one study, or of a part of its sessions. `extra` are the columns of `trials` that the
     study's kinds of trial add.
     """
 
@@ -89,11 +89,11 @@ class Frames:
         return sorted(str(origin) for origin in self.participants["origin"].unique())
 
     def one_origin(self) -> str:
-        """The origin of every sitting. Raises MixedOrigins if there is more than one."""
+        """The origin of every session. Raises MixedOrigins if there is more than one."""
         if len(self.origins) > 1:
             raise MixedOrigins(
-                f"These sittings come from {', '.join(self.origins)}, which are never mixed; choose one "
-                "origin."
+                f"These sessions come from {', '.join(self.origins)}, which are never mixed; "
+                "choose one origin."
             )
         return self.origins[0] if self.origins else "human"
 
@@ -101,15 +101,15 @@ class Frames:
         return self.keeping(self.participants["origin"] == origin)
 
     def passed(self) -> Frames:
-        """The sittings that screening kept."""
+        """The sessions that screening kept."""
         return self.keeping(self.participants["status"] == "passed")
 
     def kept(self) -> Frames:
-        """The sittings of the main result: kept by screening, and not left out by hand."""
+        """The sessions of the main result: kept by screening, and not left out by hand."""
         return self.keeping((self.participants["status"] == "passed") & ~by_hand(self.participants))
 
     def keeping(self, mask: pd.Series) -> Frames:
-        """The chosen sittings (rows of `participants`) with their trials; stimuli stay as they are."""
+        """The chosen sessions (rows of `participants`) with their trials; stimuli stay as they are."""
         people = self.participants[mask].reset_index(drop=True)
         trials = self.trials[self.trials["session"].isin(people["session"])].reset_index(drop=True)
         return Frames(trials, people, self.stimuli, self.extra)

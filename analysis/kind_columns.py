@@ -11,7 +11,8 @@ from stimuli.spec import canonical_json
 
 
 class Exported(Protocol):
-    """What the export must know of a kind: its columns, and their cells for one answer, by column name."""
+    """The part of a kind that the export uses: its columns, and their cells for one answer, by column
+    name."""
 
     @property
     def columns(self) -> Sequence[Column]: ...
@@ -23,13 +24,14 @@ KindOf = Callable[[str], Exported]
 
 
 class ColumnClash(ValueError):
-    """A kind of trial declares a column that stands for something else, or fills one that it does not
+    """A kind of trial declares a column that has another meaning already, or fills one that it does not
     declare.
     """
 
 
 def kind_columns(kinds: Mapping[str, Exported]) -> tuple[Column, ...]:
-    """The columns that these kinds add, in their order; a column that several declare alike stands once.
+    """The columns that these kinds add, in their order; a column that several kinds declare alike appears
+    once.
 
     Raises ColumnClash for a name that `trials` has already, or that two kinds declare differently.
     """
@@ -38,8 +40,8 @@ def kind_columns(kinds: Mapping[str, Exported]) -> tuple[Column, ...]:
         for column in exported.columns:
             if column.name in names("trials"):
                 raise ColumnClash(
-                    f"The kind '{kind}' declares the column '{column.name}', which every trial has; choose "
-                    "another name."
+                    f"The kind '{kind}' declares the column '{column.name}', which every trial has; "
+                    "choose another name."
                 )
             first, known = added.setdefault(column.name, (kind, column))
             if known != column:

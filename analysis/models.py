@@ -1,4 +1,4 @@
-"""What analysis keeps: the last report of each study and origin, and the chain of releases."""
+"""Rows of analysis: the last report of each study and origin, and the chain of releases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from experiments.models import Study
 
 
 class Report(models.Model):
-    """The newest report of one study and origin. Older than its newest session: due to be refreshed."""
+    """The newest report of one study and origin. It is refreshed if it is older than its newest session."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="reports")
     origin = models.CharField(max_length=10)

@@ -1,4 +1,4 @@
-"""Reports that keep up with their study: made anew when a session or the seal has changed since."""
+"""Stored reports, made again if a session or the seal has changed since."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def make_report(
     study: Study, origin: str, progress: Progress | None = None, reporter_name: str = ""
 ) -> Report:
     """The report of one origin, from the rows as they are now, by the paradigm's reporter or the one named.
-    Raises ReportError if there is nobody to report, or no reporter for the paradigm.
+    Raises ReportError if there are no sessions of the origin, or no reporter for the paradigm.
     """
     if not reporter_name and study.paradigm not in REPORTERS:
         raise ReportError(
-            f"Paradigm '{study.paradigm}' has no reporter; there are {', '.join(REPORTERS)}. Its data can be "
-            "exported."
+            f"Paradigm '{study.paradigm}' has no reporter; there are {', '.join(REPORTERS)}. "
+            "Its data can be exported."
         )
     name = REPORTERS.full_name(reporter_name) if reporter_name else study.paradigm
     reporter = get_reporter(name)
@@ -38,8 +38,8 @@ def make_report(
     if origin not in frames.origins:
         there = ", ".join(frames.origins) or "none yet"
         raise ReportError(
-            f"Study '{study.slug}' has no sessions of origin '{origin}' (there are: {there}); choose with "
-            "--origin."
+            f"Study '{study.slug}' has no sessions of origin '{origin}' (there are: {there}); "
+            "choose with --origin."
         )
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
     report = reporter(frames.only(origin), study_facts(study, origin), made_at=made_at)
@@ -50,7 +50,7 @@ def make_report(
 
 
 def newest_session_at(study: Study, origin: str) -> datetime | None:
-    """When anything last happened to a session of this origin."""
+    """The time of the last change to a session of this origin."""
     when = Greatest(
         "started_at",
         Coalesce("claimed_at", "started_at"),
@@ -63,15 +63,16 @@ def newest_session_at(study: Study, origin: str) -> datetime | None:
 
 
 def facts_digest(study: Study, origin: str) -> str:
-    """Changes when the seal, the state, the kept places or a decision by hand change."""
+    """A value that changes when the seal, the state, the kept slots or a decision by hand change."""
     by_hand = Session.objects.filter(study=study, origin=origin).exclude(excluded={}).order_by("pk")
     decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
     return content_key([asdict(study_facts(study, origin)), decided])
 
 
 def store_report(study: Study, origin: str, progress: Progress | None = None) -> Report:
-    """The report as of now, which the dashboard shows from then on. Raises ReportError as `make_report`."""
-    # Looked up before the rows are read: what changes in between makes the stored report due again.
+    """Makes the report now and stores it; the dashboard shows it from then on. Raises ReportError as
+    `make_report`."""
+    # Read before the rows: a change in between then makes the stored report out of date again.
     newest, facts = newest_session_at(study, origin), facts_digest(study, origin)
     report = make_report(study, origin, progress)
     models.Report.objects.update_or_create(
@@ -91,7 +92,7 @@ def store_report(study: Study, origin: str, progress: Progress | None = None) ->
 
 
 def refresh_report(study: Study, origin: str) -> models.Report:
-    """The stored report, made anew if it is older than its newest session or the facts have changed."""
+    """The stored report, made again if it is older than its newest session or the facts have changed."""
     stored = models.Report.objects.filter(study=study, origin=origin).first()
     if (
         stored
@@ -104,7 +105,7 @@ def refresh_report(study: Study, origin: str) -> models.Report:
 
 
 def refresh_all() -> int:
-    """Every report that has fallen behind; returns how many were made."""
+    """Makes every report again that is out of date; returns how many were made."""
     made = 0
     studies = Study.objects.exclude(state="draft").filter(paradigm__in=list(REPORTERS))
     for study in studies:

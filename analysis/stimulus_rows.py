@@ -13,7 +13,7 @@ from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content
 CHUNK = 5000
 Row = tuple[object, ...]
 RENDERER = "renderer"
-"""Where the recipe holds the version of the renderer, beside the settings of the study."""
+"""Key of the renderer's version in the recipe, beside the settings of the study."""
 
 
 def stimulus_rows(study: Study, conditions: Mapping[int, tuple[str, str]]) -> Iterator[Row]:
@@ -99,7 +99,7 @@ def _layer(spec: StimulusSpec) -> str:
 
 
 def _renderer_version(spec: StimulusSpec, key: str) -> int | None:
-    """The version that drew the picture: it is part of the picture's key, and stored nowhere else."""
+    """The version that drew the picture: it is part of the picture's key and is not stored elsewhere."""
     drawn = {"attribution": spec.attribution_key, "render": spec.render.as_json()}
     versions = range(RENDERER_VERSION, 0, -1)
     return next((v for v in versions if content_key({**drawn, "renderer": v}) == key), None)

@@ -46,7 +46,7 @@ def code_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
-    """Keyed names for people and sittings; the key never leaves the server."""
+    """Keyed names for people and sessions; the key never leaves the server."""
 
     key: bytes
 
@@ -62,7 +62,7 @@ class Pseudonyms:
 
     @property
     def fingerprint(self) -> str:
-        """Tells whether two exports used the same key, without telling the key."""
+        """Shows whether two exports used the same key, without revealing the key."""
         return hashlib.sha256(b"fingerprint" + self.key).hexdigest()[:16]
 
 
@@ -79,7 +79,7 @@ class PlannedAs:
 
 @dataclass(frozen=True, slots=True)
 class SittingAs:
-    """What every row of a sitting repeats."""
+    """The values that every row of a session repeats."""
 
     person: str
     session: str
@@ -205,7 +205,8 @@ def read_frames(
 
 
 def study_facts(study: Study, origin: str = "human") -> StudyFacts:
-    """What a report must know besides the answers: conditions, wanted and kept slots, questions, the seal.
+    """The facts that a report needs besides the answers: conditions, wanted and kept slots, questions, the
+    seal.
 
     Slots count as kept by people of that origin alone: origins never mix, and the pilot has slots of its own.
     """
@@ -232,7 +233,7 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
 
 
 def tombstones(study: Study) -> dict[str, int]:
-    """What was removed on request: sittings, and how many answers they had."""
+    """What was removed on request: the number of sessions and of their answers."""
     erased = Session.objects.filter(study=study).exclude(erased={}).values_list("erased", flat=True)
     counts = [row.get("responses", 0) for row in erased]
     return {"sittings": len(counts), "responses": sum(counts)}

@@ -9,7 +9,7 @@ from analysis.refresh import refresh_all
 
 @shared_task(name="analysis.tasks.refresh_reports")  # type: ignore[untyped-decorator]
 def refresh_reports() -> int:
-    """Makes every report anew that is older than its newest session. May run twice at once: the later one
-    wins.
+    """Makes every report again that is older than its newest session. Two runs at once are safe: the later
+    report stays.
     """
     return refresh_all()

@@ -1,4 +1,4 @@
-"""Read-only looks at the rows, for maintainers; researchers use the dashboard."""
+"""Read-only views of the rows, for maintainers; researchers use the dashboard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ else:
 
 
 class ReadOnly(ModelAdmin):
-    """Nothing of a study is edited by hand."""
+    """No part of a study can be edited here."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

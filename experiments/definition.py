@@ -1,6 +1,6 @@
-"""A study as a value: every table of study.toml, frozen, with a digest over all that a person would meet.
-
-What only one paradigm knows is checked by it; `study_file` reads the file and asks.
+"""A study as a value: every table of study.toml, frozen, with a digest over everything that a participant
+meets. Rules of a single paradigm are checked by that paradigm, which `study_file` calls when it reads the
+file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Cents = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class Part(BaseModel):
-    """A table of study.toml: frozen, and a key that it does not know is a mistake."""
+    """A table of study.toml: frozen; an unknown key is a mistake."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -137,7 +137,7 @@ class Rule(Part):
 
 
 class Policy(Part):
-    """Who is paid what, as a share of the reward."""
+    """The payment for each verdict, as a share of the reward."""
 
     complete: Literal["full"] = "full"
     screened_share: Annotated[float, Field(ge=0, le=1)] = 1.0
@@ -173,13 +173,13 @@ class Reward(Part):
 
     @property
     def most_cents(self) -> int:
-        """The most that one person may get."""
+        """The highest amount that one person can get."""
         most = self.amount_cents + self.bonus_max_cents
         return most if self.person_cap_cents is None else self.person_cap_cents
 
 
 class Recruitment(Part):
-    """Where people come from. No part of what a participant meets, so no part of the digest."""
+    """How participants are recruited. Participants do not meet it, so the digest leaves it out."""
 
     description: Annotated[str, Field(max_length=2000)] = ""
     keywords: tuple[str, ...] = ()
@@ -264,7 +264,7 @@ class StudyDefinition(Part):
 
     def as_met(self) -> dict[str, Any]:
         """All that a participant meets, texts included, as JSON; recruiting and metrics may change. Keys that
-        joined later are left out at their default, so that older digests stay."""
+        were added later are left out at their default, so that older digests stay valid."""
         whole = self.model_dump(mode="json", exclude={"recruitment", "platforms", "metrics"})
         for table, names in _LATER.items():
             rows = whole[table] if isinstance(whole[table], list) else [whole[table]]
@@ -295,7 +295,7 @@ class StudyDefinition(Part):
             return (("target", "Target"), ("other", "Other"))
         classes = self.stimuli.classes or ()
         if self.stimuli.label_names == "neutral":
-            # The values are neutral too, for a browser can read them.
+            # The values are neutral too, because a browser can read them.
             return tuple((f"class_{i + 1}", f"Class {i + 1}") for i in range(len(classes)))
         return tuple((name, name.replace("_", " ").capitalize()) for name in classes)
 
@@ -323,4 +323,4 @@ _LATER: Mapping[str, Mapping[str, Any]] = {
     "render": {"concept_form": "bars", "concept_top": 6, "concept_signed": True},
     "conditions": {"dataset": "", "predictor": ""},
 }
-"""Keys that joined after the first studies opened, with their defaults."""
+"""Keys that were added after the first studies had opened, with their defaults."""

@@ -1,4 +1,5 @@
-"""From a definition to a draft: items chosen, predictions known, stimuli asked for. Nothing here is final."""
+"""From a definition to a draft: items chosen, predictions known, stimuli requested. A draft may still
+change."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ MODALITY_WORDS = {"image": "pictures", "text": "texts"}
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What a definition comes to once its models have looked at its items.
+    """The result of letting the models of a definition predict its items.
 
     `opened` holds each pair of dataset and predictor, `surveys` what the model said of every item, and
     `views` the stored view of each item as the model saw it, by source and key.

@@ -21,11 +21,10 @@ GATES_MINUTES = 15
 
 
 def places_left(study: Study, pilot: bool = False) -> int:
-    """Free slots less the people who are on their way to one: in the gates, consent given, not for long.
-    The pilot has slots and people of its own.
-
-    A look at the first page reserves nothing, so that closed tabs cannot shut a study; the claim is the
-    real guard. Lanes are not told apart here: which one a person goes to is known at the claim.
+    """Free slots minus the people who are on their way to one: in the gates, consent given recently. The
+    pilot has slots and people of its own. Opening the first page reserves nothing, so closed tabs cannot
+    block a study; the claim is what enforces the limit. Lanes are counted together, because the lane of a
+    person is known only at the claim.
     """
     since = timezone.now() - timedelta(minutes=GATES_MINUTES)
     on_the_way = Session.objects.filter(
@@ -53,7 +52,7 @@ def route(session: Session, full: Collection[str] = ()) -> str | None:
         .first()
     )
     free = free_slots(session.study, pilot=session.origin == Session.Origin.PILOT)
-    # Nobody gets the same slot twice: what was met there once is no first meeting.
+    # No person gets the same slot twice, because its stimuli would no longer be new to them.
     free = free.exclude(sessions__participant=session.participant_id)
     lanes = free.exclude(lane__in=full).values_list("lane")
     counts = dict(lanes.annotate(n=Count("id")).order_by())
@@ -63,15 +62,14 @@ def route(session: Session, full: Collection[str] = ()) -> str | None:
 
 
 def claim_slot(session: Session) -> Slot:
-    """Gives the session the next free slot by ordinal: a freed one comes before any fresh one, for slots are
-    first claimed in that order. Raises StudyFull.
-
-    One conditional update; on PostgreSQL rivals skip each other's rows instead of waiting for them.
+    """Gives the session the next free slot by ordinal: a freed slot comes before an unused one, because slots
+    are first claimed in that order. Raises StudyFull. One conditional update; on PostgreSQL concurrent claims
+    skip each other's rows instead of waiting.
     """
     now = timezone.now()
     lease_ends_at = now + timedelta(minutes=definition_of(session.study).lease_minutes)
     with transaction.atomic():
-        # The session's row first: two requests of one session would else claim two slots.
+        # Locks the session's row first: otherwise two requests of one session could claim two slots.
         waiting = Session.objects.filter(id=session.pk, state=Session.State.GATES, slot__isnull=True)
         if waiting.update(claimed_at=now, lease_ends_at=lease_ends_at) == 1:
             lane, slot_id = _claim_routed(session, now, lease_ends_at)
@@ -131,25 +129,25 @@ def _claim(session: Session, lane: str, now: datetime, lease_ends_at: datetime) 
 
 
 def release_slot(session: Session) -> bool:
-    """Frees the session's slot unless it was kept or has gone on to somebody else."""
+    """Frees the session's slot unless it was kept or another session has claimed it since."""
     return Slot.objects.filter(holder=session, kept=False).update(holder=None, lease_ends_at=None) == 1
 
 
 def free_rehearsed_slots(study: Study) -> int:
-    """Frees every slot that a simulated person holds or has filled: from now on the places are for people."""
+    """Frees every slot that a simulated person holds or has filled: from now on the slots are for people."""
     simulated = Slot.objects.filter(study=study, holder__origin=Session.Origin.SIMULATED)
     return simulated.update(holder=None, lease_ends_at=None, kept=False)
 
 
 def keep_slot(session: Session) -> bool:
-    """Marks the session's slot as filled by it. False when the slot has gone on to somebody else
+    """Marks the session's slot as filled by it. False if another session has claimed the slot since
     (surplus)."""
     held = Slot.objects.filter(holder=session)
     return held.filter(kept=False).update(kept=True) == 1 or held.filter(kept=True).exists()
 
 
 def peek_slot(study: Study, ordinal: int) -> Slot:
-    """A slot for a preview: shown, never held."""
+    """A slot for a preview: shown, never claimed."""
     slot = Slot.objects.filter(study=study, ordinal=ordinal, pilot=False).order_by(F("id")).first()
     if slot is None:
         raise StudyError(f"{study.slug!r} has no slot {ordinal}. Open the study, or choose a smaller number.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in a definition: where it stands, what stands there, what may stand there, what to do."""
+    """One mistake in a definition: its key, the value, the limit and the remedy."""
 
     key: str
     value: str
@@ -16,8 +16,8 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
-        found = f" = {self.value}" if self.value else ""
-        return f"{self.key}{found}: {self.limit}. {self.remedy}"
+        value = f" = {self.value}" if self.value else ""
+        return f"{self.key}{value}: {self.limit}. {self.remedy}"
 
 
 class StudyError(Exception):
@@ -25,7 +25,7 @@ class StudyError(Exception):
 
 
 class InvalidStudy(StudyError):
-    """A study file has mistakes; all of them, in one go."""
+    """A study file has mistakes; the message lists all of them."""
 
     def __init__(self, source: str, problems: list[Problem]) -> None:
         self.source = source

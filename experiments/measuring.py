@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 
 def want_metrics(definition: StudyDefinition, study: Study) -> int:
-    """Ask for the metrics that study.toml names; how many measurements are new. They are no part of what a
-    participant meets, so they may be asked for while a study is open."""
+    """Asks for the metrics that study.toml names; returns how many measurements are new. They are no part of
+    what a participant meets, so they may be asked for while a study is open."""
     keys = Rendering.objects.filter(item__study=study).values_list("stimulus__key", flat=True)
     return ensure_measurements(keys, _metrics(definition))
 
 
 def measure_study(definition: StudyDefinition, study: Study, progress: Progress) -> int:
-    """Measure what compares the stimuli of a study with one another; how many numbers are new.
+    """Computes the metrics that compare the stimuli of a study with one another; returns how many numbers are
+    new.
 
     Everything must be rendered. A comparison is made again as soon as one of its numbers is missing.
     """

@@ -1,4 +1,5 @@
-"""Studies, plans and what people answered. No outside identity and no derived score lives here."""
+"""Studies, plans and what people answered. Identities of a platform and derived scores are stored elsewhere
+or nowhere."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class Study(models.Model):
     frozen_digest = models.CharField(max_length=64, blank=True)
     """Digest of the solutions that a later stage reads; empty until they are frozen."""
     solutions_digest = models.CharField(max_length=64, blank=True)
-    """What `frozen_digest` of the earlier stage was when this study was drafted from it."""
+    """The `frozen_digest` of the earlier stage at the time this study was drafted from it."""
     unsealed_at = models.DateTimeField(null=True)
     unsealed_by = models.TextField(blank=True)
     unsealed_reason = models.TextField(blank=True)
@@ -233,7 +234,7 @@ class OtherStimulus(models.Model):
 
 
 class Participant(models.Model):
-    """One person in one study, anonymous; who it is stands only in crowd's tables."""
+    """One person in one study, anonymous; the identity is stored only in crowd's tables."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="participants")
     pseudonym = models.UUIDField(default=uuid.uuid4, unique=True)
@@ -244,7 +245,8 @@ class Participant(models.Model):
 
 
 class Session(models.Model):
-    """One sitting. `state` is what the server allows next; `verdict` is what screening decided at the end.
+    """One session of a person. `state` is what the server allows next; `verdict` is what screening decided at
+    the end.
 
     gates -> assigned (a slot is claimed, its instructions are to be read) -> running -> finished; or out of
     any of them: withdrawn, declined (no consent), turned_away (no place left). `erased` is the tombstone of a
@@ -315,7 +317,7 @@ class Session(models.Model):
 
 
 class Gate(models.Model):
-    """One try at a gate. `passed` is null where nothing is judged."""
+    """One try at a gate. `passed` is null if nothing is judged."""
 
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="gates")
     kind = models.CharField(max_length=24)
@@ -368,7 +370,7 @@ class HandOut(models.Model):
 
 
 class Event(models.Model):
-    """Something that happened beside the answers: focus lost, reservoir opened."""
+    """Something that happened besides the answers: focus lost, reservoir opened."""
 
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="events")
     uuid = models.UUIDField()

@@ -56,8 +56,9 @@ class Recorded:
 
 
 # The predecessor's response, the state and the allowed values are checked by the insert itself, so that an
-# ordinary answer costs one statement. `accepts` holds every allowed value between newlines (see Trial). The
-# shared lock keeps an answer from slipping in behind a withdrawal that erases; SQLite has one writer anyway.
+# ordinary answer costs one statement. `accepts` holds every allowed value between newlines (see Trial).
+# Without the shared lock, an answer could be stored after a withdrawal has erased the others; SQLite has one
+# writer anyway.
 INSERT = """
     INSERT INTO experiments_response
         (session_id, trial_id, position, remaining, value, rt_ms, shown_ms, context, late, received_at)
@@ -117,7 +118,8 @@ def _insert(token_hash: str, answer: Submitted, accepted: str) -> Recorded | Non
 
 
 def _explain(token_hash: str, answer: Submitted, index: int) -> Recorded:
-    """The slow path: nothing was inserted. Finds out why, or stores what had to be judged in Python."""
+    """The slow path: nothing was inserted. Finds the reason, or stores answers that had to be judged in
+    Python."""
     session = Session.objects.filter(token_hash=token_hash).select_related("study", "slot").first()
     if session is None:
         raise NoSession("This page's session is unknown, or it was continued in another tab.")
@@ -206,7 +208,7 @@ def record_events(session: Session, events: Sequence[Noticed]) -> None:
         for event in events
     ]
     with transaction.atomic():
-        # The lock keeps events from slipping in behind a withdrawal that erases.
+        # Without the lock, events could be stored after a withdrawal has erased the answers.
         now = Session.objects.select_for_update().get(id=session.pk)
         if now.state != Session.State.WITHDRAWN and not now.erased:
             Event.objects.bulk_create(rows, ignore_conflicts=True)

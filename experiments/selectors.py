@@ -1,4 +1,4 @@
-"""Reading: what a stored plan says, as immutable cards that may be cached, since plans never change."""
+"""Read access to stored plans, as immutable cards that may be cached, since plans never change."""
 
 from __future__ import annotations
 
@@ -124,14 +124,14 @@ def view_of(trial: Trial, said: Mapping[tuple[int, str], str]) -> TrialView:
 
 
 def _card(trial: Trial, others: Mapping[str, Shown], said: Mapping[tuple[int, str], str]) -> Card:
-    own = {MAIN: _shown(trial.stimulus, trial.explained)} if trial.stimulus is not None else {}
+    main = {MAIN: _shown(trial.stimulus, trial.explained)} if trial.stimulus is not None else {}
     return Card(
         id=trial.pk,
         view=view_of(trial, said),
         choices=tuple(trial.choices),
         reservoir=tuple(trial.reservoir),
         explained=trial.explained,
-        shown={**own, **others},
+        shown={**main, **others},
     )
 
 

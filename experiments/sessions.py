@@ -38,7 +38,7 @@ ENDED = {Session.State.FINISHED, Session.State.WITHDRAWN, Session.State.DECLINED
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a session stands: the wire's step, the page behind it, tries so far and left, trials answered."""
+    """The state of a session: the wire's step, its page, tries used and left, trials answered."""
 
     name: str
     stop: Stop | None = None
@@ -68,7 +68,7 @@ def start_session(
 
 
 def renew_token(session: Session) -> str:
-    """A new token; the older one ends, so that only one tab goes on."""
+    """A new token; the older one becomes invalid, so that only one tab can continue."""
     token = new_token()
     Session.objects.filter(id=session.pk).update(token_hash=hash_token(token))
     return token
@@ -87,7 +87,7 @@ def session_of(token: str) -> Session:
 
 
 def step_of(session: Session) -> Step:
-    """What comes next, from the rows alone: true after any reload."""
+    """The next step, from the rows alone: correct after any reload."""
     if session.state in ENDED:
         return Step("finish", next=next_position(session))
     tries = _tries(session)
@@ -150,7 +150,7 @@ def pass_gate(session: Session, step_name: str, digest: str, value: Mapping[str,
     judged = get_gate(step.stop.gate).judge(session, step.stop, value)
     try:
         with transaction.atomic():
-            # The lock keeps a try from slipping in behind a withdrawal that erases.
+            # Without the lock, a try could be stored after a withdrawal has erased the others.
             _refuse_ended(Session.objects.select_for_update().get(id=session.pk))
             Gate.objects.create(
                 session=session,
@@ -202,8 +202,8 @@ def _follow(session: Session, step: Step, judged: Judged) -> None:
 
 
 def claim_if_due(session: Session) -> Session:
-    """Claims a slot once every gate before it is passed; a session without instructions of its arm runs at
-    once."""
+    """Claims a slot once every gate before it is passed; a session without instructions for its arm starts
+    its trials at once."""
     if session.state == Session.State.GATES and session.slot_id is None:
         if session.origin == Session.Origin.PREVIEW:
             return session
@@ -327,7 +327,7 @@ def total_minutes(session: Session, answers: Sequence[Answer]) -> float:
 def withdraw(session: Session, reason: str, erase: bool) -> Session:
     """Leaves the study; with `erase` the answers are removed and only their number remains. Repeatable.
 
-    Somebody who has finished may still have the answers removed (after a debrief that disclosed something):
+    A person who has finished may still have the answers removed (after a debrief that disclosed something):
     the session stays finished, so that it is paid, but it no longer counts and its slot is free again.
     """
     with transaction.atomic():
@@ -358,8 +358,8 @@ def _erase(session: Session, verdict: Verdict) -> None:
     Slot.objects.filter(holder=session).update(holder=None, lease_ends_at=None, kept=False)
     Session.objects.filter(id=session.pk).update(erased=erased, device={}, comment="")
     if session.verdict not in {verdict.status, "incomplete"}:
-        # Somebody who left stays somebody who left: a withdrawn verdict on a finished session says that all
-        # the work was done.
+        # A session that was left keeps that state: a withdrawn verdict on a finished session means that every
+        # trial was answered.
         Session.objects.filter(id=session.pk).update(
             verdict=verdict.status,
             reasons=[reason.as_json() for reason in verdict.reasons],

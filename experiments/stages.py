@@ -58,7 +58,7 @@ def _solutions(study: Study) -> list[Solution]:
         choice = get_kind(row.trial.kind).choice(row.value)
         if choice is None or row.trial.item is None:
             continue
-        # The key names the response without telling whose it is.
+        # The key names the response without revealing the person.
         key = content_key([study.slug, row.trial.slot_id, row.trial.position])[:24]
         source = row.trial.condition.name if row.trial.condition else ""
         region = row.value.get("region")

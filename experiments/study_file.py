@@ -1,4 +1,4 @@
-"""study.toml -> StudyDefinition: found, read and checked whole, with every mistake at once."""
+"""study.toml -> StudyDefinition: located, read and checked as a whole; every mistake is reported at once."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def find_study(name: str, extra_dirs: tuple[Path, ...] = ()) -> Path:
         return path
     known: dict[str, Path] = {}
     for folder in (*extra_dirs, STUDIES_DIR):
-        for found in sorted(folder.glob("*/study.toml")):
-            known.setdefault(found.parent.name, found)
+        for path in sorted(folder.glob("*/study.toml")):
+            known.setdefault(path.parent.name, path)
     if name in known:
         return known[name]
     close = difflib.get_close_matches(name, known, n=1)
@@ -113,7 +113,7 @@ def _is_echo(detail: Any, raw: Mapping[str, Any]) -> bool:
 
 
 def _problem_of(detail: Any, prefix: str = "") -> Problem:
-    """pydantic's error in our words."""
+    """pydantic's error as a problem with limit and remedy."""
     key = ".".join([*([prefix] if prefix else []), *(str(part) for part in detail["loc"])]) or "study"
     kind, message = detail["type"], str(detail["msg"]).removeprefix("Value error, ")
     if kind == "missing":
@@ -137,7 +137,7 @@ def _paradigm_of(raw: Mapping[str, Any], problems: list[Problem]) -> Paradigm | 
 def _cross_checks(
     raw: Mapping[str, Any], definition: StudyDefinition | None, paradigm: Paradigm | None
 ) -> Iterator[Problem]:
-    """What no single table can know. Works on the raw text too, so that one mistake does not hide another."""
+    """Checks across tables. Works on the raw text too, so that one mistake does not hide another."""
     conditions = raw.get("conditions", [])
     rows = [c for c in conditions if isinstance(c, dict)] if isinstance(conditions, list) else []
     yield from _condition_checks(rows)

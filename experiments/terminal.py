@@ -1,4 +1,4 @@
-"""How commands speak: a bar for long work, a line per step, a table at the end; quiet when piped."""
+"""The output of commands: a bar for long work, a line per step, a table at the end; quiet when piped."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ SHOW_AFTER_S = 2.0
 class Terminal:
     """Progress and lines of one command; a context manager that leaves the terminal as it was.
 
-    `progress(what, done, total)` is what the rooms below call. A bar appears once work has taken two
-    seconds and only on a terminal; when the work is done, one line says how much it was and how long it took.
+    `progress(what, done, total)` is called by the code that does the work. A bar appears once work has taken
+    two seconds and only on a terminal; when the work is done, one line says how much it was and how long it
+    took.
     """
 
     def __init__(self) -> None:

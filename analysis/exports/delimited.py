@@ -1,9 +1,8 @@
-"""CSV that neither a spreadsheet nor a reader can be fooled by: UTF-8, RFC 4180, no cell that starts a
-formula.
+"""CSV that is safe to open in a spreadsheet: UTF-8, RFC 4180, no cell that starts a formula.
 
 A text cell whose first visible character could start a formula (= + - @, tab, return, their full-width forms)
-gets one apostrophe in front; so does a cell that begins with an apostrophe itself. If you remove one
-leading apostrophe you have the exact text back: nothing is lost. Numbers, flags and times are never touched.
+gets one apostrophe in front; so does a cell that begins with an apostrophe itself. Removing one leading
+apostrophe restores the exact text: nothing is lost. Numbers, flags and times are never touched.
 """
 
 from __future__ import annotations

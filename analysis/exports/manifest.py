@@ -1,6 +1,4 @@
-"""The manifest of an export: a digest of every file, where it came from, and the link to the export before
-it.
-"""
+"""The manifest of an export: digests of all files, the origin of the data, a link to the previous export."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a verification found: every problem in one go; none means that the folder is as it was written."""
+    """The result of a verification: every problem; none means that the folder is as it was written."""
 
     manifest: Mapping[str, Any]
     problems: tuple[str, ...]

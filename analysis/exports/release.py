@@ -1,4 +1,4 @@
-"""One export of a study: frames chosen, files written, manifest chained to the export before."""
+"""One export of a study: frames chosen, files written, manifest chained to the previous export."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ LEFT_OUT = (
         "named_in": ["stimuli.stimulus_key", "stimuli.picture_digest"],
     },
 )
-"""What the package names by digest and does not hold. The rules that `rules_digest` names stand in the
+"""Content that the package names by digest and does not contain. The rules behind `rules_digest` are in the
 definition.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be exported. `cleaned` keeps those who passed, of one origin; else every origin stands in
-    the tables.
+    """What is to be exported. `cleaned` keeps the sessions of one origin that passed; else the tables hold
+    every origin.
     """
 
     format: str = "csv"
@@ -78,11 +78,11 @@ def export_study(
 
 
 def chosen(frames: Frames, request: Request) -> Frames:
-    """All sittings, or those of one origin, or the clean ones."""
+    """All sessions, or those of one origin, or the clean ones."""
     origin = request.origin or ("human" if request.cleaned else "")
     if origin and origin not in frames.origins:
         there = ", ".join(frames.origins) or "none yet"
-        raise ExportError(f"No sitting has the origin '{origin}' (there are: {there}); choose with --origin.")
+        raise ExportError(f"No session has the origin '{origin}' (there are: {there}); choose with --origin.")
     of_origin = frames.only(origin) if origin else frames
     return of_origin.kept() if request.cleaned else of_origin
 

@@ -19,8 +19,8 @@ from analysis.stats.utility import Utility, utilities
 DRAWS = 10_000
 LEVEL = 0.95
 PEOPLE_MIN = 5
-"""Fewer people in a condition or in the baseline get no interval of Utility: a 95 % percentile bootstrap over
-2, 3 and 5 people held the true value in 66, 80 and 88 % of 500 simulated studies.
+"""With fewer people in a condition or in the baseline, Utility gets no interval: a 95 % percentile bootstrap
+over 2, 3 and 5 people contained the true value in 66, 80 and 88 % of 500 simulated studies.
 """
 
 
@@ -28,7 +28,7 @@ PEOPLE_MIN = 5
 class Analysis:
     """The tests over one set of people; what is not defined yet is None, with a sentence in `problems`.
 
-    `people` has one row per sitting (condition, plan, accuracy and one column per block). `scores` holds the
+    `people` has one row per session (condition, plan, accuracy and one column per block). `scores` holds the
     accuracies (people, blocks) of each condition with at least two people; NaN: did not answer the block.
     """
 
@@ -58,7 +58,7 @@ class Analysis:
 
 
 def person_scores(frames: Frames) -> tuple[pd.DataFrame, tuple[int, ...]]:
-    """One row per sitting that answered a scored trial: condition, plan, status, whether it was left out by
+    """One row per session that answered a scored trial: condition, plan, status, whether it was left out by
     hand, accuracy, accuracy per block.
     """
     scored = frames.trials[frames.trials["scored_index"].notna()]
@@ -75,7 +75,7 @@ def person_scores(frames: Frames) -> tuple[pd.DataFrame, tuple[int, ...]]:
 
 
 def analyse(people: pd.DataFrame, blocks: tuple[int, ...], facts: StudyFacts) -> Analysis:
-    """Every test that these people allow. What is left out of a test, and why, is said in `problems`."""
+    """Every test that these people allow. `problems` says what is left out of a test, and why."""
     scores, groups, problems = {}, {}, []
     for condition in facts.conditions:
         members = people[people["condition"] == condition.name]
@@ -113,7 +113,7 @@ def _utilities(
 
 
 def _empty_blocks(scores: Floats, blocks: tuple[int, ...]) -> list[int]:
-    """The blocks that nobody of the condition answered."""
+    """The blocks without any answer in this condition."""
     return [block for block, column in zip(blocks, scores.T, strict=True) if np.isnan(column).all()]
 
 

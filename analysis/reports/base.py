@@ -1,6 +1,4 @@
-"""What a report is made of, whatever the paradigm: facts about the study, sections of tables and figures,
-a seal.
-"""
+"""The parts of a report in every paradigm: facts about the study, sections of tables and figures, a seal."""
 
 from __future__ import annotations
 
@@ -10,12 +8,13 @@ from typing import Any, Literal
 
 
 class ReportError(ValueError):
-    """A report cannot be made; the message names what is missing and what to do."""
+    """A report cannot be made; the message names the missing part and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionFacts:
-    """A level of the factor: how many slots show it, and how many of these a person who passed has kept."""
+    """A level of the factor: how many slots show it, and how many of these are kept by a person who
+    passed."""
 
     name: str
     label: str
@@ -28,7 +27,8 @@ class ConditionFacts:
 class SlotFacts:
     """Slots that are counted together: those of one condition, or, if slots mix conditions, of one lane.
 
-    Every slot stands in exactly one group. `wanted` are to be kept, `kept` are, by people who passed.
+    Every slot is in exactly one group. `wanted` counts the slots to be kept, `kept` those kept by people who
+    passed.
     """
 
     name: str
@@ -39,7 +39,7 @@ class SlotFacts:
 
     @property
     def key(self) -> str:
-        """Its name in report.json, where a lane may be called like a condition."""
+        """Its name in report.json; the prefix is needed because a lane may have the name of a condition."""
         return self.name if self.by == "condition" else f"lane {self.name}"
 
 
@@ -53,7 +53,7 @@ class QuestionFacts:
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """What a report must know about its study besides the answers. A study may have no conditions."""
+    """Facts about its study that a report needs besides the answers. A study may have no conditions."""
 
     slug: str
     title: str
@@ -91,7 +91,7 @@ class StudyFacts:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Whether per-condition results are still closed, and why or why not, as a sentence."""
+    """Whether per-condition results are still sealed, and the reason as a sentence."""
 
     sealed: bool
     sentence: str
@@ -103,9 +103,9 @@ class Seal:
 def seal_of(facts: StudyFacts, origin: str) -> Seal:
     """Per-condition results of people stay sealed until the stopping rule is met.
 
-    The rule is met when every wanted slot is kept, whatever conditions it shows, or when the study is closed.
+    The rule is met when every wanted slot is kept, for all conditions together, or when the study is closed.
     A named person may break the seal and give a reason, and every report then prints both. Results of
-    simulated observers cannot tempt a researcher to stop early, so their reports are open.
+    simulated observers give no motive to stop early, so their reports are open.
     """
     if origin == "simulated":
         return Seal(False, "Simulated observers are never sealed.")

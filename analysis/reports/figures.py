@@ -36,11 +36,11 @@ Rows = Sequence[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One colour per condition in all figures of a study, and the words that must stand inside."""
+    """One colour per condition in all figures of a study, and the words that every figure must show."""
 
     colours: dict[str, str]
     stamp: str
-    one: str = "person"
+    single: str = "person"
     many: str = "people"
 
     @classmethod
@@ -96,7 +96,7 @@ def people(rows: Rows, scores: pd.DataFrame, look: Look) -> Any:
     axes.axhline(50, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     axes.set_xticks(range(len(rows)), [_folded(r["label"]) for r in rows])
     axes.tick_params(axis="x", length=0)
-    axes.set_ylabel(f"Accuracy per {look.one} (%)")
+    axes.set_ylabel(f"Accuracy per {look.single} (%)")
     axes.set_ylim(0, 101)
     return figure
 
@@ -131,7 +131,7 @@ def blocks(rows: Rows, look: Look) -> Any:
 def as_svg(figure: Any, key: str) -> str:
     """The figure as an SVG element to stand inside a page, the same in every run.
 
-    Several figures share a page, so every id and every reference to one gets the key in front.
+    Several figures share a page, so every id and every reference to it gets the key as a prefix.
     """
     text = _written(figure, "svg", {"svg.hashsalt": key}, {"Date": None, "Creator": None}).decode()
     return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{key}-", text[text.index("<svg") :])
@@ -188,7 +188,7 @@ def _mean_mark(axes: Any, x: float, mean: float | None, ends: list[float] | None
 
 def _line(axes: Any, row: dict[str, Any], colour: str, shift: float) -> None:
     xs = np.arange(len(row["accuracy"])) + shift
-    # A block that nobody answered has no point, and no line leads across it.
+    # A block without answers has no point, and the line is interrupted there.
     ys = [np.nan if a is None else 100 * a for a in row["accuracy"]]
     axes.plot(xs, ys, "o-", color=colour, linewidth=1.4, markersize=4, zorder=3)
     for x, ends in zip(xs, row["intervals"]["accuracy"], strict=True):

@@ -1,5 +1,5 @@
-"""From arrival to analysis: how many people were lost where, by which rule, and whether conditions differ
-in it. A study whose slots mix conditions is counted by lane.
+"""From arrival to analysis: how many people were lost at which step, by which rule, and whether conditions
+differ. A study whose slots mix conditions is counted by lane.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEP_WORDS = {
     "analysed": "Analysed: not left out by hand",
 }
 BY_HAND = "excluded_by_hand"
-"""A person's decision stands among the rules under this name."""
+"""Name of a decision by hand in the list of rules."""
 SETTLED = ("passed", "screened", "incomplete", "withdrawn")
 COLLIDER_NOTE = (
     "Rules that act after assignment may depend on the condition; excluding by them can bias the comparison."
@@ -34,8 +34,8 @@ COLLIDER_NOTE = (
 
 def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = False, note: str = "") -> Section:
     """The n-flow, the losses per condition with a test for differential exclusion, and the rules one by
-    one. While results are sealed, those left out by hand are counted without their conditions, which the
-    person who decides must not learn. `note` is what the reporter adds to the warning about exclusion.
+    one. While results are sealed, those left out by hand are counted without their conditions, because the
+    person who decides must not learn them. `note` is what the reporter adds to the warning about exclusion.
     """
     counts = _step_counts(people)
     claimed = people["claimed_at"].notna()
@@ -73,7 +73,7 @@ def flow_headline(flow: Section, facts: StudyFacts) -> tuple[Headline, Headline]
 
 
 def members(people: pd.DataFrame, group: SlotFacts) -> pd.Series:
-    """Which of these sittings have a slot of the group."""
+    """Which of these sessions have a slot of the group."""
     if group.by == "condition":
         return people["condition"] == group.name
     return (people["condition"] == "") & (people["lane"] == group.name)
@@ -139,7 +139,7 @@ def _exclusions(people: pd.DataFrame, facts: StudyFacts) -> list[dict[str, Any]]
 def _by_hand(
     people: pd.DataFrame, left_out: pd.DataFrame, facts: StudyFacts, sealed: bool
 ) -> list[dict[str, Any]]:
-    """Those left out by hand, as one more rule; none if nobody is."""
+    """Those left out by hand, as one more rule; empty if there are none."""
     if left_out.empty:
         return []
     entry = _entry(BY_HAND, "after", left_out, people, facts)
@@ -243,8 +243,8 @@ def _exclusion_table(entries: list[dict[str, Any]], facts: StudyFacts) -> Table:
         "Exclusions by rule",
         ("Rule", "Acts", "n", *labels, "p"),
         rows,
-        f"Acts before or after assignment. p: equal rates in all {_groups(facts)}. One person can break "
-        "several rules."
+        f"Acts before or after assignment. p: equal rates in all {_groups(facts)}. "
+        "One person can break several rules."
         + (
             " Who was left out by hand is told by condition once results are open."
             if any(None in e["by_condition"].values() for e in entries)

@@ -1,4 +1,4 @@
-"""How numbers are written for people: as many digits as they deserve, a dash if there is none."""
+"""How numbers are printed: with the digits that are significant, a dash if there is no number."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ LABELS = {
 
 
 def condition_label(name: str) -> str:
-    """What a condition is called if its study gives it no label."""
+    """The label of a condition if its study gives none."""
     return LABELS.get(name) or name.replace("_", " ").replace("-", " ").capitalize()

@@ -1,5 +1,5 @@
-"""A report as one page that stands alone: styles, figures and numbers inside, no script, no request to
-anywhere.
+"""A report as one self-contained page: styles, figures and numbers inside, no script, no request to any
+server.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ORIGIN_WORDS = {"human": "people", "simulated": "simulated observers", "pilot": 
 
 
 def page(report: Report) -> str:
-    """The whole document. Everything that came from a person or a file is escaped."""
+    """The whole document. All text from a person or a file is escaped."""
     facts = report.facts
     look = Look.of(facts, report.origin)
     swatches = {c.label: look.colours[c.name] for c in facts.conditions}

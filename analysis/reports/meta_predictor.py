@@ -40,8 +40,8 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
     flow = flow_section(frames.participants, definition, sealed=seal.sealed, note=AS_ASSIGNED)
     people, blocks = person_scores(frames)
     passed = people[people["status"] == "passed"]
-    # While sealed, with the people left out by hand: else the mean before and after would tell a person's
-    # score to the person who decides, and that is to be decided without it.
+    # While sealed, with the people left out by hand: otherwise the mean before and after would reveal a
+    # person's score to the person who decides, who must decide without it.
     analysed = passed if seal.sealed else passed[~passed["by_hand"]]
     pooled = _pooled(analysed, blocks, shown=seal.sealed)
     if seal.sealed:
@@ -91,17 +91,16 @@ def _main(sections: tuple[Section, ...]) -> tuple[Main, ...]:
 
 
 def _opening(pooled: Section, look: figures.Look) -> str:
-    """What may be seen while data are collected: the mean over all conditions."""
+    """The sentence that is open while data are collected: the mean over all conditions."""
     n, mean = pooled.content["n"], pooled.content["accuracy_mean"]
     if mean is None:
         return ""
-    return (
-        f"{n} {look.one if n == 1 else look.many} kept; mean accuracy over all conditions {percent(mean)} %."
-    )
+    people = look.single if n == 1 else look.many
+    return f"{n} {people} kept; mean accuracy over all conditions {percent(mean)} %."
 
 
 def _left_out(frames: Frames) -> pd.DataFrame:
-    """The sittings that screening kept and a person did not."""
+    """The sessions that screening kept and that were left out by hand."""
     people = frames.passed().participants
     return people[by_hand(people)]
 
@@ -144,7 +143,7 @@ def _sealed_sections(people: pd.DataFrame, facts: StudyFacts, sentence: str) -> 
 
 
 def anova_sentence(a: OneWayAnova) -> str:
-    """F(df, df) = ..., p, eta squared with its interval, as a paper prints it, and what was found."""
+    """F(df, df) = ..., p, eta squared with its interval, as a paper prints it, and its meaning in words."""
     return (
         f"F({a.df_between}, {a.df_within}) = {number(a.f)}, {p_sentence(a.p)}, "
         f"\N{GREEK SMALL LETTER ETA}\N{SUPERSCRIPT TWO} = {number(a.eta_squared, 3)} "
@@ -168,8 +167,8 @@ def _anova(result: Analysis) -> Section:
         ("95 % interval (noncentral F)", interval(a.eta_squared_interval, 3)),
         ("\N{GREEK SMALL LETTER OMEGA}\N{SUPERSCRIPT TWO}", number(a.omega_squared, 3)),
         (
-            "\N{GREEK SMALL LETTER ETA}\N{SUPERSCRIPT TWO} of the condition \N{MULTIPLICATION SIGN} "
-            "session table",
+            "\N{GREEK SMALL LETTER ETA}\N{SUPERSCRIPT TWO} of the "
+            "condition \N{MULTIPLICATION SIGN} session table",
             number(result.eta_squared_mixed, 3),
         ),
     )
@@ -215,7 +214,7 @@ def _tukey(result: Analysis, facts: StudyFacts) -> Section:
 
 
 def _as_assigned(main: Analysis, result: Analysis, facts: StudyFacts) -> Section:
-    """Everybody who got a place and answered a scored trial, whatever was decided afterwards."""
+    """Every person who got a slot and answered a scored trial, also those screened or left out by hand."""
     content, sentence, table = _beside(
         "as_assigned",
         "As assigned, beside per protocol",

@@ -1,4 +1,4 @@
-"""Besides the result: when people came, how long they took, how they did on checks, what they said."""
+"""Besides the result: arrivals over time, durations, results of the checks, answers to questions."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _arrival(frames: Frames, facts: StudyFacts) -> Section:
 
 
 def _population(frames: Frames, facts: StudyFacts) -> list[Section]:
-    """The mix of simulated observers, which no reader may have to guess."""
+    """The mix of simulated observers, so that no reader has to guess it."""
     people = frames.participants[frames.participants["simulated_kind"] != ""]
     if people.empty:
         return []

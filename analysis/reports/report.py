@@ -1,4 +1,4 @@
-"""A whole report: one study, one origin; what is in it is decided by the paradigm's reporter alone."""
+"""A whole report: one study, one origin; the paradigm's reporter alone decides its contents."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Report:
 
     @property
     def heading(self) -> str:
-        """A sentence that must stand over everything, or nothing."""
+        """A sentence that must be printed above everything else; empty if there is none."""
         return SIMULATED_HEADING if self.origin == "simulated" else ""
 
     def json(self) -> dict[str, Any]:

@@ -44,6 +44,6 @@ def rich_table(table: Table) -> RichTable:
     for index in shown:
         made.add_column(heads[index], justify="left" if index < table.left else "right", no_wrap=True)
     for row in table.rows:
-        # As text, not as markup: a label in square brackets stays what it is.
+        # As text, not as markup, so that a label in square brackets is printed as it is.
         made.add_row(*(Text(row[index]) for index in shown))
     return made

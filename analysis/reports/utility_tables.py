@@ -58,9 +58,8 @@ def _drawn(rows: list[dict[str, Any]], result: Analysis, look: figures.Look, few
     )
     blocks = Figure(
         "blocks",
-        f"Accuracy per block with 95 % intervals (Student's t over {look.many}); the baseline in grey in "
-        "every "
-        f"panel. {n}.",
+        f"Accuracy per block with 95 % intervals (Student's t over {look.many}); "
+        f"the baseline in grey in every panel. {n}.",
         "Accuracy per block and condition; the numbers stand in the tables.",
         partial(figures.blocks, rows, look),
     )

@@ -34,7 +34,7 @@ class OneWayAnova:
     """The result of a one-way ANOVA.
 
     `eta_squared` is SS_between / SS_total; with one factor the partial eta squared is the same number and
-    stands under its own name so that nobody has to guess. `omega_squared` is the less biased estimate (may be
+    has a field of its own so that no reader has to guess. `omega_squared` is the less biased estimate (may be
     negative). `eta_squared_interval` inverts the noncentral F distribution (Steiger 2004): eta squared =
     lambda / (lambda + N).
     """

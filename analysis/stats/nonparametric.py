@@ -27,7 +27,7 @@ class MannWhitney:
 def mann_whitney(first: ArrayLike, second: ArrayLike) -> MannWhitney:
     """Two-sided Mann-Whitney U of two samples (n1,), (n2,).
 
-    Exact where there are no ties and both samples have at most 20 values; otherwise the normal approximation
+    Exact if there are no ties and both samples have at most 20 values; otherwise the normal approximation
     with continuity and tie correction. Raises StatsError for empty samples, missing values, or all values
     equal.
     """

@@ -47,9 +47,7 @@ class TukeyKramer:
     level: float
 
     def between(self, first: str, second: str) -> PairDifference:
-        """The pair in either order, with the sign as asked for. Raises KeyError where there is no such
-        pair.
-        """
+        """The pair in either order, with the sign as asked for. Raises KeyError if there is no such pair."""
         for pair in self.pairs:
             if (pair.first, pair.second) == (first, second):
                 return pair
@@ -103,7 +101,7 @@ def tukey_kramer_from_summaries(
     differences = np.array([means[a] - means[b] for a, b in names])
     errors = np.sqrt(ms_within / 2 * np.array([1 / sizes[a] + 1 / sizes[b] for a, b in names]))
     q = np.abs(differences) / errors
-    # The tail of scipy's double integral may come out a hair outside 0-1.
+    # The tail of scipy's double integral may be slightly outside 0-1.
     p = np.clip(studentized_range.sf(q, len(means), df_within), 0.0, 1.0)
     width = finite(float(studentized_range.ppf(level, len(means), df_within)), "The studentised range")
     half = width * errors

@@ -53,7 +53,7 @@ def anova_power(sizes: Sequence[int], effect_f: float, *, alpha: float = 0.05) -
 
 
 def minimal_detectable_f(sizes: Sequence[int], *, power: float = 0.8, alpha: float = 0.05) -> float:
-    """The smallest Cohen's f that is found with the given power."""
+    """The smallest Cohen's f that is detected with the given power."""
     if not 0 < checked_number(alpha, "Alpha") < checked_number(power, "Power") < 1:
         raise StatsError(f"Power {power} must lie between alpha ({alpha}) and 1, and alpha above 0.")
     high = 1.0
@@ -69,7 +69,7 @@ def _degrees(sizes: Sequence[int]) -> tuple[int, int, int]:
     total = sum(counts)
     if len(counts) < 2 or total <= len(counts):
         raise StatsError(
-            f"Group sizes {list(sizes)} leave no degrees of freedom; plan at least 2 conditions with 2 "
-            "people each."
+            f"Group sizes {list(sizes)} leave no degrees of freedom; "
+            "plan at least 2 conditions with 2 people each."
         )
     return len(sizes) - 1, total - len(sizes), total

@@ -46,7 +46,7 @@ def newcombe(
 class RateComparison:
     """Whether a rate differs between groups.
 
-    `method` is "chi-square", "permutation" or "none"; p is None where nothing varies.
+    `method` is "chi-square", "permutation" or "none"; p is None if nothing varies.
     """
 
     statistic: float
@@ -60,9 +60,9 @@ def compare_rates(
 ) -> RateComparison:
     """Tests that `counts` of `totals` have one common rate.
 
-    Pearson's chi-square where every expected count is at least 5, else the conditional permutation test with
-    the same statistic (seeded multivariate hypergeometric draws), which needs no large numbers. Groups
-    without anybody are left out. With nobody or everybody counted, nothing can differ: p is None.
+    Pearson's chi-square if every expected count is at least 5, else the conditional permutation test with
+    the same statistic (seeded multivariate hypergeometric draws), which needs no large numbers. Groups of
+    size 0 are left out. If the counts are all 0, or all equal to the totals, no rates can differ: p is None.
     """
     checked_count(draws, "The number of draws", least=1)
     everybody = [checked_count(total, "A total") for total in totals]
@@ -86,10 +86,10 @@ def compare_rates(
     def statistic(table: np.ndarray) -> np.ndarray:
         return np.asarray(((table - n * rate) ** 2 / (n * rate * (1 - rate))).sum(axis=-1))
 
-    found = float(statistic(k))
+    observed = float(statistic(k))
     if min((n * rate).min(), (n * (1 - rate)).min()) >= 5:
-        return RateComparison(found, df, float(chi2.sf(found, df)), "chi-square")
+        return RateComparison(observed, df, float(chi2.sf(observed, df)), "chi-square")
     rng = np.random.default_rng(seed)
     drawn = statistic(rng.multivariate_hypergeometric(n, int(k.sum()), size=draws))
-    p = (1 + int((drawn >= found - 1e-9).sum())) / (draws + 1)
-    return RateComparison(found, df, p, "permutation")
+    p = (1 + int((drawn >= observed - 1e-9).sum())) / (draws + 1)
+    return RateComparison(observed, df, p, "permutation")

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 ROUNDING = 2.0**-46
-"""As a share of the largest value: what may be lost in the last bits of a sum of some dozen shares. A spread
-below it is no spread: 0.1 + 0.2 and 0.3 are one value."""
+"""As a share of the largest value: the rounding error of a sum of some dozen shares. A smaller spread counts
+as none: 0.1 + 0.2 and 0.3 are equal."""
 LARGEST = 1e50
 """Squares and their products then stay far from the largest number that a float64 holds."""
 COUNT_MAX = 10**8
@@ -85,8 +85,8 @@ def checked_array(values: ArrayLike, what: str, *, dimensions: int = 1, missing:
     wrong = ~(np.abs(array) <= LARGEST) & ~(np.isnan(array) & missing)
     if wrong.any():
         raise StatsError(
-            f"{what} has {int(wrong.sum())} missing or infinite values (or above {LARGEST:g}); drop or fill "
-            "them first."
+            f"{what} has {int(wrong.sum())} missing or infinite values (or above {LARGEST:g}); "
+            "drop or fill them first."
         )
     return array
 
@@ -101,7 +101,7 @@ def has_spread(values: Floats) -> bool:
 
 
 def finite(value: float, what: str) -> float:
-    """A result, unless it left the range of what can be computed. Raises StatsError."""
+    """The result. Raises StatsError if it is outside the range that can be computed."""
     if not math.isfinite(value):
         raise StatsError(f"{what} cannot be computed from these values; look at the raw responses.")
     return value
@@ -121,8 +121,8 @@ def checked_groups(groups: Mapping[str, ArrayLike], *, least: int = 2) -> dict[s
     for name, values in arrays.items():
         if values.size < least:
             raise StatsError(
-                f"Group '{name}' has {values.size} values, at least {least} are needed; wait for more "
-                "participants."
+                f"Group '{name}' has {values.size} values, at least {least} are needed; "
+                "wait for more participants."
             )
     if not any(has_spread(values) for values in arrays.values()):
         raise StatsError("No group has any variance, so no test is defined; look at the raw responses.")

@@ -28,7 +28,8 @@ from experiments.design.rng import Streams
 
 CHUNK_CELLS = 4_000_000
 LEAST_ACCURACY = 1e-9
-"""Nobody who answered anything rightly has a mean accuracy below it: less is 0, and divides nothing."""
+"""A person with any right answer has a higher mean accuracy: a lower value counts as 0, and nothing is
+divided by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Utility:
     `utility_k` (blocks,): accuracy per block over the baseline's. `utility`: mean accuracy over blocks over
     the baseline's. `interval`, `utility_k_intervals`: percentile bootstrap over people. `simultaneous`: all
     conditions of the table hold together at the level (bootstrap of the largest studentised deviation).
-    `fieller`: the analytic witness, None where the baseline is too close to 0 for it to be bounded.
+    `fieller`: the analytic cross-check, None if the baseline is too close to 0 for a bounded interval.
     """
 
     condition: str
@@ -72,10 +73,11 @@ def utilities(
     """One `Utility` per condition, in the order of `scores`.
 
     `scores` maps each condition to accuracies float (people, blocks) in 0-1; NaN marks a block that a person
-    did not do; who did none is left out. People are resampled whole within their condition; one draw of the
-    baseline divides all methods, so their intervals share its error as they do in fact. The upper end of a
-    percentile interval is infinite if the baseline is 0 in that many draws. Raises StatsError for an unknown
-    baseline, a baseline at 0, a condition with fewer than two people, or other blocks than the others have.
+    did not do; people without any block are left out. People are resampled whole within their condition; one
+    draw of the baseline divides all methods, so their intervals share its error. The upper
+    end of a percentile interval is infinite if the baseline is 0 in that many draws. Raises StatsError for an
+    unknown baseline, a baseline at 0, a condition with fewer than two people, or other blocks than the others
+    have.
     """
     checked_count(draws, "The number of draws", least=1)
     arrays = _checked(scores, baseline)
@@ -119,9 +121,9 @@ def fieller(numerator: ArrayLike, denominator: ArrayLike, *, level: float = 0.95
     """Fieller's interval of the ratio of two independent means, each float (n,); Welch-Satterthwaite degrees
     of freedom.
 
-    The values R with (a - R b)^2 <= t^2 (v_a + R^2 v_b). None where the denominator's mean does not differ
-    from 0 at the level (the set is then not an interval), or neither varies. Raises StatsError for fewer than
-    two values of either.
+    The values R with (a - R b)^2 <= t^2 (v_a + R^2 v_b). None if the denominator's mean does not differ from
+    0 at the level (the set is then not an interval), or neither varies. Raises StatsError for fewer than two
+    values of either.
     """
     checked_level(level)
     x, y = (checked_array(values, "A sample of Fieller's interval") for values in (numerator, denominator))
@@ -189,7 +191,7 @@ def _draw(x: Floats, rng: np.random.Generator, draws: int) -> Draws:
     people = x.shape[0]
     rows, counted = np.unique(np.nan_to_num(x, nan=-1.0), axis=0, return_counts=True)
     rows = np.where(rows < 0, np.nan, rows)
-    present, filled, own = ~np.isnan(rows), np.nan_to_num(rows), np.nanmean(rows, axis=1)
+    present, filled, overall = ~np.isnan(rows), np.nan_to_num(rows), np.nanmean(rows, axis=1)
     blocks, mean, variance = np.empty((draws, x.shape[1])), np.empty(draws), np.empty(draws)
     step, shares = max(1, CHUNK_CELLS // len(rows)), counted / people
     for start in range(0, draws, step):
@@ -197,7 +199,7 @@ def _draw(x: Floats, rng: np.random.Generator, draws: int) -> Draws:
         counts = rng.multinomial(people, shares, size=part.stop - start).astype(np.float64)
         with np.errstate(invalid="ignore"):
             blocks[part] = counts @ filled / (counts @ present)
-        first, second = counts @ own / people, counts @ own**2 / people
+        first, second = counts @ overall / people, counts @ overall**2 / people
         mean[part] = np.nanmean(blocks[part], axis=1)
         variance[part] = np.maximum(0.0, second - first**2) / (people - 1)
     return Draws(blocks, mean, variance)
@@ -211,8 +213,8 @@ def _error(
 
 
 def _estimates(x: Floats) -> tuple[float, float]:
-    own = np.nanmean(x, axis=1)
-    return float(np.nanmean(x, axis=0).mean()), float(own.var(ddof=1)) / own.size
+    of_person = np.nanmean(x, axis=1)
+    return float(np.nanmean(x, axis=0).mean()), float(of_person.var(ddof=1)) / of_person.size
 
 
 def _simultaneous_limit(

@@ -1,4 +1,5 @@
-"""Bodies of the hot path, checked by hand: a serializer would cost more than the insert it guards."""
+"""Bodies of the most frequent requests, checked by hand: a serializer would cost more than the insert behind
+it."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def body_of(request: Request, allowed: set[str]) -> dict[str, Any]:
 
 
 def text_of(body: Mapping[str, Any], name: str, limit: int, default: str | None = None) -> str:
-    """A text of the body; a member that may be missing has a default, which null means too."""
+    """A text of the body. A member that may be missing has a default, which also replaces null."""
     value = body.get(name)
     if value is None and default is not None:
         return default
@@ -132,13 +133,13 @@ def _response(row: Any, path: str) -> Submitted:
 
 def _context(value: Any, path: str) -> dict[str, Any]:
     context = _object(value, path, set(CONTEXT_FIELDS))
-    for name, found in context.items():
+    for name, member in context.items():
         types = CONTEXT_FIELDS[name]
-        if not isinstance(found, types) or isinstance(found, bool):
+        if not isinstance(member, types) or isinstance(member, bool):
             raise InvalidRequest(
                 f"{path}.{name} has the wrong type.", fields={f"{path}.{name}": f"{types[-1].__name__}"}
             )
-        if isinstance(found, str) and len(found) > 20:
+        if isinstance(member, str) and len(member) > 20:
             raise InvalidRequest(
                 f"{path}.{name} is too long.", fields={f"{path}.{name}": "at most 20 characters"}
             )

@@ -28,7 +28,7 @@ _PLAIN: Mapping[type, type[serializers.Field[Any, Any, Any, Any]]] = {
 
 
 _NAMES: Mapping[type[BaseModel], str] = {base.Button: "Choice"}
-"""What the wire has always called them."""
+"""Names of these members on the wire; they never change."""
 
 
 @lru_cache(maxsize=64)

@@ -1,5 +1,4 @@
-"""Pictures for one session: an address that nobody else has, and bytes that say nothing more than the
-picture."""
+"""Pictures for one session: an address of its own, and bytes that tell nothing beyond the picture."""
 
 from __future__ import annotations
 
@@ -50,6 +49,7 @@ def media(request: HttpRequest, reference: str) -> HttpResponse:
     response = HttpResponse(content, content_type="image/png")
     response["Cache-Control"] = "private, max-age=86400, immutable"
     response["Referrer-Policy"] = "no-referrer"
-    # A platform's sandboxed frame has no origin, so its page is a stranger; the address itself is the secret.
+    # A platform's sandboxed frame has no origin, so its requests are cross-site; the address itself is the
+    # secret.
     response["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response

@@ -1,5 +1,5 @@
-"""The one parser that guards every body: size, depth, characters and numbers that a database would choke
-on."""
+"""The one parser of every body: limits size and depth, refuses characters and numbers that no database
+stores."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from experiments.words import words_for
 from stimuli.store import Store, open_store
 
 PRACTICE_TRIAL = "practice"
-"""Stands in the place of a trial in the addresses of pictures on a gate's page."""
+"""Replaces the trial in the addresses of pictures on a gate's page."""
 
 
 @lru_cache(maxsize=8)
@@ -98,7 +98,7 @@ class SessionScene:
 
 
 def address_role(role: str, part: str) -> str:
-    """How a picture of a trial is named in its address: of the trial's own stimulus by its part alone."""
+    """The name of a trial's picture in its address; for the trial's own stimulus the part alone."""
     return part if role == MAIN else f"{role}/{part}"
 
 

@@ -103,8 +103,8 @@ class SessionState(serializers.Serializer[Any]):
 
 
 class Joined(serializers.Serializer[Any]):
-    """`query` is to stand in the address bar from now on (null: what stands there); `sitting` names what the
-    page keeps of this session."""
+    """`query` is the new query of the address bar (null: no change); `sitting` names what the page keeps of
+    this session."""
 
     token = serializers.CharField()
     session = SessionState()

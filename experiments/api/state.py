@@ -85,8 +85,8 @@ def _plain_page(kind: str, text: str, words: Mapping[str, str] | None = None) ->
 
 
 def ending_of(session: Session) -> str:
-    """Which last page a closed session gets. Everybody who agreed to take part and was not sent away before
-    the trials gets the debrief."""
+    """Which last page a closed session gets. Every person who agreed to take part and was not turned away
+    before the trials gets the debrief."""
     if session.state == Session.State.DECLINED:
         return "declined"
     if session.state == Session.State.TURNED_AWAY:
@@ -114,7 +114,7 @@ def _question(session: Session, question: dict[str, Any], words: Mapping[str, st
 def _block(
     session: Session, step: Step, cards: Sequence[Card], definition: StudyDefinition
 ) -> dict[str, Any]:
-    """The block that is next, with its trials; a kind that is handed out alone comes one at a time."""
+    """The next block with its trials; trials of a kind that is handed out alone come one at a time."""
     index = cards[step.next].view.block
     if get_kind(cards[step.next].view.kind).is_alone:
         served = [cards[step.next]]
@@ -136,7 +136,7 @@ def _block(
 
 
 def _hand_out(session: Session, card: Card) -> None:
-    """Stores when the trial first left the server; a reload does not begin it anew."""
+    """Stores when the trial first left the server; a reload does not change that time."""
     row = HandOut(session=session, trial_id=card.id, handed_out_at=timezone.now())
     HandOut.objects.bulk_create([row], ignore_conflicts=True)
 

@@ -1,4 +1,5 @@
-"""Patience with many requests, not with floods: counted per minute in Django's cache."""
+"""Limits on requests per minute, counted in Django's cache: high enough for a laboratory, too low for a
+flood."""
 
 from __future__ import annotations
 
@@ -14,15 +15,15 @@ from experiments.tokens import hash_token
 
 WINDOW_S = 60
 JOINS_PER_MINUTE = 300
-"""From one address: a laboratory or a school shares one."""
+"""Per address; the people of a laboratory or a school share one."""
 CALLS_PER_MINUTE = 600
-"""Of one session: ten answers a second for a whole minute are no person's."""
+"""Per session; no person gives ten answers a second for a whole minute."""
 
 INSIDE = tuple(
     ipaddress.ip_network(network)
     for network in ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7")
 )
-"""Where our own proxies stand."""
+"""Networks of our own proxies."""
 
 
 class PerMinute(BaseThrottle):
@@ -33,7 +34,7 @@ class PerMinute(BaseThrottle):
     clock = staticmethod(time.time)
 
     def sender(self, request: Request) -> str:
-        """Who is counted; empty: nobody."""
+        """The sender whose requests are counted; empty: the request is not counted."""
         raise NotImplementedError
 
     def allow_request(self, request: Request, view: APIView) -> bool:
@@ -46,7 +47,7 @@ class PerMinute(BaseThrottle):
         try:
             return cache.incr(key) <= self.limit
         except ValueError:
-            # The cache let go of it in between; whoever was forgotten begins anew.
+            # The cache dropped the counter in between, so this sender starts again from zero.
             return True
 
     def wait(self) -> float:
@@ -62,7 +63,7 @@ class JoinsPerAddress(PerMinute):
 
 
 class CallsPerToken(PerMinute):
-    """A reply without token is a refusal that costs nothing, so it is not counted."""
+    """A request without a token is refused at no cost, so it is not counted."""
 
     limit = CALLS_PER_MINUTE
     scope = "calls"

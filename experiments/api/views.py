@@ -1,4 +1,4 @@
-"""The participant's API, but for the calls that speak with a platform (join, finish, withdraw: crowd)."""
+"""The participant's API, except the calls that need a platform (join, finish, withdraw: in crowd)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 410, 413, 429), serializers.Err
 class ParticipantView(APIView):
     """No cookies, no caches, no referrer: the token in the header is all there is.
 
-    A platform's sandboxed frame has no origin, so the page inside it asks from abroad. Nothing is given to
-    another site that it could not ask for itself: no request carries anything but its token.
+    A platform's sandboxed frame has no origin, so requests of the page inside it are cross-site. Another site
+    gains nothing by this: a request carries no credentials except its token.
     """
 
     throttle_classes = [CallsPerToken]
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """What a browser asks before a request from abroad."""
+        """The preflight that a browser sends before a cross-site request."""
         allowed = {
             "Access-Control-Allow-Methods": ", ".join(self.allowed_methods),
             "Access-Control-Allow-Headers": "Authorization, Content-Type",
@@ -58,7 +58,7 @@ class ParticipantView(APIView):
 class SessionView(ParticipantView):
     @extend_schema(operation_id="session", responses={200: serializers.SessionState, **ERRORS})
     def get(self, request: Request) -> Response:
-        """Where the session stands; true after any reload."""
+        """The state of the session; correct after any reload."""
         return Response(session_state(claim_if_due(session_of(bodies.bearer_token(request)))))
 
 
@@ -70,7 +70,7 @@ class GateView(ParticipantView):
         parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATES.names))],
     )
     def post(self, request: Request, step: str) -> Response:
-        """One try at the page that is asked now."""
+        """One try at the current page."""
         if step not in GATES:
             raise Http404
         session = session_of(bodies.bearer_token(request))
@@ -106,7 +106,7 @@ class ResponsesView(ParticipantView):
 
 
 def _position(token: str, last: Recorded) -> dict[str, Any]:
-    """Where the page goes on. Only the end of the trials needs a look at the session."""
+    """The next step of the page. The session is read only at the end of the trials."""
     if last.remaining:
         return {"next": last.position + 1, "step": "trials"}
     session = session_of(token)
@@ -119,7 +119,7 @@ def _position(token: str, last: Recorded) -> dict[str, Any]:
 class EventsView(ParticipantView):
     @extend_schema(operation_id="record_events", request=serializers.Events, responses={200: None, **ERRORS})
     def post(self, request: Request) -> Response:
-        """What happened beside the answers."""
+        """Events other than answers."""
         session: Session = session_of(bodies.bearer_token(request))
         record_events(session, bodies.events_of(bodies.body_of(request, {"events"})))
         return Response({})

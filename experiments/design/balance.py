@@ -10,7 +10,8 @@ import numpy as np
 from experiments.design.rng import Streams
 
 Cell = tuple[str, str]
-"""What is balanced: (predicted label, "right" | "wrong"); the second, or both, empty where not balanced."""
+"""What is balanced: (predicted label, "right" | "wrong"); a part that is not balanced is empty, and both may
+be."""
 
 RIGHT, WRONG = "right", "wrong"
 
@@ -63,8 +64,8 @@ def balanced_cells(
 ) -> tuple[tuple[tuple[Cell, ...], ...], tuple[tuple[Cell, ...], ...]]:
     """The cells of slot `index`: (training blocks, test blocks), each block a tuple in no useful order.
 
-    Over training, over test, over both, and within each block every cell is within one of every other. Which
-    cell takes the odd places goes round the cells as the index grows (streams "cells").
+    Over training, over test, over both, and within each block every cell is within one of every other. The
+    cells that get the remaining odd places rotate as the index grows (streams "cells").
     """
     count = len(even_starts(cell_cycle(labels, by_correct), sum(train_sizes), sum(test_sizes)))
     rng = streams("cells", index // count)
@@ -86,12 +87,12 @@ def most_needed(
         (cells,) = windows(cycle, (train_count + test_count,), start)
         by_cell |= Counter(cells)
         by_mark |= Counter(mark for _, mark in cells)
-    # The labels change places from slot to slot, so what one cell may need, its fellows may need as well.
+    # The labels change places from slot to slot, so every cell of a kind may need what one of them needs.
     highest = max(by_cell.values(), default=0)
     return Counter(dict.fromkeys(cycle, highest)), by_mark
 
 
 def _label_spread(cycle: Sequence[Cell], cells: Sequence[Cell]) -> int:
-    found = Counter(label for label, _ in cells)
-    per_label = [found[label] for label, _ in cycle]
+    counts = Counter(label for label, _ in cells)
+    per_label = [counts[label] for label, _ in cycle]
     return int(np.ptp(per_label))

@@ -13,8 +13,8 @@ def disjoint_lists(
 ) -> tuple[tuple[int, ...], ...]:
     """Deals the units 0 to len(kinds)-1 into lists of at most `length`; each unit stands in exactly one list.
 
-    There are ceil(len(kinds) / length) lists, whose lengths differ by at most one (all equal `length` where
-    it divides the number of units). Units of one kind (for example explanations of one image) are dealt to
+    There are ceil(len(kinds) / length) lists, whose lengths differ by at most one (all equal `length` if it
+    divides the number of units). Units of one kind (for example explanations of one image) are dealt to
     consecutive lists, so no list holds a kind twice as long as the kind has no more units than there are
     lists. Order within each list is random. One round of lists covers every unit once: k rounds, with each
     person kept to one round, give every unit k distinct judges.

@@ -22,9 +22,8 @@ Arm = tuple[bool, ...]
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """One page of a gate: its rows' kind, the gate, where it stands, how often it may be tried.
-
-    `block` is the block of trials before which it stands; None for other places.
+    """One page of a gate: the kind of its rows, the gate, its place, the number of tries allowed. `block` is
+    the block of trials that follows the page; None for other places.
     """
 
     kind: str
@@ -46,7 +45,7 @@ class Judged:
 
 
 class Gate(Protocol):
-    """What a gate must say. Instances are stateless; `name` is also the wire's step."""
+    """The interface of a gate. Instances are stateless; `name` is also the wire's step."""
 
     name: ClassVar[str]
 
@@ -76,7 +75,7 @@ class Gate(Protocol):
 
 
 class BaseGate:
-    """What most gates share; a gate may as well say everything itself."""
+    """Defaults that most gates share; a gate may also define everything itself."""
 
     name: ClassVar[str]
 

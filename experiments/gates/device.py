@@ -1,4 +1,4 @@
-"""Whether the window is large enough. Before consent nothing else about the device is kept."""
+"""Whether the window is large enough. Before consent nothing else about the device is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a computational observer sends for each gate's page; it knows what stands on the page and no more."""
+"""What a computational observer sends for each gate's page; it knows only what the page shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the task is: before the slot is claimed the same for everybody, afterwards the arm's own words."""
+"""The instructions: the same for every person before the slot is claimed, the arm's own text afterwards."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ def page_html(session: Session, stop: Stop) -> str:
 
 
 def page_digest(session: Session, stop: Stop, attempt: int) -> str:
-    """Names exactly the page that is answered; judged gates count the try, so that a lost reply is no
-    second try."""
+    """Identifies the page that is answered. Judged gates include the try, so that a lost reply does not count
+    as a second one."""
     gate = get_gate(stop.gate)
     counted = str(attempt) if stop.attempts_max is not None else ""
     questions = canonical_json(gate.questions(session.study, stop))

@@ -1,5 +1,5 @@
-"""Plates for colour vision, one question each. Nothing is judged and nothing is told: the paradigm routes by
-the answers, and the page may be skipped.
+"""Plates for colour vision, one question each. Answers are not judged and get no feedback: the paradigm uses
+them to choose a lane. The page may be skipped.
 """
 
 from __future__ import annotations

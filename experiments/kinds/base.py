@@ -25,7 +25,7 @@ Value = Mapping[str, Any]
 
 
 class InvalidResponse(ValueError):
-    """A response value does not fit its trial; the message names the value and what is allowed.
+    """A response value does not fit its trial; the message names the value and the allowed values.
 
     `fields` maps paths within the value (such as "q3") to what is wrong there.
     """
@@ -187,7 +187,7 @@ class Observer(Protocol):
 
 
 class TrialKind(Protocol):
-    """What a kind must say. Instances are stateless."""
+    """The interface of a kind. Instances are stateless."""
 
     name: ClassVar[str]
     content_model: ClassVar[type[Content]]
@@ -237,7 +237,7 @@ class TrialKind(Protocol):
 
 
 class Kind:
-    """What most kinds share; a kind may as well say everything itself."""
+    """Defaults that most kinds share; a kind may also define everything itself."""
 
     seconds: ClassVar[float] = 3.0
     is_alone: ClassVar[bool] = False

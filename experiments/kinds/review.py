@@ -1,6 +1,4 @@
-"""Somebody's solution of a task, accepted or rejected; nothing here is right or wrong, and nobody is paid
-for accepting.
-"""
+"""A solver's answer to a task, accepted or rejected. Neither is right or wrong; accepting is never paid."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ class ReviewContent(base.Content):
 class Review(base.Kind):
     name: ClassVar[str] = "review"
     content_model: ClassVar[type[base.Content]] = ReviewContent
-    # The time to decide is measured, so the next task must not lie in the page's memory.
+    # The time to decide is measured, so the browser must not receive the next task in advance.
     is_alone: ClassVar[bool] = True
     columns: ClassVar[tuple[base.Column, ...]] = (
         base.Column("accepted", "flag", "Reviews: whether the solution was accepted."),

@@ -1,7 +1,7 @@
 """The contract of a paradigm: values in, values out; no database, clock or global randomness.
 
-A paradigm turns a design, a pool of items and named random streams into the complete plans of everybody, and
-later judges what came back. Serving, recording, paying and exporting know nothing about paradigms.
+A paradigm turns a design, a pool of items and named random streams into the complete plan of every slot, and
+later judges the answers. Serving, recording, paying and exporting know nothing about paradigms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from experiments.kinds.base import Check, Choice, Phase, TrialView
 Timing = Literal["before", "after"]
 Status = Literal["passed", "screened", "incomplete", "withdrawn", "declined"]
 LANE = "participant"
-"""The lane of a study that routes nobody."""
+"""The lane of a study with a single lane."""
 
 
 class Design(BaseModel):
@@ -210,7 +210,7 @@ class GateTry:
 class Route:
     """What is known of a person who is about to get a slot.
 
-    `gates` are the tries of this session. `lane` is where an earlier session of the person was, empty if
+    `gates` are the tries of this session. `lane` is the lane of an earlier session of the person, empty if
     there was none. `free` maps each lane of the study to its free slots that this person may still take.
     """
 
@@ -221,7 +221,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a session was not kept: the rule, when it acts, what was found and the limit it broke."""
+    """Why a session was not kept: the rule, when it acts, the observed value and the limit that it broke."""
 
     rule: str
     timing: Timing
@@ -252,15 +252,17 @@ class PlanError(ValueError):
 
 
 class NotEnoughItems(PlanError):
-    """The pool cannot carry the design; the message says what is needed, what there is, and the remedy."""
+    """The pool has too few items for the design; the message says how many are needed, how many exist, and
+    the remedy."""
 
 
 class BadDesign(PlanError):
-    """Design, conditions and checks do not go together; the message says what, the limit, and the remedy."""
+    """Design, conditions and checks contradict each other; the message names the value, the limit, and the
+    remedy."""
 
 
 class Paradigm(Protocol):
-    """What a study's protocol must say. Instances are stateless; `Design` is its `[design]` table."""
+    """The interface of a study's protocol. Instances are stateless; `Design` is its `[design]` table."""
 
     name: ClassVar[str]
     Design: ClassVar[type[Design]]
@@ -273,14 +275,14 @@ class Paradigm(Protocol):
     modalities: ClassVar[tuple[str, ...]]
     """What its pages can show: "image", "text"."""
     checks: ClassVar[Mapping[str, int]]
-    """How many checks of each sort a study has that says nothing of `[checks]`."""
+    """How many checks of each sort a study has if its file has no `[checks]`."""
 
     def scores(self, design: Any) -> bool:
         """Whether any answer of such a study is right or wrong, so that a bonus can be earned."""
         ...
 
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
-        """What in this study only the paradigm can know to be a mistake."""
+        """The mistakes in this study that only the paradigm can recognise."""
         ...
 
     def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:

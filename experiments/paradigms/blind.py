@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from experiments.paradigms.base import Plan, PlannedTrial, Pool
 
 TRUE_CLASS_RANGE = (0.40, 0.60)
-"""Where the score of "true class" must lie in a study that asks for balance."""
+"""Allowed range of the score of "true class" in a study that asks for balance."""
 
 Features = Callable[[str], NDArray[np.generic]]
 """Item key -> its picture as an array of numbers; the same shape for all items."""
@@ -58,8 +58,8 @@ def blind_scores(
     - true class: answers the item's true class.
     - always: the same answer throughout.
     - alternate: goes round the buttons from the left, counting every trial with these buttons, also repeats.
-    - majority: the commonest label among the training trials of the reservoir (where there is none: all
-      training trials before); ties count as an even guess.
+    - majority: the commonest label among the training trials of the reservoir (if it is empty: all earlier
+    training trials); ties count as an even guess.
     - nearest (with `features`): the label of the nearest of these by Euclidean distance; ties likewise.
 
     Only test trials with a right answer count, without checks. Expected values, nothing is drawn. Plans
@@ -79,7 +79,7 @@ def blind_scores(
 
 
 def imbalance(scores: Sequence[BlindScore]) -> str | None:
-    """A sentence where "true class" leaves TRUE_CLASS_RANGE over all plans, else None."""
+    """A sentence if "true class" leaves TRUE_CLASS_RANGE over all plans, else None."""
     low, high = TRUE_CLASS_RANGE
     for score in scores:
         if score.strategy == "true class" and not low <= score.pooled <= high:

@@ -202,15 +202,15 @@ def _review_plans(design: BlindReviewDesign, pool: base.Pool, streams: Streams) 
 def _by_task(pool: base.Pool) -> dict[str, list[list[_Solution]]]:
     """Item -> for each condition in order, its solutions; only items that every source has solved."""
     names = [condition.name for condition in pool.conditions]
-    found: dict[str, list[list[_Solution]]] = defaultdict(lambda: [[] for _ in names])
+    by_item: dict[str, list[list[_Solution]]] = defaultdict(lambda: [[] for _ in names])
     for solution in (_Solution(*fields) for fields in pool.solutions):
         if solution.source not in names:
             raise base.BadDesign(
                 f"solution {solution.key!r} comes from {solution.source!r}, which is none of the conditions "
                 f"{', '.join(names)}: add the condition, or leave the solution out"
             )
-        found[solution.item][names.index(solution.source)].append(solution)
-    return {item: by_source for item, by_source in found.items() if all(by_source)}
+        by_item[solution.item][names.index(solution.source)].append(solution)
+    return {item: by_source for item, by_source in by_item.items() if all(by_source)}
 
 
 def _task_sets(

@@ -1,4 +1,4 @@
-"""What the screening rules let through: the chances of a guesser and of an attentive person."""
+"""The chances that a guesser and an attentive person pass the screening rules."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from experiments.paradigms.base import Plan, PlannedTrial
 from experiments.paradigms.screening import Rule, read_rules
 
 GUESSER_PASS_MAX = 0.10
-"""Above this chance of a guesser to pass all rules, a study deserves a warning."""
+"""If a guesser passes all rules with a higher chance, the study gets a warning."""
 
 SLIP_SHARE = 0.05
-"""The share of slips of the attentive person."""
+"""The share of wrong answers that the attentive person gives by mistake."""
 
 SIMULATED_PEOPLE = 20_000
 
@@ -28,7 +28,7 @@ SIMULATED_PEOPLE = 20_000
 class PassProbability:
     """The chance (0-1) to pass all rules, and each rule alone.
 
-    `exact` is False where the answer-share rule had to be simulated. `assumed` names rules taken as passed,
+    `exact` is False if the answer-share rule had to be simulated. `assumed` names rules taken as passed,
     since chance does not bear on them (times, completeness, gates whose questions are not given).
     """
 
@@ -52,7 +52,7 @@ def pass_probability(
     each question of "quiz" and "practice", all of which must be right in one try, tries being independent.
     Unchecked test trials are taken as answered evenly by both. The rules then bear on different trials, so
     the total is the product: binomial for the shares of checks, multinomial for the share of one answer, or
-    simulated (20,000 people, seeded) where test trials differ in their options.
+    simulated (20,000 people, seeded) if test trials differ in their options.
     """
     known = read_rules(rules)
     by_rule: dict[str, float] = {}

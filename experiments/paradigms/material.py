@@ -133,6 +133,6 @@ def _refuse_unknown_classes(definition: StudyDefinition, survey: Survey) -> None
     for name in [stimuli.target] if stimuli.target else list(stimuli.classes or ()):
         if name not in survey.labels:
             raise BadDesign(
-                f"stimuli: the predictor has no class {name!r}; it has {', '.join(survey.labels)}. Name one "
-                "of these."
+                f"stimuli: the predictor has no class {name!r}; "
+                f"it has {', '.join(survey.labels)}. Name one of these."
             )

@@ -107,7 +107,7 @@ def _sessions(design: MetaPredictorDesign, pool: base.Pool, streams: Streams) ->
         test = _reordered(drawn[1], "test", index, streams)
         checks = draw_checks(pool.check_instructed, pool.check_repeat, train, index, streams)
         places = streams("check places", index)
-        woven = tuple(weave(block, found, places) for block, found in zip(test, checks, strict=True))
+        woven = tuple(weave(block, inserted, places) for block, inserted in zip(test, checks, strict=True))
         yield _Session(train, woven, answer_buttons(pool.choices, index, streams))
         index += 1
 

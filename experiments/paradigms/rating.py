@@ -40,7 +40,7 @@ class RatingDesign(base.Design):
 
 
 class Rating(BaseParadigm):
-    """Each lane is a round over all explanations; whoever stays in one lane rates nothing twice."""
+    """Each lane is a round over all explanations; a person who stays in one lane rates nothing twice."""
 
     name: ClassVar[str] = "rating"
     Design: ClassVar[type[base.Design]] = RatingDesign
@@ -51,7 +51,7 @@ class Rating(BaseParadigm):
         """The lists of round 0, then of round 1, and so on; their number follows from the explanations.
 
         The conditions' slot counts are not used. The same (item, condition) is in one list per round (and per
-        question where these are split), so k rounds give k distinct raters as long as a person keeps to one
+        question if these are split), so k rounds give k distinct raters as long as a person keeps to one
         lane.
         """
         explanations = _explanations(pool)
@@ -83,12 +83,12 @@ class Rating(BaseParadigm):
         return material_by_condition(definition, surveys)
 
     def pilot_slots(self, design: RatingDesign, pool: base.Pool, count: int) -> int:
-        """The lists follow from the explanations, whatever the slots of a condition."""
+        """The lists follow from the explanations; the slots of a condition have no influence."""
         return 1
 
     def lane(self, route: base.Route) -> str | None:
-        """The round of the person's earlier sessions, else the one with most free lists: so nobody rates an
-        explanation twice."""
+        """The round of the person's earlier sessions, else the one with most free lists. So no person rates
+        an explanation twice."""
         if route.lane:
             return route.lane if route.lane in route.free else None
         return min(route.free, key=lambda lane: (-route.free[lane], lane), default=None)

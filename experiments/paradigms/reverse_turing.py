@@ -19,9 +19,9 @@ from experiments.paradigms.weaving import answer_buttons, draw_checks, planned_t
 
 
 class ReverseTuringDesign(base.Design):
-    """Sizes are per condition and sitting; the paper's are 25 and 15, its published stimuli 25 and 10.
+    """Sizes are per condition and session; the paper's are 25 and 15, its published stimuli 25 and 10.
 
-    `task`: "known" describes the task, "masked" hides it. `assignment`: "between" gives a sitting one
+    `task`: "known" describes the task, "masked" hides it. `assignment`: "between" gives a session one
     condition and one of `subsets` item subsets; "square" gives it every condition, in a Williams order, each
     with a subset of its own. `test_explanations` shows the mark-up, never the label, at test. Every
     (evaluation item, condition) gets at least `predictions_per_item_min` planned predictions.

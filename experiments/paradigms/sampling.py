@@ -13,7 +13,7 @@ from experiments.design.rng import Streams
 from experiments.paradigms.base import NotEnoughItems, Pool, PoolItem
 
 GROUP_TRIES = 8
-"""Cheap attempts at dividing groups between training and test before the exact solver is asked."""
+"""Cheap attempts to divide groups between training and test before the exact solver is called."""
 
 Blocks = tuple[tuple[PoolItem, ...], ...]
 
@@ -181,7 +181,7 @@ class ItemSampler:
 def _fill(
     blocks: Sequence[Sequence[Cell]], items: dict[Cell, list[PoolItem]], rng: np.random.Generator
 ) -> Blocks:
-    left = {cell: list(found) for cell, found in items.items()}
+    left = {cell: list(members) for cell, members in items.items()}
     out = []
     for cells in blocks:
         block = [left[cell].pop() for cell in cells]

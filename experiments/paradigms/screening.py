@@ -84,7 +84,7 @@ def screen(
     """Judges one session against the `[screening]` table `rules`; rules that it lacks do not act.
 
     A session with unanswered trials is "incomplete" and judged no further. Otherwise every broken rule is a
-    reason and the verdict "screened", or "passed" where none is. Shares count all checks of that kind that
+    reason and the verdict "screened", or "passed" if none is. Shares count all checks of that kind that
     the plan holds; a rule about something the plan does not hold (no instructed checks, no test trials) does
     not act.
     """
@@ -104,16 +104,16 @@ def screen(
 
 def modal_share(trials: Sequence[TrialView], given: Mapping[int, Answer]) -> tuple[str, float] | None:
     """The commonest answer of the unchecked test trials and its share (0-1); None without such answers."""
-    found = Counter(
+    counts = Counter(
         answer
         for trial in trials
         if trial.phase == "test" and not trial.check
         for answer in get_kind(trial.kind).answers(given[trial.position].value)
     )
-    if not found:
+    if not counts:
         return None
-    answer, count = max(sorted(found.items(), key=lambda pair: str(pair[0])), key=lambda pair: pair[1])
-    return str(answer), count / found.total()
+    answer, count = max(sorted(counts.items(), key=lambda pair: str(pair[0])), key=lambda pair: pair[1])
+    return str(answer), count / counts.total()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +191,12 @@ def _judge_share(rule: Rule, check: Check, session: _Session) -> Reason | None:
 def _judge_minutes(rule: Rule, session: _Session) -> Reason | None:
     assert isinstance(rule.limit, tuple)
     low, high = rule.limit
-    found = session.total_minutes
-    if low <= found <= high:
+    minutes = session.total_minutes
+    if low <= minutes <= high:
         return None
-    limit = low if found < low else high
-    evidence = f"took {found:.1f} minutes, {low:g} to {high:g} are allowed"
-    return Reason(rule.name, rule.timing, found, limit, evidence)
+    limit = low if minutes < low else high
+    evidence = f"took {minutes:.1f} minutes, {low:g} to {high:g} are allowed"
+    return Reason(rule.name, rule.timing, minutes, limit, evidence)
 
 
 def _judge_median(rule: Rule, session: _Session) -> Reason | None:
@@ -204,11 +204,11 @@ def _judge_median(rule: Rule, session: _Session) -> Reason | None:
     limit = _number(rule)
     if not times or median(times) >= limit:
         return None
-    found = float(median(times))
+    median_ms = float(median(times))
     evidence = (
-        f"median response time {found:.0f} ms over {len(times)} test trials, at least {limit:.0f} needed"
+        f"median response time {median_ms:.0f} ms over {len(times)} test trials, at least {limit:.0f} needed"
     )
-    return Reason(rule.name, rule.timing, found, limit, evidence)
+    return Reason(rule.name, rule.timing, median_ms, limit, evidence)
 
 
 def _judge_side(rule: Rule, session: _Session) -> Reason | None:

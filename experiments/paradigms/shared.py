@@ -1,4 +1,4 @@
-"""What most paradigms share; a paradigm may as well say everything itself."""
+"""Defaults that most paradigms share; a paradigm may also define everything itself."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BaseParadigm:
         return -(-count // len(pool.conditions))
 
     def lane(self, route: Route) -> str | None:
-        """One lane for everybody."""
+        """One lane for all people."""
         return LANE
 
     def feedback(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any] | None:

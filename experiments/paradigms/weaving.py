@@ -45,8 +45,8 @@ def answer_buttons(choices: Sequence[tuple[str, str]], index: int, streams: Stre
     if len(choices) == 2:
         ordered = choices if permuted_level(2, index, streams, "sides") == 0 else (choices[1], choices[0])
         return tuple(Choice(*pair, key) for pair, key in zip(ordered, PAIR_KEYS, strict=True))
-    own = [text.lower() for _, text in choices]
-    keys = own if _are_keys(own) else ROW_KEYS[: len(choices)]
+    letters = [text.lower() for _, text in choices]
+    keys = letters if _are_keys(letters) else ROW_KEYS[: len(choices)]
     return tuple(Choice(value, text, key) for (value, text), key in zip(choices, keys, strict=True))
 
 
@@ -106,7 +106,7 @@ def weave(
 ) -> tuple[Entry | CheckDraw, ...]:
     """The items in their order with the checks at drawn places, never before the first item.
 
-    Checks stand apart from one another where there are at least as many items as checks.
+    No two checks are neighbours if there are at least as many items as checks.
     """
     crowded = len(checks) > len(items)
     after = sorted(int(place) for place in rng.choice(len(items), size=len(checks), replace=crowded))
@@ -129,7 +129,7 @@ def planned_test(
     buttons: tuple[Choice, ...],
     reservoir: tuple[int, ...] = (),
 ) -> PlannedTrial:
-    """A test trial, or the check that stands in its place; a repeat differs from a test by `check` alone."""
+    """A test trial, or the check that takes its place; a repeat differs from a test by `check` alone."""
     if isinstance(entry, CheckDraw) and entry.item is None:
         return instructed_trial(entry, position, block, condition, reservoir)
     check = entry if isinstance(entry, CheckDraw) else None

@@ -47,7 +47,7 @@ class Album:
             if name in shelf:
                 shelf.move_to_end(name)
                 return shelf[name]
-        # Made outside the lock: two threads may make the same value, which is cheaper than waiting in line.
+        # Made outside the lock: two threads may make the same value, which is cheaper than waiting.
         value = make()
         with self._lock:
             shelf[name] = value

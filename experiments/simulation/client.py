@@ -1,7 +1,7 @@
 """A simulated person takes a study through the participant API, and through nothing else.
 
-What a person answers comes from `people`; here stands only what a browser would do: ask where the session
-stands, show the page or the trials to the person, send what comes back.
+What a person answers comes from `people`; this module does only what a browser would do: ask for the state of
+the session, show the page or the trials to the person, send the answers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from experiments.simulation.wire import (
 
 BATCH_MAX = 50
 STEPS_MAX = 200
-"""More steps than any study has: a server that asks the same for ever is left."""
+"""More steps than any study has; ends the session with a server that repeats a step for ever."""
 AWAY_MS = 20_000
 """A trial that took longer than this was left for another window."""
 SHUT = frozenset({401, 403, 404, 410})
@@ -69,8 +69,8 @@ class Outcome:
 
 
 class SimulatedSession:
-    """One person in one session. `quiz` is what somebody who read the instructions answers: question id ->
-    answer."""
+    """One person in one session. `quiz` holds the answers of a person who has read the instructions: question
+    id -> answer."""
 
     def __init__(
         self, person: Person, line: Line, album: Album, *, quiz: Mapping[str, str], batch_max: int = BATCH_MAX
@@ -100,7 +100,7 @@ class SimulatedSession:
             raise
 
     def withdraw(self, reason: str) -> ExitWire | None:
-        """Leaves by the page's own button, wherever the session stands."""
+        """Leaves by the page's own button, at any step of the session."""
         body = {"reason": reason, "erase": False, **self._sender()}
         return cast(FinishedWire, self.line.post("/api/session/withdraw/", body))["exit"]
 
@@ -131,7 +131,7 @@ class SimulatedSession:
             except Refused as refusal:
                 if refusal.status != 409 or refusal.code in ("taken_part", "finished"):
                     raise
-                # The server wins: ask where the session really stands, and go on from there.
+                # The server decides: ask for the actual state of the session and continue from there.
                 state = cast(StateWire, self.line.get("/api/session/"))
         step = state["step"]
         raise RuntimeError(f"{name}: still at step {step!r} after {STEPS_MAX} steps; look at the server.")
@@ -162,7 +162,7 @@ class SimulatedSession:
         return Outcome(self.person.name, self.person.kind, status, step, page, *sent, message, exit)
 
     def _do_block(self, state: StateWire) -> bool:
-        """Answers the block from where it stands; False: the person left before its end."""
+        """Answers the block from its first open trial; False: the person left before its end."""
         assert state["block"] is not None
         last = self.person.leaves_after(state["total"] or 0)
         trials = [t for t in state["block"]["trials"] if t["position"] >= state["next"]]
@@ -323,7 +323,7 @@ def run_people(
     on_result: Callable[[Outcome], None] = lambda outcome: None,
     batch_max: int = BATCH_MAX,
 ) -> tuple[Outcome, ...]:
-    """Sends everybody through the study, so many at once; the outcomes in the order of `people`.
+    """Sends all people through the study, so many at once; the outcomes in the order of `people`.
 
     A failing connection or a server error that lasts ends the run with its exception; `on_result` and
     `progress` are called from this thread.

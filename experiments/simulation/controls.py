@@ -1,9 +1,9 @@
 """What the observer would have done with other explanations: the controls that stand under every simulated
 table.
 
-The same observers sit through the same plans and pictures, in memory, once per control: without explanation,
+The same observers take the same plans and pictures, in memory, once per control: without explanation,
 with the explanation as shown, with its patches shuffled in space, with the explanation of another image, and
-with the planted region where one is known (oracle). Overlays of the controls are drawn by the study's own
+with the planted region if it is known (oracle). Overlays of the controls are drawn by the study's own
 recipe and read by the observer like any other.
 """
 
@@ -37,9 +37,9 @@ CONTROLS = {
 class Pictures:
     """The pictures of a study and what the model says of them.
 
-    `original(item)` is uint8 (H, W, 3); `shown(item, condition)` the overlay of the same size, None where
-    there is none; `mask(item)` the planted decisive region, bool (H, W), None for studies without one;
-    `predicted` the model's answer per item, as a choice value.
+    `original(item)` is uint8 (H, W, 3); `shown(item, condition)` the overlay of the same size, None if there
+    is none; `mask(item)` the planted decisive region, bool (H, W), None for studies without one; `predicted`
+    the model's answer per item, as a choice value.
     """
 
     original: Callable[[str], Pixels]
@@ -51,9 +51,8 @@ class Pictures:
 
 @dataclass(frozen=True, slots=True)
 class ControlRow:
-    """One control: accuracy (0-1) with a 95 % interval over sittings, and its gain over the baseline, paired.
-
-    `condition` is empty where all conditions are taken together, or where none is involved.
+    """One control: accuracy (0-1) with a 95 % interval over sessions, and its gain over the baseline, paired.
+    `condition` is empty if all conditions are taken together, or if none is involved.
     """
 
     control: str
@@ -109,10 +108,10 @@ def run_controls(
     sittings_max: int = 10,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> ControlReport:
-    """Runs every control on the sittings of one condition: plans are matched, so all conditions share them.
+    """Runs every control on the sessions of one condition: plans are matched, so all conditions share them.
 
     `conditions` are those with an explanation. Observer j is the same person in every control. Raises
-    ValueError without a plan. Takes about a third of a second per sitting and condition.
+    ValueError without a plan. Takes about a third of a second per session and condition.
     """
     if not plans:
         raise ValueError("no plans to run controls on; open the study first.")
@@ -123,17 +122,17 @@ def run_controls(
     wanted = [("baseline", "")]
     wanted += [(control, name) for control in ("shown", "permuted", "other_image") for name in conditions]
     wanted += [("oracle", "")] if pictures.mask is not None else []
-    found: dict[tuple[str, str], Floats] = {}
+    accuracies: dict[tuple[str, str], Floats] = {}
     for done, (control, condition) in enumerate(wanted):
         progress("controls", done, len(wanted))
         look = eye.looking(control, condition)
         pairs = zip(observers, sittings, strict=True)
-        found[control, condition] = np.array(
+        accuracies[control, condition] = np.array(
             [_agreement(*pair, eye, look) for pair in pairs], dtype=np.float32
         )
     progress("controls", len(wanted), len(wanted))
     scored = len(_scored(sittings[0]))
-    return ControlReport(seed, tuple(_rows(found, scored)))
+    return ControlReport(seed, tuple(_rows(accuracies, scored)))
 
 
 def sit(
@@ -245,13 +244,13 @@ def _agreement(observer: Learner, plan: Plan, eye: _Eye, look: Callable[[str], P
     return float(np.mean([chosen[t.position] == predicted[t.item or ""] for t in _scored(plan)]))
 
 
-def _rows(found: Mapping[tuple[str, str], Floats], scored: int) -> list[ControlRow]:
-    base = found["baseline", ""]
+def _rows(accuracies: Mapping[tuple[str, str], Floats], scored: int) -> list[ControlRow]:
+    base = accuracies["baseline", ""]
     rows = []
     for control in CONTROLS:
-        single = {name: values for (kind, name), values in found.items() if kind == control}
+        single = {name: values for (kind, name), values in accuracies.items() if kind == control}
         if len(single) > 1:
-            # One person's sittings under several conditions are not independent: average them first.
+            # One person's sessions under several conditions are not independent: average them first.
             together: Floats = np.stack(list(single.values())).mean(axis=0)
             rows.append(_row(control, "", together, base, scored * len(single)))
         rows += [_row(control, name, values, base, scored) for name, values in single.items()]
@@ -269,7 +268,7 @@ def _row(control: str, condition: str, values: Floats, base: Floats, scored: int
 
 
 def _interval(values: Floats) -> tuple[float, float, float]:
-    """Mean and 95 % Student interval; the whole range -1 to 1 for a single sitting, which knows no spread."""
+    """Mean and 95 % Student interval; the whole range -1 to 1 for a single session, which has no spread."""
     from scipy.special import stdtrit
 
     mean = float(values.mean())

@@ -1,7 +1,8 @@
-"""A fixed computational observer: it learns which patches went with which label, looking where it was shown.
+"""A fixed computational observer: it learns which patches went with which label, attending to the places that
+an explanation shows.
 
 A generalized context model over patches. From each training picture a few fixations are remembered, drawn in
-proportion to attention: the heat of the overlay where there was one, even where there was none. At test,
+proportion to attention: the heat of the overlay, or evenly if there was no overlay. At test,
 without explanation, each remembered patch is sought anywhere in the picture; similarity falls exponentially
 with distance; the labels compete by Luce's choice rule. So an explanation helps exactly as far as it leads
 the eye to patches that go with the label, and hurts where it leads away.
@@ -46,7 +47,8 @@ GENERALIZATION = 0.3
 that a patch of another thing counts for little.
 """
 TRUST_SHARE = 0.9
-"""Part of the looking that follows the explanation; the rest wanders evenly: nobody stares at a map alone."""
+"""Share of the fixations that follow the explanation; the rest are even, since no person looks at a map
+alone."""
 NOISE_MEDIAN, NOISE_SPREAD = 0.5, 0.3
 """The exponent of the choice rule is 1 / noise, near 2: above probability matching, below practised people.
 Chosen so that observers without any explanation agree with the model in the planted scenarios at about 50
@@ -55,7 +57,7 @@ where Colin et al.'s people without explanation were at 59 to 75 %; the controls
 view when it was chosen, no attribution method was.
 """
 RECOGNIZED = 0.95
-"""From this resemblance on it is the very picture that was studied, and its label is simply remembered."""
+"""From this resemblance on, the picture counts as the one that was studied, and its label is remembered."""
 LAPSE_MEAN = 0.06
 CAPACITY_MEAN = 7
 """Examples in mind at once: Miller's seven, plus or minus two."""
@@ -63,7 +65,7 @@ CAPACITY_MEAN = 7
 
 @dataclass(frozen=True, slots=True)
 class Learner(Someone):
-    """Studies the examples, answers by resemblance, obeys the checks but for a few slips."""
+    """Studies the examples, answers by resemblance, passes the checks with a few mistakes."""
 
     kind: ClassVar[str] = "learner"
 
@@ -107,10 +109,10 @@ class Learner(Someone):
         assert view.percept is not None
         spread = _adapted([percept for _, percept in known])
         traces = [percept.features[self._fixations(example, percept)] for example, percept in known]
-        found = resemblance(np.concatenate(traces) / spread, view.percept.features / spread)
-        found = found.reshape(len(known), FIXATIONS).mean(axis=1)
+        resemblances = resemblance(np.concatenate(traces) / spread, view.percept.features / spread)
+        resemblances = resemblances.reshape(len(known), FIXATIONS).mean(axis=1)
         supports: dict[str, list[float]] = {choice.value: [] for choice in view.choices}
-        for (example, _), support in zip(known, found, strict=True):
+        for (example, _), support in zip(known, resemblances, strict=True):
             stands_for = choice_for(example.label or "", view.choices)
             if stands_for is None:
                 continue

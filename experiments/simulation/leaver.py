@@ -14,7 +14,7 @@ from experiments.simulation import person_class
 from experiments.simulation.people import ExampleView, Person, Someone, TestView
 
 APART = 1_000_000
-"""Leavers are numbered from here among the learners and guessers, so that none is the twin of another."""
+"""Number of the first leaver among learners and guessers, so that no leaver copies one of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ REMARKS = (
 
 
 class Reader:
-    """Fills in pages for one person. `quiz` maps question ids to the answers of somebody who read the
+    """Fills in pages for one person. `quiz` maps question ids to the answers of a person who has read the
     instructions; `look` fetches a picture. Counts the tries at each page, since a page that was failed is
     read again.
     """

@@ -1,9 +1,9 @@
-"""Simulated people as values: who they are is drawn once from a seed, what they answer follows from what they
-see.
+"""Simulated people as values: their traits are drawn once from a seed, and their answers follow from what
+they see.
 
 A person has no state. The same person, asked the same thing after the same examples, answers the same, in any
-order and any process, so a sitting can be repeated. Nobody here knows a condition, a method or a right
-answer.
+order and any process, so a session can be repeated. No simulated person knows a condition, a method or a
+right answer.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class TestView:
 
 
 class Person(Protocol):
-    """Somebody who can take a study. `looks` says whether the pictures matter to this person."""
+    """A person who can take a study. `looks` says whether this person looks at the pictures."""
 
     kind: ClassVar[str]
 
@@ -93,7 +93,7 @@ class Person(Protocol):
     def answer(self, view: TestView) -> Reply: ...
     def consults(self, position: int) -> bool: ...
     def pick(self, question: str, attempt: int, choices: Sequence[Choice], known: Choice | None) -> Choice:
-        """The answer to a question on a page; `known` is what somebody who read the page would say."""
+        """The answer to a question on a page; `known` is the answer of a person who has read the page."""
         ...
 
 
@@ -140,7 +140,7 @@ class Someone:
         return any_of(choices, rng)
 
     def study_example(self, view: ExampleView) -> Reply:
-        """Looks for a while, says "seen"; where the label is still hidden, guesses."""
+        """Looks for a while, says "seen"; guesses if the label is still hidden."""
         rng = self._rng("example", view.position)
         took_ms = self.STUDYING.draw_ms(rng, self.traits.slowness)
         if view.label is None:
@@ -192,7 +192,7 @@ class Guesser(Someone):
 
 @dataclass(frozen=True, slots=True)
 class Careless(Someone):
-    """Hammers on one key or is away; misses most checks, because the page is not read."""
+    """Presses one key repeatedly or is away; misses most checks, because the page is not read."""
 
     kind: ClassVar[str] = "careless"
     STUDYING: ClassVar[ExGaussian] = SKIM
@@ -206,7 +206,7 @@ class Careless(Someone):
         )
 
     def pick(self, question: str, attempt: int, choices: Sequence[Choice], known: Choice | None) -> Choice:
-        # Gates do not let anybody through unread, so even the careless read there, most of the time.
+        # No person passes a gate without reading it, so even careless people mostly read there.
         rng = self._rng("question", question, attempt)
         return known if known is not None and rng.random() < 0.85 else any_of(choices, rng)
 

@@ -1,4 +1,4 @@
-"""Who takes part: the mix of kinds, exactly, and what was drawn for everybody."""
+"""The simulated participants: the exact mix of kinds, and the traits that were drawn for them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def parse_mix(text: str) -> Mix:
 def populate(mix: Mix, total: int, seed: int, first: int = 0) -> tuple[Person, ...]:
     """`total` people in the order they arrive: the mix exactly, the order drawn from the seed.
 
-    Person j of a kind is the same whatever the mix and the total; numbers start at `first`, so that a later
+    Person j of a kind does not depend on the mix or the total; numbers start at `first`, so that a later
     wave brings new people. Raises ValueError for fewer than one person.
     """
     if total < 1:

@@ -17,7 +17,7 @@ _WORD = re.compile(r"[\w-]+")
 
 
 def asked_choice(prompt: str, choices: Sequence[Choice]) -> Choice | None:
-    """The choice that a prompt asks for, by its key or its text; None where the prompt names none or several.
+    """The choice that a prompt asks for, by its key or its text; None if the prompt names none or several.
 
     What stands in quotation marks or after "press", "key", "choose" … counts before the other words, since
     "a" and "I" are words as well as keys.

@@ -37,7 +37,7 @@ LEVELS, LEGEND_LEVELS = 64, 32
 """Steps of heat that can be told apart on a colour scale; fewer do for finding out which scale it is."""
 ALPHAS = np.arange(0.20, 1.001, 0.05)
 FLOORS = (1.0, 0.5, 0.25, 0.0)
-"""Opacities a reader reckons with: at full heat, and the share of it that remains where there is none."""
+"""Opacities that a reader expects: at full heat, and the share of it that remains at zero heat."""
 SCALES = {
     "viridis": "440154 481f70 443983 3b528b 31688e 287c8e 21918c 20a486 35b779 5ec962 90d743 c8e020 fde725",
     "cividis": "00224e 003170 2a3f6d 434e6c 575d6d 6a6c71 7d7c78 918b78 a59c74 bcae6c d2c060 e9d34e fee838",
@@ -49,7 +49,7 @@ SCALES = {
 FLAT_SHARE = 0.05
 """A map whose readings span less than this share of the scale says nothing: attention stays even."""
 ATTENTION_GAIN = 2.0
-"""Attention grows with the square of the heat read: people look at what shines and ignore the haze."""
+"""Attention grows with the square of the heat read: people look at bright places and ignore faint ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Percept:
     """What was taken in: `features` float32 (100, 10), row-major patches; `attention` float32 (100,), sums to
     1.
 
-    `attention` is None where nothing guided the eye: no explanation, or one that says nothing.
+    `attention` is None if nothing guided the eye: no explanation, or one that says nothing.
     """
 
     features: Floats
@@ -112,7 +112,7 @@ def _blurred(plane: Floats) -> Floats:
 
 
 def attention_of(heat: Floats) -> Floats | None:
-    """Attention per patch, float32 (100,), from heat (40, 40) in 0-1; None where the heat is flat."""
+    """Attention per patch, float32 (100,), from heat (40, 40) in 0-1; None if the heat is flat."""
     low, high = float(heat.min()), float(heat.max())
     if high - low < FLAT_SHARE:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 LONGEST_MS = 600_000
-"""Nobody sits at one trial for longer than ten minutes."""
+"""No person spends more than ten minutes on one trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ OBEY = ExGaussian(mu_ms=2000, sigma_ms=400, tau_ms=1500)
 RUSH = ExGaussian(mu_ms=900, sigma_ms=200, tau_ms=900)
 """An answer without thought: slow enough not to stand out, fast enough to save time."""
 SKIM = ExGaussian(mu_ms=1800, sigma_ms=400, tau_ms=1400)
-"""A training example by somebody who waits for the button."""
+"""A training example, for a person who waits for the button."""
 BURST = ExGaussian(mu_ms=110, sigma_ms=30, tau_ms=40, floor_ms=40)
-"""Hammering on a key."""
+"""Pressing one key repeatedly."""
 ABSENCE = ExGaussian(mu_ms=25_000, sigma_ms=5000, tau_ms=30_000)
 """Away from the screen."""
 CONSULT = ExGaussian(mu_ms=1200, sigma_ms=300, tau_ms=1200)

@@ -68,7 +68,7 @@ class ExitWire(TypedDict):
 
 
 class StateWire(TypedDict):
-    """S: where the session stands."""
+    """S: the state of the session."""
 
     step: str
     page: PageWire | None
@@ -131,5 +131,5 @@ class EventWire(TypedDict):
 
 
 def choices_of(wire: Sequence[ChoiceWire] | None) -> tuple[Choice, ...]:
-    """The buttons of a page or a trial; none where it has none."""
+    """The buttons of a page or a trial; empty if it has none."""
     return tuple(Choice(choice["value"], choice["text"], choice["key"]) for choice in wire or ())

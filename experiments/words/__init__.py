@@ -27,6 +27,6 @@ def words_for(definition: StudyDefinition) -> Mapping[str, str]:
 
 
 def entry_words(language: str) -> Mapping[str, str]:
-    """The sentences around a study: who cannot come in and why, and what a preview says."""
+    """The sentences around a study: why a person is not admitted, and what a preview says."""
     entry: Mapping[str, str] = table_of(language)["entry"]
     return entry

@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Where the session stands; true after any reload. */
+        /** @description The state of the session; correct after any reload. */
         get: operations["session"];
         put?: never;
         post?: never;
@@ -30,7 +30,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description One try at the page that is asked now. */
+        /** @description One try at the current page. */
         post: operations["pass_gate"];
         delete?: never;
         options?: never;
@@ -47,7 +47,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description What happened beside the answers. */
+        /** @description Events other than answers. */
         post: operations["record_events"];
         delete?: never;
         options?: never;
@@ -239,8 +239,8 @@ export interface components {
             attempt?: string;
         };
         /**
-         * @description `query` is to stand in the address bar from now on (null: what stands there); `sitting` names what the
-         *     page keeps of this session.
+         * @description `query` is the new query of the address bar (null: no change); `sitting` names what the page keeps of
+         *     this session.
          */
         Joined: {
             token: string;

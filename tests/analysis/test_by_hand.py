@@ -1,4 +1,4 @@
-"""People whom somebody left out by hand: the main result without them, and beside it with them."""
+"""People who were left out by hand: the main result without them, and beside it with them."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def test_it_gives_the_main_result_without_them_and_the_same_with_them() -> None:
     }
     for part, people in ((data["conditions"], without), (data["by_hand"]["conditions"], correct)):
         for row in part:
-            own = people[row["name"]]
-            assert row["n"] == len(own)
-            assert row["accuracy_mean"] == pytest.approx(mean_accuracy(own))
+            members = people[row["name"]]
+            assert row["n"] == len(members)
+            assert row["accuracy_mean"] == pytest.approx(mean_accuracy(members))
         utility = mean_accuracy(people["grad_cam"]) / mean_accuracy(people["baseline"])
         assert part[2]["utility"] == pytest.approx(utility)
-    for found, people in ((data["anova"], without), (data["by_hand"]["anova"], correct)):
+    for anova, people in ((data["anova"], without), (data["by_hand"]["anova"], correct)):
         oracle = stats.f_oneway(*((people[name] / 7).mean(axis=1) for name in NAMES))
-        assert (found["F"], found["p"]) == (pytest.approx(oracle.statistic), pytest.approx(oracle.pvalue))
+        assert (anova["F"], anova["p"]) == (pytest.approx(oracle.statistic), pytest.approx(oracle.pvalue))
     assert data["by_hand"]["n"] == 3 and data["pooled"]["n"] == 33
     assigned = {row["name"]: row["n"] for row in data["as_assigned"]["conditions"]}
     assert assigned == dict.fromkeys(NAMES, 12)
@@ -135,8 +135,8 @@ def test_it_exports_the_decision_and_leaves_them_out_of_the_clean_table(tmp_path
     assert set(people.loc[~people["excluded_by_hand"], "excluded_reason"]) == {""}
     for cleaned, rows in ((False, 12), (True, 11)):
         manifest = export_study(study, tmp_path / str(cleaned), Request(cleaned=cleaned))
-        found = {entry["name"]: entry["rows"] for entry in manifest["files"]}
-        assert found["participants.csv"] == rows
+        rows_of = {entry["name"]: entry["rows"] for entry in manifest["files"]}
+        assert rows_of["participants.csv"] == rows
 
 
 @pytest.mark.django_db
@@ -145,7 +145,7 @@ def test_it_makes_a_report_anew_when_somebody_decides_and_when_that_is_taken_bac
     stored.full(study)
     first = refresh_report(study, "human")
     out = Session.objects.filter(study=study).order_by("pk")[:1]
-    Session.objects.filter(pk__in=[one.pk for one in out]).update(excluded=DECIDED)
+    Session.objects.filter(pk__in=[session.pk for session in out]).update(excluded=DECIDED)
     second = refresh_report(study, "human")
     assert second.created_at > first.created_at and second.json["by_hand"]["n"] == 1
     assert refresh_report(study, "human").created_at == second.created_at

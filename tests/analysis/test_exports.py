@@ -179,7 +179,7 @@ def test_it_keeps_a_sealed_study_until_somebody_answers_for_it(study: Study, tmp
 def test_it_names_what_is_wrong(study: Study, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="There is no study 'nobody'"):
         call_command("export", "nobody", "--out", str(tmp_path / "x"))
-    with pytest.raises(CommandError, match="No sitting has the origin 'human'"):
+    with pytest.raises(CommandError, match="No session has the origin 'human'"):
         call_command("export", study.slug, "--out", str(tmp_path / "x"), "--cleaned")
     with pytest.raises(UnknownName, match="there is no format of an export 'xlsx': known are csv"):
         get_exporter("xlsx")

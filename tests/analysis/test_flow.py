@@ -1,4 +1,4 @@
-"""Nobody is lost between two tables: the flow adds up, and its sentences say what its tests found."""
+"""No person is lost between two tables: the flow adds up, and its sentences say what its tests found."""
 
 from __future__ import annotations
 

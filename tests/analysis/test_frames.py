@@ -1,4 +1,4 @@
-"""Frames have their declared columns and dtypes, whatever comes in."""
+"""Frames have their declared columns and dtypes for every input."""
 
 from __future__ import annotations
 

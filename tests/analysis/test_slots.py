@@ -1,4 +1,4 @@
-"""Slots are counted whatever their condition: for the seal, the flow and the export."""
+"""Slots of every condition are counted: for the seal, the flow and the export."""
 
 from __future__ import annotations
 

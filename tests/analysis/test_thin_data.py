@@ -1,4 +1,4 @@
-"""The meta-predictor report on thin data: few people, a block that nobody answered, conditions alone."""
+"""The meta-predictor report on thin data: few people, a block without answers, conditions alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody of f38355e whose page is still open: goes on over HTTP with the token of that day, and knows of
+"""A person of f38355e whose page is still open: continues over HTTP with the token of that day, and knows of
 the study only what the wire says and which answers are right (stored beside the dump).
 """
 

@@ -59,13 +59,13 @@ def commands() -> dict[str, dict[str, Any]]:
     """Command -> its arguments, with what they take and their defaults."""
     from django.core.management import get_commands, load_command_class
 
-    found = {}
+    options = {}
     for name, app in sorted(get_commands().items()):
         if str(app).split(".")[0] not in ROOMS:
             continue
         parser = load_command_class(str(app), name).create_parser("manage.py", name)
         arguments = [action for action in parser._actions if action.dest not in BUILT_IN]
-        found[name] = {
+        options[name] = {
             " ".join(action.option_strings) or action.dest: {
                 "default": plain(action.default),
                 "choices": sorted(map(str, action.choices)) if action.choices else None,
@@ -74,7 +74,7 @@ def commands() -> dict[str, dict[str, Any]]:
             }
             for action in arguments
         }
-    return found
+    return options
 
 
 BUILT_IN = {
@@ -141,9 +141,11 @@ def toml() -> dict[str, Any]:
     """Key of study.toml -> its default; "required" if there is none."""
     from experiments.definition import StudyDefinition, TextFiles
 
-    found = keys(StudyDefinition.model_json_schema())
-    found = {name: default for name, default in found.items() if not name.startswith("texts.")}
-    return found | {f"texts.{name}": default for name, default in keys(TextFiles.model_json_schema()).items()}
+    defaults = keys(StudyDefinition.model_json_schema())
+    defaults = {name: default for name, default in defaults.items() if not name.startswith("texts.")}
+    return defaults | {
+        f"texts.{name}": default for name, default in keys(TextFiles.model_json_schema()).items()
+    }
 
 
 def design() -> dict[str, Any]:
@@ -154,7 +156,7 @@ def design() -> dict[str, Any]:
 
 
 def keys(schema: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
 
     def walk(part: Mapping[str, Any], where: str) -> None:
         if "$ref" in part:
@@ -167,11 +169,11 @@ def keys(schema: Mapping[str, Any]) -> dict[str, Any]:
             walk(part["additionalProperties"], f"{where}*.")
         for name, inner in part.get("properties", {}).items():
             is_required = name in part.get("required", ())
-            found[where + name] = "required" if is_required else inner.get("default")
+            defaults[where + name] = "required" if is_required else inner.get("default")
             walk(inner, f"{where}{name}.")
 
     walk(schema, "")
-    return found
+    return defaults
 
 
 def paths(value: object, where: str = "") -> Iterator[str]:

@@ -92,9 +92,9 @@ def undated(value: Any) -> Any:
 
 
 def slug_of(path: Path) -> str:
-    found = re.search(r'(?m)^slug = "(.+)"$', path.read_text(encoding="utf-8"))
-    assert found is not None, path
-    return found[1]
+    match = re.search(r'(?m)^slug = "(.+)"$', path.read_text(encoding="utf-8"))
+    assert match is not None, path
+    return match[1]
 
 
 def said(command: str, *arguments: str, **options: Any) -> str:

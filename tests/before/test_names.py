@@ -27,8 +27,8 @@ MENDED: dict[str, str] = {}
 
 @pytest.fixture(scope="module")
 def then() -> dict[str, Any]:
-    found: dict[str, Any] = json_of("names")
-    return found
+    stored: dict[str, Any] = json_of("names")
+    return stored
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +54,13 @@ def examples(pattern: str) -> list[str]:
 
 
 def not_served(patterns: Iterable[str]) -> list[str]:
-    found = []
+    missing = []
     for address in (example for pattern in patterns for example in examples(pattern)):
         try:
             resolve(f"/{address}")
         except Resolver404:
-            found.append(address)
-    return found
+            missing.append(address)
+    return missing
 
 
 def test_every_address_is_still_served(then: dict[str, Any], now: dict[str, Any]) -> None:
@@ -84,20 +84,20 @@ def test_every_name_is_still_there(then: dict[str, Any], now: dict[str, Any], ki
 
 def changed_options(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Options of commands that are gone, mean something else, or are now demanded."""
-    found = []
+    changes = []
     for command, options in before.items():
         today = after.get(command, {})
         for name, old in options.items():
             new = today.get(name)
             what = f"{command} {name}"
             if new is None:
-                found.append(f"{what} is gone")
+                changes.append(f"{what} is gone")
             elif (new["default"], new["values"]) != (old["default"], old["values"]):
-                found.append(f"{what} was {old} and is {new}")
+                changes.append(f"{what} was {old} and is {new}")
             elif new["choices"] is not None and not set(old["choices"] or ()) <= set(new["choices"]):
-                found.append(f"{what} takes less: {new['choices']}")
-        found += [f"{command} demands {n}" for n, o in today.items() if n not in options and o["required"]]
-    return [line for line in found if " ".join(line.split()[:2]) not in MENDED]
+                changes.append(f"{what} takes less: {new['choices']}")
+        changes += [f"{command} demands {n}" for n, o in today.items() if n not in options and o["required"]]
+    return [line for line in changes if " ".join(line.split()[:2]) not in MENDED]
 
 
 def test_every_option_of_a_command_means_the_same(then: dict[str, Any], now: dict[str, Any]) -> None:
@@ -108,16 +108,16 @@ def changed_keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[st
     """Keys of a TOML table whose default is another one, or that are demanded now and were not. The default
     of a whole table is the defaults of its keys.
     """
-    found = []
+    changes = []
     for name, default in before.items():
         # What no old study could leave out may get any default.
         if default == "required" or isinstance(default, dict) or name not in after:
             continue
         if after[name] != default and name not in MENDED:
-            found.append(f"{name} was {default!r} and is {after[name]!r}")
+            changes.append(f"{name} was {default!r} and is {after[name]!r}")
     demanded = {name for name, default in after.items() if default == "required" and name not in before}
     tables = {name.rsplit(".", 1)[0] for name in before if "." in name}
-    return found + [f"{name} is demanded now" for name in sorted(demanded) if _of(name, tables, before)]
+    return changes + [f"{name} is demanded now" for name in sorted(demanded) if _of(name, tables, before)]
 
 
 def _of(name: str, tables: set[str], before: Mapping[str, Any]) -> bool:

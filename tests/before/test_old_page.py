@@ -39,7 +39,7 @@ TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 @dataclass
 class OldPage:
     """Stands between the browser and today's server. `mode`: "old" (the old server's own words), "gone"
-    (nobody answers), "new" (today's server answers the old page), "reload" (today's page, too).
+    (no server answers), "new" (today's server answers the old page), "reload" (today's page, too).
     """
 
     server: WebServer
@@ -84,10 +84,10 @@ class Scene:
         )
 
     def state(self) -> tuple[str, str]:
-        [found] = self.database.ask(
+        [row] = self.database.ask(
             "SELECT state, verdict FROM experiments_session WHERE comment = 'Oda went on.'"
         )
-        return found
+        return row
 
     def finish(self) -> None:
         self.visitor.walk("comment")
@@ -116,7 +116,7 @@ def scene(own_place: Place, page: Page) -> Iterator[Scene]:
 
 
 def answers_wait(scene: Scene) -> None:
-    """Three answers by the old script, kept by the browser and by nobody else."""
+    """Three answers by the old script, kept by the browser alone."""
     before = len(scene.rows())
     while scene.visitor.settle() != "trial":
         scene.visitor.press_primary()

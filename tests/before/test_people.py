@@ -115,7 +115,7 @@ def control(url: str, verb: str, **members: Any) -> dict[str, Any]:
 
 
 def settle(env: dict[str, str]) -> None:
-    """What it says on its last line (somebody is still to give a place back) is no failure here."""
+    """What it says on its last line (a person has still to return a place) is no failure here."""
     command = [*("manage.py", "settle", "before", "--platform", "prolific"), "--yes", "--by", "grace"]
     subprocess.run([sys.executable, *command], cwd=services.ROOT, env={**os.environ, **env}, check=False)
 
@@ -159,7 +159,7 @@ def test_who_went_on_is_paid_what_the_policy_owes(story: Story, name: str) -> No
 
 
 def test_the_whole_ledger_agrees_with_the_platform(story: Story) -> None:
-    """To the cent, nobody twice, whatever state a payment was in when the engine was rebuilt."""
+    """To the cent, no person twice, for every state of a payment when the engine was rebuilt."""
     rows = story.database.ask("SELECT state, cents FROM crowd_payout")
     assert {state for state, _ in rows} == {"sent", "withheld"}
     sent = sum(cents for state, cents in rows if state == "sent")
@@ -184,5 +184,5 @@ def test_everybody_is_exported(story: Story, tmp_path: Path) -> None:
     assert len(went_on) == len(expected) > 8
     for row in went_on:
         assert (row["status"], row["responses"]) == ("passed", "19")
-        own = [int(trial["trial_index"]) for trial in trials if trial["session"] == row["session"]]
-        assert own == list(range(19))
+        indices = [int(trial["trial_index"]) for trial in trials if trial["session"] == row["session"]]
+        assert indices == list(range(19))

@@ -19,19 +19,19 @@ MADE_BY_MIGRATE = {"django_migrations"}
 
 def lost(table: str, before: Rows, after: Rows) -> list[str]:
     """What was stored and is not there any more, in words."""
-    found = []
+    losses = []
     for key, row in before.items():
         kept = after.get(key)
         if kept is None:
-            found.append(f"{table} {key} is gone")
+            losses.append(f"{table} {key} is gone")
             continue
         for column, value in row.items():
             name = RENAMED_COLUMNS.get((table, column), column)
             if name not in kept:
-                found.append(f"{table}.{column} is gone")
+                losses.append(f"{table}.{column} is gone")
             elif same(kept[name]) != same(value):
-                found.append(f"{table}.{column} of {key} was {value!r:.60} and is {kept[name]!r:.60}")
-    return found
+                losses.append(f"{table}.{column} of {key} was {value!r:.60} and is {kept[name]!r:.60}")
+    return losses
 
 
 def same(value: object) -> object:

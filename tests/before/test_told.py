@@ -68,8 +68,8 @@ def table(folder: Path, slug: str, name: str) -> list[dict[str, str]]:
 
 def report(folder: Path, slug: str, origin: str) -> dict[str, Any]:
     path = folder / "reports" / f"{slug}-{origin}" / "report.json"
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return report
 
 
 def columns(folder: Path) -> dict[tuple[str, str], tuple[str, str]]:

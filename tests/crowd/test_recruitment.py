@@ -474,7 +474,7 @@ def test_it_keeps_the_pilot_out_of_every_count_of_people() -> None:
     assert sum(counts["passed"] for counts in slot_counts(study).values()) == 0
     frames = read_frames(study)
     assert frames.origins == ["pilot"]
-    with pytest.raises(ExportError, match="No sitting has the origin 'human'"):
+    with pytest.raises(ExportError, match="No session has the origin 'human'"):
         chosen(frames, Request(cleaned=True))
     with pytest.raises(ReportError, match="no sessions of origin 'human'"):
         make_report(study, "human")

@@ -82,15 +82,15 @@ def test_it_exports_every_life_and_every_answer(study: Study, tokens: list[str],
     assert people[1]["reasons"] == "instructed_share_min"
     assert len(trials) == Response.objects.count() == sum(int(row["responses"]) for row in people)
     for row in people:
-        own = [int(trial["trial_index"]) for trial in trials if trial["session"] == row["session"]]
-        assert own == list(range(int(row["responses"])))
+        indices = [int(trial["trial_index"]) for trial in trials if trial["session"] == row["session"]]
+        assert indices == list(range(int(row["responses"])))
     listed = {entry["name"]: entry["rows"] for entry in manifest(folder)["files"]}
     assert (listed["trials.csv"], listed["participants.csv"]) == (len(trials), len(people))
 
 
 def manifest(folder: Path) -> dict[str, list[dict[str, object]]]:
-    found: dict[str, list[dict[str, object]]] = json.loads((folder / "manifest.json").read_text())
-    return found
+    contents: dict[str, list[dict[str, object]]] = json.loads((folder / "manifest.json").read_text())
+    return contents
 
 
 def test_it_lets_no_outside_name_out(study: Study, tokens: list[str], tmp_path: Path) -> None:
@@ -134,9 +134,9 @@ def test_it_carries_free_text_unharmed_and_harmless(study: Study, tmp_path: Path
     for text, row in zip(HOSTILE, table(folder, "participants"), strict=True):
         assert row["comment"] == guarded(text)
         assert row["comment"][0] not in "=+-@\t\r" and row["comment"].strip()[0] not in "=+-@"
-    found = read(folder / "participants.csv", "participants")
-    assert tuple(found["comment"]) == HOSTILE
-    assert tuple(json.loads(answers)["strategy"] for answers in found["answers"]) == HOSTILE
+    frame = read(folder / "participants.csv", "participants")
+    assert tuple(frame["comment"]) == HOSTILE
+    assert tuple(json.loads(answers)["strategy"] for answers in frame["answers"]) == HOSTILE
     call_command("report", study.slug, "--out", str(tmp_path / "report"), stdout=StringIO())
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "<img" not in page and "<script" not in page
@@ -165,17 +165,17 @@ def report_of(study: Study, folder: Path, origin: str) -> dict[str, object]:
     page = Fetched((folder / "report.html").read_text(encoding="utf-8"))
     assert [url for url in page.found if not url.startswith(("#", "data:"))] == []
     assert not page.tags & {"script", "iframe", "object", "embed", "base"}
-    found: dict[str, object] = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    assert {"flow", "conditions", "anova", "tukey"} <= set(found)
-    return found
+    report: dict[str, object] = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert {"flow", "conditions", "anova", "tukey"} <= set(report)
+    return report
 
 
 def test_it_seals_people_by_condition_and_opens_when_the_study_closes(
     study: Study, tokens: list[str], tmp_path: Path
 ) -> None:
-    found = report_of(study, tmp_path / "sealed", "human")
-    assert found["sealed"] and found["anova"] is found["tukey"] is None
-    for row in rows(found):
+    report = report_of(study, tmp_path / "sealed", "human")
+    assert report["sealed"] and report["anova"] is report["tukey"] is None
+    for row in rows(report):
         assert {row[key] for key in ("accuracy", "accuracy_mean", "utility", "utility_k", "intervals")} == {
             None
         }
@@ -191,9 +191,9 @@ def test_it_seals_people_by_condition_and_opens_when_the_study_closes(
 
 
 def rows(report: dict[str, object]) -> list[dict[str, object]]:
-    found = report["conditions"]
-    assert isinstance(found, list)
-    return found
+    conditions = report["conditions"]
+    assert isinstance(conditions, list)
+    return conditions
 
 
 def test_it_counts_the_flow_of_the_cast(study: Study, tokens: list[str], tmp_path: Path) -> None:

@@ -76,12 +76,12 @@ def explained(
 ) -> list[Any]:
     """What one method says about each text; the first error is raised."""
     method = open_explainer(component)
-    subjects = [one if isinstance(one, Subject) else subject_of(one) for one in texts]
-    jobs = [Job(at, one, lambda s=one: method.explain(net, s)) for at, one in enumerate(subjects)]  # type: ignore[misc]
-    done: dict[Any, Done] = {one.name: one for one in drive_texts(jobs, net, rows, bill)}
-    for one in done.values():
-        if one.error:
-            raise one.error
+    subjects = [text if isinstance(text, Subject) else subject_of(text) for text in texts]
+    jobs = [Job(at, text, lambda s=text: method.explain(net, s)) for at, text in enumerate(subjects)]  # type: ignore[misc]
+    done: dict[Any, Done] = {result.name: result for result in drive_texts(jobs, net, rows, bill)}
+    for result in done.values():
+        if result.error:
+            raise result.error
     return [done[at].result for at in range(len(subjects))]
 
 

@@ -54,15 +54,14 @@ class Command(StudyCommand):
 
 
 def unseal_for(study: Study, origin: str, name: str, reason: str) -> None:
-    """The tables name conditions, so a sealed origin leaves only in a person's name and for a reason."""
+    """The tables name conditions, so exporting a sealed origin needs the name of a person and a reason."""
     seal = seal_of(study_facts(study, origin), origin)
     if not seal.sealed or not Session.objects.filter(study=study, origin=origin).exists():
         return
     if not name.strip() or not reason.strip():
         raise CommandError(
-            f"{seal.sentence} The tables name conditions: give --unseal-as NAME and --reason TEXT, which "
-            f"every report "
-            "will print, or wait."
+            f"{seal.sentence} The tables name conditions: give --unseal-as NAME and --reason TEXT, "
+            "which every report will print, or wait."
         )
     Study.objects.filter(id=study.pk, unsealed_at__isnull=True).update(
         unsealed_at=timezone.now(), unsealed_by=name.strip(), unsealed_reason=reason.strip()

@@ -32,7 +32,7 @@ class Command(BaseCommand):
             f"'{content['study']}' "
             f"on {content['created_at']}."
         )
-        # A forger can rewrite files and manifest together; only the issuer's own record tells that.
+        # A forger can rewrite files and manifest together; only the issuer's own record reveals this.
         if Release.objects.filter(digest=content["digest"]).exists():
             self.stdout.write("This installation issued it.")
         else:

@@ -1,4 +1,4 @@
-"""Makes or replaces a draft and renders whatever is missing."""
+"""Makes or replaces a draft and renders the missing stimuli."""
 
 from __future__ import annotations
 

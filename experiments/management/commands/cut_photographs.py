@@ -1,4 +1,4 @@
-"""Real photographs for the second shipped study, cut from what an installed library carries."""
+"""Real photographs for the second shipped study, cut from the images of an installed library."""
 
 from __future__ import annotations
 

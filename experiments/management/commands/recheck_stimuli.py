@@ -46,13 +46,13 @@ class Command(StudyCommand):
         if options["sample"]:
             specs = random.Random(seed).sample(specs, min(options["sample"], len(specs)))
         with Terminal() as terminal:
-            found = list(recheck(specs, current_store(), device(), terminal.progress))
+            results = list(recheck(specs, current_store(), device(), terminal.progress))
             terminal.table(
-                f"{study.slug}: {len(found)} explanations once more, sample seed {seed}",
+                f"{study.slug}: {len(results)} explanations once more, sample seed {seed}",
                 ("Method", "Explanations", "Equal to the bit", "Largest difference"),
-                _rows(found),
+                _rows(results),
             )
-        beyond = [one for one in found if one.difference is None or one.difference > tolerance]
+        beyond = [result for result in results if result.difference is None or result.difference > tolerance]
         if beyond:
             raise CommandError("\n".join(_complaints(beyond, tolerance)))
         self.stdout.write(f"None is further from the stored one than {tolerance:g} of its largest magnitude.")
@@ -65,15 +65,15 @@ def _specs(study: Study) -> list[StimulusSpec]:
     return list({spec.attribution_key: spec for spec in specs if spec.explainer is not None}.values())
 
 
-def _rows(found: list[Rechecked]) -> list[tuple[str, int, int, str]]:
+def _rows(results: list[Rechecked]) -> list[tuple[str, int, int, str]]:
     methods: dict[str, list[Rechecked]] = defaultdict(list)
-    for one in found:
-        assert one.spec.explainer is not None
-        methods[one.spec.explainer.name].append(one)
+    for result in results:
+        assert result.spec.explainer is not None
+        methods[result.spec.explainer.name].append(result)
     rows = []
-    for name, own in sorted(methods.items()):
-        apart = [one.difference for one in own if one.difference is not None]
-        rows.append((name, len(own), apart.count(0.0), f"{max(apart):.1e}" if apart else "–"))
+    for name, of_method in sorted(methods.items()):
+        apart = [result.difference for result in of_method if result.difference is not None]
+        rows.append((name, len(of_method), apart.count(0.0), f"{max(apart):.1e}" if apart else "–"))
     return rows
 
 
@@ -81,9 +81,9 @@ def _complaints(beyond: list[Rechecked], tolerance: float) -> list[str]:
     lines = [
         f"{len(beyond)} differ by more than {tolerance:g} of their largest magnitude, or cannot be compared:"
     ]
-    for one in beyond[:LISTED]:
-        said = one.error if one.difference is None else f"differs by {one.difference:.1e}"
-        lines.append(f"  {one.spec.picture_key}: {said}")
+    for result in beyond[:LISTED]:
+        said = result.error if result.difference is None else f"differs by {result.difference:.1e}"
+        lines.append(f"  {result.spec.picture_key}: {said}")
     if len(beyond) > LISTED:
         lines.append(f"  and {len(beyond) - LISTED} more")
     return lines

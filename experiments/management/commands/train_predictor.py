@@ -45,10 +45,10 @@ def _components(path: Path) -> tuple[Component, Component]:
         table = tomllib.loads(path.read_text(encoding="utf-8")).get("stimuli")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CommandError(f"{path}: cannot be read: {error}. Mend the file.") from error
-    found = []
+    parts = []
     for name in ("dataset", "predictor"):
         part = table.get(name) if isinstance(table, Mapping) else None
         if not isinstance(part, Mapping) or not isinstance(part.get("name"), str):
             raise CommandError(f'{path}: [stimuli] {name} is missing: write {name} = {{ name = "…" }}.')
-        found.append(Component.from_json(part))
-    return found[0], found[1]
+        parts.append(Component.from_json(part))
+    return parts[0], parts[1]

@@ -19,14 +19,14 @@ def main(out: Path) -> None:
 
     reports = [json.loads(path.read_text()) for path in sorted(out.glob("reports/*/report.json"))]
     reports += [json.loads(path.read_text())["report"] for path in sorted(out.glob("order-*.json"))]
-    found = names.collected() | {
+    collected = names.collected() | {
         "report": sorted({name for report in reports for name in names.paths(report)}),
         "digests": {
             path.parent.name: load_study(path).digest
             for path in [*STUDIES_DIR.glob("*/study.toml"), *out.glob("studies/*/study.toml")]
         },
     }
-    (out / "names.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    (out / "names.json").write_text(json.dumps(collected, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":

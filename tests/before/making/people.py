@@ -405,7 +405,7 @@ class Making:
         assert self.desk.post(f"/studies/before/exclusions/{ned.pk}/", body).status_code == 302
         ned.refresh_from_db()
         assert ned.excluded
-        # Somebody who came by a plain address and never went on is written off after a while.
+        # A person who came by a plain address and never continued is marked as gone after a while.
         gone = self.person("gone")
         gone.arrive()
         gone.answer(2)
@@ -436,7 +436,7 @@ class Making:
             call_command("export", slug, out=self.out / "exports" / slug, stdout=io.StringIO(), **seal)
 
     def recorded(self) -> dict[str, Any]:
-        """What the page of somebody in the middle of a block was told by the old server, word by word."""
+        """What the old server told the page of a person in the middle of a block, word by word."""
         person = self.person("oda")
         person.arrive()
         person.answer(5)
@@ -462,7 +462,7 @@ class Making:
         from experiments.api.state import media_files
         from experiments.models import Session
 
-        going_on = Session.objects.filter(pk__in=[one["session"] for one in self.halfway.values()])
+        going_on = Session.objects.filter(pk__in=[person["session"] for person in self.halfway.values()])
         files = {file for session in going_on for _, file in media_files(session)}
         with ZipFile(self.out / "store.zip", "w", ZIP_STORED) as archive:
             for name in sorted(files):

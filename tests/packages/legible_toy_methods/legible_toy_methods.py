@@ -33,7 +33,7 @@ if log := os.environ.get("TOY_IMPORTS"):
 
 @parameters
 class Rings(AnyImage):
-    """Rings around the middle of the picture, whatever the network says. Unsigned. [Ours]"""
+    """Rings around the middle of the picture, independent of the network. Unsigned. [Ours]"""
 
     version: ClassVar[int] = 1
     rings: Annotated[int, Field(ge=1, le=20)] = 3
