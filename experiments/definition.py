@@ -129,7 +129,7 @@ class Checks(Part):
     repeat: Count = 3
 
 
-class Rule(Part):
+class RuleTable(Part):
     """One screening rule: its limit and whether it acts before or after assignment."""
 
     limit: float | tuple[float, float]
@@ -187,16 +187,16 @@ class Recruitment(Part):
     maximum_minutes: Annotated[float, Field(gt=0, le=1380)] | None = None
 
 
-class Device(Part):
+class DeviceTable(Part):
     min_width_px: Annotated[int, Field(ge=320, le=4000)] = 700
     min_height_px: Annotated[int, Field(ge=320, le=4000)] = 500
 
 
-class Practice(Part):
+class PracticeTable(Part):
     correct_min: Annotated[int, Field(ge=0, le=4)] = 3
 
 
-class Question(Part):
+class QuestionTable(Part):
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
     when: Literal["before", "after"] = "after"
     kind: Literal["choice", "number", "text"]
@@ -208,7 +208,7 @@ class Question(Part):
     max_length: Annotated[int, Field(ge=1, le=5000)] = 1000
 
     @model_validator(mode="after")
-    def _answerable(self) -> Question:
+    def _answerable(self) -> QuestionTable:
         if (self.kind == "choice") != (len(self.choices) >= 2):
             raise ValueError("a choice question has at least two choices; the other kinds have none")
         return self
@@ -244,14 +244,14 @@ class StudyDefinition(Part):
     metrics: tuple[ComponentTable, ...] = ()
     texts: dict[str, str]
     quiz: tuple[QuizQuestion, ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[QuestionTable, ...] = ()
     checks: Checks = Checks()
-    screening: dict[str, Rule] = Field(default_factory=dict)
+    screening: dict[str, RuleTable] = Field(default_factory=dict)
     policy: Policy = Policy()
     ethics: Ethics
     reward: Reward
-    device: Device = Device()
-    practice: Practice = Practice()
+    device: DeviceTable = DeviceTable()
+    practice: PracticeTable = PracticeTable()
     recruitment: Recruitment = Recruitment()
     platforms: dict[Name, dict[str, Any]] = Field(default_factory=dict)
 

@@ -360,3 +360,25 @@ def test_it_pins_versions_without_addresses() -> None:
     assert not wrong, wrong
     assert "torch==2.13.0" in pins
     assert '"resolved"' not in (ROOT / "frontend" / "package-lock.json").read_text()
+
+
+ONE_NAME = ("stimuli", "experiments", "analysis")
+"""Rooms in which a class name means one thing; `crowd` follows when its rooms are rebuilt."""
+BOTH = {"Report"}
+"""The value that a reporter makes, and the row that holds it."""
+
+
+def test_it_names_no_two_public_classes_of_a_room_alike() -> None:
+    places: dict[tuple[str, str], set[str]] = {}
+    for module in SOURCES:
+        room = module.split(".")[0]
+        if room in ONE_NAME and ".migrations" not in module and ".commands" not in module:
+            for name in public_classes(SOURCES[module].read_text()):
+                places.setdefault((room, name), set()).add(module)
+    twice = {key: sorted(modules) for key, modules in places.items() if len(modules) > 1}
+    assert {name for _, name in twice} <= BOTH, twice
+
+
+def public_classes(source: str) -> list[str]:
+    nodes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+    return [node.name for node in nodes if not node.name.startswith("_")]

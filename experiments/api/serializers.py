@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from experiments.api.contents import TrialsField, serializer_of
@@ -43,7 +44,8 @@ class Block(serializers.Serializer[Any]):
     examples = Example(many=True)
 
 
-class Question(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="Question")
+class QuestionSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     kind = serializers.ChoiceField(QUESTION_KINDS)
     prompt = serializers.CharField()
@@ -60,7 +62,7 @@ class Page(serializers.Serializer[Any]):
     kind = serializers.CharField()
     digest = serializers.CharField()
     html = serializers.CharField()
-    questions = Question(many=True)
+    questions = QuestionSerializer(many=True)
 
 
 class Feedback(serializers.Serializer[Any]):
@@ -119,7 +121,8 @@ class Join(serializers.Serializer[Any]):
     attempt = serializers.CharField(max_length=64, required=False)
 
 
-class GateTry(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="GateTry")
+class GateTrySerializer(serializers.Serializer[Any]):
     digest = serializers.CharField(max_length=64)
     value = serializers.DictField()
 
@@ -149,7 +152,8 @@ class Responses(serializers.Serializer[Any]):
     responses = ResponseItem(many=True)
 
 
-class Recorded(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="Recorded")
+class RecordedSerializer(serializers.Serializer[Any]):
     next = serializers.IntegerField()
     step = serializers.ChoiceField(steps())
     feedback = serializers.DictField(child=Feedback())

@@ -65,7 +65,7 @@ class SessionView(ParticipantView):
 class GateView(ParticipantView):
     @extend_schema(
         operation_id="pass_gate",
-        request=serializers.GateTry,
+        request=serializers.GateTrySerializer,
         responses={200: serializers.SessionState, **ERRORS},
         parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATES.names))],
     )
@@ -89,7 +89,7 @@ class ResponsesView(ParticipantView):
     @extend_schema(
         operation_id="record_responses",
         request=serializers.Responses,
-        responses={200: serializers.Recorded, **ERRORS},
+        responses={200: serializers.RecordedSerializer, **ERRORS},
     )
     def post(self, request: Request) -> Response:
         """Answers, in order, stored before they are acknowledged; sending them twice is harmless."""

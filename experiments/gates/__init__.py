@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from stimuli.registry import Table
 
 if TYPE_CHECKING:
-    from experiments.gates.base import Gate
+    from experiments.gates.base import GateKind
 
-GATES: Table[type[Gate]] = Table(
+GATES: Table[type[GateKind]] = Table(
     "gate",
     {
         "device": "experiments.gates.device:Device",
@@ -23,6 +23,6 @@ GATES: Table[type[Gate]] = Table(
 )
 
 
-def get_gate(name: str) -> Gate:
+def get_gate(name: str) -> GateKind:
     """The gate of that name; UnknownName lists the known ones."""
     return GATES.load(name)()

@@ -44,7 +44,7 @@ class Judged:
     ends: bool = False
 
 
-class Gate(Protocol):
+class GateKind(Protocol):
     """The interface of a gate. Instances are stateless; `name` is also the wire's step."""
 
     name: ClassVar[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from experiments.definition import Question
+from experiments.definition import QuestionTable
 from experiments.gates import base
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
@@ -33,7 +33,7 @@ class Questions(base.BaseGate):
         return base.Judged(base.answers_to(self.questions(session.study, stop), value), None)
 
 
-def _question(question: Question) -> dict[str, Any]:
+def _question(question: QuestionTable) -> dict[str, Any]:
     choices = [(c, c) for c in question.choices] if question.kind == "choice" else None
     return base.question_row(
         question.id,

@@ -117,17 +117,6 @@ def test_it_sees_what_nothing_reaches() -> None:
     assert "stimuli.tasks.sweep_stimuli" in unreached(without)
 
 
-def test_it_names_no_two_public_classes_alike() -> None:
-    places: dict[str, set[str]] = {}
-    for module in SOURCES:
-        if module.startswith("stimuli.") and not module.startswith("stimuli.migrations"):
-            for node in TREES[module].body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    places.setdefault(node.name, set()).add(module)
-    twice = {name: sorted(modules) for name, modules in places.items() if len(modules) > 1}
-    assert not twice, twice
-
-
 def test_it_keeps_folders_small() -> None:
     """Beside their `__init__.py`, which is a table or a sentence."""
     folders = {path.parent for module, path in SOURCES.items() if module.startswith("stimuli")}
