@@ -56,6 +56,25 @@ role = "method"
 predictor = "fine"
 explainer = { name = "saliency" }
 """
+SENTENCES = """dataset = { name = "sentences", task = "subject_number", count = 40, model_count = 64 }
+predictor = { name = "trained_text", pooling = "mean", epochs = 2 }
+classes = ["singular", "plural"]"""
+TURING = """
+[design]
+train_items = 3
+test_items = 2
+subsets = 1
+predictions_per_item_min = 1
+[checks]
+instructed = 1
+[[conditions]]
+name = "plain"
+role = "baseline"
+[[conditions]]
+name = "marked"
+role = "method"
+explainer = { name = "random_text" }
+"""
 SOLVE = """
 [design]
 role = "solve"

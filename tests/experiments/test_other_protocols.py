@@ -18,7 +18,9 @@ from experiments.study_file import load_study
 from tests.experiments.protocols import (
     RATING,
     REVIEW,
+    SENTENCES,
     SOLVE,
+    TURING,
     TWO_MODELS,
     opened,
     take_part,
@@ -134,6 +136,29 @@ def test_a_region_outside_the_grid_is_refused_by_name(tmp_path: Path) -> None:
         assert reply.status_code == 400, region
         assert set(reply.json()["error"]["fields"]) == {"responses.0.value.region"}
     assert eve.respond({**answer, "value": {"choice": "left", "region": [15]}}).status_code == 200
+
+
+def test_a_guess_is_stored_before_its_answer_is_revealed(tmp_path: Path) -> None:
+    """Texts, guess first: no payload holds the label, the reply tells it in words, a reload repeats it."""
+    opened(tmp_path / "t", "letters", "reverse_turing", TURING, sources=SENTENCES)
+    tim = Person("tim", slug="letters")
+    tim.arrive()
+    first = tim.state["block"]["trials"][0]
+    assert first["kind"] == "learn" and first["content"]["label"] is None
+    pieces = first["content"]["text"]["tokens"]
+    assert "".join(piece["text"] for piece in pieces).strip() and first["content"]["image"] is None
+    trial = tim.trials()[0]
+    assert trial.item is not None
+    answer = {"trial": first["id"], "value": {"choice": "singular"}, "rt_ms": 9, "shown_ms": 9}
+    told = tim.respond(answer).json()["feedback"][first["id"]]
+    assert told["label"] == trial.item.predicted.capitalize()
+    assert told["correct"] == (trial.item.predicted == "singular")
+    assert tim.refresh()["feedback"] == told
+    take_part(tim)
+    frame = read_frames(Study.objects.get(slug="letters")).trials
+    guesses, tests = (frame[frame["phase"] == phase] for phase in ("train", "test"))
+    assert guesses["matches_model"].isna().all() and len(guesses) == 3
+    assert tests["matches_model"].notna().sum() == 2
 
 
 def test_it_freezes_the_answers_of_a_closed_stage_once(tasks: Study) -> None:
