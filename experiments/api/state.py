@@ -21,7 +21,7 @@ from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
 from experiments.texts import html_of, placeholders, text_digest
-from experiments.words import table_of, words_for
+from experiments.words import page_words, words_for
 
 
 def session_state(session: Session) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _facts(session: Session, definition: StudyDefinition) -> dict[str, Any]:
         "gap_ms": getattr(design, "gap_ms", 300),
         "reservoir": getattr(design, "reservoir", "off"),
         "display": getattr(design, "display", "beside"),
-        "words": table_of(definition.language)["page"].get(definition.paradigm, {}),
+        "words": page_words(definition),
         "origin": session.origin,
     }
 

@@ -26,6 +26,13 @@ def words_for(definition: StudyDefinition) -> Mapping[str, str]:
     return {**table["pages"], **table["paradigms"].get(definition.paradigm, {})}
 
 
+def page_words(definition: StudyDefinition) -> Mapping[str, str]:
+    """Phrases of the browser's page that this study says otherwise, by the page's own keys."""
+    page = table_of(definition.language)["page"]
+    phrases: Mapping[str, str] = page.get(definition.paradigm, page["neutral"])
+    return phrases
+
+
 def entry_words(language: str) -> Mapping[str, str]:
     """The sentences around a study: why a person is not admitted, and what a preview says."""
     entry: Mapping[str, str] = table_of(language)["entry"]

@@ -1,6 +1,8 @@
 """Every language says everything: the server's tables, and the placeholders within each sentence."""
 
+import json
 import re
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -11,6 +13,7 @@ from experiments.paradigms import PARADIGMS
 from experiments.words import LANGUAGES, table_of
 
 pytestmark = pytest.mark.pure
+ROOT = Path(__file__).resolve().parents[2]
 
 TELLING = r"\b(ai|artificial|model|machine|algorithm|predict\w*|explain\w*|explanation|legible|ki|modell"
 TELLING += r"|maschine|vorhersag\w*|erklär\w*|erklärung)\b"
@@ -56,6 +59,21 @@ def test_every_gate_without_a_text_of_its_own_has_a_sentence() -> None:
     stops = {"questions": {"questions_before", "questions_after"}}
     wanted = {kind for gate in set(GATES.names) - by_study for kind in stops.get(gate, {gate})}
     assert wanted <= set(table_of("en")["pages"])
+
+
+def test_the_page_knows_every_phrase_that_a_study_may_say_otherwise() -> None:
+    """A key that the page lacks would leave its own words standing; each may name what the page fills in."""
+    overridable = json.loads((ROOT / "frontend" / "src" / "words" / "overridable.json").read_text())
+    for language in LANGUAGES:
+        for name, phrases in table_of(language)["page"].items():
+            for key, text in phrases.items():
+                assert set(re.findall(r"\{(\w+)\}", text)) <= set(overridable[key]), (name, key)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_neutral_phrases_tell_no_secret_either(language: str) -> None:
+    for key, text in table_of(language)["page"]["neutral"].items():
+        assert not telling(text), (key, text)
 
 
 def telling(text: str) -> list[str]:
