@@ -1,4 +1,4 @@
-"""Which items a study uses and as which answers they count: by hand, by counting, and by what must not change."""
+"""Which items a study uses and as which answers they count: by hand, by counting, by what must not change."""
 
 from collections import Counter
 from typing import Any
@@ -63,7 +63,7 @@ def test_it_drops_what_lies_outside_the_classes() -> None:
 
 
 def test_it_restricts_to_the_likeliest_of_the_classes() -> None:
-    """Of d's logits 1 (husky) and 3 (wolf) the wolf is more; of e's -2 and -3 the husky; c's truth is none."""
+    """Of d's logits 1 (husky) and 3 (wolf) wolf is more, of e's -2 and -3 the husky; c's truth is none."""
     study = definition({"outside": "restrict"})
     assert facts(as_asked(study, FIVE)) == [
         ("a", "husky", "husky", 1),
