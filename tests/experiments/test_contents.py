@@ -100,7 +100,7 @@ def test_a_wire_value_takes_no_undeclared_field_and_does_not_change() -> None:
     with pytest.raises(ValidationError, match="condition"):
         Inner(text="a", shade=None, condition="grad_cam")  # type: ignore[call-arg]
     with pytest.raises(ValidationError, match="frozen"):
-        INNER.text = "b"  # type: ignore[misc]
+        INNER.text = "b"
 
 
 # Trials
@@ -118,7 +118,7 @@ class Probe(base.Kind):
 
 @pytest.fixture
 def probe() -> Iterator[None]:
-    with KINDS.added("probe_pair", Probe):
+    with KINDS.added("probe_pair", f"{__name__}:Probe"):
         yield
 
 

@@ -54,7 +54,10 @@ def test_each_view_is_whole_in_itself(path: Path) -> None:
     """The prediction is the largest logit, and the confidence its share after a softmax is at least even."""
     study = drafted(path)
     labels = study.predictor["labels"]
-    views = [*Item.objects.filter(study=study), *Prediction.objects.filter(item__study=study)]
+    views: list[Item | Prediction] = [
+        *Item.objects.filter(study=study),
+        *Prediction.objects.filter(item__study=study),
+    ]
     for view in views:
         assert len(view.logits) == len(labels) == 2
         assert view.predicted == labels[view.logits.index(max(view.logits))]

@@ -294,7 +294,7 @@ def test_a_lease_is_twice_the_longest_session(small: Study) -> None:
 def test_a_lapsed_slot_is_free_and_a_kept_one_never(small: Study) -> None:
     session = seated(small)
     assert free_slots(small).count() == SLOTS - 1
-    Slot.objects.filter(pk=session.slot_id).update(lease_ends_at=timezone.now() - timedelta(seconds=1))
+    Slot.objects.filter(holder=session).update(lease_ends_at=timezone.now() - timedelta(seconds=1))
     assert free_slots(small).count() == SLOTS
     assert keep_slot(session) and keep_slot(session)
     assert free_slots(small).count() == SLOTS - 1
@@ -303,7 +303,7 @@ def test_a_lapsed_slot_is_free_and_a_kept_one_never(small: Study) -> None:
 
 def test_who_lost_the_slot_can_neither_keep_nor_free_it(small: Study) -> None:
     late = seated(small)
-    Slot.objects.filter(pk=late.slot_id).update(lease_ends_at=timezone.now() - timedelta(seconds=1))
+    Slot.objects.filter(holder=late).update(lease_ends_at=timezone.now() - timedelta(seconds=1))
     rival = seated(small)
     assert rival.slot_id == late.slot_id
     assert not keep_slot(late) and not release_slot(late)

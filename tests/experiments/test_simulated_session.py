@@ -12,7 +12,6 @@ import httpx
 import pytest
 
 from experiments.kinds.base import Choice, Reply
-from experiments.simulation import line as lines
 from experiments.simulation.album import Album
 from experiments.simulation.client import AWAY_MS, BATCH_MAX, SHUT, STEPS_MAX, SimulatedSession
 from experiments.simulation.line import AGAIN, LONGEST_PAUSE_S, TRIES, Line, Refused
@@ -454,7 +453,7 @@ class Wire:
 def wire(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Wire]:
     def make(*replies: httpx.Response | httpx.TransportError) -> Wire:
         made = Wire(*replies)
-        monkeypatch.setattr(lines.time, "sleep", made.pauses.append)
+        monkeypatch.setattr("experiments.simulation.line.time.sleep", made.pauses.append)
         return made
 
     return make

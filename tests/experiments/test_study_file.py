@@ -177,7 +177,7 @@ def test_an_unknown_role_is_answered_with_the_known_ones(path: Path, paradigm: s
 def test_every_role_holds_to_what_it_says_of_explanations(path: Path, paradigm: str) -> None:
     for name, role in get_paradigm(paradigm).roles.items():
         for is_explained in (False, True):
-            row = {"name": "one-of-them", "role": name}
+            row: dict[str, Any] = {"name": "one-of-them", "role": name}
             row |= {"explainer": {"name": "saliency"}} if is_explained else {}
             faults = problems(path, paradigm=paradigm, conditions=[row])
             is_named = any(f.key == "conditions.0" for f in faults)
@@ -500,7 +500,7 @@ def test_a_stored_definition_is_read_back_with_its_digest() -> None:
 
 def test_a_definition_does_not_change() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        definition().seed = 6  # type: ignore[misc]
+        definition().seed = 6
 
 
 # How long a place is held
