@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from experiments.definition import StudyDefinition
 from experiments.drafts import build_draft, gather, picture_keys, specs_of
-from experiments.enrolment import stored_pool
 from experiments.errors import StudyError
 from experiments.models import Condition, Item, Prediction, Rendering, Solution, Study
+from experiments.opening import stored_pool
 from experiments.selectors import definition_of, predictions_of
 from experiments.stages import freeze, solutions_of
 from experiments.study_file import load_study

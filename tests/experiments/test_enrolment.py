@@ -10,22 +10,20 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from experiments import enrolment
+from experiments import enrolment, opening
 from experiments.definition import StudyDefinition
 from experiments.enrolment import (
     claim_slot,
     free_rehearsed_slots,
     keep_slot,
-    open_study,
     peek_slot,
     places_left,
-    plan_pilot,
     release_slot,
     route,
-    stored_pool,
 )
 from experiments.errors import SessionFinished, StudyError, StudyFull
 from experiments.models import OtherStimulus, Rendering, Session, Slot, Study, Trial
+from experiments.opening import open_study, plan_pilot, stored_pool
 from experiments.paradigms.base import BadDesign, Plan
 from experiments.paradigms.meta_predictor import MetaPredictor
 from experiments.selectors import definition_of, free_slots, slot_counts
@@ -89,7 +87,7 @@ def test_opening_again_changes_nothing(draft: Study) -> None:
 
 def test_it_tells_how_far_it_is(draft: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, int, int]] = []
-    monkeypatch.setattr(enrolment, "BATCH", 4)
+    monkeypatch.setattr(opening, "BATCH", 4)
     open_study(draft, lambda what, done, total: told.append((what, done, total)))
     assert told == [("plan slots", done, SLOTS) for done in (4, 8, 9)]
 
@@ -104,7 +102,7 @@ def test_the_size_of_a_batch_changes_no_plan(draft: Study, monkeypatch: pytest.M
     Slot.objects.all().delete()
     Study.objects.filter(pk=draft.pk).update(state="draft", plan_digest="", opened_at=None)
     draft.refresh_from_db()
-    monkeypatch.setattr(enrolment, "BATCH", 2)
+    monkeypatch.setattr(opening, "BATCH", 2)
     assert open_study(draft, silent).plan_digest == digest and rows() == first
 
 
@@ -146,7 +144,7 @@ def test_plans_that_cannot_be_drawn_leave_the_draft_as_it_was(
             yield plan
 
     monkeypatch.setattr(MetaPredictor, "plans", broken)
-    monkeypatch.setattr(enrolment, "BATCH", 1)
+    monkeypatch.setattr(opening, "BATCH", 1)
     with pytest.raises(StudyError) as caught:
         open_study(draft, silent)
     assert str(caught.value) == "'small' cannot be planned: the sixth plan is impossible, ask for less."
@@ -253,13 +251,41 @@ def test_the_person_s_own_freed_slot_is_not_offered_again(desks: Study) -> None:
     assert claim_slot(arrived(desks)).pk == old.pk
 
 
-def test_a_person_whose_lane_is_full_goes_to_the_other(desks: Study) -> None:
-    """The toy's rule: back to the desk of the earlier session if it has a place, else the other one."""
+def test_a_person_whose_lane_is_full_stays_out_and_a_new_one_goes_to_the_other(desks: Study) -> None:
+    """The toy's rule: back to the desk of the earlier session or nowhere; others go where there is a place."""
     first = seated(desks)
     Slot.objects.filter(study=desks, lane=first.lane).update(kept=True)
-    assert route(again(first)) == next(lane for lane in LANES if lane != first.lane)
-    Slot.objects.filter(study=desks).update(kept=True)
     assert route(again(first)) is None
+    assert route(arrived(desks)) == next(lane for lane in LANES if lane != first.lane)
+    Slot.objects.filter(study=desks).update(kept=True)
+    assert route(arrived(desks)) is None
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lanes in which a place is asked for; a rival takes the last place of the first desk each time."""
+    lanes: list[str] = []
+    whole = enrolment._claim
+
+    def claim(session: Session, lane: str, *times: Any) -> int | None:
+        lanes.append(lane)
+        return None if lane == LANES[0] else whole(session, lane, *times)
+
+    monkeypatch.setattr(enrolment, "_claim", claim)
+    return lanes
+
+
+def test_a_rival_who_takes_the_last_place_of_a_lane_sends_on(desks: Study, asked: list[str]) -> None:
+    session = arrived(desks)
+    slot = claim_slot(session)
+    assert asked == list(LANES) and slot.lane == session.lane == LANES[1]
+
+
+def test_each_lane_is_asked_once_and_then_the_study_is_full(desks: Study, asked: list[str]) -> None:
+    Slot.objects.filter(study=desks, lane=LANES[1]).update(kept=True)
+    with pytest.raises(StudyFull):
+        claim_slot(arrived(desks))
+    assert asked == [LANES[0]]
 
 
 def test_a_session_that_got_nothing_leaves_nothing_behind(desks: Study) -> None:
