@@ -43,3 +43,8 @@ def several(datasets: Sequence[str], predictors: Sequence[str]) -> dict[str, Any
         "datasets": {name: {"name": "folder", "path": name} for name in datasets},
         "predictors": {name: {"name": "toy", "input_px": 32} for name in predictors},
     }
+
+
+def answers(*values: str, **classes: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Rows of [[answers]] with these values, and the classes that they stand for."""
+    return [{"value": v, "text": v.capitalize(), "classes": list(classes.get(v, ()))} for v in values]
