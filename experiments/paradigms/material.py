@@ -30,7 +30,7 @@ def material_of(definition: StudyDefinition, surveys: Mapping[Source, Survey]) -
             "of them: keep one dataset and one predictor"
         )
     ((source, survey),) = surveys.items()
-    _refuse_unknown_classes(definition, survey)
+    _refuse_unknown_classes(definition, survey.labels)
     chosen = choose_items(definition, as_asked(definition, survey))
     return Material(pool_of(definition, chosen), {source: tuple(chosen)})
 
@@ -39,8 +39,12 @@ def material_by_condition(definition: StudyDefinition, surveys: Mapping[Source, 
     """Several datasets and models: each condition has the items of its dataset, as its own model sees them.
 
     Items of a dataset are chosen once, by what its first model says, and shared by all its conditions. Their
-    keys begin with the dataset's name if the study has several.
+    keys begin with the dataset's name if the study has several. Raises BadDesign for a class that every model
+    lacks.
     """
+    _refuse_unknown_classes(
+        definition, list(dict.fromkeys(label for survey in surveys.values() for label in survey.labels))
+    )
     used = list(dict.fromkeys(condition.source for condition in definition.conditions))
     chosen: dict[Source, tuple[Surveyed, ...]] = {}
     items: dict[str, PoolItem] = {}
@@ -78,7 +82,7 @@ def pool_of(definition: StudyDefinition, items: Sequence[Surveyed]) -> Pool:
 
 def as_asked(definition: StudyDefinition, survey: Survey) -> list[Surveyed]:
     """The items as the question sees them: classes as answers; predictions outside the classes are dropped
-    or restricted to them."""
+    or restricted to those of them that the model has."""
     stimuli = definition.stimuli
     if stimuli.target is not None:
         target = stimuli.target
@@ -88,14 +92,15 @@ def as_asked(definition: StudyDefinition, survey: Survey) -> list[Surveyed]:
 
         return [replace(i, truth=side(i.truth), predicted=side(i.predicted)) for i in survey.items]
     classes = stimuli.classes or survey.labels
+    within = [name for name in classes if name in survey.labels]
     kept = []
     for item in survey.items:
         if item.truth not in classes:
             continue
         if item.predicted not in classes:
-            if stimuli.outside == "drop":
+            if stimuli.outside == "drop" or not within:
                 continue
-            best = max(classes, key=lambda name: item.logits[survey.labels.index(name)])
+            best = max(within, key=lambda name: item.logits[survey.labels.index(name)])
             item = replace(item, predicted=best, index=survey.labels.index(best))
         truth, predicted = definition.value_of(item.truth), definition.value_of(item.predicted)
         kept.append(replace(item, truth=truth, predicted=predicted))
@@ -128,11 +133,11 @@ def _pool_item(item: Surveyed) -> PoolItem:
     return PoolItem(item.key, item.truth, item.predicted, item.confidence, item.group)
 
 
-def _refuse_unknown_classes(definition: StudyDefinition, survey: Survey) -> None:
+def _refuse_unknown_classes(definition: StudyDefinition, labels: Sequence[str]) -> None:
     stimuli = definition.stimuli
     for name in [stimuli.target] if stimuli.target else list(stimuli.classes or ()):
-        if name not in survey.labels:
+        if name not in labels:
             raise BadDesign(
                 f"stimuli: the predictor has no class {name!r}; "
-                f"it has {', '.join(survey.labels)}. Name one of these."
+                f"it has {', '.join(labels)}. Name one of these."
             )

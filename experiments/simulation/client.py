@@ -189,9 +189,9 @@ class SimulatedSession:
         for told in stored["feedback"].values():
             if told["trial"] in self.examples:
                 self.examples[told["trial"]] = replace(self.examples[told["trial"]], label=told["label"])
-        if self.events:
+        while self.events:
             self.line.post("/api/session/events/", {"events": self.events[:BATCH_MAX]})
-            self.events = []
+            del self.events[:BATCH_MAX]
 
     def _respond(self, trial: TrialWire) -> ResponseWire:
         self.consulted_ms = 0
