@@ -72,6 +72,11 @@ class DryRun:
         """Why the study is not balanced although it asks for it, or None."""
         return imbalance(self.blind) if self.definition.stimuli.balance == "prediction_x_correct" else None
 
+    @property
+    def is_between(self) -> bool:
+        """Whether every slot has one condition."""
+        return all(plan.condition for plan in self.plans)
+
     def unmatched(self) -> int | None:
         """How many plans differ from the first of their number in items, order, sides or checks; None if
         the paradigm plans no twins."""
@@ -121,8 +126,7 @@ class DryRun:
 
     def power_rows(self) -> list[tuple[str, float]]:
         sizes = [condition.slots for condition in self.definition.conditions]
-        is_between = all(plan.condition for plan in self.plans)
-        if not is_between or len(sizes) < 2 or sum(sizes) <= len(sizes):
+        if not self.is_between or len(sizes) < 2 or sum(sizes) <= len(sizes):
             return []
         rows = [(f"f = {f:.2f} ({word})", anova_power(sizes, f)) for f, word in _EFFECTS]
         return [*rows, ("smallest f found with power .80", minimal_detectable_f(sizes))]
@@ -226,17 +230,14 @@ def warnings_of(run: DryRun) -> list[str]:
 def preregistration(run: DryRun) -> str:
     """The plan of the study as Markdown, to be deposited before data are collected."""
     definition = run.definition
+    analysis = get_paradigm(definition.paradigm).planned_analysis
     lines = [
         f"# Preregistration: {definition.title}",
         "",
         f"Definition `{definition.digest}` of study `{definition.slug}`, paradigm `{definition.paradigm}`, "
         f"seed {definition.seed}.",
         "",
-        "## Conditions (between subjects)",
-        "",
-        "| condition | role | participants wanted |",
-        "|---|---|---|",
-        *(f"| {c.name} | {c.role} | {c.slots} |" for c in definition.conditions),
+        *_groups(run),
         "",
         "## Trials of one session",
         "",
@@ -248,22 +249,31 @@ def preregistration(run: DryRun) -> str:
         "",
         "## Stopping rule",
         "",
-        "Data are collected until every condition has the participants wanted above who passed all rules. "
+        f"Data are collected until {_stop(run)} who passed all rules. "
         "Results per condition are sealed until then.",
         "",
-        "## Analysis",
-        "",
-        "One-way ANOVA on each person's share of test answers that match the model, eta squared with "
-        "interval, Tukey-Kramer for all pairs (family-wise alpha .05); Utility as the ratio of mean "
-        "accuracies to the baseline with bootstrap intervals over people (10,000 draws). Sensitivity: with "
-        "and without rules that act after assignment; blocked by slot; as assigned.",
-        "",
-        "## Power",
-        "",
-        *(f"- {name}: {value:.3f}" for name, value in run.power_rows()),
-        "",
-    ]
+        *(["## Analysis", "", analysis, ""] if analysis else []),
+        *(["## Power", "", *(f"- {name}: {value:.3f}" for name, value in run.power_rows()), ""]
+          if run.power_rows() else []),
+    ]  # fmt: skip
     return "\n".join(lines)
+
+
+def _groups(run: DryRun) -> list[str]:
+    """Who gets what: the conditions if a slot has one, else the lanes with their slots."""
+    if run.is_between:
+        rows = [f"| {c.name} | {c.role} | {c.slots} |" for c in run.definition.conditions]
+        title, columns = "## Conditions (between subjects)", "| condition | role | participants wanted |"
+        return [title, "", columns, "|---|---|---|", *rows]
+    lanes = Counter(plan.lane for plan in run.plans)
+    rows = [f"| {lane} | {count} |" for lane, count in sorted(lanes.items())]
+    return ["## Slots by lane", "", "| lane | sessions wanted |", "|---|---|", *rows]
+
+
+def _stop(run: DryRun) -> str:
+    if run.is_between:
+        return "every condition has the participants wanted above"
+    return "every slot is filled by a session of a person"
 
 
 def rows_of_blind(scores: Sequence[BlindScore]) -> list[tuple[str, float, float, float]]:

@@ -277,6 +277,9 @@ class Paradigm(Protocol):
     checks: ClassVar[Mapping[str, int]]
     """How many checks of each sort a study has if its file has no `[checks]`."""
 
+    planned_analysis: ClassVar[str]
+    """What its reporter will test, as a preregistration says it; empty: the researcher writes it."""
+
     def scores(self, design: Any) -> bool:
         """Whether any answer of such a study is right or wrong, so that a bonus can be earned."""
         ...

@@ -70,6 +70,12 @@ class MetaPredictor(BaseParadigm):
     }
     answers_count: ClassVar[tuple[int, int]] = (2, 2)
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 3}
+    planned_analysis: ClassVar[str] = (
+        "One-way ANOVA on each person's share of test answers that match the model, eta squared with "
+        "interval, Tukey-Kramer for all pairs (family-wise alpha .05); Utility as the ratio of mean "
+        "accuracies to the baseline with bootstrap intervals over people (10,000 draws). Sensitivity: with "
+        "and without rules that act after assignment; blocked by slot; as assigned."
+    )
 
     def plans(self, design: MetaPredictorDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
         """One plan per slot, conditions in permuted blocks by ordinal; the arm is the condition.

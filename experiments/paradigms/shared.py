@@ -28,6 +28,7 @@ class BaseParadigm:
     answers_count: ClassVar[tuple[int, int]] = (0, 0)
     modalities: ClassVar[tuple[str, ...]] = ("image",)
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 0}
+    planned_analysis: ClassVar[str] = ""
 
     def scores(self, design: Any) -> bool:
         return True

@@ -103,20 +103,3 @@ def drawn_traits(people: Sequence[Person]) -> tuple[TraitsRow, ...]:
         spans = {n: (float(c.mean()), float(c.min()), float(c.max())) for n, c in columns.items()}
         rows.append(TraitsRow(kind, len(drawn), spans))
     return tuple(rows)
-
-
-def traits_table(people: Sequence[Person]) -> tuple[tuple[str, ...], ...]:
-    """The drawn traits as text, a header row first: "mean (min-max)" per kind and trait."""
-    rows = drawn_traits(people)
-    if not rows:
-        return (("kind", "people"),)
-    header = ("kind", "people", *rows[0].traits)
-    body = [
-        (
-            r.kind,
-            str(r.count),
-            *(f"{mean:.2f} ({low:.2f}-{high:.2f})" for mean, low, high in r.traits.values()),
-        )
-        for r in rows
-    ]
-    return (header, *body)

@@ -27,10 +27,6 @@ class ExGaussian:
     def mean_ms(self) -> float:
         return self.mu_ms + self.tau_ms
 
-    @property
-    def sd_ms(self) -> float:
-        return float(np.hypot(self.sigma_ms, self.tau_ms))
-
     def draw_ms(self, rng: np.random.Generator, slowness: float = 1.0) -> int:
         """One time in whole milliseconds, stretched by `slowness` (1: the declared distribution)."""
         raw = rng.normal(self.mu_ms, self.sigma_ms) + rng.exponential(self.tau_ms)

@@ -14,7 +14,6 @@ from experiments.simulation.population import (
     drawn_traits,
     parse_mix,
     populate,
-    traits_table,
 )
 from experiments.simulation.reading import asked_choice, choice_for
 from experiments.simulation.timing import DECIDE, ExGaussian
@@ -202,9 +201,6 @@ def test_it_prints_what_was_drawn() -> None:
     mean, low, high = rows[0].traits["noise"]
     noises = [person.traits.noise for person in people if person.kind == "learner"]
     assert (mean, low, high) == pytest.approx((np.mean(noises), min(noises), max(noises)))
-    table = traits_table(people)
-    assert table[0][:2] == ("kind", "people")
-    assert all(len(row) == len(table[0]) for row in table)
 
 
 def test_it_reads_a_failed_page_again() -> None:

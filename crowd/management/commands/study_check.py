@@ -78,7 +78,8 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
     terminal.table("Chance to pass all screening rules", ("who", "probability"), run.pass_rows())
     sizes = ", ".join(sorted({str(c.slots) for c in definition.conditions}))
     title = f"Power of the ANOVA over {len(definition.conditions)} conditions of {sizes}"
-    terminal.table(title, ("effect", "power"), run.power_rows())
+    if run.power_rows():
+        terminal.table(title, ("effect", "power"), run.power_rows())
     cost = run.cost_cents() / 100
     terminal.line(
         f"{len(run.plans)} participants, {definition.reward.expected_minutes:g} minutes each as declared "
