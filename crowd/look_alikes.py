@@ -40,7 +40,8 @@ def look_alikes(
     specs: dict[str, dict[str, StimulusSpec]] = {}
     for (item, condition), spec in specs_of(definition, gathered).items():
         if condition in explained:
-            specs.setdefault(item, {})[condition] = spec
+            # Models of different input sizes draw on different views, which cannot be compared.
+            specs.setdefault(f"{item} as {spec.image_key}", {})[condition] = spec
     sample = _sample(specs, store, rendered_max)
     wanted = [spec for item in sample for spec in specs[item].values()]
     files = {}

@@ -15,6 +15,7 @@ from experiments.models import Study
 from experiments.study_file import load_study
 from stimuli.models import Measurement, Stimulus
 from tests import world
+from tests.experiments.protocols import RATING, TWO_MODELS, write
 
 pytestmark = pytest.mark.django_db
 METHODS = """
@@ -147,3 +148,19 @@ def test_it_builds_a_draft_anew_whose_methods_have_changed(tmp_path: Path, store
     assert row is not None
     Stimulus.objects.filter(pk=row.pk).update(spec={**row.spec, "version": 0})
     assert build_draft(load_study(path), path.parent, lambda *_: None).pk != draft.pk
+
+
+def preregistered(path: Path) -> str:
+    out = StringIO()
+    call_command("study_check", str(path), "--preregistration", stdout=out)
+    return out.getvalue()
+
+
+def test_it_preregisters_the_analysis_of_the_paradigm_and_of_no_other(
+    tmp_path: Path, store_folder: Path
+) -> None:
+    ours = preregistered(world.write_study(tmp_path / "small"))
+    assert "## Conditions (between subjects)" in ours and "One-way ANOVA" in ours and "## Power" in ours
+    rated = preregistered(write(tmp_path / "r", "ratings", "rating", RATING, sources=TWO_MODELS))
+    assert "| round-0 | 2 |" in rated and "| round-1 | 2 |" in rated
+    assert "ANOVA" not in rated and "Utility" not in rated and "between subjects" not in rated
