@@ -11,7 +11,7 @@ ALPHA = 0.05
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    return NONE if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    return NONE if value is None else f"{value:z.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -81,6 +81,10 @@ def test_it_writes_minus_as_a_minus_sign(value: float) -> None:
     assert math.isclose(float(text.replace("\N{MINUS SIGN}", "-")), value, abs_tol=0.005 + 1e-9)
 
 
+def test_it_writes_nothing_without_a_sign() -> None:
+    assert (number(-0.04, 1), number(-0.05001, 1)) == ("0.0", "\N{MINUS SIGN}0.1")
+
+
 def test_it_writes_a_dash_for_what_is_not_there() -> None:
     assert number(None) == percent(None) == interval(None) == NONE
 
