@@ -14,11 +14,12 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
@@ -40,13 +41,13 @@ from tests.proofs.scale import Scale
 from tests.services import WebServer
 from tests.world import opened_study, write_study
 
-if TYPE_CHECKING:
-    pass
-
-PEOPLE, PEOPLE_FULL = 40, 300
+PEOPLE, PEOPLE_PLANTED, PEOPLE_FULL = 40, 6, 300
 KILLS, KILLS_FULL = 4, 20
 EFFECTS_MIN = 2
-"""So many of the deaths at least come between a payment and its answer."""
+"""So many of the deaths at least come between a change on the platform and its answer."""
+PAYS_BONUSES = frozenset({"bonuses.pay", "SendBonus"})
+"""What the simulated platforms call the one request that a careless repeat pays twice."""
+SETTLE = ("manage.py", "settle")
 SHARE = 0.05
 RUNS_MAX = 60
 SLOTS, SLOTS_FULL = 20, 140
@@ -76,14 +77,16 @@ def study(server_env: dict[str, str], tmp_path: Path, scale: Scale) -> Study:
 
 @dataclass
 class Settler:
-    """Runs `settle` as a process, and kills it where it is told to."""
+    """Runs `settle` (or another `program`) as a process, and kills it where it is told to."""
 
     env: Mapping[str, str]
     simulated: Any
     posting: Posting
     rng: Any
+    program: tuple[str, ...] = SETTLE
     process: subprocess.Popen[str] | None = None
     left: int = -1
+    is_aimed: bool = False
     killed: Counter[str] = field(default_factory=Counter)
     said: str = ""
 
@@ -92,15 +95,15 @@ class Settler:
 
     def _on_call(self, call: Call) -> None:
         """After the effect of a call that changes something and before its answer: the worst moment."""
-        self.left -= call.effect
-        if self.left == 0 and call.effect and self.process is not None:
+        counts = call.effect and (not self.is_aimed or call.operation in PAYS_BONUSES)
+        self.left -= counts
+        if self.left == 0 and counts and self.process is not None:
             self.process.send_signal(signal.SIGKILL)
 
     def run(self, *words: str) -> int:
         command = [
             sys.executable,
-            "manage.py",
-            "settle",
+            *self.program,
             "small",
             "--platform",
             self.posting.platform,
@@ -119,6 +122,11 @@ class Settler:
         self.left = int(self.rng.integers(1, 4))
         self._count("after an effect")
 
+    def run_killed_at_a_bonus(self) -> None:
+        """At the first payment of bonuses: it has been carried out, and the process cannot know it."""
+        self.left, self.is_aimed = 1, True
+        self._count("after a bonus")
+
     def run_killed_at_a_moment(self) -> None:
         """Anywhere between the start of the process and its end, which nobody here can name."""
         self.left = -1
@@ -134,7 +142,7 @@ class Settler:
     def _count(self, how: str) -> None:
         if self.run() == -signal.SIGKILL:
             self.killed[how] += 1
-        self.left = -1
+        self.left, self.is_aimed = -1, False
 
     def finish(self) -> None:
         """With a researcher who asks the platform: what its list does not show by now was never paid."""
@@ -199,6 +207,39 @@ def table(posting: Posting, visits: list[Visit], settler: Settler, truth: Mappin
     return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """A platform on which simulated people have finished, and nothing is paid yet."""
+
+    simulated: Any
+    posting: Posting
+    visits: list[Visit]
+
+    def state(self) -> dict[str, Any]:
+        """The platform's own count of everything."""
+        with httpx.Client() as client:
+            truth = Control(self.simulated.url, client)("state")
+        assert not truth.get("violations"), "a request differs from the documented schema"
+        return truth | {"calls_count": self.simulated.calls_count}
+
+
+@contextmanager
+def rehearsed(
+    study: Study, platform: str, server: WebServer, count: int, seed: int, share: float
+) -> Iterator[Rehearsed]:
+    simulators = import_module(f"crowd.simulators.{platform}")
+    options = simulators.Options(**ACCOUNTS[platform])
+    with simulators.simulator(seed=seed, faults=Faults(seed, share), options=options) as simulated:
+        posting = published(study, platform, simulated.url)
+        people = populate(parse_mix(MIX), count, seed=seed)
+        visits = send_crowd(
+            simulated.url, server.url, study.slug, platform, people, {"task": "machine"}, concurrency=4
+        )
+        assert sum(visit.outcome is not None for visit in visits) == len(people)
+        simulated.clock.advance(3600)
+        yield Rehearsed(simulated, posting, visits)
+
+
 @pytest.mark.both_databases("locks")
 @pytest.mark.parametrize("platform", ["prolific", "mturk"])
 def test_it_pays_everybody_once_whatever_dies(
@@ -209,18 +250,11 @@ def test_it_pays_everybody_once_whatever_dies(
     scale: Scale,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    simulators = import_module(f"crowd.simulators.{platform}")
-    options = simulators.Options(**ACCOUNTS[platform])
     seed, kills = 5 + scale.seed, scale.of(KILLS, KILLS_FULL)
-    with simulators.simulator(seed=seed, faults=Faults(seed, SHARE), options=options) as simulated:
-        posting = published(study, platform, simulated.url)
-        people = populate(parse_mix(MIX), scale.of(PEOPLE, PEOPLE_FULL), seed=seed)
-        visits = send_crowd(
-            simulated.url, server.url, study.slug, platform, people, {"task": "machine"}, concurrency=4
-        )
-        assert sum(visit.outcome is not None for visit in visits) == len(people)
-        simulated.clock.advance(3600)
-        settler = Settler(server_env, simulated, posting, Streams(4 + seed)("kills", platform))
+    count = scale.of(PEOPLE, PEOPLE_FULL)
+    with rehearsed(study, platform, server, count, seed, SHARE) as world:
+        rng = Streams(4 + seed)("kills", platform)
+        settler = Settler(server_env, world.simulated, world.posting, rng)
         for number in range(RUNS_MAX):
             if settler.killed.total() >= kills:
                 break
@@ -228,12 +262,52 @@ def test_it_pays_everybody_once_whatever_dies(
         assert settler.killed.total() >= kills
         assert settler.killed["after an effect"] >= EFFECTS_MIN
         settler.finish()
-        with httpx.Client() as client:
-            truth = Control(simulated.url, client)("state") | {"calls_count": simulated.calls_count}
-        assert not truth.get("violations"), "a request differs from the documented schema"
+        truth = world.state()
     with capsys.disabled():
-        print("\n" + table(posting, visits, settler, truth))
-    check(posting, truth)
+        print("\n" + table(world.posting, world.visits, settler, truth))
+    check(world.posting, truth)
+
+
+FORGETFUL = """
+import os, sys
+import django
+from django.core.management import execute_from_command_line
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowd.settings")
+django.setup()
+
+from crowd import reconciling
+from crowd.models import Payout, new_key
+
+def recover(posting):
+    rows = Payout.objects.filter(posting=posting, state=Payout.State.SENDING)
+    for row in rows:
+        fresh = {"state": Payout.State.DUE, "batch": None, "called_at": None, "attempts": 0}
+        Payout.objects.filter(pk=row.pk).update(**fresh, reference=new_key())
+    return 0
+
+reconciling.recover = recover
+execute_from_command_line(["manage.py", "settle", *sys.argv[1:]])
+"""
+"""A settle that believes that a killed process has sent nothing: the fault that costs a laboratory most."""
+
+
+@pytest.mark.parametrize("platform", ["prolific", "mturk"])
+def test_it_notices_a_settle_that_forgets_what_it_sent(
+    platform: str, study: Study, server: WebServer, server_env: dict[str, str]
+) -> None:
+    with rehearsed(study, platform, server, PEOPLE_PLANTED, seed=5, share=0.0) as world:
+        rng = Streams(9)("kills", platform)
+        settler = Settler(server_env, world.simulated, world.posting, rng, ("-c", FORGETFUL))
+        settler.run_killed_at_a_bonus()
+        assert settler.killed["after a bonus"] == 1
+        settler.finish()
+        truth = world.state()
+    with pytest.raises(AssertionError, match="assert "):
+        check(world.posting, truth)
+    bonuses = sum(len(there["bonuses"]) for there in truth["submissions"].values())
+    ledger = Payout.objects.filter(posting=world.posting, kind="bonus", state="sent").count()
+    assert bonuses > ledger > 0, "the planted fault must have paid somebody twice"
 
 
 def check(posting: Posting, truth: Mapping[str, Any]) -> None:
