@@ -1,5 +1,6 @@
 """Whether the suite notices small changes of the code: mutants drawn by seed, each against the quick tests
-that import its module. Exits 1 if fewer than 85 % are killed.
+that import its module, and if these see nothing, against the type checker. Exits 1 if fewer than 85 % are
+killed.
 
     python -m tests.proofs.mutants --seed S --count 200 FOLDER…
 
@@ -17,6 +18,7 @@ import json
 import math
 import os
 import random
+import re
 import resource
 import shutil
 import subprocess
@@ -24,6 +26,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -41,7 +44,8 @@ SLOWER = 4
 LEAST_S = 20.0
 QUICK_S = 15.0
 """Seconds of computing above which a test file is not run for every mutant."""
-Fate = Literal["killed", "survived", "hangs", "equivalent"]
+Fate = Literal["killed", "types", "survived", "hangs", "equivalent"]
+KILLED: tuple[Fate, ...] = ("killed", "types", "hangs")
 # Slow to import, changed by no mutant, and harmless to inherit by a fork.
 PRELOADED = (
     "numpy",
@@ -140,12 +144,41 @@ def equivalent() -> dict[tuple[str, str], str]:
     return {(one["path"], one["change"]): one["reason"] for one in listed.get("mutant", [])}
 
 
+class TypeChecker:
+    """What mypy, a part of `make test`, says of a changed module and did not say of the original."""
+
+    def __init__(self, tree: Path) -> None:
+        self.tree = tree
+        self.originals: dict[Path, Counter[str]] = {}
+
+    def notices(self, mutant: Mutant, original: str) -> bool:
+        """To be called while the mutant stands in the tree; it stands there afterwards too."""
+        messages = self._messages()
+        if mutant.path not in self.originals:
+            target = self.tree / mutant.path
+            # As mutants are written: without the comments that silence the checker.
+            target.write_text(ast.unparse(ast.parse(original)))
+            self.originals[mutant.path] = self._messages()
+            target.write_text(mutant.source)
+        return bool(messages - self.originals[mutant.path])
+
+    def _messages(self) -> Counter[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", "."],
+            cwd=self.tree, capture_output=True, text=True,
+        )  # fmt: skip
+        if done.returncode > 1:
+            raise SystemExit(f"mypy does not run: {done.stdout[-500:]}{done.stderr[-500:]}")
+        return Counter(re.sub(r":\d+:", ":", line) for line in done.stdout.splitlines())
+
+
 class Judge:
     """Runs the tests on one mutant after the other, in one spoiled copy of the checkout."""
 
     def __init__(self, tree: Path, memory: Path) -> None:
         self.tree, self.memory = tree, memory
         self.seconds: dict[str, float] = {}
+        self.types = TypeChecker(tree)
         lines = memory.read_text().splitlines() if memory.exists() else []
         self.known: dict[str, Fate] = dict(json.loads(line) for line in lines)
 
@@ -180,15 +213,17 @@ class Judge:
         try:
             seconds = sum(self.seconds[name] for name in files)
             code, _ = pytest_in(self.tree, files, LEAST_S + SLOWER * seconds)
+            if code is None or code:
+                return "hangs" if code is None else "killed"
+            return "types" if self.types.notices(mutant, original) else "survived"
         finally:
             target.write_text(original)
-        return "hangs" if code is None else "killed" if code else "survived"
 
 
 def table(judged: Sequence[tuple[Mutant, Fate]], seed: int) -> str:
     """Markdown: the sum, then what was not killed."""
     fates = [fate for _, fate in judged]
-    killed, counted = fates.count("killed") + fates.count("hangs"), len(fates) - fates.count("equivalent")
+    killed, counted = sum(map(fates.count, KILLED)), len(fates) - fates.count("equivalent")
     share = f"{killed / counted:.1%}" if counted else "none"
     reasons = equivalent()
     rows = [
@@ -198,8 +233,9 @@ def table(judged: Sequence[tuple[Mutant, Fate]], seed: int) -> str:
         if fate in ("survived", "equivalent")
     ]
     said = (
-        f"Seed {seed}: {len(fates)} mutants, {killed} killed ({fates.count('hangs')} of them by an endless "
-        f"loop), {fates.count('survived')} survived, {fates.count('equivalent')} equivalent: {share} killed."
+        f"Seed {seed}: {len(fates)} mutants, {killed} killed ({fates.count('types')} of them by the type "
+        f"checker, {fates.count('hangs')} by an endless loop), {fates.count('survived')} survived, "
+        f"{fates.count('equivalent')} equivalent: {share} killed."
     )
     return "\n".join([said, "", "| place | operator | change | fate |", "| --- | --- | --- | --- |", *rows])
 

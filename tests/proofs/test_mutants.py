@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proofs.mutants import drawn, files_for, table
+from tests.proofs.mutants import TypeChecker, drawn, files_for, table
 from tests.proofs.mutation import mutants_of
 
 pytestmark = pytest.mark.pure
@@ -73,3 +73,15 @@ def test_it_draws_by_seed_and_tells_what_survived(tmp_path: Path) -> None:
     text = table([(one, "survived" if one is chosen[2] else "killed") for one in chosen], 3)
     assert "5 mutants, 4 killed" in text and "80.0% killed" in text
     assert text.count("room/share.py:") == 1 and f"room/share.py:{chosen[2].line}" in text
+
+
+def test_it_counts_what_only_the_type_checker_notices(tmp_path: Path) -> None:
+    source = "def total(part: int) -> int:\n    return part + int('1')  # type: ignore[str-bytes-safe]\n"
+    module = tmp_path / "share.py"
+    checker = TypeChecker(tmp_path)
+    noticed = {}
+    for mutant in mutants_of(Path("share.py"), source):
+        module.write_text(mutant.source)
+        noticed[mutant.operator] = checker.notices(mutant, source)
+        assert module.read_text() == mutant.source
+    assert noticed == {"arithmetic": False, "constant": False, "return None": True}
