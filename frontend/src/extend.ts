@@ -6,7 +6,7 @@ export { questionForm } from "./pages/form";
 export type { Gate } from "./pages/gate";
 export { actions, sheet } from "./pages/reading";
 export { Board, type Answer, type Pressed } from "./plugins/board";
-export { CHOICE_PARAMETERS, showChoices, simulateChoices, type Choosing } from "./plugins/choose";
+export { CHOICE_PARAMETERS, choicePlugin, type Asked, type Choosing } from "./plugins/choose";
 export { CannotShow, type Kind, type Shown, type TrialView } from "./plugins/kind";
 export { dataOf, PRESS_DATA, SHOWN_PARAMETERS, simulatePress } from "./plugins/press";
 export { stimulus, type Stimulus } from "./plugins/stimulus";

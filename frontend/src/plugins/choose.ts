@@ -1,10 +1,10 @@
 /** Trials that are answered by one of several buttons: a question, the choices, the examples that may be consulted. */
-import { ParameterType, type JsPsych } from "jspsych";
+import { ParameterType, type JsPsych, type JsPsychPlugin, type PluginInfo, type TrialType } from "jspsych";
 import { h } from "../dom";
 import type { Choice, Example, Study } from "../model";
 import { Reservoir } from "../reservoir";
 import { Board } from "./board";
-import type { Shown } from "./kind";
+import type { PluginClass, Shown } from "./kind";
 import { dataOf, SHOWN_PARAMETERS, simulatePress } from "./press";
 
 export const CHOICE_PARAMETERS = {
@@ -23,44 +23,62 @@ export interface Choosing extends Shown {
   reservoir: Study["reservoir"];
 }
 
-/** Shows the trial and ends it with `{choice}`. `stimulus` is made by `stimulus()`. */
-export function showChoices(
-  jsPsych: JsPsych,
-  display: HTMLElement,
-  trial: Choosing,
-  asked: { stimulus: HTMLElement; question: string },
-): void {
-  const reservoir = reservoirFor(trial);
-  const board = new Board(
-    {
-      ...trial,
-      stimulus: asked.stimulus,
-      ask: h("p", { class: "ask" }, asked.question),
-      answers: trial.choices.map((choice) => ({ ...choice, printed: choice.key.toUpperCase() })),
-      below: reservoir?.element ?? null,
-      ready: trial.words.trial.ready,
-    },
-    (pressed) => {
-      const more = reservoir ? { reservoir_ms: reservoir.finish() } : {};
-      jsPsych.finishTrial(dataOf(pressed, { choice: pressed.answer.value }, more));
-    },
-    (act, delay_ms) => jsPsych.pluginAPI.setTimeout(act, delay_ms),
-  );
-  board.show(display);
+/** What a trial puts on its page beside choices and examples. `stimulus` is made by `stimulus()`. */
+export interface Asked {
+  stimulus: HTMLElement;
+  question: string;
+  /** What a screen reader says first; else the question. */
+  spoken?: string;
 }
 
-/** Presses one of the choices, each as likely as the others. */
-export function simulateChoices(
-  jsPsych: JsPsych,
-  mode: "data-only" | "visual",
-  trial: Choosing,
-  show: (display: HTMLElement) => void,
-  onLoad: () => void,
-): void {
-  const index = jsPsych.randomization.randomInt(0, trial.choices.length - 1);
-  const value = { choice: trial.choices[index]?.value };
-  const times = { mean_ms: 700, sd_ms: 150, tail_ms: 500, min_view_ms: trial.min_view_ms };
-  simulatePress(jsPsych, mode, { ...times, index, value, show }, onLoad);
+/** A jsPsych plugin whose trial ends with `{choice}`. `ask` makes the page from the trial's parameters. */
+export function choicePlugin<P extends Choosing>(info: PluginInfo, ask: (trial: P) => Asked): PluginClass {
+  return class implements JsPsychPlugin<PluginInfo> {
+    static info = info;
+
+    constructor(private readonly jsPsych: JsPsych) {}
+
+    trial(display: HTMLElement, trial: TrialType<PluginInfo>): void {
+      this.show(display, trial as unknown as P);
+    }
+
+    /** Presses one of the choices, each as likely as the others. */
+    simulate(
+      given: TrialType<PluginInfo>,
+      mode: "data-only" | "visual",
+      _options: unknown,
+      onLoad: () => void,
+    ): void {
+      const trial = given as unknown as P;
+      const index = this.jsPsych.randomization.randomInt(0, trial.choices.length - 1);
+      const value = { choice: trial.choices[index]?.value };
+      const times = { mean_ms: 700, sd_ms: 150, tail_ms: 500, min_view_ms: trial.min_view_ms };
+      const show = (display: HTMLElement): void => this.show(display, trial);
+      simulatePress(this.jsPsych, mode, { ...times, index, value, show }, onLoad);
+    }
+
+    private show(display: HTMLElement, trial: P): void {
+      const asked = ask(trial);
+      const reservoir = reservoirFor(trial);
+      const board = new Board(
+        {
+          ...trial,
+          stimulus: asked.stimulus,
+          ask: h("p", { class: "ask" }, asked.question),
+          answers: trial.choices.map((choice) => ({ ...choice, printed: choice.key.toUpperCase() })),
+          below: reservoir?.element ?? null,
+          ready: trial.words.trial.ready,
+        },
+        (pressed) => {
+          const more = reservoir ? { reservoir_ms: reservoir.finish() } : {};
+          this.jsPsych.finishTrial(dataOf(pressed, { choice: pressed.answer.value }, more));
+        },
+        (act, delay_ms) => this.jsPsych.pluginAPI.setTimeout(act, delay_ms),
+      );
+      board.show(display);
+      trial.announce(asked.spoken ?? asked.question);
+    }
+  };
 }
 
 function reservoirFor(trial: Choosing): Reservoir | null {

@@ -1,12 +1,11 @@
 /** The toy paradigm's own page: a trial kind and a gate, as a lab would write them, outside frontend/. */
-import { ParameterType, type JsPsych, type JsPsychPlugin, type TrialType } from "jspsych";
+import { ParameterType } from "jspsych";
 import {
   actions,
   CHOICE_PARAMETERS,
+  choicePlugin,
   PRESS_DATA,
   sheet,
-  showChoices,
-  simulateChoices,
   stimulus,
   button,
   h,
@@ -36,29 +35,10 @@ const info = {
   data: PRESS_DATA,
 } as const;
 
-type Info = typeof info;
-type Parameters = Choosing & Stimulus;
-
-class SortPlugin implements JsPsychPlugin<Info> {
-  static info = info;
-
-  constructor(private readonly jsPsych: JsPsych) {}
-
-  trial(display: HTMLElement, trial: TrialType<Info>): void {
-    this.show(display, trial as unknown as Parameters);
-  }
-
-  simulate(given: TrialType<Info>, mode: "data-only" | "visual", _options: unknown, onLoad: () => void): void {
-    const trial = given as unknown as Parameters;
-    simulateChoices(this.jsPsych, mode, trial, (display) => this.show(display, trial), onLoad);
-  }
-
-  private show(display: HTMLElement, trial: Parameters): void {
-    const question = "Which pile does the text belong to?";
-    showChoices(this.jsPsych, display, trial, { stimulus: stimulus(trial, trial), question });
-    trial.announce(question);
-  }
-}
+const SortPlugin = choicePlugin<Choosing & Stimulus>(info, (trial) => ({
+  stimulus: stimulus(trial, trial),
+  question: "Which pile does the text belong to?",
+}));
 
 interface SortTrial extends AnyTrial {
   kind: "sort";

@@ -1,6 +1,6 @@
-import { ParameterType, type JsPsych, type JsPsychPlugin, type TrialType } from "jspsych";
+import { ParameterType } from "jspsych";
 import type { InstructedTrial } from "../../model";
-import { CHOICE_PARAMETERS, showChoices, simulateChoices, type Choosing } from "../choose";
+import { CHOICE_PARAMETERS, choicePlugin, type Choosing } from "../choose";
 import type { Kind } from "../kind";
 import { PRESS_DATA } from "../press";
 import { stimulus } from "../stimulus";
@@ -16,29 +16,13 @@ const info = {
   data: PRESS_DATA,
 } as const;
 
-type Info = typeof info;
 type Parameters = Choosing & { prompt: string };
 
 /** An instructed check: a sentence says what to press. It stands on the board of a test trial, its places empty. */
-export class InstructedPlugin implements JsPsychPlugin<Info> {
-  static info = info;
-
-  constructor(private readonly jsPsych: JsPsych) {}
-
-  trial(display: HTMLElement, trial: TrialType<Info>): void {
-    this.show(display, trial as unknown as Parameters);
-  }
-
-  simulate(given: TrialType<Info>, mode: "data-only" | "visual", _options: unknown, onLoad: () => void): void {
-    const trial = given as unknown as Parameters;
-    simulateChoices(this.jsPsych, mode, trial, (display) => this.show(display, trial), onLoad);
-  }
-
-  private show(display: HTMLElement, trial: Parameters): void {
-    showChoices(this.jsPsych, display, trial, { stimulus: stimulus({}, trial), question: trial.prompt });
-    trial.announce(trial.prompt);
-  }
-}
+export const InstructedPlugin = choicePlugin<Parameters>(info, (trial) => ({
+  stimulus: stimulus({}, trial),
+  question: trial.prompt,
+}));
 
 export const instructed: Kind<InstructedTrial> = {
   plugin: InstructedPlugin,

@@ -1,6 +1,6 @@
-import { ParameterType, type JsPsych, type JsPsychPlugin, type TrialType } from "jspsych";
+import { ParameterType } from "jspsych";
 import type { PredictTrial } from "../../model";
-import { CHOICE_PARAMETERS, showChoices, simulateChoices, type Choosing } from "../choose";
+import { CHOICE_PARAMETERS, choicePlugin, type Choosing } from "../choose";
 import type { Kind } from "../kind";
 import { PRESS_DATA } from "../press";
 import { stimulus, type Stimulus } from "../stimulus";
@@ -22,31 +22,14 @@ const info = {
   data: PRESS_DATA,
 } as const;
 
-type Info = typeof info;
 type Parameters = Choosing & Stimulus & { prompt: string | null };
 
 /** A test trial: the picture, the question, the answers; below them the examples seen so far. No feedback. */
-export class PredictPlugin implements JsPsychPlugin<Info> {
-  static info = info;
-
-  constructor(private readonly jsPsych: JsPsych) {}
-
-  trial(display: HTMLElement, trial: TrialType<Info>): void {
-    this.show(display, trial as unknown as Parameters);
-  }
-
-  simulate(given: TrialType<Info>, mode: "data-only" | "visual", _options: unknown, onLoad: () => void): void {
-    const trial = given as unknown as Parameters;
-    simulateChoices(this.jsPsych, mode, trial, (display) => this.show(display, trial), onLoad);
-  }
-
-  private show(display: HTMLElement, trial: Parameters): void {
-    const { trial: says } = trial.words;
-    const question = trial.prompt ?? says.question;
-    showChoices(this.jsPsych, display, trial, { stimulus: stimulus(trial, trial), question });
-    trial.announce(`${says.saw.test}. ${question}`);
-  }
-}
+export const PredictPlugin = choicePlugin<Parameters>(info, (trial) => {
+  const { trial: says } = trial.words;
+  const question = trial.prompt ?? says.question;
+  return { stimulus: stimulus(trial, trial), question, spoken: `${says.saw.test}. ${question}` };
+});
 
 export const predict: Kind<PredictTrial> = {
   plugin: PredictPlugin,
