@@ -1,4 +1,4 @@
-"""Payouts that are due, each with what the platform shows: the proved person, and how it can be paid."""
+"""Payouts that are due, each with what the platform shows: who the person is, and how it can be paid."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
     )
     approval_cents = terms_of(posting).base_cents
     refusal = _posting_refusal(posting)
-    rows_shown = []
+    result = []
     for row in rows:
         submission: Submission | None = getattr(row.session, "submission", None)
         name = str(row.session.participant.pseudonym)[:8]
         why = refusal or _refusal(posting, row, submission, approval_cents)
         if why or submission is None or submission.identity is None:
-            rows_shown.append(Standing(row, Way("wait", why), name))
+            result.append(Standing(row, Way("wait", why), name))
             continue
         case = Case(
             kind=cast(Kind, row.kind),
@@ -70,10 +70,10 @@ def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
             return_requested=submission.return_requested,
             pays_returned=posting.platform in PAYS_RETURNED,
         )
-        rows_shown.append(
+        result.append(
             Standing(row, way_of(case), name, submission.external_id, submission.identity.external_id)
         )
-    return rows_shown
+    return result
 
 
 def _stands(base: str | None, work: str) -> bool:
