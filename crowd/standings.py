@@ -28,8 +28,11 @@ READ = (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One due payout and its way. `submission` and `person` are the platform's ids, proved to be those of the
-    session; `name` is the pseudonym's beginning."""
+    """One due payout and the way to pay it.
+
+    `submission` and `person` are the platform's ids; it is proved that they belong to the session. `name` is
+    the beginning of the pseudonym.
+    """
 
     row: Payout
     way: Way
@@ -39,7 +42,7 @@ class Standing:
 
 
 def standings(posting: Posting) -> list[Standing]:
-    """Every payout of the posting that is due, oldest first."""
+    """Every due payout of the posting, oldest first."""
     rows = Payout.objects.filter(posting=posting, state=Payout.State.DUE).order_by("pk")
     rows = rows.select_related("session__submission__identity", "session__participant").only(*READ)
     return _standings(posting, rows)
@@ -77,8 +80,10 @@ def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
 
 
 def _stands(base: str | None, work: str) -> bool:
-    """Whether a reward is paid in addition to an amount. A withheld reward is not, unless the platform may
-    still pay it, or has."""
+    """Whether the session has a reward of its own, so that other amounts are paid in addition to it.
+
+    A withheld reward counts as one, unless the platform may still pay it or has paid it.
+    """
     if base == Payout.State.WITHHELD:
         return work not in {"awaiting", "approved"}
     return base is not None
