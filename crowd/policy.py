@@ -62,8 +62,8 @@ class Due:
 
 
 def share_of(cents: int, share: float | Fraction) -> int:
-    """A share of an amount in whole cents, halves rounded up. A share is read as decimal text: 0.285 of 100 is
-    28.5, although no float is exactly 0.285."""
+    """A share of an amount in whole cents, halves rounded up. A share is read as decimal text: 0.285 of 100
+    is 28.5, although no float is exactly 0.285."""
     exact = share if isinstance(share, Fraction) else Fraction(str(share))
     return math.floor(cents * exact + Fraction(1, 2))
 
