@@ -1,5 +1,5 @@
-"""Three views of one submission: the platform's list, our session, the browser. Pure: what disagrees, and
-what to do about it."""
+"""Compares three views of one submission: the platform's list, our session, and the browser. Says what
+disagrees and what to do about it. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import get_args
 from crowd.platforms.base import Outcome
 
 GRACE = timedelta(minutes=15)
-"""How far the platform's list may lag before that counts as a disagreement."""
+"""How late the platform's list may be before a difference counts as a disagreement."""
 SILENCE = timedelta(minutes=20)
 ENDED = frozenset({"finished", "withdrawn", "declined", "turned_away"})
 HANDED_IN = frozenset({"awaiting", "approved", "partly_approved", "rejected", "screened_out"})
@@ -36,10 +36,12 @@ class Theirs:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What the server knows of the session. `state` is empty if nobody came. `bonuses` are the ledger's
-    payments that reach people as bonuses, sent or possibly sent; `unconfirmed` those that the platform
-    should list by now, if they arrived. In place of a reward, `compensated_cents` were sent, and `held_cents`
-    are due once the place is given back."""
+    """What the server knows of the session. `state` is empty if no person came.
+
+    `bonuses` are the ledger's payments that reach people as bonuses and were sent, or possibly sent.
+    `unconfirmed` are those of them that the platform should list by now if they arrived. Instead of a reward,
+    `compensated_cents` were sent, and `held_cents` are due when the place is given back.
+    """
 
     state: str = ""
     verdict: str = ""

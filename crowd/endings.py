@@ -1,5 +1,4 @@
-"""How sessions ended, in the terms of the policy: read from the rows, for the ledger and the money page
-alike."""
+"""How sessions ended, in the terms of the policy. The ledger and the money page both read it from here."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ MAIN_KIND: dict[Ending, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """One session that is over. `matches` of its sitting is right only if the caller asked to count."""
+    """One session that is over. `sitting.matches` is right only if the caller of `ended` asked to count."""
 
     session: Any
     participant: int
@@ -65,9 +64,9 @@ def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterat
         last_trial=Subquery(last_trial),
     ).exclude(ending="")
     fields = ("pk", "participant_id", "origin", "erased", "ending", "consented", "last_answer", "last_trial")
-    condition = list(rows.order_by(F("finished_at").asc(nulls_last=True), "pk").values_list(*fields))
-    for start in range(0, len(condition), CHUNK):
-        part = condition[start : start + CHUNK]
+    session_rows = list(rows.order_by(F("finished_at").asc(nulls_last=True), "pk").values_list(*fields))
+    for start in range(0, len(session_rows), CHUNK):
+        part = session_rows[start : start + CHUNK]
         complete = [row[0] for row in part if row[4] == "complete" and not row[3]]
         counts = matches_of(complete) if matches else Counter[Any]()
         for row in part:

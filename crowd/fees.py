@@ -1,7 +1,7 @@
-"""What a platform takes on top of what people get, and what counts against a posting's cap: both together.
+"""The platform's fees, and what counts against a posting's cap: payments and fees together.
 
-The fees of a bonus are told when it is announced. Those of an approval are not told before it is paid: they
-are counted at the rate of the platform's quote.
+The platform tells the fees of a bonus when the bonus is announced. It does not tell those of an approval
+before it is paid, so they are estimated by the rate of the platform's quote.
 """
 
 from __future__ import annotations
@@ -22,29 +22,30 @@ from crowd.quoting import offer_of
 from experiments.errors import StudyError
 
 FEES = "legible_fees"
-"""In Posting.facts, next to the adapter's own entries: the rates, and the number of places they were told
-for."""
+"""The key in Posting.facts, next to the adapter's own entries, of the rates and of the number of places for
+which the platform told them."""
 UNKNOWN = Fraction(1, 2)
-"""Until the platform told its rates: more than any that is known, so that a cap is never too wide."""
+"""The rate until the platform tells its own. It is higher than any known rate, so that a run never pays more
+than the cap allows."""
 PROBE_CENTS = 10_000
-"""A bonus of this size is asked about: large, so that rounding does not show in the rate."""
+"""The bonus whose fee the platform is asked for. It is large, so that rounding does not change the rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Fees as shares (0-1) of what people get, by the way in which they are paid."""
+    """Fees as shares (0-1) of what people get, for each way of paying."""
 
     approve: Fraction = UNKNOWN
     bonus: Fraction = UNKNOWN
 
     def on(self, way: str, cents: int) -> Fraction:
-        """The fees of one payment, not rounded: many of them are rounded together."""
+        """The fees of one payment, not rounded: the sum of many payments is rounded once."""
         return cents * (self.approve if way == "approve" else self.bonus)
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What people got or may have got, and the platform's fees on it, not rounded."""
+    """What people got or may have got, and the platform's fees for it, not rounded."""
 
     cents: int = 0
     fees: Fraction = Fraction(0)
@@ -63,7 +64,7 @@ class Spent:
 
 
 def rates_of(posting: Posting) -> Rates:
-    """The rates as they were last told."""
+    """The rates that the platform told last."""
     known = posting.facts.get(FEES)
     if not known:
         return Rates()
@@ -88,7 +89,7 @@ def spent_of(postings: Sequence[Posting]) -> dict[int, Spent]:
         if batch is None or purpose == "base":
             fees[posting] += rates[posting].on("approve", part)
         elif whole:
-            # A payment that failed left its batch, and took its part of the fees along.
+            # The fees are those of the whole batch. A failed payment is not in it any more, nor is its fee.
             fees[posting] += Fraction(told * part, whole)
     return {pk: Spent(cents[pk], fees[pk]) for pk in rates}
 
@@ -136,7 +137,7 @@ def _asked(posting: Posting, market: Market) -> dict[str, Any]:
 
 
 def _plain(posting: Posting) -> Offer:
-    """The posting as if approving were all that is ever paid."""
+    """The posting as an offer in which only approvals are paid."""
     options = dict(posting.options)
     options |= {name: plain for name, plain in PLAIN.items() if name in options}
     return replace(
@@ -151,4 +152,4 @@ def _plain(posting: Posting) -> Offer:
 
 
 PLAIN: dict[str, Any] = {"base_share": 1.0, "fixed_screen_out": False}
-"""Options that would split a reward, or pay in addition to it."""
+"""Neutral values of the options that would split a reward or pay in addition to it."""

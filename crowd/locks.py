@@ -33,7 +33,7 @@ class Held:
     session: BaseDatabaseWrapper | None = None
 
     def check(self) -> None:
-        """Raises LockLost if the lock may be gone: a file's stays, a database's ends with its connection."""
+        """Raises LockLost if the lock may be gone. The lock of a database ends with its connection."""
         if self.session is None:
             return
         try:
@@ -61,7 +61,7 @@ def exclusive(name: str, busy: str = "") -> Iterator[Held]:
 
 @contextmanager
 def _in_database(name: str, refusal: Busy) -> Iterator[Held]:
-    # A connection of its own: no transaction, reconnect or request of the work touches it.
+    # The lock has a connection of its own, so that no transaction or reconnect of the other code ends it.
     extra = connection.copy()
     number = int.from_bytes(hashlib.sha256(f"legible:{name}".encode()).digest()[:8], "big", signed=True)
     try:

@@ -1,4 +1,4 @@
-"""What the ledger holds: rows for what people are due, and what a named person decides about them. Nothing
+"""The ledger: creates the payouts that are due, and records what a named person decides about them. Nothing
 is sent from here."""
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from experiments.selectors import definition_of
 from experiments.sessions import ENDED
 
 BASE_FOR_ALL = frozenset({"mturk"})
-"""Platforms where approving pays the same base however the sitting ended."""
+"""Platforms where approving pays the same base for every sitting, no matter how it ended."""
 REPEATS_SAFELY = frozenset({"mturk"})
-"""Platforms where a bonus that is sent again under the same reference is not paid again: a token refuses it
-for a day, and the list shows our reference with each bonus, which settles an older one. Elsewhere a repeat
-pays twice."""
+"""Platforms that do not pay a bonus again if it is sent again under the same reference. For a day, a token
+makes the platform refuse the repeat; after that, the platform's list shows our reference with each bonus. On
+other platforms a repeat pays twice."""
 CHUNK = 200
 SPENT_STATES = (Payout.State.SENDING, Payout.State.UNKNOWN, Payout.State.SENT)
-"""What counts against a cap: it was sent, or may have been."""
+"""The states that count against a cap: the payout was sent, or may have been."""
 BY_APPROVAL = Q(batch__isnull=True) | Q(batch__purpose="base")
-"""What a platform pays for the work itself; the rest reaches people as bonuses."""
+"""Payouts that the platform makes by approving the work; all others reach people as bonuses."""
 GRACE_LEAST_S = 60
-"""No list of a real platform is believed earlier than this, whatever PAYOUT_GRACE_S says."""
+"""The list of a real platform is never believed earlier than this, even if PAYOUT_GRACE_S is less."""
 TWICE = "The platform paid the reward after a compensation had been sent, so they were paid twice."
 """The one error that a sent payout may carry."""
 
@@ -56,7 +56,7 @@ def terms_of(posting: Posting) -> Terms:
 
 
 def promised(definition: StudyDefinition, *, base_share: float = 1.0, base_for_all: bool = False) -> Terms:
-    """What a study promises, whatever its platform."""
+    """What a study promises, independent of its platform."""
     reward, policy = definition.reward, definition.policy
     return Terms(
         reward_cents=reward.amount_cents,
@@ -72,20 +72,22 @@ def promised(definition: StudyDefinition, *, base_share: float = 1.0, base_for_a
 
 
 def origin_of(posting: Posting) -> str:
-    """Whose sittings a posting pays for: money is never mixed with rehearsals and sandboxes."""
+    """The origin of the sittings that a posting pays for. Real money never goes to simulated sittings."""
     if posting.mode != Posting.Mode.LIVE:
         return Session.Origin.SIMULATED
     return Session.Origin.PILOT if posting.pilot else Session.Origin.HUMAN
 
 
 def sessions_of(posting: Posting) -> QuerySet[Session]:
-    """Everybody who came by this posting and belongs to its mode."""
+    """The sittings of people who came by this posting and belong to its mode."""
     return Session.objects.filter(submission__posting=posting, origin=origin_of(posting))
 
 
 def decide_due(posting: Posting) -> int:
-    """Writes a row for whatever ended sittings of this posting are due and have no row for. Repeatable, and
-    by several at once; returns how many rows are new."""
+    """Creates the payouts that sittings of this posting are due since they ended; returns how many are new.
+
+    It can be repeated, and several processes may do it at once.
+    """
     if not has_market(posting.platform):
         return 0
     ids = list(_undecided(sessions_of(posting)).values_list("pk", flat=True))
@@ -93,57 +95,58 @@ def decide_due(posting: Posting) -> int:
 
 
 def decide_for(session: Session) -> int:
-    """The same for one sitting, to be called before its answers or ids are removed: then the bonus can still
-    be counted."""
+    """Does the same for one sitting. Call it before the sitting's answers or ids are removed: after that the
+    bonus cannot be counted."""
     submission = Submission.objects.filter(session=session).select_related("posting__study").first()
     if submission is None or not has_market(submission.posting.platform):
         return 0
-    own = sessions_of(submission.posting).filter(pk=session.pk)
-    return _decide(submission.posting, list(_undecided(own).values_list("pk", flat=True)))
+    sessions = sessions_of(submission.posting).filter(pk=session.pk)
+    return _decide(submission.posting, list(_undecided(sessions).values_list("pk", flat=True)))
 
 
 def _undecided(sessions: QuerySet[Session]) -> QuerySet[Session]:
     undecided = Q(pk__in=[])
     for ending, kind in MAIN_KIND.items():
-        own = Payout.objects.filter(session=OuterRef("pk"), kind=kind)
-        undecided |= ENDINGS[ending] & Q(~Exists(own))
+        payout = Payout.objects.filter(session=OuterRef("pk"), kind=kind)
+        undecided |= ENDINGS[ending] & Q(~Exists(payout))
     return sessions.filter(undecided, CONSENTED)
 
 
 def _decide(posting: Posting, ids: Sequence[Any]) -> int:
     terms = terms_of(posting)
     with transaction.atomic():
-        # The sessions' rows first: an erasing withdrawal takes them too, so the answers are all there or
-        # known to be removed.
-        own = Session.objects.filter(pk__in=ids)
-        people = list(own.select_for_update().order_by("pk").values_list("participant_id", flat=True))
+        # The sessions are locked first. A withdrawal that erases answers locks them too, so the answers are
+        # either all there or known to be removed.
+        sessions = Session.objects.filter(pk__in=ids)
+        people = list(sessions.select_for_update().order_by("pk").values_list("participant_id", flat=True))
         if terms.person_cap_cents is not None:
             _lock_people(people)
-        found = list(ended(posting.study, _undecided(own), matches=terms.bonus_per_match_cents > 0))
-        rows = _rows(posting, terms, found)
+        undecided = _undecided(sessions)
+        ended_sessions = list(ended(posting.study, undecided, matches=terms.bonus_per_match_cents > 0))
+        rows = _rows(posting, terms, ended_sessions)
         Payout.objects.bulk_create(rows, ignore_conflicts=True)
         return Payout.objects.filter(reference__in=[row.reference for row in rows]).count()
 
 
 def _lock_people(participants: Iterable[int]) -> None:
-    """One decision about a person at a time: two sittings that end together share one limit."""
+    """Allows one decision about a person at a time: two sittings that end together share one limit."""
     rows = Participant.objects.select_for_update(no_key=True).filter(pk__in=set(participants))
     list(rows.order_by("pk").values_list("pk"))
 
 
-def _rows(posting: Posting, terms: Terms, found: Sequence[Ended]) -> list[Payout]:
+def _rows(posting: Posting, terms: Terms, ended_sessions: Sequence[Ended]) -> list[Payout]:
     currency = definition_of(posting.study).reward.currency
     capped = terms.person_cap_cents is not None
-    earlier = _earlier(found) if capped else defaultdict(int)
+    earlier = _earlier(ended_sessions) if capped else defaultdict(int)
     rows = []
-    for one in found:
-        sitting = replace(one.sitting, earlier_cents=earlier[one.participant])
+    for session in ended_sessions:
+        sitting = replace(session.sitting, earlier_cents=earlier[session.participant])
         for due in owed(terms, sitting):
-            earlier[one.participant] += due.cents
+            earlier[session.participant] += due.cents
             rows.append(
                 Payout(
                     posting=posting,
-                    session_id=one.session,
+                    session_id=session.session,
                     kind=due.kind,
                     cents=due.cents,
                     currency=currency,
@@ -153,10 +156,11 @@ def _rows(posting: Posting, terms: Terms, found: Sequence[Ended]) -> list[Payout
     return rows
 
 
-def _earlier(found: Sequence[Ended]) -> defaultdict[int, int]:
+def _earlier(ended_sessions: Sequence[Ended]) -> defaultdict[int, int]:
     """What these people are due for their other sittings."""
     sums = defaultdict[int, int](int)
-    rows = Payout.objects.filter(session__participant__in={one.participant for one in found})
+    participants = {session.participant for session in ended_sessions}
+    rows = Payout.objects.filter(session__participant__in=participants)
     rows = rows.exclude(state__in=[Payout.State.FAILED, Payout.State.WITHHELD])
     for person, cents in rows.values_list("session__participant").annotate(n=Sum("cents")).order_by():
         sums[person] += cents
@@ -164,14 +168,16 @@ def _earlier(found: Sequence[Ended]) -> defaultdict[int, int]:
 
 
 def grace(posting: Posting) -> timedelta:
-    """How long after a call the silence of the platform's list says nothing yet."""
+    """How long after a call a payout may be missing from the platform's list although it was paid."""
     seconds = settings.PAYOUT_GRACE_S
     return timedelta(seconds=max(seconds, GRACE_LEAST_S) if posting.live else seconds)
 
 
 def adopt_approval(posting: Posting, session: Any, error: str = "") -> int:
-    """Writes down that the platform has paid its reward for a sitting to which the ledger owes none. Returns
-    how many rows that changed. `error`: what is wrong with it."""
+    """Records that the platform paid its reward for a sitting to which the ledger owes no reward.
+
+    Returns how many payouts that changed. `error` says what is wrong with the payment.
+    """
     now = timezone.now()
     paid = {"state": Payout.State.SENT, "cents": terms_of(posting).base_cents, "batch": None, "sent_at": now,
             "confirmed_at": now, "error": error}  # fmt: skip
@@ -190,47 +196,49 @@ def adopt_approval(posting: Posting, session: Any, error: str = "") -> int:
 
 
 def withhold(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) -> int:
-    """Denies payouts that are due, in a person's name; sent and unknown ones stay as they are. Whoever calls
-    without `log` writes the decision down."""
+    """Withholds payouts that are due, in a person's name; sent and unknown payouts stay as they are. A caller
+    that passes `log=False` logs the decision itself."""
     return _turn(payouts, (Payout.State.DUE, Payout.State.WITHHELD), who, reason, log)
 
 
 def release(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) -> int:
-    """Takes a denial back: the payouts are due again."""
+    """Makes withheld payouts due again."""
     return _turn(payouts, (Payout.State.WITHHELD, Payout.State.DUE), who, reason, log)
 
 
 def missing(posting: Posting) -> QuerySet[Payout, Payout]:
-    """Bonuses that its list does not show, though it should by now: only a named person sends them again.
+    """Bonuses that the platform should list by now and does not. Only a named person may send them again.
 
-    The platform accepted them; or no answer came, and a repeat would pay twice if they arrive after all.
+    Either the platform accepted them, or it gave no answer and a repeat would pay twice if they still arrive.
     """
     rows = Payout.objects.filter(posting=posting, state__in=unlisted_states(posting), confirmed_at=None)
     return rows.exclude(BY_APPROVAL).filter(called_at__lte=timezone.now() - grace(posting))
 
 
 def unlisted_states(posting: Posting) -> tuple[str, ...]:
-    """In which of its states a bonus that is never listed needs a person."""
+    """The states in which a bonus that is not listed needs a person's decision."""
     if posting.platform in REPEATS_SAFELY:
         return (Payout.State.SENT,)
     return (Payout.State.SENT, Payout.State.UNKNOWN)
 
 
 def is_missing(row: Payout) -> bool:
-    """Whether this one may be sent again in a person's name."""
+    """Whether this payout may be sent again in a person's name."""
     return missing(row.posting).filter(pk=row.pk).exists()
 
 
 def send_again(payouts: Iterable[int], who: str, reason: str) -> int:
-    """Makes bonuses due again that never appeared on the platform's list, in a person's name: only somebody
-    who has asked the platform can know that they will not. Returns how many."""
+    """Makes bonuses that never appeared on the platform's list due again; returns how many.
+
+    It needs a person's name: only a person who asked the platform can know that they will not arrive.
+    """
     _name_and_reason(who, reason)
     wanted = list(payouts)
     done = 0
     with transaction.atomic():
         for posting in Posting.objects.filter(payouts__in=wanted).distinct().select_related("study"):
-            found = list(missing(posting).filter(pk__in=wanted).values_list("pk", flat=True))
-            rows = Payout.objects.select_for_update().filter(pk__in=found, state__in=unlisted_states(posting))
+            lost = list(missing(posting).filter(pk__in=wanted).values_list("pk", flat=True))
+            rows = Payout.objects.select_for_update().filter(pk__in=lost, state__in=unlisted_states(posting))
             for row in rows.filter(confirmed_at=None).order_by("pk"):
                 row.state, row.sent_at, row.decided_by = Payout.State.DUE, None, who
                 row.reason = f"{row.reason} Sent again by {who}: {reason}"
@@ -252,17 +260,17 @@ def _turn(payouts: Iterable[int], states: tuple[str, str], who: str, reason: str
             text = f"{row.reason} {word} by {who}: {reason}"
             Payout.objects.filter(pk=row.pk).update(state=new, decided_by=who, reason=text, error="")
             turned.setdefault(row.posting.study, []).append(row)
-        for study, found in turned.items() if logged else ():
-            total = amount_of(sum(row.cents for row in found), found[0].currency)
-            people = len({row.session_id for row in found})
+        for study, changed in turned.items() if logged else ():
+            total = amount_of(sum(row.cents for row in changed), changed[0].currency)
+            people = len({row.session_id for row in changed})
             audit.record(study, who, f"{word} {total} of {people} {_people(people)}: {reason}")
-    return sum(len(found) for found in turned.values())
+    return sum(len(changed) for changed in turned.values())
 
 
 def grant(
     session: Session, kind: Literal["compensation", "bonus"], cents: int, who: str, reason: str
 ) -> Payout:
-    """An amount that no policy foresees, in a person's name. Raises PayoutRefused."""
+    """Creates a payout that the policy does not owe, in a person's name. Raises PayoutRefused."""
     _name_and_reason(who, reason)
     if cents <= 0:
         raise PayoutRefused(f"{cents} cents is no amount. Give at least 1.")
@@ -272,8 +280,8 @@ def grant(
     posting = submission.posting
     if not Session.objects.filter(pk=session.pk, state__in=ENDED).exists():
         raise PayoutRefused(
-            "They are still at it, so what the policy owes them is not decided. Grant it when they have "
-            "ended."
+            "They are still at it, so what the policy owes them is not decided. "
+            "Grant it when they have ended."
         )
     decide_for(session)
     reward = definition_of(posting.study).reward
@@ -336,7 +344,7 @@ def _within_person_cap(session: Session, cap: int | None, cents: int, currency: 
 
 
 def raise_cap(posting: Posting, cents: int, who: str, reason: str) -> None:
-    """Lets a posting pay more in all, in a person's name. Raises PayoutRefused."""
+    """Raises the most that a posting may pay in all, in a person's name. Raises PayoutRefused."""
     _name_and_reason(who, reason)
     with transaction.atomic():
         if Posting.objects.filter(pk=posting.pk, cap_cents__lt=cents).update(cap_cents=cents) != 1:

@@ -181,8 +181,11 @@ def _state_of(row: Posting, posted: Posted) -> Posting.State:
 
 
 def _merged(now: Mapping[str, Any], seen: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    """The adapter's facts: `found` was made of `seen`, and `now` is stored. Lists and tables grow, so that
-    nothing that exists on the platform is lost; a value that was changed meanwhile stays."""
+    """The adapter's facts to store. The adapter was given `seen` and returned `told`; `now` is stored now.
+
+    Entries are only added to lists and tables, so that nothing that exists on the platform is lost. A value
+    that was changed meanwhile stays.
+    """
     merged = dict(now)
     for name, value in told.items():
         stored, before = now.get(name), seen.get(name)

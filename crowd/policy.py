@@ -1,7 +1,7 @@
-"""Who is due what. Pure: numbers in, amounts with their sentences out; the only place that decides it.
+"""Decides what each person is due; no other module does. Pure: from numbers to amounts with their reasons.
 
-Amounts are whole cents, halves up. What a person is due never depends on the quality of the data: a person
-who consented and finished gets the reward, excluded or not.
+Amounts are whole cents, halves rounded up. What a person is due never depends on the quality of the data: a
+person who consented and finished gets the reward, excluded or not.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Due:
 
 
 def share_of(cents: int, share: float | Fraction) -> int:
-    """A share of an amount in whole cents, halves up. A share is taken as its decimal text: 0.285 of 100 is
-    28.5, although no float is exactly 0.285."""
+    """A share of an amount in whole cents, halves rounded up. A share is read as decimal text: 0.285 of 100
+    is 28.5, although no float is exactly 0.285."""
     exact = share if isinstance(share, Fraction) else Fraction(str(share))
     return math.floor(cents * exact + Fraction(1, 2))
 

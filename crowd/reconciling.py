@@ -1,8 +1,8 @@
-"""Settling by looking: what the platform's own list says of payouts that nobody is sure of.
+"""Settles payouts of unknown outcome by reading the platform's own list.
 
-A payout whose outcome is unknown is never sent again before the list was read at least PAYOUT_GRACE_S after
-the call, and does not show it. Even then only what a repeat cannot pay twice becomes due by itself: an
-approval, and a bonus on a platform that refuses the repeat. Any other bonus waits for a named person.
+The list must be read at least PAYOUT_GRACE_S after the call. If it does not show the payout then, an approval
+becomes due again automatically, and so does a bonus on a platform that refuses repeats: neither can be paid
+twice. Any other bonus waits until a named person decides.
 """
 
 from __future__ import annotations
@@ -42,15 +42,18 @@ UNSURE = (State.SENDING, State.UNKNOWN)
 COMPENSATING = ("screen_out", "compensation")
 """Kinds that take the place of a reward."""
 KEEPS_REFERENCES = frozenset({"mturk"})
-"""Platforms whose list shows our own reference with each bonus: there an amount alone proves nothing."""
+"""Platforms whose list shows our reference with each bonus: there, an equal amount alone proves nothing."""
 NEEDS_HAND = "This needs your hand:"
 DIED = "The process that sent it ended before it knew the outcome."
 
 
 @dataclass(slots=True)
 class Reconciled:
-    """What looking has changed, and `notes`: what a person should know. Counts are payouts. `troubles` are
-    those of the notes that ask somebody to act: with one of them a run is no success."""
+    """What reading the platform's list has changed. The counts are payouts.
+
+    `notes` say what the researcher should know. `troubles` are those notes that ask the researcher to act:
+    a run with any of them has not succeeded.
+    """
 
     recovered: int = 0
     decided: int = 0
@@ -74,9 +77,11 @@ class NotRead(StudyError):
 
 
 def catch_up(posting: Posting, market: Market, *, replace: bool = True) -> Reconciled:
-    """Everything that looking can settle, and new rows for whoever has ended since. To be called under the
-    study's lock. Without `replace` nothing is changed on the platform, not even places. Raises NotRead,
-    PlatformError; repeatable after either."""
+    """Settles all payouts that the platform's list can settle, and adds payouts for sittings that have ended.
+
+    The caller holds the study's lock. Without `replace` nothing is changed on the platform, not even the
+    number of places. Raises NotRead or PlatformError; it can be repeated after either.
+    """
     from crowd.sync import sync_posting
 
     recovered = recover(posting)
@@ -87,47 +92,47 @@ def catch_up(posting: Posting, market: Market, *, replace: bool = True) -> Recon
     posting.refresh_from_db()
     untold = learn(posting, market)
     decided = decide_due(posting)
-    found = reconcile(posting, market, read_at)
-    found.recovered, found.decided = recovered, decided
-    found.notes += [untold] if untold else []
-    return found
+    result = reconcile(posting, market, read_at)
+    result.recovered, result.decided = recovered, decided
+    result.notes += [untold] if untold else []
+    return result
 
 
 def recover(posting: Posting) -> int:
-    """To be called under the lock: what is being sent belongs to a process that has died."""
+    """Marks payouts that a killed process was sending as unknown. The caller holds the study's lock."""
     with transaction.atomic():
         rows = Payout.objects.filter(posting=posting, state=State.SENDING)
         count = rows.update(state=State.UNKNOWN, error=DIED)
         batches = PayoutBatch.objects.filter(posting=posting)
         batches.filter(state=Batch.PAYING).update(state=Batch.UNKNOWN, error=DIED)
-        # Announced and never paid: harmless, and never paid later.
+        # These batches were announced but not paid. That is harmless, and they are never paid later.
         batches.filter(state__in=[Batch.PREPARING, Batch.PREPARED]).update(state=Batch.DROPPED, error=DIED)
     return count
 
 
 def reconcile(posting: Posting, market: Market, read_at: datetime) -> Reconciled:
-    """Brings the ledger in step with the platform. `read_at`: when the submissions' rows were read."""
-    found = Reconciled()
-    _approvals(posting, read_at, found)
-    _bonuses(posting, market, found)
+    """Updates the ledger from the platform. `read_at` is when the submissions were read from it."""
+    result = Reconciled()
+    _approvals(posting, read_at, result)
+    _bonuses(posting, market, result)
     for standing in standings(posting):
-        _apply(posting, standing, found)
-    _after_compensation(posting, found)
+        _apply(posting, standing, result)
+    _after_compensation(posting, result)
     _close_batches(posting)
-    _strange_approvals(posting, found)
-    found.unknown = Payout.objects.filter(posting=posting, state=State.UNKNOWN).count()
-    return found
+    _strange_approvals(posting, result)
+    result.unknown = Payout.objects.filter(posting=posting, state=State.UNKNOWN).count()
+    return result
 
 
 def unknown_until(posting: Posting) -> datetime | None:
-    """From when every unknown payout that looking can settle is settled by it; None if there is none."""
+    """From when on the platform's list settles every payout of `awaited`; None if there is no such payout."""
     rows = awaited(posting)
     last = rows.order_by(F("called_at").desc(nulls_last=True)).values_list("called_at", flat=True).first()
     return None if last is None else last + grace(posting)
 
 
 def awaited(posting: Posting) -> QuerySet[Payout, Payout]:
-    """Unknown payouts that a later look at the platform's list may settle; the others wait for a person."""
+    """Unknown payouts that the platform's list may settle later; the others wait for a person."""
     rows = Payout.objects.filter(posting=posting, state=State.UNKNOWN)
     return rows.exclude(pk__in=missing(posting).values("pk"))
 
@@ -136,33 +141,33 @@ def _is_over(posting: Posting, row: Payout, read_at: datetime) -> bool:
     return row.called_at is None or row.called_at + grace(posting) <= read_at
 
 
-def _approvals(posting: Posting, read_at: datetime, found: Reconciled) -> None:
-    """Payouts by approval: the submission's state is the proof, and approving twice pays once."""
+def _approvals(posting: Posting, read_at: datetime, result: Reconciled) -> None:
+    """Settles payouts by approval: the submission's state is the proof, and approving twice pays once."""
     rows = Payout.objects.filter(BY_APPROVAL, posting=posting, attempts__gt=0).filter(
         Q(state=State.UNKNOWN) | Q(state=State.SENT, confirmed_at=None)
     )
     for row in rows.select_related("session__submission"):
         if row.session.submission.state == APPROVED:
-            _sent(row, found)
+            _sent(row, result)
         elif _is_over(posting, row, read_at):
-            _due_again(posting, row, "The platform does not show it approved", found)
+            _due_again(posting, row, "The platform does not show it approved", result)
 
 
-def _sent(row: Payout, found: Reconciled) -> None:
-    """The platform's list shows it."""
+def _sent(row: Payout, result: Reconciled) -> None:
+    """Marks a payout as sent and confirmed, because the platform's list shows it."""
     now = timezone.now()
     changed = Payout.objects.filter(pk=row.pk, state=row.state).update(
         state=State.SENT, sent_at=row.sent_at or now, confirmed_at=now, error=""
     )
     if row.state == State.SENT:
-        found.confirmed += changed
+        result.confirmed += changed
     else:
-        found.paid += changed
+        result.paid += changed
 
 
-def _due_again(posting: Posting, row: Payout, what: str, found: Reconciled) -> None:
+def _due_again(posting: Posting, row: Payout, what: str, result: Reconciled) -> None:
     minutes = _minutes(posting)
-    found.due_again += Payout.objects.filter(pk=row.pk, state=row.state).update(
+    result.due_again += Payout.objects.filter(pk=row.pk, state=row.state).update(
         state=State.DUE,
         sent_at=None,
         error=f"{what} {minutes} minutes after it was sent, so it was not paid; it is due again.",
@@ -173,12 +178,12 @@ def _minutes(posting: Posting) -> int:
     return max(1, int(grace(posting).total_seconds()) // 60)
 
 
-def _bonuses(posting: Posting, market: Market, found: Reconciled) -> None:
-    """Payouts by bonus: found on the platform's list by reference, else by amount."""
+def _bonuses(posting: Posting, market: Market, result: Reconciled) -> None:
+    """Settles payouts by bonus: looks for each on the platform's list, by reference or else by amount."""
     open_rows = Payout.objects.filter(posting=posting).exclude(BY_APPROVAL).filter(
         Q(state=State.UNKNOWN) | Q(state=State.SENT, confirmed_at=None)
     )  # fmt: skip
-    # One that was given up as not paid may still appear: it is looked for until it is sent again.
+    # A bonus that counts as not paid may still appear on the list: it is searched for until it is sent again.
     given_up = Payout.objects.filter(posting=posting, state=State.DUE, attempts__gt=0)
     sessions = {
         *open_rows.values_list("session_id", flat=True),
@@ -198,14 +203,15 @@ def _bonuses(posting: Posting, market: Market, found: Reconciled) -> None:
     lost: list[Payout] = []
     for submission, session in wanted.items():
         rows = Payout.objects.filter(posting=posting, session_id=session)
-        people = list(rows.select_related("session__participant", "batch"))
-        lost += _match(posting, people, listed[submission], read_at, found)
+        payouts = list(rows.select_related("session__participant", "batch"))
+        lost += _match(posting, payouts, listed[submission], read_at, result)
     if lost:
-        _tell_lost(posting, lost, found)
+        _tell_lost(posting, lost, result)
 
 
-def _tell_lost(posting: Posting, lost: Sequence[Payout], found: Reconciled) -> None:
-    """Sent, and never seen. Sent again by nobody but a named person: it may still arrive."""
+def _tell_lost(posting: Posting, lost: Sequence[Payout], result: Reconciled) -> None:
+    """Reports bonuses that were sent and are not listed. They may still arrive, so only a named person may
+    send them again."""
     amount = amount_of(sum(row.cents for row in lost), posting.currency)
     names = sorted({_name(row) for row in lost})
     answered = sum(row.state == State.SENT for row in lost)
@@ -213,7 +219,7 @@ def _tell_lost(posting: Posting, lost: Sequence[Payout], found: Reconciled) -> N
         f"accepted {answered} and gave no answer to the others of"
     )  # fmt: skip
     several = "es" if len(lost) > 1 else ""
-    found.trouble(
+    result.trouble(
         f"{NEEDS_HAND} {posting.platform} {fate} {len(lost)} bonus{several} ({amount}; "
         f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}) and does not list "
         f"{'them' if several else 'it'} {_minutes(posting)} minutes later or more. Nothing is sent again by "
@@ -227,10 +233,12 @@ def _name(row: Payout) -> str:
 
 
 def _match(
-    posting: Posting, rows: Sequence[Payout], listed: Sequence[Bonus], read_at: datetime, found: Reconciled
+    posting: Posting, rows: Sequence[Payout], listed: Sequence[Bonus], read_at: datetime, result: Reconciled
 ) -> list[Payout]:
-    """One person's bonuses on the list beside the ledger's rows. Returns those that should be listed by now,
-    and are not, and that a repeat could pay twice."""
+    """Compares one person's bonuses on the platform's list with the ledger.
+
+    Returns the payouts that should be listed by now and are not, and that a repeat could pay twice.
+    """
     by_bonus = [row for row in rows if _is_by_bonus(row)]
     by_reference = {row.reference: row for row in by_bonus}
     amounts: Counter[int] = Counter()
@@ -241,34 +249,34 @@ def _match(
             seen.add(row.pk)
         else:
             amounts[bonus.cents] += 1
-    # What is known to be sent explains an amount first, so that no unknown one borrows its proof.
+    # Payouts known to be sent are matched by amount first, so that no unknown payout takes their entry.
     for row in () if posting.platform in KEEPS_REFERENCES else sorted(by_bonus, key=_certainty):
         if row.pk not in seen and amounts[row.cents] > 0:
             amounts[row.cents] -= 1
             seen.add(row.pk)
-            _note_guess(posting, row, found)
+            _note_guess(posting, row, result)
     lost = []
     for row in by_bonus:
         if row.pk in seen and row.confirmed_at is None:
-            _sent(row, found)
+            _sent(row, result)
         elif row.pk not in seen and row.confirmed_at is None and _is_over(posting, row, read_at):
             if row.state == State.UNKNOWN and posting.platform in REPEATS_SAFELY:
-                _due_again(posting, row, "The platform's list did not show it", found)
+                _due_again(posting, row, "The platform's list did not show it", result)
             elif row.state in (State.UNKNOWN, State.SENT):
                 lost.append(row)
     surplus = sum(cents * count for cents, count in amounts.items())
     if surplus:
-        found.trouble(
+        result.trouble(
             f"{_name(rows[0])} got {amount_of(surplus, posting.currency)} in bonuses on the platform that "
             "this ledger did not send."
         )
     return lost
 
 
-def _note_guess(posting: Posting, row: Payout, found: Reconciled) -> None:
-    """Nothing but the amount says that an uncertain payment is the one on the list."""
+def _note_guess(posting: Posting, row: Payout, result: Reconciled) -> None:
+    """Notes that only the amount connects an uncertain payout with a bonus on the list."""
     if row.state in {State.UNKNOWN, State.DUE}:
-        found.notes.append(
+        result.notes.append(
             f"{_name(row)}: {posting.platform} lists a bonus of {amount_of(row.cents, row.currency)} without "
             "saying whose it is. It counts as the one of unknown outcome; if somebody paid the same amount "
             "by hand, grant it again."
@@ -288,27 +296,27 @@ def _certainty(row: Payout) -> tuple[int, int]:
     return order, row.pk
 
 
-def _apply(posting: Posting, standing: Standing, found: Reconciled) -> None:
-    """What the platform's state alone decides for a due payout."""
+def _apply(posting: Posting, standing: Standing, result: Reconciled) -> None:
+    """Changes a due payout if the platform's state alone decides about it."""
     row, action = standing.row, standing.way.action
-    own = Payout.objects.filter(pk=row.pk, state=State.DUE)
+    due = Payout.objects.filter(pk=row.pk, state=State.DUE)
     now = timezone.now()
     if action == "paid":
-        # By a person on the platform's page, by its own deadline, or by its own screening.
-        found.adopted += own.update(state=State.SENT, batch=None, sent_at=now, confirmed_at=now, error="")
+        # A person paid it on the platform's page, or the platform did: at its deadline or by its screening.
+        result.adopted += due.update(state=State.SENT, batch=None, sent_at=now, confirmed_at=now, error="")
     elif action == "covered":
-        _cover(posting, standing, found)
+        _cover(posting, standing, result)
     elif action == "fail":
-        found.failed += own.update(state=State.FAILED, error=standing.way.why)
-        found.notes.append(
+        result.failed += due.update(state=State.FAILED, error=standing.way.why)
+        result.notes.append(
             f"{amount_of(row.cents, row.currency)} cannot reach {standing.name}: {standing.way.why}"
         )
     elif action == "move":
-        found.moved += _move(posting, row, standing.name, found)
+        result.moved += _move(posting, row, standing.name, result)
 
 
-def _cover(posting: Posting, standing: Standing, found: Reconciled) -> None:
-    """The platform has paid its whole reward, at least what was owed: that is written down in its place."""
+def _cover(posting: Posting, standing: Standing, result: Reconciled) -> None:
+    """Records the platform's approval instead of a due payout, because the approval paid at least as much."""
     row, paid = standing.row, amount_of(terms_of(posting).base_cents, posting.currency)
     with transaction.atomic():
         taken = Payout.objects.filter(pk=row.pk, state=State.DUE).update(
@@ -317,16 +325,16 @@ def _cover(posting: Posting, standing: Standing, found: Reconciled) -> None:
             "is sent on top.",
         )
         if taken:
-            found.adopted += adopt_approval(posting, row.session_id)
-            found.notes.append(
+            result.adopted += adopt_approval(posting, row.session_id)
+            result.notes.append(
                 f"{standing.name}: the platform has approved the work and paid {paid} where "
                 f"{amount_of(row.cents, row.currency)} was owed; nothing is sent on top."
             )
 
 
-def _after_compensation(posting: Posting, found: Reconciled) -> None:
-    """People to whom a compensation went because their work was gone, and whose work is back: it is about to
-    be paid once more, or was."""
+def _after_compensation(posting: Posting, result: Reconciled) -> None:
+    """Finds people who got a compensation because their work was gone from the platform, and whose work is
+    there again: the platform will pay them a second time, or has done so."""
     if posting.platform in BASE_FOR_ALL:
         return
     reward = Payout.objects.filter(session=OuterRef("session"), kind=Payout.Kind.BASE)
@@ -339,7 +347,7 @@ def _after_compensation(posting: Posting, found: Reconciled) -> None:
     for row in rows.select_related("session__submission", "session__participant").order_by("pk"):
         name, sent = _name(row), amount_of(row.cents, row.currency)
         if row.session.submission.state == "awaiting":
-            found.trouble(
+            result.trouble(
                 f"{name} awaits review again on {posting.platform}, after {sent} was sent because their work "
                 "was gone. Do not approve it: that pays twice, and so does the platform by itself in some "
                 "weeks. Ask them to give the place back, or reject it where its rules permit."
@@ -349,13 +357,13 @@ def _after_compensation(posting: Posting, found: Reconciled) -> None:
                 f"{name} was approved on {posting.platform} after {sent} had been sent because their work "
                 "was gone: they were paid twice. Nothing can be taken back; find out who approved it."
             )
-            found.adopted += 1
-            found.trouble(twice)
+            result.adopted += 1
+            result.trouble(twice)
             audit.record(posting.study, "", twice)
 
 
-def _move(posting: Posting, row: Payout, name: str, found: Reconciled) -> int:
-    """Who finished, but can no longer be approved, gets the same amount as compensation."""
+def _move(posting: Posting, row: Payout, name: str, result: Reconciled) -> int:
+    """Pays the amount as compensation to a person who finished but can no longer be approved."""
     try:
         with transaction.atomic():
             moved = Payout.objects.filter(pk=row.pk, state=State.DUE).update(
@@ -373,7 +381,7 @@ def _move(posting: Posting, row: Payout, name: str, found: Reconciled) -> int:
                     reason=f"{row.reason} Paid as compensation, for their work can no longer be approved.",
                 )
     except IntegrityError:
-        found.notes.append(
+        result.notes.append(
             f"{name} finished, but their work can no longer be approved, and they have a compensation "
             f"already. Pay {amount_of(row.cents, row.currency)} by hand, then withhold the payout."
         )
@@ -387,15 +395,15 @@ def _close_batches(posting: Posting) -> None:
     open_batches.filter(~Exists(unknown)).update(state=Batch.SETTLED)
 
 
-def _strange_approvals(posting: Posting, found: Reconciled) -> None:
-    """Work that the platform paid although the ledger has no payout for it, or a denied one."""
+def _strange_approvals(posting: Posting, result: Reconciled) -> None:
+    """Notes work that the platform paid although the ledger has no payout for it, or a denied payout."""
     paid = Payout.objects.filter(
         Q(batch__isnull=True) | Q(batch__purpose="base"), session=OuterRef("session"), state=State.SENT
     )
     strange = Submission.objects.filter(~Exists(paid), posting=posting, state=APPROVED)
     count = strange.count()
     if count:
-        found.notes.append(
+        result.notes.append(
             f"The platform has approved {count} submission{'s' if count != 1 else ''} for which the ledger "
             "has no paid reward: people without a finished sitting, or payouts that were withheld or failed."
         )

@@ -191,7 +191,7 @@ def _settle(posting: Posting) -> int:
 
 
 def needs_a_name(posting: Posting) -> list[str]:
-    """Whose bonuses have no answer and are sent again only by name."""
+    """The participants whose bonuses got no answer, and who must be named before these are sent again."""
     rows = Payout.objects.filter(posting=posting, state=Payout.State.UNKNOWN).exclude(BY_APPROVAL)
     return sorted({str(row.session.participant.pseudonym)[:8] for row in rows})
 

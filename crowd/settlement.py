@@ -1,5 +1,9 @@
-"""Paying what the ledger owes: a plan first, then each batch as a row, a committed intent, one call, the
-outcome. Whatever dies in between leaves rows that the next run settles by looking."""
+"""Pays what the ledger owes: makes a plan, then pays it batch by batch.
+
+Each batch is a row of its own. Its payouts are committed as being sent, then one call pays them, then the
+outcome is stored. If the process is killed in between, the next run settles those payouts by reading the
+platform's list.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +33,20 @@ APPROVALS_MAX = 50
 BONUSES_MAX = 200
 KINDS: tuple[Kind, ...] = ("base", "screen_out", "compensation", "bonus")
 LIKE_MAX = 3
-"""So many single refusals stand for the rest of their batch: it is the account, not the people."""
+"""After so many equal refusals of single payouts, the rest of a batch counts as refused too: the cause is the
+account, not the people."""
 WORDS: dict[str, str] = {
     "base": "The reward of the study.",
     "bonus": "Bonus for your answers in the study.",
     "screen_out": "For the time you gave at the beginning of the study.",
     "compensation": "Compensation for the time you gave to the study.",
 }
-"""What the person reads; the ledger's own reason names rules and researchers."""
+"""What the participant reads. The ledger's own reasons name rules and researchers, so they are not shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Payable:
-    """One payout that can be sent now, and by which way."""
+    """One payout that can be sent now, and the way to send it."""
 
     row: int
     kind: Kind
@@ -67,8 +72,8 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run would pay. The platform's fees come on top: `fees_cents` is what they are expected to be;
-    `spent_cents` has them, as the cap has."""
+    """What a run would pay. The platform's fees come on top; `fees_cents` is the expected sum of them.
+    `spent_cents` and `cap_cents` include fees."""
 
     posting: int
     currency: str
@@ -81,7 +86,7 @@ class Plan:
 
     @property
     def total_cents(self) -> int:
-        return sum(one.cents for one in self.payables)
+        return sum(payable.cents for payable in self.payables)
 
     @property
     def total(self) -> str:
@@ -89,23 +94,26 @@ class Plan:
 
     def lines(self) -> list[tuple[str, str, int, int]]:
         """Kind, way, payouts and cents, in the order they are sent."""
-        found: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         cents: Counter[tuple[str, str]] = Counter()
-        for one in self.payables:
-            found[one.kind, one.way] += 1
-            cents[one.kind, one.way] += one.cents
+        for payable in self.payables:
+            counts[payable.kind, payable.way] += 1
+            cents[payable.kind, payable.way] += payable.cents
         return [
-            (kind, way, found[kind, way], cents[kind, way])
+            (kind, way, counts[kind, way], cents[kind, way])
             for kind in KINDS
             for way in ("approve", "bonus")
-            if found[kind, way]
+            if counts[kind, way]
         ]
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run has done. `problems`: why payouts were certainly not paid, and how many; `stopped` says why
-    the run ended early. Nothing is lost by either."""
+    """What a run has done.
+
+    `problems` maps a reason to the number of payouts that were certainly not paid because of it. `stopped`
+    says why the run ended early. In both cases a later run can still pay.
+    """
 
     sent: int = 0
     sent_cents: int = 0
@@ -117,34 +125,34 @@ class Outcome:
 
 
 def plan_of(posting: Posting) -> Plan:
-    """What a run would pay now, from the rows alone: the platform is not asked."""
-    found = standings(posting)
+    """What a run would pay now, by the ledger alone: the platform is not asked."""
     before, rates = spent(posting), rates_of(posting)
     able: list[tuple[Standing, Payable]] = []
-    held: list[tuple[str, Standing]] = []
-    for one in sorted(found, key=lambda s: KINDS.index(cast(Kind, s.row.kind))):
-        if one.way.action in ("approve", "bonus"):
-            able.append((one, _payable(one)))
+    waiting: list[tuple[str, Standing]] = []
+    for standing in sorted(standings(posting), key=lambda s: KINDS.index(cast(Kind, s.row.kind))):
+        if standing.way.action in ("approve", "bonus"):
+            able.append((standing, _payable(standing)))
         else:
-            held.append((one.way.why or "The platform has settled it; the next look writes it down.", one))
+            why = standing.way.why or "The platform has settled it; the next look writes it down."
+            waiting.append((why, standing))
     costs = [payable.cents + rates.on(payable.way, payable.cents) for _, payable in able]
     wanted = before.all + sum(costs)
-    kept, total = [], before.all
-    for (one, payable), cost in zip(able, costs, strict=True):
+    planned, total = [], before.all
+    for (standing, payable), cost in zip(able, costs, strict=True):
         if total + cost > posting.cap_cents:
-            held.append((_over_cap(posting, wanted), one))
+            waiting.append((_over_cap(posting, wanted), standing))
             continue
         total += cost
-        kept.append((one, payable))
+        planned.append((standing, payable))
     return Plan(
         posting=posting.pk,
         currency=posting.currency,
-        payables=tuple(payable for _, payable in kept),
-        waiting=_waiting(held),
-        people=len({one.row.session_id for one, _ in kept}),
+        payables=tuple(payable for _, payable in planned),
+        waiting=_waiting(waiting),
+        people=len({standing.row.session_id for standing, _ in planned}),
         spent_cents=before.all_cents,
         cap_cents=posting.cap_cents,
-        fees_cents=math.ceil(total - before.all) - sum(payable.cents for _, payable in kept),
+        fees_cents=math.ceil(total - before.all) - sum(payable.cents for _, payable in planned),
     )
 
 
@@ -155,15 +163,15 @@ def only(plan: Plan, way: Literal["approve", "bonus"], submissions: Collection[s
     return replace(plan, payables=payables, waiting=(), people=people)
 
 
-def _payable(one: Standing) -> Payable:
+def _payable(standing: Standing) -> Payable:
     return Payable(
-        row=one.row.pk,
-        kind=cast(Kind, one.row.kind),
-        way="approve" if one.way.action == "approve" else "bonus",
-        cents=one.row.cents,
-        reference=one.row.reference,
-        submission=one.submission,
-        person=one.person,
+        row=standing.row.pk,
+        kind=cast(Kind, standing.row.kind),
+        way="approve" if standing.way.action == "approve" else "bonus",
+        cents=standing.row.cents,
+        reference=standing.row.reference,
+        submission=standing.submission,
+        person=standing.person,
     )
 
 
@@ -174,18 +182,18 @@ def _over_cap(posting: Posting, wanted: Fraction) -> str:
     )
 
 
-def _waiting(held: Sequence[tuple[str, Standing]]) -> tuple[Waiting, ...]:
+def _waiting(waiting: Sequence[tuple[str, Standing]]) -> tuple[Waiting, ...]:
     by_reason: dict[str, list[Standing]] = {}
-    for why, one in held:
-        by_reason.setdefault(why, []).append(one)
+    for why, standing in waiting:
+        by_reason.setdefault(why, []).append(standing)
     return tuple(
-        Waiting(why, len(ones), sum(one.row.cents for one in ones), tuple(one.name for one in ones))
-        for why, ones in by_reason.items()
+        Waiting(why, len(group), sum(s.row.cents for s in group), tuple(s.name for s in group))
+        for why, group in by_reason.items()
     )
 
 
 def settle(posting: Posting, plan: Plan, by: str, *, held: Held, market: Market | None = None) -> Outcome:
-    """Pays a plan, once. To be called under the study's lock, which `held` proves; `by` is written down."""
+    """Pays a plan once, and logs it under the name `by`. `held` is the study's lock; the caller holds it."""
     run = _Run(posting, by, held, market or market_of(posting))
     try:
         for chunk in _chunks([p for p in plan.payables if p.way == "approve"], APPROVALS_MAX):
@@ -207,28 +215,29 @@ def _log_line(posting: Posting, plan: Plan, outcome: Outcome) -> str:
     return f"{line}; stopped: {outcome.stopped}" if outcome.stopped else f"{line}."
 
 
-def _chunks(found: Sequence[Payable], size: int) -> Iterator[Sequence[Payable]]:
-    for start in range(0, len(found), size):
-        yield found[start : start + size]
+def _chunks(payables: Sequence[Payable], size: int) -> Iterator[Sequence[Payable]]:
+    for start in range(0, len(payables), size):
+        yield payables[start : start + size]
 
 
-def _batches(found: Sequence[Payable]) -> Iterator[Sequence[Payable]]:
-    """As few as may be, for a platform may carry out one at a time; nobody twice in the same one."""
-    rest = list(found)
+def _batches(payables: Sequence[Payable]) -> Iterator[Sequence[Payable]]:
+    """As few batches as possible, because a platform may pay only one at a time. No submission is in the same
+    batch twice."""
+    rest = list(payables)
     while rest:
         taken: dict[str, Payable] = {}
         later = []
-        for one in rest:
-            if one.submission in taken or len(taken) == BONUSES_MAX:
-                later.append(one)
+        for payable in rest:
+            if payable.submission in taken or len(taken) == BONUSES_MAX:
+                later.append(payable)
             else:
-                taken[one.submission] = one
+                taken[payable.submission] = payable
         yield list(taken.values())
         rest = later
 
 
 class _Run:
-    """One run over one posting."""
+    """One run of `settle` over one posting."""
 
     def __init__(self, posting: Posting, by: str, held: Held, market: Market) -> None:
         self.posting, self.by, self.held, self.market = posting, by, held, market
@@ -238,8 +247,8 @@ class _Run:
         self._alike: Counter[str] = Counter()
 
     def attempt(self, act: Callable[[Sequence[Payable]], None], chunk: Sequence[Payable]) -> None:
-        """One chunk. A permanent refusal of many is asked again in halves: one person's trouble is not
-        everybody's."""
+        """Pays one chunk. If the platform refuses a chunk for good, each half is tried by itself, so that one
+        refused payout does not stop the others."""
         if self.outcome.stopped:
             return
         try:
@@ -261,18 +270,18 @@ class _Run:
                 self._say(chunk, sentence)
 
     def _stop_if_again(self, sentence: str) -> None:
-        """One lost call is an accident; two in a row are a platform that cannot be reached."""
+        """Stops the run after two failed calls in a row: one may be an accident, two mean an outage."""
         self._failures += 1
         self.outcome.stopped = sentence if self._failures > 1 else ""
 
     def _say(self, chunk: Sequence[Payable], sentence: str) -> None:
-        """They stay due, with the reason."""
-        own = Payout.objects.filter(pk__in=[p.row for p in chunk], state=State.DUE)
-        own.update(error=sentence)
+        """Stores the reason with the payouts, which stay due."""
+        due = Payout.objects.filter(pk__in=[p.row for p in chunk], state=State.DUE)
+        due.update(error=sentence)
         self.outcome.problems[sentence] += len(chunk)
 
     def approve(self, chunk: Sequence[Payable]) -> None:
-        """The platform pays its reward for each."""
+        """Approves submissions; the platform pays its reward for each."""
         self.held.check()
         batch, chunk = self._commit(chunk, "base", None)
         if batch is None:
@@ -288,7 +297,7 @@ class _Run:
         )
 
     def pay(self, chunk: Sequence[Payable]) -> None:
-        """Announced first; its id is committed before the one call that pays."""
+        """Announces a batch of bonuses, commits the id that the platform gives it, then pays in one call."""
         self.held.check()
         payments = [p.payment() for p in chunk]
         batch = PayoutBatch.objects.create(
@@ -302,11 +311,11 @@ class _Run:
             prepared = self._prepare(batch, payments)
         except (PlatformError, Unsupported) as error:
             self._drop(batch, str(error))
-            # Announcing pays nothing, whatever became of it.
+            # Announcing pays nothing, so the outcome is certain even if no answer came.
             permanent = not isinstance(error, PlatformError) or error.permanent
             raise PlatformError(str(error), permanent=permanent) from error
-        found, kept = self._commit(chunk, "bonus", batch)
-        if found is None or len(kept) != len(chunk):
+        committed, sending = self._commit(chunk, "bonus", batch)
+        if committed is None or len(sending) != len(chunk):
             return
         settled = self._call(batch, chunk, lambda: self.market.pay(self.posted, prepared, payments))
         self.outcome.fees_cents += prepared.fees_cents
@@ -331,20 +340,21 @@ class _Run:
     def _commit(
         self, chunk: Sequence[Payable], purpose: str, batch: PayoutBatch | None
     ) -> tuple[PayoutBatch | None, Sequence[Payable]]:
-        """The intent, committed before the call: these rows are being sent, within the cap.
+        """Commits, before the call, that these payouts are being sent and fit within the cap.
 
-        An announced batch is sent whole or not at all; approvals go without whoever was withheld meanwhile.
+        An announced batch is sent whole or not at all. From a chunk of approvals, payouts that were withheld
+        meanwhile are left out.
         """
         now, announced = timezone.now(), batch is not None
         with transaction.atomic():
             posting = Posting.objects.select_for_update().get(pk=self.posting.pk)
             due = Payout.objects.filter(pk__in=[p.row for p in chunk], state=State.DUE)
             ready = set(due.select_for_update().values_list("pk", flat=True))
-            kept = [p for p in chunk if p.row in ready]
-            cents = sum(p.cents for p in kept)
+            sending = [p for p in chunk if p.row in ready]
+            cents = sum(p.cents for p in sending)
             after = spent(posting).all + cents + self._fees(posting, cents, batch)
             fits = after <= posting.cap_cents
-            if not kept or not fits or (announced and len(kept) < len(chunk)):
+            if not sending or not fits or (announced and len(sending) < len(chunk)):
                 why = "The payouts changed after the batch was announced; run settle again." if fits else (
                     _over_cap(posting, after)
                 )  # fmt: skip
@@ -358,10 +368,10 @@ class _Run:
                 )
             PayoutBatch.objects.filter(pk=batch.pk).update(state=Batch.PAYING, called_at=now)
             due.update(state=State.SENDING, batch=batch, called_at=now, attempts=F("attempts") + 1, error="")
-        return batch, kept
+        return batch, sending
 
     def _fees(self, posting: Posting, cents: int, batch: PayoutBatch | None) -> Fraction:
-        """Of an announced batch as the platform told them, of approvals at its rate."""
+        """The fees of an announced batch, as the platform told them; those of approvals, at its rate."""
         if batch is None:
             return rates_of(posting).on("approve", cents)
         return Fraction(PayoutBatch.objects.values_list("fees_cents", flat=True).get(pk=batch.pk))
@@ -369,8 +379,11 @@ class _Run:
     def _call(
         self, batch: PayoutBatch, chunk: Sequence[Payable], act: Callable[[], list[Settled]]
     ) -> list[Settled]:
-        """The one call. Whatever it raises, the rows say what is known: unknown, unless certainly nothing
-        was sent. Anything else leaves them `sending`, which the next run takes as unknown."""
+        """Makes the one call that pays.
+
+        After an error of the platform the payouts are unknown, or due again if certainly nothing was sent.
+        After any other error they stay `sending`, and the next run makes them unknown.
+        """
         try:
             return act()
         except (PlatformError, Unsupported) as error:
@@ -380,19 +393,19 @@ class _Run:
             raise
 
     def _write(self, batch: PayoutBatch, chunk: Sequence[Payable], settled: Sequence[Settled]) -> None:
-        """The outcome. A payment that the platform says nothing of is unknown."""
-        said = {one.reference: one for one in settled}
+        """Stores the outcome. A payment that the platform's answer does not mention is unknown."""
+        answers = {answer.reference: answer for answer in settled}
         silent = "The platform's answer does not mention it."
-        found = [(p, said.get(p.reference) or Settled(p.reference, "unknown", silent)) for p in chunk]
+        outcomes = [(p, answers.get(p.reference) or Settled(p.reference, "unknown", silent)) for p in chunk]
         now = timezone.now()
         with transaction.atomic():
-            for state, message in dict.fromkeys((s.state, s.message) for _, s in found):
-                part = [p for p, s in found if (s.state, s.message) == (state, message)]
+            for state, message in dict.fromkeys((s.state, s.message) for _, s in outcomes):
+                part = [p for p, s in outcomes if (s.state, s.message) == (state, message)]
                 self._write_part(part, state, message, now)
-            unknown = any(s.state == "unknown" for _, s in found)
-            paid = any(s.state == "sent" for _, s in found)
+            unknown = any(s.state == "unknown" for _, s in outcomes)
+            paid = any(s.state == "sent" for _, s in outcomes)
             end = Batch.UNKNOWN if unknown else Batch.PAID if paid else Batch.DROPPED
-            error = next((s.message for _, s in found if s.state != "sent"), "")
+            error = next((s.message for _, s in outcomes if s.state != "sent"), "")
             PayoutBatch.objects.filter(pk=batch.pk).update(state=end, error=error)
 
     def _write_part(self, part: Sequence[Payable], state: str, message: str, now: datetime) -> None:
@@ -402,7 +415,7 @@ class _Run:
             self.outcome.sent_cents += sum(p.cents for p in part)
             return
         if state == "failed":
-            # It certainly did not take effect, so it is due again, with the reason.
+            # Certainly nothing was paid, so these payouts are due again, with the reason.
             self.outcome.problems[message] += len(part)
             self.outcome.back += rows.update(state=State.DUE, error=message)
         else:
@@ -410,11 +423,11 @@ class _Run:
 
 
 def sums_of(posting: Posting) -> dict[str, tuple[int, int]]:
-    """State -> (payouts, cents); `confirmed` is the part of `sent` that the platform's list has shown."""
+    """State -> (number of payouts, cents); `confirmed` is the part of `sent` that the platform lists."""
     rows = Payout.objects.filter(posting=posting).order_by()
-    found = {
+    sums = {
         state: (count, cents)
         for state, count, cents in rows.values_list("state").annotate(n=Count("id"), c=Sum("cents"))
     }
     shown = rows.filter(state=State.SENT, confirmed_at__isnull=False).aggregate(n=Count("id"), c=Sum("cents"))
-    return {**found, "confirmed": (shown["n"], shown["c"] or 0)}
+    return {**sums, "confirmed": (shown["n"], shown["c"] or 0)}

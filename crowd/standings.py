@@ -1,4 +1,4 @@
-"""Payouts that are due, each with what the platform shows: the proved person, and how it can be paid."""
+"""Payouts that are due, each with what the platform shows: who the person is, and how it can be paid."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ READ = (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One due payout and its way. `submission` and `person` are the platform's ids, proved to be those of the
-    session; `name` is the pseudonym's beginning."""
+    """One due payout and the way to pay it.
+
+    `submission` and `person` are the platform's ids; it is proved that they belong to the session. `name` is
+    the beginning of the pseudonym.
+    """
 
     row: Payout
     way: Way
@@ -39,7 +42,7 @@ class Standing:
 
 
 def standings(posting: Posting) -> list[Standing]:
-    """Every payout of the posting that is due, oldest first."""
+    """Every due payout of the posting, oldest first."""
     rows = Payout.objects.filter(posting=posting, state=Payout.State.DUE).order_by("pk")
     rows = rows.select_related("session__submission__identity", "session__participant").only(*READ)
     return _standings(posting, rows)
@@ -53,13 +56,13 @@ def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
     )
     approval_cents = terms_of(posting).base_cents
     refusal = _posting_refusal(posting)
-    rows_shown = []
+    result = []
     for row in rows:
         submission: Submission | None = getattr(row.session, "submission", None)
         name = str(row.session.participant.pseudonym)[:8]
         why = refusal or _refusal(posting, row, submission, approval_cents)
         if why or submission is None or submission.identity is None:
-            rows_shown.append(Standing(row, Way("wait", why), name))
+            result.append(Standing(row, Way("wait", why), name))
             continue
         case = Case(
             kind=cast(Kind, row.kind),
@@ -70,15 +73,17 @@ def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
             return_requested=submission.return_requested,
             pays_returned=posting.platform in PAYS_RETURNED,
         )
-        rows_shown.append(
+        result.append(
             Standing(row, way_of(case), name, submission.external_id, submission.identity.external_id)
         )
-    return rows_shown
+    return result
 
 
 def _stands(base: str | None, work: str) -> bool:
-    """Whether a reward is paid in addition to an amount. A withheld reward is not, unless the platform may
-    still pay it, or has."""
+    """Whether the session has a reward of its own, so that other amounts are paid in addition to it.
+
+    A withheld reward counts as one, unless the platform may still pay it or has paid it.
+    """
     if base == Payout.State.WITHHELD:
         return work not in {"awaiting", "approved"}
     return base is not None

@@ -1,4 +1,4 @@
-"""How a payout can be paid now, from what the platform shows of the submission. Pure: a table in code."""
+"""Decides how a payout can be paid now, from what the platform shows of the submission. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from typing import Literal
 from crowd.platforms.base import Kind, WorkState
 
 Action = Literal["approve", "bonus", "paid", "covered", "move", "wait", "fail"]
-"""Approve the submission (the platform pays its reward); send a bonus; the platform has paid it already; it
-has paid its whole reward instead; owe it as compensation instead; not now; never.
+"""What to do with a payout.
+
+approve: approve the submission, so that the platform pays its reward
+bonus: send it as a bonus
+paid: nothing, because the platform has paid it already
+covered: nothing, because the platform has paid its whole reward instead
+move: owe it as compensation instead
+wait: nothing now
+fail: nothing, because it can never be paid
 """
 AT_WORK = frozenset({"reserved", "active", "unknown"})
 GONE = frozenset({"returned", "timed_out"})
@@ -39,7 +46,7 @@ class Way:
 
 
 def way_of(case: Case) -> Way:
-    """The one way for this payout now."""
+    """The only way in which this payout can be treated now."""
     if case.state in AT_WORK:
         return Way("wait", "The platform shows them still at work; it will list them when they have ended.")
     if case.state == "rejected":
@@ -75,9 +82,10 @@ def _extra(case: Case) -> Way:
 
 
 def _alone(case: Case) -> Way:
-    """A screened-out person's or a compensation's own amount. While the submission awaits review the platform
-    may still pay its whole reward, by a click or by its own deadline: nothing is sent before the submission
-    is gone.
+    """A payout for being screened out, or a compensation, that is not paid in addition to a reward.
+
+    While the submission awaits review, the platform may still pay its whole reward, by a click or at its own
+    deadline. So nothing is sent before the submission is gone.
     """
     if case.state == "screened_out" and case.kind == "screen_out":
         return Way("paid")

@@ -1,1 +1,1 @@
-"""What make runs: installation by stamps, and the parts of the test run. Standard library only."""
+"""The scripts that make runs: installation, tests and proofs. They use the standard library only."""

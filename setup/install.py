@@ -1,10 +1,10 @@
-"""Makes .venv/ and frontend/dist/ from a checkout; idempotent by stamps; writes into the checkout only.
+"""Makes .venv/ and frontend/dist/ in a checkout. It can be repeated, and writes into the checkout only.
 
     sh setup/python.sh setup/install.py demo|dev
 
-`demo` installs what a running server needs, `dev` also what the tests need. A step whose inputs did not
-change since its stamp was written is skipped silently. What the package clients print goes to
-.venv/setup.log; its end is shown when a step fails.
+`demo` installs what a running server needs, `dev` also what the tests need. A step is skipped silently if its
+inputs did not change since its stamp was written. The output of pip, uv and npm goes to .venv/setup.log; if a
+step fails, the end of that file is shown.
 """
 
 import fcntl
@@ -38,7 +38,7 @@ def digest(files: Iterable[Path], *words: str) -> str:
 
 
 def frontend_sources(folder: Path) -> Iterator[Path]:
-    """Every file of the front end that a build may read; not what was installed or built."""
+    """Every file of the front end that a build may read. Installed packages and built files are left out."""
     for here, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in {"node_modules", "dist"} and name[0] != "."]
         yield from (Path(here, name) for name in names)
@@ -62,7 +62,8 @@ def pinned(constraints: Path, package: str) -> str:
 
 
 MODES = {"demo": (False, True), "dev": (True, True), "tools": (True, False)}
-"""With the development packages or not; with the page built or not (its types may be about to change)."""
+"""Mode: (installs the development packages, builds the page). `tools` does not build the page, because the
+page's types may be about to change."""
 
 
 class Installation:
@@ -87,17 +88,17 @@ class Installation:
             "npm_config_cache": str(cache / "npm"),
             "npm_config_update_notifier": "false",
         }
-        if "PIP_CERT" in self.env:  # a proxy's certificate that only pip was told about
+        if "PIP_CERT" in self.env:  # A proxy's certificate, of which only pip knows.
             self.env.setdefault("SSL_CERT_FILE", self.env["PIP_CERT"])
 
     def install(self) -> None:
-        """Bring everything up to date: environment, torch, packages, Node, front end."""
+        """Brings everything up to date: environment, torch, packages, Node, front end."""
         self.make_environment()
         self.install_packages()
         self.build_frontend()
 
     def make_environment(self) -> None:
-        """A virtual environment whose Python answers, and uv in it."""
+        """Makes the virtual environment if its Python does not run, and installs uv in it."""
         if not self.answers(self.python, "-c", "import sys; raise SystemExit(sys.version_info < (3, 11))"):
             with self.step(f"virtual environment for Python {sys.version.split()[0]}"):
                 self.create_environment()
@@ -131,7 +132,7 @@ class Installation:
         self.need(command, f"{sys.executable} could not make a virtual environment in {self.venv}")
 
     def install_packages(self) -> None:
-        """torch first, so that a build which this machine already has is kept; then everything else."""
+        """Installs torch first, so that a build that this machine has is kept; then all other packages."""
         witnesses = self.root / "requirements" / "witnesses.txt"
         inputs = [self.root / "pyproject.toml", self.constraints, witnesses]
         version = self.venv / "pyvenv.cfg"
@@ -171,7 +172,7 @@ class Installation:
         )
 
     def install_witnesses(self) -> None:
-        """Other libraries for the tests, in a place that only the tests use; see the comments in the list."""
+        """Installs other libraries for the tests, in a folder that only they use; see witnesses.txt."""
         folder = self.venv / "witnesses"
         shutil.rmtree(folder, ignore_errors=True)
         wanted = self.root / "requirements" / "witnesses.txt"
@@ -180,7 +181,7 @@ class Installation:
         )
 
     def install_from_index(self, arguments: Sequence[str]) -> None:
-        """uv for speed; pip if only pip is configured (its own index, proxy or certificates)."""
+        """Installs with uv, because it is fast; with pip if only pip has the index, proxy or certificates."""
         uv: list[str | Path] = [self.venv / "bin" / "uv", "pip", "install", "--python", self.python]
         if self.runs([*uv, *arguments]):
             return
@@ -190,12 +191,13 @@ class Installation:
         )
 
     def build_frontend(self) -> None:
-        """npm ci when the lock changed; a build when a source changed."""
+        """Runs `npm ci` if the lock file changed, and a build if a source changed."""
         locks = [self.frontend / "package.json", self.frontend / "package-lock.json"]
         locked = digest(locks)
-        own = self.env.get("LEGIBLE_PLUGINS", "")  # a lab's own trial kinds and gates, built into the page
-        folders = [self.frontend, *([self.root / own] if own else [])]
-        sources = digest(chain.from_iterable(map(frontend_sources, folders)), *([own] if own else []))
+        # The folder with a lab's own trial kinds and gates, which are built into the page.
+        plugins = self.env.get("LEGIBLE_PLUGINS", "")
+        folders = [self.frontend, *([self.root / plugins] if plugins else [])]
+        sources = digest(chain.from_iterable(map(frontend_sources, folders)), *([plugins] if plugins else []))
         is_installed = self.stamp("npm") == locked and (self.frontend / "node_modules").is_dir()
         is_built = self.stamp("build") == sources and (self.frontend / "dist").is_dir()
         is_built = is_built or not self.builds_page
@@ -217,7 +219,7 @@ class Installation:
         self.set_stamp("build", sources)
 
     def find_npm(self) -> str:
-        """npm of a Node that Vite supports; from the PATH, else from a wheel in the environment."""
+        """The npm of a Node that Vite supports: from the PATH, else from a wheel in the environment."""
         for path in (self.env["PATH"], f"{self.venv / 'bin'}{os.pathsep}{self.env['PATH']}"):
             node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
             if node and npm and is_node_supported(self.output_of([node, "--version"])):
@@ -239,7 +241,7 @@ class Installation:
         path.write_text(value)
 
     def answers(self, program: Path, *arguments: str) -> bool:
-        """Whether the program runs and exits 0; a missing or foreign one is no error."""
+        """Whether the program runs and exits with 0. A program that is missing or cannot run is no error."""
         try:
             return subprocess.run([program, *arguments], capture_output=True, env=self.env).returncode == 0
         except OSError:
@@ -252,7 +254,7 @@ class Installation:
             return ""
 
     def runs(self, command: Sequence[str | Path], folder: Path | None = None) -> bool:
-        """Run a command with its output in the log; whether it succeeded."""
+        """Runs a command and writes its output to the log. Returns whether it succeeded."""
         before = self.venv.is_dir()
         result = subprocess.run(
             command,
@@ -277,7 +279,7 @@ class Installation:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """One line per step that was done, with its seconds."""
+        """Prints one line for a step, with the seconds that it took."""
         started = time.monotonic()
         print(f"setup: {name} … ", end="", flush=True)
         try:
@@ -290,7 +292,7 @@ class Installation:
 
 @contextmanager
 def alone(root: Path) -> Iterator[None]:
-    """Two runs of make in one checkout wait for each other; a killed process releases the lock."""
+    """Makes two runs of make in one checkout wait for each other. A killed process releases the lock."""
     with (root / "pyproject.toml").open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

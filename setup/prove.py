@@ -1,9 +1,9 @@
-"""Proofs that are too long for `make test`, each with a table in docs/evidence/. Exits 1 when one failed.
+"""Runs proofs that are too long for `make test`. Each writes a table to docs/evidence/. Exits 1 if one fails.
 
     .venv/bin/python setup/prove.py [--seed S] [PROOF ...]
 
-A proof is a row of units. What has passed at this commit with this seed is not run again, so a proof that was
-interrupted goes on with its next unit. `make test` runs a short form of each (tests/proofs/).
+A proof is a list of units. A unit that has passed at this commit with this seed is not run again, so an
+interrupted proof continues with its next unit. `make test` runs a short form of each proof (tests/proofs/).
 """
 
 import argparse
@@ -27,7 +27,7 @@ from setup.suite import ROOT, WORKERS, environment  # noqa: E402
 EVIDENCE = ROOT / "docs" / "evidence"
 STATE = ROOT / "var" / "proofs"
 LIMIT_S = 3 * 3600.0
-"""A proof that takes longer on two cores is two proofs."""
+"""A proof that takes longer than this on two cores must be split into two."""
 SAID_LINES = 40
 
 
@@ -41,7 +41,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """`claim` is what holds if every unit passes."""
+    """A claim and the units that prove it: the claim holds if every unit passes."""
 
     name: str
     claim: str
@@ -50,7 +50,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a unit; `said` is the end of its output."""
+    """The result of one unit; `said` is the end of its output."""
 
     unit: str
     is_passed: bool
@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """Of what, with what and where something was proved; `commit` is empty if files were changed since."""
+    """The commit, seed and machine of a proof. `commit` is empty if the checkout has uncommitted changes."""
 
     commit: str
     seed: int
@@ -68,13 +68,13 @@ class Circumstances:
 
 
 def tests(name: str, *chosen: str, database: str = "postgresql", workers: str = "0") -> Unit:
-    """Tests on one database."""
+    """A unit that runs tests on one database."""
     options = ("--database", database, "--seed", "{seed}", "-n", workers)
     return Unit(name, (sys.executable, "-m", "pytest", "-q", *options, *chosen))
 
 
 def full(name: str, *chosen: str) -> Unit:
-    """Tests in the size that is too long for `make test`."""
+    """A unit that runs tests in the full size, which takes too long for `make test`."""
     return tests(name, "--full", *chosen)
 
 
@@ -136,13 +136,13 @@ def git(*words: str) -> str:
 
 
 def circumstances(seed: int) -> Circumstances:
-    # A table that was just written does not make the next proof one of changed code.
+    # The tables are left out: a table that was just written does not change the code that is proved.
     is_changed = bool(git("status", "--porcelain", "--", ".", ":!docs/evidence"))
     return Circumstances("" if is_changed else git("rev-parse", "--short=12", "HEAD"), seed, machine())
 
 
 def machine() -> str:
-    """Processor, cores, memory and the versions that numbers may depend on."""
+    """Processor, cores, memory, and the versions of libraries that the numbers may depend on."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -159,7 +159,7 @@ def memory_of(proof: Proof, place: Circumstances) -> Path:
 
 
 def remembered(proof: Proof, place: Circumstances) -> dict[str, Result]:
-    """The units that have passed already; none if the code was not committed."""
+    """The units that have passed at this commit with this seed; none if the code is not committed."""
     path = memory_of(proof, place)
     if not place.commit or not path.exists():
         return {}
@@ -168,7 +168,7 @@ def remembered(proof: Proof, place: Circumstances) -> dict[str, Result]:
 
 
 def run(unit: Unit, seed: int, within_s: float) -> Result:
-    """Run one unit, its output passed through as it comes."""
+    """Runs one unit and prints its output as it comes."""
     started = time.monotonic()
     lines: list[str] = []
     with subprocess.Popen(
@@ -190,7 +190,7 @@ def run(unit: Unit, seed: int, within_s: float) -> Result:
 
 
 def prove(proof: Proof, place: Circumstances) -> list[Result]:
-    """Run what has not passed yet, and remember each unit as soon as it ends."""
+    """Runs the units that have not passed yet, and stores the result of each as soon as it ends."""
     passed = remembered(proof, place)
     results: list[Result] = []
     for unit in proof.units:
@@ -209,7 +209,7 @@ def prove(proof: Proof, place: Circumstances) -> list[Result]:
 
 
 def page(proof: Proof, place: Circumstances, results: Sequence[Result], day: str) -> str:
-    """The evidence: what was claimed, the table, and what each unit said at its end."""
+    """The page of evidence: the claim, the table, and the end of each unit's output."""
     rows = [
         f"| {result.unit} | {'passed' if result.is_passed else 'FAILED'} | {result.seconds / 60:.1f} |"
         for result in results

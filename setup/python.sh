@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a script of the standard library with a Python of at least 3.11: sh setup/python.sh SCRIPT [ARGUMENT ...]
-# Every candidate is executed, because a name on the PATH may be a shim that only fails, or belong to somebody else.
+# Every candidate is executed, because a name on the PATH may be a shim that only fails, or a program of another user.
 for name in python3 python3.11 python3.12 python3.13; do
   old_ifs=$IFS; IFS=:
   for folder in $PATH; do

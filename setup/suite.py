@@ -1,11 +1,12 @@
-"""The parts of `make test`, one after another; then what each took, and which tests were slow. Exits 1 when
-one failed.
+"""Runs the parts of `make test` one after another, then prints how long each took and which tests were slow.
+Exits 1 if a part failed.
 
     .venv/bin/python setup/suite.py [PART ...]
 
-`pure` needs no database. `postgresql` runs everything that has rows; `sqlite` runs again what the database
-may decide: `@pytest.mark.both_databases("locks")`. `fast` is for the inner loop and runs only if it is named:
-the test files that were quick when they were last measured (tests/seconds.txt), on SQLite.
+`pure` needs no database. `postgresql` runs all tests that use the database. `sqlite` runs those tests again
+whose result may depend on the database: `@pytest.mark.both_databases("locks")`. `fast` is for use while you
+work, and runs only if it is named: the test files that were quick when they were last measured
+(tests/seconds.txt), on SQLite.
 """
 
 import os
@@ -21,13 +22,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = str(min(8, max(2, os.cpu_count() or 2)))
 SLOWEST = 12
-# A line of pytest's own list: "12.34s call     tests/test_x.py::test_it_works".
+# A line of pytest's list of durations: "12.34s call     tests/test_x.py::test_it_works".
 DURATION = re.compile(r"^\s*(\d+\.\d+)s (setup|call|teardown)\s+(\S.*)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that is tested: commands that must all succeed."""
+    """One part of the test run: commands that must all succeed."""
 
     name: str
     commands: tuple[tuple[str, ...], ...]
@@ -44,7 +45,7 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a part; `summary` is the last line that it said."""
+    """The result of a part; `summary` is the last line that it printed."""
 
     name: str
     is_passed: bool
@@ -66,18 +67,19 @@ PARTS = (
     Part("pure", (pytest_command("pure and not browser", "sqlite"),)),
     Part("postgresql", (pytest_command("not pure and not browser", "postgresql"),)),
     Part("sqlite", (pytest_command("both_databases and not browser", "sqlite"),)),
-    # A file's tests share one served study, so they stay in one worker.
+    # The tests of a file share one served study, so they must run in the same worker.
     Part("browser", (pytest_command("browser", "postgresql", share="loadfile"),)),
     Part("fast", (LINT, pytest_command("not browser", "sqlite", "--fast")), is_default=False),
 )
 
 
 def environment() -> dict[str, str]:
-    """One thread per worker, because the workers already fill the cores; the environment's programs first."""
+    """The environment of the commands: one thread per worker, because the workers already fill the cores; and
+    programs of the virtual environment before all others."""
     env = dict(os.environ)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         env.setdefault(name, "1")
-    # Every process would otherwise compile its libraries anew, where a machine sets this.
+    # Some machines set this. Then every process would compile its libraries again.
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     env["NO_COLOR"] = "1"
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
@@ -86,7 +88,7 @@ def environment() -> dict[str, str]:
 
 @dataclass(slots=True)
 class Command:
-    """A command under way: its lines as they come, then whether it succeeded."""
+    """A command that runs: it yields its lines as they come, then knows whether it succeeded."""
 
     words: tuple[str, ...]
     folder: str
@@ -110,7 +112,7 @@ class Command:
 
 
 def run(part: Part) -> Outcome:
-    """Run one part, its output passed through as it comes."""
+    """Runs one part and prints its output as it comes."""
     print(f"\n=== {part.name} ===", flush=True)
     started = time.monotonic()
     last, is_passed, slow = "", True, list[Slow]()
@@ -126,7 +128,7 @@ def run(part: Part) -> Outcome:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """The closing lines: the slowest tests; then what passed, its minutes, and the last thing it said."""
+    """The last lines: the slowest tests, then each part with its result, its minutes and its last line."""
     slowest = sorted(
         ((slow, outcome.name) for outcome in outcomes for slow in outcome.slow),
         key=lambda pair: -pair[0].seconds,

@@ -18,7 +18,7 @@ from experiments.models import Session, Study
 from experiments.selectors import definition_of
 
 MODES = {"live": "Live", "sandbox": "Sandbox", "rehearsal": "Rehearsal"}
-"""Most real first: money of different modes is never added up."""
+"""The most real mode first. Money of different modes is never added up."""
 OWED = Q(state__in=[Payout.State.DUE, *SPENT_STATES])
 AT_IT = ("gates", "assigned", "running")
 RECRUITS = ("draft", "open", "paused")

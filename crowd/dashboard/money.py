@@ -1,4 +1,4 @@
-"""What the policy owes, from the sittings as they ended; what was sent of it stands in `ledger`."""
+"""What the policy owes for the sittings that ended. What was sent of it is in `ledger`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Line", "Money", "money_of", "money_text", "share_of"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One way to end, how many people did, and what they are owed together."""
+    """One way to end a sitting, how many people ended it so, and what they are owed together."""
 
     ending: str
     rule: str
@@ -37,8 +37,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """A study's money by the policy. `cap_cents` is what the postings may spend, else the reward of every
-    place. Platform fees are in no sum but a posting's cap."""
+    """A study's money by the policy.
+
+    `cap_cents` is what the postings may spend, or the reward of every place if there is no posting. Only a
+    posting's cap includes platform fees; the other sums do not.
+    """
 
     currency: str
     reward_cents: int
@@ -70,7 +73,7 @@ class Money:
 
     @property
     def would_have(self) -> str:
-        """What the simulated sittings would have cost, had they been people."""
+        """What the simulated sittings would have cost if people had done them."""
         return money_text(sum(line.cents for line in self.simulated), self.currency)
 
     @property
@@ -83,9 +86,11 @@ class Money:
 
 
 def money_of(study: Study, places: int, in_progress: int, *, counts_matches: bool = True) -> Money:
-    """What is owed so far; `places` and `in_progress` are counted where they are shown. Without
-    `counts_matches` a bonus that the ledger has not decided counts with the most it can be: reading every
-    answer takes seconds where many people were."""
+    """What is owed so far. The caller counts `places` and `in_progress`, which it also shows.
+
+    Without `counts_matches`, a bonus that the ledger has not decided counts as the largest possible bonus:
+    to read every answer takes seconds in a large study.
+    """
     definition = definition_of(study)
     reward, terms = definition.reward, promised(definition)
     caps = Posting.objects.filter(study=study, mode=Posting.Mode.LIVE).aggregate(n=Sum("cap_cents"))["n"]
@@ -105,9 +110,9 @@ Counts = dict[tuple[str, Ending, bool], int]
 
 
 def _counts(study: Study) -> Counts:
-    """(origin, ending, whether they had consented) -> people."""
+    """(origin, ending, whether they consented) -> number of people."""
     ending = Case(
-        *(When(found, then=Value(name)) for name, found in ENDINGS.items()),
+        *(When(condition, then=Value(name)) for name, condition in ENDINGS.items()),
         default=Value(""),
         output_field=CharField(),
     )
@@ -126,7 +131,7 @@ def _lines(
         return Line(words, rule, sum(people.values()), people[True] * each, currency)
 
     withdrawn = Session.objects.filter(ENDINGS["withdrawn"], study=study, origin__in=origins)
-    amounts = [_cents(terms, one.sitting) for one in ended(study, withdrawn, matches=False)]
+    amounts = [_cents(terms, session.sitting) for session in ended(study, withdrawn, matches=False)]
     how = {"pro_rata": "for the trials they answered", "full": "the full reward", "none": "nothing"}
     bonus = _bonus(study, terms, origins, counts_matches) if terms.bonus_per_match_cents else None
     return (
@@ -146,7 +151,7 @@ def _cents(terms: Terms, sitting: Sitting) -> int:
 
 
 def _bonus(study: Study, terms: Terms, origins: Iterable[str], counts_matches: bool) -> int:
-    """Bonuses of everybody who finished: from the ledger where they are decided, else counted now."""
+    """The bonuses of all people who finished: from the ledger if they are decided there, else counted now."""
     complete = Session.objects.filter(ENDINGS["complete"], study=study, origin__in=list(origins))
     base = Payout.objects.filter(session=OuterRef("pk"), kind=Payout.Kind.BASE)
     decided = complete.filter(Exists(base))
@@ -154,5 +159,5 @@ def _bonus(study: Study, terms: Terms, origins: Iterable[str], counts_matches: b
     in_ledger = (rows.aggregate(n=Sum("cents"))["n"] or 0) - decided.count() * terms.reward_cents
     if not counts_matches:
         return in_ledger + complete.filter(~Exists(base)).count() * bonus_cents(terms, None)
-    open_ones = ended(study, complete.filter(~Exists(base)), matches=True)
-    return in_ledger + sum(_cents(terms, one.sitting) - terms.reward_cents for one in open_ones)
+    undecided = ended(study, complete.filter(~Exists(base)), matches=True)
+    return in_ledger + sum(_cents(terms, session.sitting) - terms.reward_cents for session in undecided)

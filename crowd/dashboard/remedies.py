@@ -1,5 +1,9 @@
-"""What a named person does for one person on a platform: ask to return, approve by hand, write a note. Also
-for people who never came: their id is read from the platform's own list for the one call, never stored."""
+"""What a named researcher can do for one participant on a platform: ask them to return the work, approve it
+by hand, or write a note.
+
+This also works for people who never came: their id is read from the platform's own list for the one call,
+and is never stored.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ ASKED = {"approve": "approve the work of", "request_return": "ask for the return
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """What can be done for one person now. `refused` says why nothing can; it is empty where it can."""
+    """What can be done for one participant now. `refused` says why nothing can be done, or is empty."""
 
     row: Submission
     name: str
@@ -46,20 +50,20 @@ class Remedies:
 
 
 def name_of(row: Submission) -> str:
-    """How the terminal calls them: how the pseudonym begins, or the hash of work without a person."""
+    """The name in the terminal: the beginning of the pseudonym, or of the hash if no person came."""
     return str(row.session.participant.pseudonym)[:8] if row.session else row.submission_hash[:8]
 
 
 def called(row: Submission) -> str:
-    """The same in a sentence."""
+    """The same name, as a sentence uses it."""
     return name_of(row) if row.session else f"work {name_of(row)}, whose person never came"
 
 
 def remedies_of(study: Study, row: Submission, by: str) -> Remedies:
-    """What the page of one piece of work offers."""
+    """What the page of one submission offers."""
     posting, name = row.posting, name_of(row)
-    own = list(Payout.objects.filter(session=row.session_id)) if row.session_id else []
-    taken = {payout.kind for payout in own}
+    payouts = list(Payout.objects.filter(session=row.session_id)) if row.session_id else []
+    taken = {payout.kind for payout in payouts}
     refused = refusal(row)
     can_ask = "request_return" in market_class(posting.platform).supports
     at_it = row.state in ("awaiting", "active", "reserved")
@@ -74,7 +78,7 @@ def remedies_of(study: Study, row: Submission, by: str) -> Remedies:
         approval=amount_of(terms_of(posting).base_cents, posting.currency),
         refused=refused,
         written=tuple(Message.objects.filter(posting=posting, external_id__startswith=to(row))),
-        payouts=tuple(p for p in own if p.state in (Payout.State.DUE, Payout.State.WITHHELD)),
+        payouts=tuple(p for p in payouts if p.state in (Payout.State.DUE, Payout.State.WITHHELD)),
         commands={
             "approve": shlex.join([*line, "approve", *tail]),
             "request_return": shlex.join([*line, "request-return", *tail]),
@@ -83,12 +87,12 @@ def remedies_of(study: Study, row: Submission, by: str) -> Remedies:
 
 
 def to(row: Submission) -> str:
-    """How the id of a message that was written here first begins; the rest is random."""
+    """The beginning of the id of a message that was written here first; the rest of the id is random."""
     return f"to:{row.submission_hash}:"
 
 
 def refusal(row: Submission) -> str:
-    """Why nothing can be done about this person from here; empty: it can."""
+    """Why nothing can be done for this person from here; empty if something can be done."""
     if not has_market(row.posting.platform):
         return f"{row.posting.platform} has no interface for machines. Speak with the person yourself."
     identity = row.identity
@@ -105,7 +109,7 @@ def refusal(row: Submission) -> str:
 
 
 def submission_named(study: Study, name: str) -> Submission:
-    """Whom the terminal means by the first 8 characters (or more). Raises StudyError."""
+    """The submission that the first 8 or more characters of its name stand for. Raises StudyError."""
     wanted = name.replace("-", "").lower()
     if not NAME.fullmatch(wanted):
         raise StudyError(
@@ -116,15 +120,15 @@ def submission_named(study: Study, name: str) -> Submission:
     rows = rows.select_related("posting__study", "identity", "session__participant")
     here = Q(session__participant__pseudonym__startswith=start)
     there = Q(session=None, submission_hash__startswith=start)
-    found = [row for row in rows.filter(here | there) if _full_name(row).startswith(wanted)]
-    if not found:
+    submissions = [row for row in rows.filter(here | there) if _full_name(row).startswith(wanted)]
+    if not submissions:
         raise StudyError(
             f"{name[:40]!r} is nobody who came to {study.slug} by a platform. The dashboard's page of a "
             "participant says the name in the terminal."
         )
-    if len(found) > 1:
-        raise StudyError(f"{name[:40]!r} fits {len(found)} pieces of work; give more characters.")
-    return found[0]
+    if len(submissions) > 1:
+        raise StudyError(f"{name[:40]!r} fits {len(submissions)} pieces of work; give more characters.")
+    return submissions[0]
 
 
 def _full_name(row: Submission) -> str:
@@ -132,7 +136,7 @@ def _full_name(row: Submission) -> str:
 
 
 def there(market: Market, row: Submission) -> Work:
-    """The platform's own line of this work, found by its keyed hash. Raises PlatformError, StudyError."""
+    """This work as the platform lists it, found by its keyed hash. Raises PlatformError, StudyError."""
     for work in market.submissions(posted_of(row.posting)):
         if submission_hash(row.posting, work.submission) == row.submission_hash:
             return work
@@ -140,15 +144,15 @@ def there(market: Market, row: Submission) -> Work:
 
 
 def note(row: Submission, user: User, text: str) -> None:
-    """What is known about a person's trouble, kept in the log."""
+    """Stores in the log what is known about a participant's problem."""
     record(row.posting.study, user, f"Note on {called(row)}: {text}")
 
 
 def decide(user: User, row: Submission, act: Act, message: str) -> None:
-    """Approves one person's work by hand, or asks for its return; with the reason, in the person's name.
+    """Approves one participant's work by hand or asks for its return, in the name of `user`. Logs the reason.
 
-    Raises StudyError, PlatformError, Unsupported; then nothing is certain to have happened but what the
-    sentence says.
+    Raises StudyError, PlatformError or Unsupported; then only what the message says is certain to have
+    happened.
     """
     if not user.is_active or not user.get_username():
         raise StudyError("Only a named person decides about somebody's work. Log in.")
@@ -185,7 +189,7 @@ def _request_return(row: Submission, user: User, message: str) -> None:
 
 
 def _is_owed_by_approval(row: Submission) -> bool:
-    """Whether the ledger has a row that approving pays, so that it goes by the ledger."""
+    """Whether the ledger has a due payout that approving pays; then the approval goes through the ledger."""
     assert row.session is not None
     decide_for(row.session)
     due = Payout.objects.filter(session=row.session, state=Payout.State.DUE)
@@ -194,7 +198,7 @@ def _is_owed_by_approval(row: Submission) -> bool:
 
 
 def _approve_beside(row: Submission, user: User, message: str) -> None:
-    """Approves where the policy owes no reward: the platform pays it once, however often it is asked."""
+    """Approves work for which the policy owes no reward. The platform pays it once, even if asked twice."""
     _refuse_second(row)
     posting, study = row.posting, row.posting.study
     busy = "Money of this study is being settled. Try again soon."
@@ -219,13 +223,13 @@ def _approve_beside(row: Submission, user: User, message: str) -> None:
 
 
 def _refuse_second(row: Submission) -> None:
-    """Nobody who was denied, or paid in place of the reward, is paid the reward by a second decision."""
+    """Raises StudyError if a payout was withheld, or if another amount was paid instead of the reward."""
     if row.session_id is None:
         return
-    own = Payout.objects.filter(session=row.session_id)
-    if own.filter(state=Payout.State.WITHHELD).exists():
+    payouts = Payout.objects.filter(session=row.session_id)
+    if payouts.filter(state=Payout.State.WITHHELD).exists():
         raise StudyError("A payout of theirs is withheld. Release it first, then approve.")
-    instead = own.filter(kind__in=["compensation", "screen_out"], state__in=SPENT_STATES).first()
+    instead = payouts.filter(kind__in=["compensation", "screen_out"], state__in=SPENT_STATES).first()
     if instead is not None:
         raise StudyError(
             f"They were paid {amount_of(instead.cents, instead.currency)} already, and approving pays the "
@@ -247,7 +251,7 @@ def _amount(posting: Posting) -> str:
 
 
 def _within_cap(posting: Posting) -> None:
-    """People without a row in the ledger were paid by approval, too; they count here."""
+    """Raises StudyError if one more approval exceeds the cap. Approved work without a payout counts too."""
     plan, pays = plan_of(posting), terms_of(posting).base_cents
     beside = Submission.objects.filter(
         posting=posting, state="approved", session__payouts__isnull=True

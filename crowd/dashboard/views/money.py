@@ -1,4 +1,4 @@
-"""The money: one bar, the next batch, what waits and why, and the ledger row by row."""
+"""The money page: one bar, the next batch, what waits and why, and the ledger row by row."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class SettleForm(forms.Form):
 @study_page
 @require_POST
 def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
-    """Asks a worker to pay the batch that was shown: only if its total is typed, and still the same then."""
+    """Asks a worker to pay the batch that was shown. Its total must be typed, and must still be the same."""
     row = get_object_or_404(Posting.objects.select_related("study"), pk=posting, study=study)
     if not has_market(row.platform):
         raise Http404("No machine of this platform pays.")
@@ -135,8 +135,8 @@ class WithholdForm(forms.Form):
 @study_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
-    """Denies one payout that is due, in the name of the user, or takes that back; or makes one due
-    again that was sent and that the platform never listed."""
+    """Withholds one due payout in the name of the user, or releases it; or makes a payout due again that was
+    sent and that the platform never listed."""
     from crowd import payouts
 
     row = get_object_or_404(

@@ -1,4 +1,4 @@
-"""Pays what a study owes: shows the batch, and sends it with --yes."""
+"""Pays what a study owes: shows the batch, and sends it only with --yes."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class Command(StudyCommand):
         with Terminal() as terminal, exclusive(f"settle-{slug}", busy) as held:
             for posting in postings:
                 try:
-                    one = _Settling(posting, terminal, held, by or audit.at_the_terminal(), again)
-                    troubles += one.run(yes, total)
+                    settling = _Settling(posting, terminal, held, by or audit.at_the_terminal(), again)
+                    troubles += settling.run(yes, total)
                 except UNREACHABLE as error:
                     troubles.append(_later(posting, error))
         if troubles:
@@ -93,7 +93,7 @@ class Command(StudyCommand):
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Whose bonuses a person makes due again, by the first 8 characters of their names, and why."""
+    """The participants whose bonuses become due again, by the first 8 characters of their names, and why."""
 
     names: frozenset[str] = frozenset()
     reason: str = ""
@@ -119,41 +119,41 @@ def _chosen(study: Study, platform: str | None, mode: str | None, pilot: bool) -
     rows = rows.filter(platform=platform) if platform else rows
     rows = rows.filter(mode=mode) if mode else rows
     rows = rows.filter(pilot=True) if pilot else rows
-    found = [posting for posting in rows if has_market(posting.platform)]
-    if found:
-        found = _still_there(study, found)
-    if not found:
+    postings = [posting for posting in rows if has_market(posting.platform)]
+    if postings:
+        postings = _still_there(study, postings)
+    if not postings:
         which = " ".join(word for word in (platform, mode) if word)
         raise CommandError(
             f"{study.slug} has no {which + ' ' if which else ''}posting on a platform that pays. "
             f"Offer it first: publish {study.slug} --platform prolific"
         )
-    return found
+    return postings
 
 
 def _still_there(study: Study, postings: Sequence[Posting]) -> list[Posting]:
-    """Those that can be asked: a rehearsal that is closed ends with its simulator."""
-    found = [posting for posting in postings if not _is_gone(posting)]
-    if not found:
+    """The postings that can still be asked: the simulator of a closed rehearsal may have been stopped."""
+    reachable = [posting for posting in postings if not _is_gone(posting)]
+    if not reachable:
         raise CommandError(
             f"{study.slug} has only been rehearsed, and the simulator is gone: there is nothing to pay."
         )
-    return found
+    return reachable
 
 
 def _is_gone(posting: Posting) -> bool:
     if posting.mode != Posting.Mode.REHEARSAL or posting.state != Posting.State.CLOSED:
         return False
-    where = urlsplit(posting.site)
+    address = urlsplit(posting.site)
     try:
-        with socket.create_connection((where.hostname or "", where.port or 80), SIMULATOR_S):
+        with socket.create_connection((address.hostname or "", address.port or 80), SIMULATOR_S):
             return False
     except OSError:
         return True
 
 
 class _Settling:
-    """One posting, from looking to the table at the end."""
+    """The settling of one posting, from reading the platform's list to the table at the end."""
 
     def __init__(self, posting: Posting, terminal: Terminal, held: Held, by: str, again: Again) -> None:
         self.posting, self.terminal, self.held, self.by = posting, terminal, held, by
@@ -161,36 +161,36 @@ class _Settling:
         self.market = market_of(posting)
 
     def run(self, yes: bool, total: str) -> list[str]:
-        """Returns what is left to be said on the last line: why the run was not a success."""
+        """Settles the posting. Returns the sentences that say why the run was not a success."""
         posting, terminal = self.posting, self.terminal
-        # Looking is not to change anything there: replacements are offered by a run that pays.
-        found = catch_up(posting, self.market, replace=yes)
+        # Without --yes nothing may change on the platform: only a run that pays offers replacements.
+        result = catch_up(posting, self.market, replace=yes)
         if self.again.names:
             self._make_due_again()
-            found = catch_up(posting, self.market, replace=yes)
-        _tell_found(terminal, found)
+            result = catch_up(posting, self.market, replace=yes)
+        _show_result(terminal, result)
         before, plan = sums_of(posting), plan_of(posting)
         _show_plan(terminal, posting, plan)
         if not yes:
             _show_sums(terminal, posting, [("payouts", before)])
             if plan.payables:
                 terminal.line(f"Nothing was sent. To pay {plan.total}: settle {posting.study.slug} --yes")
-            return [*found.troubles, *self._unknown()]
-        outcome, unread = Outcome(), list(found.troubles)
+            return [*result.troubles, *self._unknown()]
+        outcome, troubles = Outcome(), list(result.troubles)
         if plan.payables:
             _confirm(plan, total)
             outcome = settle(posting, plan, self.by, held=self.held, market=self.market)
             try:
-                unread += self._look_again()
+                troubles += self._look_again()
             except UNREACHABLE as error:
-                unread.append(_later(posting, error))
+                troubles.append(_later(posting, error))
         _show_sums(terminal, posting, [("before", before), ("after", sums_of(posting))])
         if outcome.fees_cents:
             terminal.line(f"Fees of the platform for bonuses: {amount_of(outcome.fees_cents, plan.currency)}")
-        return [*self._troubles(outcome), *unread]
+        return [*self._troubles(outcome), *troubles]
 
     def _make_due_again(self) -> None:
-        """What somebody knows never arrived, in their name. All that are named, or nothing."""
+        """Makes the bonuses of the named participants due again; if one name is wrong, changes nothing."""
         lost = missing(self.posting).select_related("session__participant")
         rows = {row.pk: str(row.session.participant.pseudonym)[:8] for row in lost}
         strangers = self.again.names - set(rows.values())
@@ -206,14 +206,14 @@ class _Settling:
         self.terminal.line(f"Made due again by {self.by}: {count} payout{'s' if count != 1 else ''}.")
 
     def _look_again(self) -> list[str]:
-        """What the platform's list says of what was just sent."""
-        found = catch_up(self.posting, self.market)
-        _tell_found(self.terminal, found)
-        if not found.due_again:
-            return found.troubles
+        """Reads the platform's list again, to confirm what was just sent."""
+        result = catch_up(self.posting, self.market)
+        _show_result(self.terminal, result)
+        if not result.due_again:
+            return result.troubles
         return [
-            *found.troubles,
-            f"{found.due_again} did not reach {self.posting.platform} and are due again. Run settle again.",
+            *result.troubles,
+            f"{result.due_again} did not reach {self.posting.platform} and are due again. Run settle again.",
         ]
 
     def _troubles(self, outcome: Outcome) -> list[str]:
@@ -226,8 +226,8 @@ class _Settling:
         until = unknown_until(self.posting)
         if until is None:
             return []
-        found = list(awaited(self.posting).values_list("cents", flat=True))
-        count, cents = len(found), sum(found)
+        amounts = list(awaited(self.posting).values_list("cents", flat=True))
+        count, cents = len(amounts), sum(amounts)
         return [
             f"{count} payout{'s' if count != 1 else ''} ({amount_of(cents, self.posting.currency)}) on "
             f"{self.posting.platform} may or may not have been paid. Run settle again after "
@@ -236,7 +236,7 @@ class _Settling:
 
 
 def _confirm(plan: Plan, total: str) -> None:
-    """A large batch is paid only to somebody who has typed what it costs."""
+    """Raises CommandError unless the total of a large batch was typed or given with --total."""
     if plan.total_cents <= settings.SETTLE_CONFIRM_CENTS and not total:
         return
     wanted = f"{plan.total_cents // 100}.{plan.total_cents % 100:02d}"
@@ -255,20 +255,20 @@ def _typed(question: str) -> str:
         return ""
 
 
-def _tell_found(terminal: Terminal, found: Reconciled) -> None:
+def _show_result(terminal: Terminal, result: Reconciled) -> None:
     lines = (
-        ("Cut off in an earlier run, to be found on the platform's list", found.recovered),
-        ("Newly due", found.decided),
-        ("Of unknown outcome, and found paid", found.paid),
-        ("Not on the platform's list, so due again", found.due_again),
-        ("Paid by the platform itself, or on its page", found.adopted),
-        ("No longer to be approved, so compensated instead", found.moved),
-        ("Seen on the platform's list", found.confirmed),
+        ("Cut off in an earlier run, to be found on the platform's list", result.recovered),
+        ("Newly due", result.decided),
+        ("Of unknown outcome, and found paid", result.paid),
+        ("Not on the platform's list, so due again", result.due_again),
+        ("Paid by the platform itself, or on its page", result.adopted),
+        ("No longer to be approved, so compensated instead", result.moved),
+        ("Seen on the platform's list", result.confirmed),
     )
     for what, count in lines:
         if count:
             terminal.line(f"{what}: {count} payout{'s' if count != 1 else ''}.")
-    for note in found.notes:
+    for note in result.notes:
         terminal.line(note)
 
 

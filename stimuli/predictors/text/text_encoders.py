@@ -40,8 +40,10 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a text, marks of its start and end among them. `own` are the places of those that stand
-    for a part of the text, and `spans` (start, end) in characters what part; one for each of `own`.
+    """The tokens of a text, with the marks of its start and end.
+
+    `own` are the places of the tokens that stand for a part of the text. `spans` has one (start, end)
+    in characters for each of them.
     """
 
     ids: tuple[Any, ...]
