@@ -132,8 +132,8 @@ def test_it_has_one_row_per_answer_sitting_and_picture(study: Study, tmp_path: P
 
 def test_it_agrees_with_the_manifest_about_rows(study: Study, tmp_path: Path) -> None:
     cast(study)
-    found = export_study(study, tmp_path / "out", Request())
-    rows = {entry["name"]: entry["rows"] for entry in found["files"]}
+    manifest = export_study(study, tmp_path / "out", Request())
+    rows = {entry["name"]: entry["rows"] for entry in manifest["files"]}
     for table in TABLES:
         assert rows[f"{table}.csv"] == len(read(tmp_path / "out" / f"{table}.csv", table))
     assert set(rows) == {p.name for p in (tmp_path / "out").iterdir()} - {"manifest.json"}
@@ -183,9 +183,9 @@ def test_it_numbers_the_sittings_of_one_person(study: Study, tmp_path: Path) -> 
 
 
 def test_it_puts_the_definition_into_the_package(study: Study, tmp_path: Path) -> None:
-    found = export_study(study, tmp_path / "out", Request())
+    manifest = export_study(study, tmp_path / "out", Request())
     definition = json.loads((tmp_path / "out" / "definition.json").read_text(encoding="utf-8"))
-    assert content_key(definition) == study.digest == found["study_digest"]
+    assert content_key(definition) == study.digest == manifest["study_digest"]
     assert definition["texts"] == {"consent": "c", "instructions": "i", "debrief": "d"}
     assert definition["questions"][0]["prompt"] == "How old are you?"
     assert "recruitment" not in definition and "platforms" not in definition

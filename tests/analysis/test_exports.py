@@ -124,9 +124,9 @@ def test_it_notices_tampering(folder: Path, how: str, words: str) -> None:
 
 
 def test_it_does_not_follow_a_manifest_out_of_its_folder(folder: Path) -> None:
-    found = json.loads((folder / "manifest.json").read_text())
-    found["files"][0]["name"] = "../../etc/passwd"
-    (folder / "manifest.json").write_text(json.dumps(found))
+    content = json.loads((folder / "manifest.json").read_text())
+    content["files"][0]["name"] = "../../etc/passwd"
+    (folder / "manifest.json").write_text(json.dumps(content))
     with pytest.raises(ExportError, match="not a manifest"):
         manifest.check(folder)
 
@@ -152,9 +152,9 @@ def test_it_keeps_those_who_passed_of_one_origin(study: Study, tmp_path: Path) -
     sitting(study, "sim", condition="control", origin="simulated")
     for origin, count in (("", 1), ("simulated", 1)):
         made = tmp_path / (origin or "human")
-        found = export_study(study, made, Request(cleaned=True, origin=origin))
+        content = export_study(study, made, Request(cleaned=True, origin=origin))
         people = read(made / "participants.csv", "participants")
-        assert found["origins"] == [origin or "human"]
+        assert content["origins"] == [origin or "human"]
         assert list(people["status"]) == ["passed"] * count
         assert set(read(made / "trials.csv", "trials")["session"]) == set(people["session"])
 

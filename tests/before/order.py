@@ -128,12 +128,12 @@ def main(out: Path, kind: str, study: Path) -> None:
         call_command("migrate", verbosity=0)
         path, people = {"toy": toy, "demo": demo}[kind](study, folder / "study")
         told = run(path, env, folder / "report", people)
-        kept = asdict(told) | {
+        record = asdict(told) | {
             "people": people,
             "predictor": Study.objects.get().predictor,
             "predicted": dict(Item.objects.order_by("key").values_list("key", "predicted")),
         }
-        out.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        out.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

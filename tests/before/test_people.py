@@ -96,14 +96,14 @@ def looked_at(url: str) -> tuple[int, str]:
 @contextmanager
 def on_prolific(database: Database, told: dict[str, Any]) -> Iterator[str]:
     """The simulated platform as it stood on that day: everything that was asked of it is asked again."""
-    kept = told["simulator"]
-    with prolific.simulator(seed=kept["seed"], options=prolific.Options(**kept["options"])) as sim:
-        for method, path, body, headers, status in kept["tape"]:
+    record = told["simulator"]
+    with prolific.simulator(seed=record["seed"], options=prolific.Options(**record["options"])) as sim:
+        for method, path, body, headers, status in record["tape"]:
             if status == "answer lost" or (status is not None and status < 400):
                 sent = {"authorization", "content-type"}
                 again = {name: value for name, value in headers.items() if name in sent}
                 httpx.request(method, sim.url + path, content=body.encode(), headers=again, timeout=60)
-        assert control(sim.url, "state")["submissions"] == kept["submissions"], "another platform than then"
+        assert control(sim.url, "state")["submissions"] == record["submissions"], "another platform than then"
         database.ask(f"UPDATE crowd_posting SET site = '{sim.url}' WHERE platform = 'prolific'")
         yield sim.url
 

@@ -21,16 +21,16 @@ def lost(table: str, before: Rows, after: Rows) -> list[str]:
     """What was stored and is not there any more, in words."""
     losses = []
     for key, row in before.items():
-        kept = after.get(key)
-        if kept is None:
+        row_now = after.get(key)
+        if row_now is None:
             losses.append(f"{table} {key} is gone")
             continue
         for column, value in row.items():
             name = RENAMED_COLUMNS.get((table, column), column)
-            if name not in kept:
+            if name not in row_now:
                 losses.append(f"{table}.{column} is gone")
-            elif same(kept[name]) != same(value):
-                losses.append(f"{table}.{column} of {key} was {value!r:.60} and is {kept[name]!r:.60}")
+            elif same(row_now[name]) != same(value):
+                losses.append(f"{table}.{column} of {key} was {value!r:.60} and is {row_now[name]!r:.60}")
     return losses
 
 

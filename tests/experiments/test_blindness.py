@@ -175,7 +175,7 @@ def test_it_never_shows_one_address_twice(seated: list[Person]) -> None:
 
 
 def test_it_hides_the_repeat_checks_among_the_tests(seated: list[Person]) -> None:
-    found = 0
+    count = 0
     for person in seated:
         checks = {str(trial.pk): trial.check_kind for trial in person.trials()}
         for state in states(person):
@@ -190,8 +190,8 @@ def test_it_hides_the_repeat_checks_among_the_tests(seated: list[Person]) -> Non
             } <= sizes
             assert len({json.dumps(trial["content"]["choices"]) for trial in ordinary + repeats}) == 1
             assert len({json.dumps(trial["content"]["reservoir"]) for trial in ordinary + repeats}) == 1
-            found += len(repeats)
-    assert found == 9
+            count += len(repeats)
+    assert count == 9
 
 
 def test_it_shows_all_conditions_alike_but_for_the_explanation(seated: list[Person]) -> None:
@@ -300,6 +300,6 @@ def test_it_gives_whoever_takes_over_a_slot_addresses_of_their_own(small: Study)
     assert bea.session().slot_id == ada.session().slot_id
     macs = []
     for person in (ada, bea):
-        found = [value for path, value in leaves(person.state["block"]) if path[-1] == "url"]
-        macs.append({address[-22:] for address in found})
+        addresses = [value for path, value in leaves(person.state["block"]) if path[-1] == "url"]
+        macs.append({address[-22:] for address in addresses})
     assert len(macs[0]) == len(macs[1]) > 8 and not macs[0] & macs[1]

@@ -88,7 +88,7 @@ def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     together = threading.Barrier(threads, timeout=60)
     arrived = threading.local()
 
-    def one(call: Callable[[], Any]) -> Any:
+    def in_thread(call: Callable[[], Any]) -> Any:
         if not hasattr(arrived, "at"):
             arrived.at = True
             connection.ensure_connection()
@@ -101,7 +101,7 @@ def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
 
     with ThreadPoolExecutor(threads) as pool:
         try:
-            return list(pool.map(one, calls))
+            return list(pool.map(in_thread, calls))
         finally:
             list(pool.map(leave, range(threads)))
 
@@ -187,8 +187,8 @@ def test_it_ends_exactly_full_however_many_leave(study: Study) -> None:
         assert all(at_once(ends))
         rounds += 1
     assert rounds > 3
-    kept = Counter(Slot.objects.filter(kept=True).values_list("condition__name", flat=True))
-    assert len(kept) == CONDITIONS and set(kept.values()) == {EACH}
+    counts = Counter(Slot.objects.filter(kept=True).values_list("condition__name", flat=True))
+    assert len(counts) == CONDITIONS and set(counts.values()) == {EACH}
     assert Slot.objects.filter(kept=True).values("holder").distinct().count() == SLOTS
     assert claim(people(study, 1)[0])() is None
 

@@ -22,11 +22,11 @@ TELLING += r"|maschine|vorhersag\w*|erklär\w*|erklärung)\b"
 def sentences(language: str) -> dict[str, str]:
     """Every sentence of a language by the path of its table and key."""
     table = table_of(language)
-    found = {f"{part}.{key}": text for part in ("pages", "entry") for key, text in table[part].items()}
+    by_name = {f"{part}.{key}": text for part in ("pages", "entry") for key, text in table[part].items()}
     for part in ("paradigms", "page"):
-        for name, own in table[part].items():
-            found |= {f"{part}.{name}.{key}": text for key, text in own.items()}
-    return found
+        for name, texts in table[part].items():
+            by_name |= {f"{part}.{name}.{key}": text for key, text in texts.items()}
+    return by_name
 
 
 def test_it_ships_the_languages_that_a_study_may_name() -> None:
@@ -50,8 +50,8 @@ def test_it_fills_the_same_places_in_every_language(language: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_paradigm_rewords_only_what_there_is(language: str) -> None:
     table = table_of(language)
-    for name, own in table["paradigms"].items():
-        assert name in PARADIGMS and set(own) <= set(table["pages"]), name
+    for name, texts in table["paradigms"].items():
+        assert name in PARADIGMS and set(texts) <= set(table["pages"]), name
 
 
 def test_every_gate_without_a_text_of_its_own_has_a_sentence() -> None:

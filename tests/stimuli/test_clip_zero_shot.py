@@ -40,9 +40,11 @@ def together(model: Any, folder: Path, texts: list[str], form: str) -> np.ndarra
     words = Tokenizer.from_file(str(folder / "net" / "tokenizer.json"))
     words.enable_padding(pad_id=0, length=16 if form == "siglip" else None)
     encoded = words.encode_batch(texts)
-    ids = torch.tensor([one.ids for one in encoded])
+    ids = torch.tensor([encoding.ids for encoding in encoded])
     masked = (
-        {"attention_mask": torch.tensor([one.attention_mask for one in encoded])} if form == "clip" else {}
+        {"attention_mask": torch.tensor([encoding.attention_mask for encoding in encoded])}
+        if form == "clip"
+        else {}
     )
     with torch.no_grad():
         return np.asarray(model(input_ids=ids, pixel_values=pixels(), **masked).logits_per_image.numpy())

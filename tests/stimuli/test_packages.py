@@ -131,8 +131,8 @@ def test_it_makes_stimuli_of_a_package_alone(toy: pytest.MonkeyPatch, tmp_path: 
     specs = prepared(tmp_path, store)
     centre = {made.picture_key: [check_metric(Component("toy_centre"))] for made in specs}
     made = list(attempt(specs, Bench(store), centre))
-    assert all(isinstance(one, Rendered) for one in made)
-    values = [one.numbers[0].measured for one in made if isinstance(one, Rendered)]
+    assert all(isinstance(result, Rendered) for result in made)
+    values = [result.numbers[0].measured for result in made if isinstance(result, Rendered)]
     assert all(value is not None and 0 < value.value < 1 for value in values)
 
 

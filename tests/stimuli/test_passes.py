@@ -36,7 +36,7 @@ def bill_of(net: Any, count: int, *methods: str | Component, rows: int = 8) -> t
     network = Network(net, rows=rows)
     done = explained(net, subjects_of(pictures(count)), *methods, network=network)
     assert len(done) == count * len(methods)
-    assert not [one.error for one in done.values() if one.error is not None]
+    assert not [outcome.error for outcome in done.values() if outcome.error is not None]
     return network.bill.forwards, network.bill.backwards, network.bill.tails
 
 

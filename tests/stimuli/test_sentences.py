@@ -57,8 +57,8 @@ class TestEveryTask:
         assert many.items("people") == few.items("people")
         theirs = set(texts_of(many, "model"))
         pairs = zip(texts_of(few, "people"), texts_of(many, "people"), strict=True)
-        redrawn = {one for one, other in pairs if one != other}
-        assert len(redrawn) < 12 and all(one in theirs for one in redrawn)
+        redrawn = {sentence for sentence, other in pairs if sentence != other}
+        assert len(redrawn) < 12 and all(sentence in theirs for sentence in redrawn)
 
     def test_it_looks_like_a_sentence(self, task: str) -> None:
         for text in texts_of(sentences(task), "people"):
