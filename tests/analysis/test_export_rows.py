@@ -1,4 +1,4 @@
-"""Odd rows leave as they came: every script, formulas, empty studies; and a broken export leaves nothing."""
+"""Unusual rows are exported unchanged: every script, formulas, no rows; a failed export leaves no file."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_it_agrees_with_the_manifest_about_rows(study: Study, tmp_path: Path) ->
     assert set(rows) == {p.name for p in (tmp_path / "out").iterdir()} - {"manifest.json"}
 
 
-def test_it_exports_a_study_that_nobody_joined(study: Study, tmp_path: Path) -> None:
+def test_it_exports_a_study_without_people(study: Study, tmp_path: Path) -> None:
     tables = exported(study, tmp_path / "out")
     assert len(tables["participants"]) == len(tables["trials"]) == 0
     assert len(tables["stimuli"]) == 48 * 3

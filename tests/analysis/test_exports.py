@@ -1,4 +1,4 @@
-"""What is written can be read back exactly, opened without harm, and checked."""
+"""An export can be read back exactly, opened safely, and checked."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_it_never_overwrites(study: Study, folder: Path) -> None:
         call_command("export", study.slug, "--out", str(folder), "--unseal-as", "Grace", "--reason", "a test")
 
 
-def test_it_keeps_a_sealed_study_until_somebody_answers_for_it(study: Study, tmp_path: Path) -> None:
+def test_it_keeps_a_sealed_study_until_a_named_person_answers_for_it(study: Study, tmp_path: Path) -> None:
     cast(study)
     with pytest.raises(CommandError, match="Sealed until the stopping rule is met.*--unseal-as NAME"):
         call_command("export", study.slug, "--out", str(tmp_path / "x"))

@@ -78,7 +78,7 @@ def test_it_widens_simultaneous_intervals() -> None:
         )
 
 
-def test_it_draws_the_same_for_the_same_seed_whatever_else_is_in_the_table() -> None:
+def test_it_draws_the_same_for_the_same_seed_with_other_conditions_in_the_table() -> None:
     scores = study()
     alone = {k: scores[k] for k in ("baseline", "grad_cam")}
     assert (

@@ -1,4 +1,4 @@
-"""What differs between a report of f38355e and today's, value by value. What is new is no difference."""
+"""What differs between a report of f38355e and today's, value by value. New values do not count."""
 
 from __future__ import annotations
 

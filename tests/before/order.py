@@ -27,7 +27,7 @@ from tests import services
 
 PEOPLE_SEED = 7
 MADE = ("made_at", "code_version")
-"""What a report says of its own making, which no two have in common."""
+"""What a report says of how it was made; it differs in every report."""
 DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
 
 
@@ -98,7 +98,7 @@ def slug_of(path: Path) -> str:
 
 
 def said(command: str, *arguments: str, **options: Any) -> str:
-    """What a command prints, be it by its own stream or by the terminal's."""
+    """What a command prints, to its own stream or to the terminal."""
     out = io.StringIO()
     with redirect_stdout(out):
         call_command(command, *arguments, stdout=out, **options)

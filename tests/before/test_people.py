@@ -1,4 +1,4 @@
-"""People who had begun at f38355e go on on today's server: to the end, to their verdict, to their pay."""
+"""People who began at f38355e continue on today's server until they are finished, judged and paid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REWARD, PER_MATCH, BONUS_MAX = 100, 5, 30
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Everybody's way to the end, and the world afterwards."""
+    """The way of every person to the end, and the state afterwards."""
 
     database: Database
     env: dict[str, str]
@@ -95,7 +95,7 @@ def looked_at(url: str) -> tuple[int, str]:
 
 @contextmanager
 def on_prolific(database: Database, told: dict[str, Any]) -> Iterator[str]:
-    """The simulated platform as it stood on that day: everything that was asked of it is asked again."""
+    """The simulated platform in its state of that day: every request that it had received is sent again."""
     record = told["simulator"]
     with prolific.simulator(seed=record["seed"], options=prolific.Options(**record["options"])) as sim:
         for method, path, body, headers, status in record["tape"]:

@@ -18,7 +18,7 @@ MADE_BY_MIGRATE = {"django_migrations"}
 
 
 def lost(table: str, before: Rows, after: Rows) -> list[str]:
-    """What was stored and is not there any more, in words."""
+    """What was stored and is missing now, as sentences."""
     losses = []
     for key, row in before.items():
         row_now = after.get(key)
@@ -67,7 +67,7 @@ def test_it_makes_no_person_and_no_money_of_its_own(tables: dict[str, tuple[Rows
 
 
 def test_the_dump_holds_every_state_that_there_is(tables: dict[str, tuple[Rows, Rows]]) -> None:
-    """Else the comparison would be of less than real use."""
+    """Otherwise the comparison would leave out states that occur in real use."""
     sessions = tables["experiments_session"][0].values()
     assert {row["state"] for row in sessions} == {
         *("gates", "assigned", "running", "finished", "withdrawn", "declined", "turned_away"),

@@ -1,4 +1,4 @@
-"""A platform on stage: its real adapter, its simulator over real HTTP, and the truth behind the curtain."""
+"""A platform under test: its real adapter, its simulator over real HTTP, and the simulator's true state."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ MESSAGE = (
     "You failed two instructed checks: item 3 asked for Never, and item 9 asked for Always. "
     "You chose other answers."
 )
-"""Long enough for every platform, and names what failed."""
+"""It is long enough for every platform and names the failed checks."""
 SETTLE_S = 60.0
-"""Time after which the simulators have done what they do a little later."""
+"""Time after which the simulators have done their delayed work."""
 
 
 @dataclass(frozen=True)
@@ -156,11 +156,11 @@ class Stage:
         self.sim.clock.advance(seconds)
 
     def fail(self, *faults: Fault) -> None:
-        """The kinds of the coming calls; empty: this one goes well."""
+        """The fault of each of the next calls; an empty fault lets the call succeed."""
         self.sim.faults.forced = list(faults)
 
     def fail_at(self, number: int, fault: Fault) -> None:
-        """So many calls go well, then one fails."""
+        """`number` calls succeed, then one fails."""
         calm: list[Fault] = [""]
         self.fail(*calm * number, fault)
 
@@ -173,7 +173,7 @@ class Stage:
         return int(state["initial_balance"]) - int(state["balance"])
 
     def postings(self) -> list[dict[str, Any]]:
-        """What stands on the platform under our reference."""
+        """The postings on the platform under our reference."""
         postings = self.act("state")["postings"].values()
         return [posting for posting in postings if str(posting[self.case.mark]).startswith(REFERENCE)]
 
@@ -184,7 +184,7 @@ class Stage:
         return self.act("take", posting=self.case.handle(posted))
 
     def worked(self, posted: Posted, count: int, outcome: Outcome = "complete") -> list[str]:
-        """So many people take a place and hand in their work; the submissions, awaiting a decision."""
+        """`count` people take a place and hand in their work; their submissions, which await a decision."""
         taken = [self.take(posted)["submission"] for _ in range(count)]
         for submission in taken:
             self.act("complete", submission=submission, code=CODES[outcome])
@@ -210,7 +210,7 @@ class Stage:
         ]
 
     def bonuses(self, submissions: Sequence[str]) -> list[list[int]]:
-        """What each really got."""
+        """The bonuses that each person really got."""
         return [list(self.truth(submission)["bonuses"]) for submission in submissions]
 
 

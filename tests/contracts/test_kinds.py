@@ -118,7 +118,7 @@ def test_it_accepts_what_its_page_can_send(case: str) -> None:
 
 @pytest.mark.parametrize("value", ODD, ids=str)
 def test_it_refuses_everything_else_with_a_sentence(case: str, value: Mapping[str, Any]) -> None:
-    """Whatever is odd for one kind is odd for all, but for what is another kind's plain answer."""
+    """A wrong value of one kind is wrong for every kind, unless it is a plain answer of that kind."""
     if value in GOOD[case]:
         return
     with pytest.raises(InvalidResponse, match=r"\w+ \w+ \w+"):

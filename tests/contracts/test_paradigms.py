@@ -1,4 +1,4 @@
-"""What every paradigm promises, whatever it measures."""
+"""What every paradigm promises."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_it_scores_what_can_be_right(case: tuple[str, dict[str, Any], Pool]) -> 
 
 
 def test_its_lanes_are_those_of_its_plans(case: tuple[str, dict[str, Any], Pool]) -> None:
-    """Everybody gets a lane that has slots, and keeps it."""
+    """Every person gets a lane that has slots, and keeps it."""
     lanes = Counter(plan.lane for plan in plans(case))
     paradigm = get_paradigm(case[0])
     first = paradigm.lane(Route((), "", lanes))

@@ -53,7 +53,7 @@ def test_it_approves_once_whichever_answer_is_lost(platform: Case, fault: Fault)
 
 
 def test_it_says_sent_only_of_what_was_paid(on: Stage, posted: Posted) -> None:
-    """Work of nobody, and work that was given back, beside a real one."""
+    """An unknown submission and a returned one, beside a real one."""
     (done,) = on.worked(posted, 1)
     back = on.take(posted)["submission"]
     on.act("return", submission=back)
@@ -153,7 +153,7 @@ def test_it_does_not_know_what_was_paid_without_an_answer_and_finds_out(
     results = on.market.pay(posted, prepared, payments)
     on.fail()
     assert "unknown" in settled(results)
-    assert on.sim.calls_count - before <= 3  # never once more than there are payments
+    assert on.sim.calls_count - before <= 3  # at most once per payment
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses(people) == [[55], [55], [55]]
     seen = Counter((bonus.submission, bonus.cents) for bonus in on.market.bonuses(posted, people))

@@ -29,7 +29,7 @@ def test_it_runs_every_platform_with_a_market() -> None:
 
 
 def test_it_would_notice_a_request_that_breaks_the_description(platform: Case) -> None:
-    """The suite's own watch, which every test here ends with."""
+    """The check with which every test in this file ends."""
     with pytest.raises(AssertionError), stage(platform) as on:
         wire = on.market.wire  # type: ignore[attr-defined]
         with pytest.raises(Exception, match="400|InvalidParameter"):
@@ -72,7 +72,7 @@ def test_it_publishes_once_whichever_answer_is_lost(platform: Case, fault: Fault
 
 
 def repeated(verb: Callable[[], Any], on: Stage) -> Any:
-    """What a caller does who may repeat: once more, after a while."""
+    """The call, and a second one after a pause if the first may be repeated."""
     try:
         return verb()
     except PlatformError as error:
@@ -239,7 +239,7 @@ def test_it_knows_each_persons_code(on: Stage, posted: Posted) -> None:
     assert codes == (CODES["complete"], CODES["failed_checks"])
 
 
-# What a platform cannot do, and a platform that is gone
+# What a platform cannot do, and a platform that does not answer
 
 
 def test_it_refuses_what_the_platform_cannot_do_and_sends_nothing(on: Stage, posted: Posted) -> None:

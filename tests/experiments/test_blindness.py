@@ -1,4 +1,4 @@
-"""Nothing that reaches a browser says under which condition somebody sits, or what the right answer is."""
+"""Nothing that reaches a browser tells the person's condition or the right answer."""
 
 import json
 import re
@@ -90,7 +90,7 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def shape(value: Any) -> Any:
-    """Keys, types and lengths alone: what a trial looks like to somebody who cannot read it."""
+    """Keys, types and lengths alone: what a trial looks like to a person who cannot read it."""
     if isinstance(value, dict):
         return {key: shape(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -106,7 +106,7 @@ def is_answer(path: tuple[str, ...]) -> bool:
 
 
 def test_it_serves_every_condition(seated: list[Person]) -> None:
-    """The others in this file look at all that there is."""
+    """So the other tests in this file look at every condition."""
     assert sorted(str(person.session().slot.condition) for person in seated) == sorted(  # type: ignore[union-attr]
         3 * ["baseline", "control", "saliency"]
     )
@@ -272,7 +272,7 @@ def test_it_serves_pixels_and_nothing_else(three: list[Person]) -> None:
 
 
 def test_it_serves_no_explanation_and_no_tile_of_a_test(three: list[Person]) -> None:
-    """Even to somebody who could make up valid addresses."""
+    """Not even to a person who can make valid addresses."""
     for person in three:
         session = person.session()
         for trial in person.trials():
@@ -292,7 +292,7 @@ def test_it_opens_no_picture_of_another_session(three: list[Person]) -> None:
     assert Client().get(url).status_code == 200 and Client().get(foreign).status_code == 404
 
 
-def test_it_gives_whoever_takes_over_a_slot_addresses_of_their_own(small: Study) -> None:
+def test_it_gives_the_next_person_of_a_slot_new_addresses(small: Study) -> None:
     [ada] = arrived(1)
     ada.call("POST", "/api/session/withdraw/", {"reason": "", "erase": False})
     bea = Person("bea")

@@ -1,4 +1,4 @@
-"""Who gets which slot when everybody comes at once: no slot twice, conditions even, dropped ones first."""
+"""Which slot each person gets when all come at once: no slot twice, even conditions, freed slots first."""
 
 import threading
 from collections import Counter
@@ -83,7 +83,7 @@ def people(study: Study, count: int) -> list[Session]:
 
 
 def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Each call in a thread with its own connection, all let go together; SQLite gets fewer at a time."""
+    """Each call in a thread with its own connection, all started together; SQLite gets fewer at a time."""
     threads = len(calls) if connection.vendor == "postgresql" else min(16, len(calls))
     together = threading.Barrier(threads, timeout=60)
     arrived = threading.local()
@@ -107,7 +107,7 @@ def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
 
 
 def claim(session: Session) -> Callable[[], int | None]:
-    """The slot that the session gets, or None where the study is full."""
+    """The slot that the session gets; None if the study is full."""
 
     def call() -> int | None:
         try:
@@ -172,7 +172,7 @@ def test_it_serves_dropped_slots_again_first(study: Study) -> None:
 
 
 def test_it_ends_exactly_full_however_many_leave(study: Study) -> None:
-    """Everybody who is let in passes or leaves by chance, rivals come for what is free: 25 each remain."""
+    """Each person passes or leaves at random, others take the free slots: 25 of each condition are kept."""
     chance, rounds = np.random.default_rng(11), 0
     while free := Slot.objects.filter(kept=False).count():
         crowd = people(study, free + 9)
@@ -203,7 +203,7 @@ def test_it_gives_a_session_one_slot_however_often_it_asks(study: Study) -> None
         assert session.state == Session.State.ASSIGNED and claim(session)() == session.slot_id
 
 
-def test_it_turns_nobody_away_who_holds_the_last_slot(study: Study) -> None:
+def test_it_does_not_turn_away_the_person_who_holds_the_last_slot(study: Study) -> None:
     last = Slot.objects.order_by("ordinal").last()
     assert last is not None
     Slot.objects.exclude(id=last.pk).update(kept=True)

@@ -73,7 +73,7 @@ def test_it_restricts_to_the_likeliest_of_the_classes() -> None:
     ]
 
 
-def test_it_restricts_by_the_model_s_order_of_labels_whatever_the_study_s() -> None:
+def test_it_restricts_by_the_model_s_order_of_labels_not_the_study_s() -> None:
     study = definition({"outside": "restrict", "classes": ["wolf", "husky"]})
     item = seen("a", "wolf", 9.0, 1.0, 3.0)
     assert facts(as_asked(study, survey(item))) == [("a", "wolf", "wolf", 2)]

@@ -127,7 +127,7 @@ def test_it_names_a_study_in_which_the_true_class_is_enough() -> None:
     assert sentence is not None and "1.00" in sentence and "0.40 to 0.60" in sentence
 
 
-def test_it_has_nothing_to_score_where_nobody_predicts() -> None:
+def test_it_has_nothing_to_score_without_predictions() -> None:
     paradigm = get_paradigm("rating")
     pool = make_pool(20, check_repeat=0)
     assert blind_scores(list(paradigm.plans(paradigm.Design(), pool, Streams(1))), pool) == ()

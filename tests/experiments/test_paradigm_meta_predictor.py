@@ -200,7 +200,7 @@ def test_it_spreads_exposure_evenly_over_the_pool(count: int) -> None:
         assert spread([counts[item.key, "c0"] for item in pool.items]) <= 2
 
 
-def test_it_plans_slot_j_alike_whatever_follows_or_joins() -> None:
+def test_it_plans_slot_j_alike_with_any_other_slots_and_conditions() -> None:
     few = [plan for plan in plans(make_pool(conditions=2, slots=3)) if plan.arm == "c1"]
     many = [plan for plan in plans(make_pool(conditions=5, slots=9)) if plan.arm == "c1"]
     assert [plan.trials for plan in few] == [plan.trials for plan in many[:3]]

@@ -21,7 +21,7 @@ Counter = Callable[[int], Any]
 
 @pytest.fixture
 def ada(small: Study) -> Person:
-    """Somebody whose first trial is next."""
+    """A person whose first trial is next."""
     person = Person("ada")
     person.arrive()
     return person
@@ -261,7 +261,7 @@ def test_it_refuses_what_is_no_choice_of_the_trial(ada: Person) -> None:
     assert len(rows()) == 4
 
 
-def test_it_refuses_times_that_nobody_takes(ada: Person) -> None:
+def test_it_refuses_impossible_times(ada: Person) -> None:
     [first] = answers(ada, 1)
     for name, ms in product(("rt_ms", "shown_ms"), TIMES):
         assert fields(ada.respond({**first, name: ms})).keys() == {f"responses.0.{name}"}, ms

@@ -1,4 +1,4 @@
-"""Pages around the trials: filled in as somebody would who read them, and marked as simulated."""
+"""Pages around the trials: filled in as by a person who read them, and marked as simulated."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_it_knows_the_quiz_when_it_read_the_instructions() -> None:
     assert sum(answers[id] == quiz[id] for id in quiz) >= 19
 
 
-def test_it_guesses_a_quiz_that_nobody_explained() -> None:
+def test_it_guesses_a_quiz_that_no_page_explained() -> None:
     asked = page(*[question(f"q{n}", "choice", ("yes", "no")) for n in range(40)])
     answers = Reader(attentive(), {}, nowhere).value("quiz", asked)
     assert 8 < list(answers.values()).count("yes") < 32

@@ -93,7 +93,7 @@ def test_it_takes_a_plausible_time_as_a_learner() -> None:
 def test_it_passes_instructed_checks_when_attentive_and_fails_them_when_careless() -> None:
     assert kept_checks("learner").mean() > 0.95
     assert 0.6 < kept_checks("guesser").mean() < 0.95
-    # Who does not read still hits one key of four now and then.
+    # A person who does not read still presses the right key of four by chance.
     assert kept_checks("careless").mean() < 0.5
 
 

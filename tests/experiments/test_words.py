@@ -62,7 +62,7 @@ def test_every_gate_without_a_text_of_its_own_has_a_sentence() -> None:
 
 
 def test_the_page_knows_every_phrase_that_a_study_may_say_otherwise() -> None:
-    """A key that the page lacks would leave its own words standing; each may name what the page fills in."""
+    """A key that the page does not know would change nothing; a text may name only what the page fills in."""
     overridable = json.loads((ROOT / "frontend" / "src" / "words" / "overridable.json").read_text())
     for language in LANGUAGES:
         for name, phrases in table_of(language)["page"].items():
@@ -81,7 +81,7 @@ def telling(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_words_for_everybody_tell_nobody_that_a_model_is_behind(language: str) -> None:
+def test_the_common_words_do_not_tell_that_a_model_is_behind(language: str) -> None:
     """A blind review says nothing of this; rated explanations are called so by the study's own texts."""
     spared = {key for key in table_of(language)["pages"] if key.startswith("rate_")}
     for key, text in table_of(language)["pages"].items():

@@ -1,4 +1,4 @@
-"""Claims, builds and sweeps: nothing is lost, nothing is done half, and a second finisher changes nothing."""
+"""Claims, builds and sweeps: nothing is lost or half done; a second process that finishes changes nothing."""
 
 from __future__ import annotations
 
@@ -390,7 +390,7 @@ def test_it_records_curves_with_holes(keys: list[str], monkeypatch: pytest.Monke
 
 
 def test_it_settles_what_another_version_asked_for(keys: list[str], sent: list[list[str]]) -> None:
-    """Nobody can answer such a row: building must end all the same, and today's metric can be asked for."""
+    """No code can fill such a row: building must still end, and today's metric can be asked for."""
     rows.ensure_measurements(keys, [SPARSITY])
     Measurement.objects.update(key="0" * 64)
     tasks.render_stimuli(keys)

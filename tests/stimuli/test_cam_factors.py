@@ -118,7 +118,7 @@ def test_it_fits_a_layer_as_well_as_another_library(make: Callable[[], Tiny], co
         np.linalg.norm(values - estimate) for estimate in (left @ right, theirs @ witness.components_)
     )
     assert lost <= 1.1 * lost_there + 1e-4 * np.linalg.norm(values)
-    # Four parts have many local optima; two have one here, but where the layer has hardly more channels.
+    # Four parts have many local optima; two have one here, unless the layer has hardly more channels.
     if components <= 2 and make is not deep_net:
         others = witness.components_ * np.linalg.norm(theirs, axis=0)[:, None]
         order = np.argsort(-np.linalg.norm(others, axis=1))

@@ -1,4 +1,4 @@
-"""CLIP and SigLIP as classifiers, held against the library's own logits for pictures and texts together."""
+"""CLIP and SigLIP as classifiers, compared with the library's own logits for pictures and texts together."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_it_puts_names_where_labels_are_no_words(saved: Saved) -> None:
     np.testing.assert_array_equal(named.logits(views()), plain.logits(views()))
 
 
-def test_it_gives_each_label_its_own_logit_whatever_the_others_are(saved: Saved) -> None:
+def test_it_gives_each_label_the_same_logit_beside_any_others(saved: Saved) -> None:
     folder, _ = saved["clip"]
     three = load(folder, labels=["owl", "cat", "dog"]).logits(views())
     np.testing.assert_array_equal(load(folder, labels=["cat", "dog"]).logits(views()), three[:, 1:])

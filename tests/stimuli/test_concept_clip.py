@@ -1,4 +1,4 @@
-"""CLIP's concepts: similarities held against the library's own, heads against scikit-learn."""
+"""CLIP's concepts: similarities compared with the library's own, heads with scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks that learn concepts on the spot: what they reach, what they follow, and that they come back."""
+"""Networks that learn concepts during the test: their accuracy, what they follow, and their restoring."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ NAMES = [f"c{j}" for j in range(5)]
 
 
 def test_it_gives_shapley_values_of_a_linear_head_in_closed_form() -> None:
-    """Weight times distance from the background's mean, whatever the centres are."""
+    """Weight times distance from the background's mean, for any centres."""
     head = random_linear(1, 3, 5)
     centres, shares = k_means(SAMPLES, 5)
     attribution = explained(written(head, SAMPLES), VALUES, "shap_cbm", 2)

@@ -1,4 +1,4 @@
-"""Every registered explainer keeps what the interface promises, whoever wrote it.
+"""Every registered explainer keeps what the interface promises, ours or a package's.
 
 A method is tried on small networks that it accepts, with parameters that make it cheap. What it asks is
 answered by the planner.
@@ -210,8 +210,8 @@ def numbers(results: Sequence[Attribution]) -> list[NDArray[np.float64]]:
 
 
 def apart(some: Sequence[Attribution], others: Sequence[Attribution]) -> float:
-    """How far pictures of results are apart, at most 2: 1 less the correlation of the values. 0 where both
-    say nothing, 1 where one does. Which words are not marked counts, so their values are not centred.
+    """How far pictures of results are apart, at most 2: 1 less the correlation of the values. 0 if both
+    say nothing, 1 if one does. Which words are not marked counts, so their values are not centred.
     """
     distances = []
     for values, other in zip(numbers(some), numbers(others), strict=True):

@@ -116,7 +116,7 @@ def test_it_traces_again_only_for_what_it_has_not() -> None:
     [(first, again, more, last)] = results(network, subject, curious)
     assert again is first and last is more
     assert more.input_gradient is not None
-    assert "0" in more.gradients  # for somebody may yet ask for scores behind that layer
+    assert "0" in more.gradients  # scores behind that layer may still be asked for
     assert (network.bill.forwards, network.bill.backwards) == (2, 2)
 
 
@@ -150,7 +150,7 @@ def test_it_runs_equal_copies_once_across_methods() -> None:
 
 
 def test_it_runs_the_picture_itself_once_for_copies_of_it_alone() -> None:
-    """Also with so many labels that all logits are kept only for who asks for them."""
+    """Also with so many labels that all logits are kept only for methods that ask for them."""
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * SIDE * SIDE, 40))
     net = Tiny(seeded(module), tuple(str(at) for at in range(40)))
     itself = Cells(np.zeros((SIDE, SIDE), np.int64), np.array([[True], [True]]))
@@ -240,7 +240,7 @@ def test_it_waits_for_who_may_still_ask_before_it_runs_a_part_of_a_batch() -> No
     assert (network.bill.calls, network.bill.forwards, network.bill.padded) == (2, 9, 1)
 
 
-def test_it_finds_the_same_whatever_runs_beside() -> None:
+def test_it_finds_the_same_alone_and_beside_others() -> None:
     """One picture and one method alone, and all of all together in any order, in any batches."""
     net = convolutional_net()
     subjects = subjects_of(pictures(5))
@@ -282,7 +282,7 @@ def test_it_keeps_apart_what_differs_in_target_or_seed() -> None:
 
 
 def test_it_scores_the_picture_in_the_precision_of_its_copies() -> None:
-    """Else what a copy loses would depend on whether somebody else had traced the picture."""
+    """Otherwise the precision of a copy would depend on whether another method traced the picture."""
     [subject] = subjects_of(pictures(1))
     itself = Cells(np.zeros((SIDE, SIDE), np.int64), np.array([[True]]))
     scores = []
@@ -371,7 +371,7 @@ def test_it_lets_a_mistake_of_a_method_end_its_own_job() -> None:
     done = {outcome.name: outcome for outcome in drive(jobs, network)}
     assert str(done[0].error) == "ZeroDivisionError: by nothing" and done[1].error is None
     assert network.bill.forwards == 2
-    # Trouble with services concerns nobody in particular.
+    # The error of a service belongs to no single job.
     with pytest.raises(ConnectionError):
         list(drive([Job(0, subjects[0], unreachable)], network))
 
@@ -387,11 +387,11 @@ def test_it_lets_jobs_follow_that_share_what_is_known() -> None:
     first = Job("first", subject, asking(Scores(windows)))
     done = {outcome.name: outcome.result for outcome in drive([first], network, follow=follow)}
     np.testing.assert_array_equal(done["first"], done["second"])
-    assert network.bill.forwards == 2  # the second found everything there
+    assert network.bill.forwards == 2  # the second job reuses the first one's copies
 
 
 class Watched:
-    """A method that says when it was let go."""
+    """A method that counts how often it was closed."""
 
     def __init__(self) -> None:
         self.closed = 0
@@ -405,7 +405,7 @@ class Watched:
             self.closed += 1
 
 
-def test_it_closes_the_methods_when_nobody_reads_on() -> None:
+def test_it_closes_the_methods_when_the_reader_stops() -> None:
     watched = [Watched() for _ in range(4)]
     subjects = subjects_of(pictures(4))
     jobs = [

@@ -1,4 +1,4 @@
-"""Batch, order, company and retries cannot change a map; a method leaves no trace on the network."""
+"""Batch, order, other jobs and retries do not change a map; a method leaves the network unchanged."""
 
 from __future__ import annotations
 

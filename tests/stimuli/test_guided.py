@@ -1,4 +1,4 @@
-"""Guided backpropagation against a rectifier written by hand; refused where captum would not act."""
+"""Guided backpropagation against a rectifier written by hand; refused if captum would have no effect."""
 
 from __future__ import annotations
 

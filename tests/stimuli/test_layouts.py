@@ -1,4 +1,4 @@
-"""How layers can be read as maps, held against what small networks are made to do."""
+"""How layers can be read as maps, compared with small networks whose behaviour is known."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_it_reads_no_tokens_that_make_no_square() -> None:
     assert (odd.height, odd.width, odd.prefix) == (5, 5, 12)
 
 
-def test_it_knows_which_cells_nobody_reads() -> None:
+def test_it_knows_which_cells_are_not_read() -> None:
     """Behind the last attention only the class token goes on; of queries, only its own is used."""
     layouts = assembled(transformer(), 1).layouts
     blind = {name for name, layout in layouts.items() if not layout.sees_target}

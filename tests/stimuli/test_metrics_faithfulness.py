@@ -114,7 +114,7 @@ def test_it_draws_the_bank_from_the_seed_alone() -> None:
 
 
 def test_it_measures_all_items_by_one_bank() -> None:
-    """Two items with the same pixels and target have the same number, whatever their keys."""
+    """Two items with the same pixels and target have the same number, with any keys."""
     net, image, (made,) = convolutional_net(), pictures(1), pixel_maps(1, SIDE)
     first, second = subjects_of(image.expand(4, -1, -1, -1))[::3]
     assert first.key != second.key and first.target == second.target

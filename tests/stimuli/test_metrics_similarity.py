@@ -102,7 +102,7 @@ def test_it_has_only_near_pairs_in_a_group() -> None:
 
 
 def test_it_never_misses_a_near_pair_by_its_coarse_look() -> None:
-    """Any two pictures whose mean difference is within the limit are found, whatever their shape."""
+    """Any two pictures whose mean difference is within the limit are found, at any size."""
     for seed in range(20):
         rng = draws(seed)
         base = rng.integers(20, 200, (int(rng.integers(17, 70)), int(rng.integers(17, 70)), 3)).astype(

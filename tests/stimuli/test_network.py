@@ -167,7 +167,7 @@ def test_it_stays_close_in_bfloat16() -> None:
         assert 1e-6 < gap < 0.02
 
 
-def test_it_traces_in_single_precision_whatever_copies_are_run_in() -> None:
+def test_it_traces_in_single_precision_with_copies_of_any_precision() -> None:
     x = pictures(3)
     asks = Trace(layers=("0",), gradients=True, input_gradient=True)
     plain = Network(wide_net(), rows=4)

@@ -153,7 +153,7 @@ def test_it_refuses_a_predictor_of_another_version(
 def test_it_renders_nothing_with_another_version(
     toy: pytest.MonkeyPatch, installed: dict[str, Path], tmp_path: Path, change: str
 ) -> None:
-    """The predictor is the core's here, so that only the method is missing."""
+    """The predictor is the core's here, so only the method is missing."""
     store = LocalStore(tmp_path / "store")
     dataset = Component("synthetic", {"scenario": "biased", "count": 8, "model_count": 16, "size_px": 64})
     source = prepare(dataset, Component("toy", {"input_px": 32}), tmp_path, store)

@@ -156,7 +156,7 @@ def test_it_draws_from_the_map_that_was_stored_first(
 
     def overtaken(self: Saliency, *args: Any) -> Steps:
         made = yield from honest(self, *args)
-        # Somebody else finishes between the computation and the storing.
+        # Another process finishes between the computation and the storing.
         rivals = PixelAttribution(rival, signed=False)
         store.put(files.map_file(spec.attribution_key), files.write_attribution(rivals))
         return made
@@ -394,7 +394,7 @@ def test_it_names_a_damaged_map(world: tuple[Source, list[PredictedItem]], store
 def test_it_stores_no_map_that_is_not_finite(
     world: tuple[Source, list[PredictedItem]], store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is stored stands for good, so a passing fault must not be stored."""
+    """What is stored is permanent, so a temporary error must not be stored."""
     source, items = world
     specs = specs_for(source, items[:1], Component("occlusion", {"patch_share": 0.5, "stride_share": 0.5}))
 

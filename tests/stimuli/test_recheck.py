@@ -1,4 +1,4 @@
-"""Stored explanations against the same ones computed again: equal here, and a changed file is found out."""
+"""Stored explanations against the same ones computed again: equal here, and a changed file is noticed."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -97,7 +97,7 @@ def test_it_draws_a_distance_of_zero_as_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("draw", [draw_bars, draw_bars_tile])
-def test_it_draws_distances_without_sides_whatever_the_recipe_says(draw: object) -> None:
+def test_it_draws_distances_without_sides_with_any_recipe(draw: object) -> None:
     distances = weights((0.5, 4.0, 1.0, 2.0, 8.0, FAR), order="ascending")
     picture = draw(distances, BarSpec(top=5, signed=True))  # type: ignore[operator]
     np.testing.assert_array_equal(picture, draw(distances, BarSpec(top=5, signed=False)))  # type: ignore[operator]

@@ -50,7 +50,7 @@ class TestEveryTask:
             assert len(set(words)) == len(words), text
 
     def test_it_keeps_the_classes_and_nearly_all_sentences_of_people(self, task: str) -> None:
-        """Whatever the model learns from: only a sentence that the model's has taken is drawn again."""
+        """With more sentences for the model, only those that the model already has are drawn again."""
         few = sentences(task)
         params = {"task": task, "count": 120, "model_count": 2400, "seed": 0}
         many = open_sentences(Component("sentences", params), Path())

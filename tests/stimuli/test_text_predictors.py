@@ -1,4 +1,4 @@
-"""Text predictors: the same row for a text whatever stands beside it, gradients, archives, training."""
+"""Text predictors: the same row for a text beside any others, gradients, archives, training."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ MIXED = (
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestEveryKind:
-    def test_it_gives_a_text_the_same_row_whatever_stands_beside_it(self, kind: str, tmp_path: Path) -> None:
+    def test_it_gives_a_text_the_same_row_beside_any_others(self, kind: str, tmp_path: Path) -> None:
         net = of_kind(kind, tmp_path)
         together = net.text_logits(MIXED)
         assert together.shape == (6, len(net.labels)) and together.dtype == np.float32

@@ -1,4 +1,4 @@
-"""Methods on models of the hub, through the planner, held against passes by hand."""
+"""Methods on models of the hub, through the planner, compared with passes by hand."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_it_integrates_to_the_difference_of_the_logits(models: dict[str, TorchPr
     assert 3 * float(attribution.values.sum()) == pytest.approx(float(ends[0] - ends[1]), rel=0.05)
 
 
-def test_it_refuses_cams_where_nobody_reads_the_cells(models: dict[str, TorchPredictor]) -> None:
+def test_it_refuses_cams_if_the_cells_are_not_read(models: dict[str, TorchPredictor]) -> None:
     blind = Component("grad_cam", {"layer": "model.vit.layers.1.layernorm_after"})
     with pytest.raises(NotApplicable, match="only the class token is read behind it. Name an earlier layer"):
         open_explainer(blind).require(models["ViT"], "")

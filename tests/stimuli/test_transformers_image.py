@@ -1,4 +1,4 @@
-"""Classifiers of the transformers library, held against the library's own passes."""
+"""Classifiers of the transformers library, compared with the library's own passes."""
 
 from __future__ import annotations
 
