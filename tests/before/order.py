@@ -41,7 +41,7 @@ class Told:
 
 
 def small(path: Path, folder: Path, slots: int, *, leave_out: Sequence[str] = (), **changes: str) -> Path:
-    """A copy of the study with so many slots per condition, without the named conditions; `changes` replaces
+    """A copy of the study with `slots` slots per condition, without the named conditions; `changes` replaces
     lines by their first word.
     """
     shutil.copytree(path.parent, folder, dirs_exist_ok=True)

@@ -115,7 +115,7 @@ def control(url: str, verb: str, **members: Any) -> dict[str, Any]:
 
 
 def settle(env: dict[str, str]) -> None:
-    """What it says on its last line (a person has still to return a place) is no failure here."""
+    """Its exit status is ignored: it fails as long as a person has still to return a place."""
     command = [*("manage.py", "settle", "before", "--platform", "prolific"), "--yes", "--by", "grace"]
     subprocess.run([sys.executable, *command], cwd=services.ROOT, env={**os.environ, **env}, check=False)
 
@@ -131,7 +131,7 @@ def test_everybody_comes_to_the_end(story: Story) -> None:
         holder = story.database.ask(
             f"SELECT kept, CAST(holder_id AS text) FROM experiments_slot WHERE id = {slot}"
         )
-        assert [(bool(kept), who) for kept, who in holder] == [(True, story.key(name))], name
+        assert [(bool(kept), key) for kept, key in holder] == [(True, story.key(name))], name
 
 
 def test_the_pictures_of_that_day_are_still_there(story: Story) -> None:

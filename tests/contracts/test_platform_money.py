@@ -197,7 +197,7 @@ def test_it_pays_no_sum_that_was_not_prepared(on: Stage, posted: Posted) -> None
 
 
 def test_it_pays_no_stranger(on: Stage, posted: Posted) -> None:
-    """A person who never took part: whether at preparing or at paying, no money leaves."""
+    """A person who never took part: preparing or paying fails, and no money is spent."""
     (done,) = on.worked(posted, 1)
     stranger = "3NOBODY:A1NOBODY" if ":" in done else "5f5f5f5f5f5f5f5f5f5f5f5f"
     person = stranger.partition(":")[2] or "5e5e5e5e5e5e5e5e5e5e5e5e"

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 ADDRESS = re.compile(r"/m/[A-Za-z0-9_-]{44}")
 SIGHTS = ("image", "explanation")
-# Names of fields that would tell, and the words that a value must not hold.
+# Names of fields that would reveal the condition, and words that a value must not contain.
 TELLING_KEYS = {
     "condition",
     "role",
@@ -210,7 +210,7 @@ def test_it_shows_all_conditions_alike_but_for_the_explanation(seated: list[Pers
 
 
 def test_it_reveals_nothing_by_answering(three: list[Person]) -> None:
-    """Right or wrong, an answer to a test is met with the same words."""
+    """A right and a wrong answer to a test get the same reply."""
     for person in three:
         for trial in person.trials():
             answer = person.good_response(trial)
@@ -285,7 +285,7 @@ def test_it_serves_no_explanation_and_no_tile_of_a_test(three: list[Person]) -> 
 
 
 def test_it_opens_no_picture_of_another_session(three: list[Person]) -> None:
-    """One session's key opens nothing of another's."""
+    """The key of a session opens no picture of another session."""
     ada, bea = three[:2]
     url = ada.state["block"]["trials"][0]["content"]["image"]["url"]
     foreign = "/m/" + bea.session().media_id + url[-22:]

@@ -252,7 +252,7 @@ def test_the_person_s_own_freed_slot_is_not_offered_again(desks: Study) -> None:
 
 
 def test_a_person_whose_lane_is_full_stays_out_and_a_new_one_goes_to_the_other(desks: Study) -> None:
-    """The toy's rule: a person returns to the same desk or to none; a new person gets one with free places."""
+    """The toy's rule: a person returns to the same desk or to none; a new person gets a free place."""
     first = seated(desks)
     Slot.objects.filter(study=desks, lane=first.lane).update(kept=True)
     assert route(again(first)) is None

@@ -144,7 +144,7 @@ CELLS = [(truth, predicted) for truth in ("husky", "wolf") for predicted in ("hu
 
 
 def crowd(counts: tuple[int, ...]) -> list[Surveyed]:
-    """So many items in each cell of truth x prediction."""
+    """Items by the number in each cell of truth x prediction."""
     cells = zip(CELLS, counts, strict=True)
     return [named(f"{t}-{p}-{n:02d}", t, p) for (t, p), count in cells for n in range(count)]
 

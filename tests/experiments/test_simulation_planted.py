@@ -1,4 +1,4 @@
-"""People who know the answer: what was planted comes back."""
+"""People who know the answer: the planted accuracy is measured again."""
 
 from __future__ import annotations
 

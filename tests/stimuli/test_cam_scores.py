@@ -120,7 +120,7 @@ def test_it_tries_channels_where_the_logit_is_not_linear(make: Callable[[], Tiny
 
 @pytest.mark.parametrize("make", [deep_net, residual_net])
 def test_it_ablates_as_the_library_does(make: Callable[[], Tiny]) -> None:
-    """Where the smallest activation is 0; elsewhere the library takes 1e7 off instead of leaving out."""
+    """If the smallest activation is 0; otherwise the library subtracts 1e7 and does not leave it out."""
     net = make()
     subjects = likely(net)
     for subject, attribution in zip(subjects, maps_of("ablation_cam", net, subjects), strict=True):
@@ -181,7 +181,7 @@ def bent_net() -> Tiny:
 
 
 def test_it_does_not_take_a_gentle_bend_for_a_line() -> None:
-    """What a group of channels misses by may cancel; what a single one misses by does not."""
+    """The errors of a group of channels may cancel; the error of a single channel does not."""
     net, x = bent_net(), pictures(1)[0]
     subjects = [Subject(target, f"image-{target}", 7, "", x) for target in range(6)]
     done = explained(net, subjects, "ablation_cam", rows=256)
@@ -197,7 +197,7 @@ def test_it_does_not_take_a_gentle_bend_for_a_line() -> None:
 
 
 def test_it_believes_the_closed_form_of_a_wide_network() -> None:
-    """The fall of one channel among 2048 is small beside the rounding of the score, yet it is believed."""
+    """The fall of one channel among 2048 is small compared with the rounding of the score, yet it counts."""
     net = bent_net()
     assert isinstance(net.module, Gelu)
     net.module.bend = nn.Identity()  # type: ignore[assignment]

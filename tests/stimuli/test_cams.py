@@ -96,7 +96,7 @@ def test_it_draws_what_the_library_draws(kind: str, ours: str) -> None:
     params: dict[str, Any] = {"epsilon": 1e-6} if ours == "grad_cam_plus_plus" else {}
     maps = maps_of(ours, net, subjects, **params)
     assert maps.max() > 0.1
-    # Weights of tokens stand near poles, which make more of rounding.
+    # Weights of tokens are near poles, which enlarge rounding errors.
     limit = 1e-3 if (kind, ours) == ("tokens", "grad_cam_plus_plus") else SAME
     for subject, attribution in zip(subjects, maps, strict=True):
         expected = library_map(BY_GRADIENT[ours], net, subject.pixels, subject.target)

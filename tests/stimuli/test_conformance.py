@@ -291,7 +291,7 @@ def test_it_explains_nothing_without_items(name: str) -> None:
 
 @every_method
 def test_it_draws_by_key_and_seed_alone(name: str) -> None:
-    """Another key or seed draws anew; where nothing is drawn they change nothing."""
+    """Another key or seed draws anew; they change nothing if nothing is drawn."""
     case, usually = usual(name)
     other_key = case.run([replace(subject, key=f"other-{subject.key}") for subject in case.subjects])
     other_seed = case.run([replace(subject, seed=8) for subject in case.subjects])

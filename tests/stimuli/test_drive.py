@@ -56,7 +56,7 @@ def run(network: Network, *jobs: Job) -> dict[Hashable, Done]:
 
 
 def results(network: Network, subject: Subject, *starts: Callable[[], Steps]) -> list[Any]:
-    """What each method returns on one picture, all in one drive; the first error is raised."""
+    """The results of each method on one picture, all in one drive; the first error is raised."""
     done = run(network, *(Job(at, subject, start) for at, start in enumerate(starts)))
     for outcome in done.values():
         if outcome.error is not None:

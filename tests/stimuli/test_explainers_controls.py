@@ -1,4 +1,4 @@
-"""Controls: bottom-up saliency finds what stands out, the permuted map keeps values and loses places."""
+"""Controls: bottom-up saliency finds what differs from the rest; the permuted map keeps values only."""
 
 import json
 from collections import Counter

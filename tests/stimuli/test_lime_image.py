@@ -30,10 +30,10 @@ class Given(np.random.RandomState):
 
     def __init__(self, shown: NDArray[np.bool_]) -> None:
         super().__init__(0)
-        self.kept = shown
+        self.shown = shown
 
     def randint(self, low: Any, high: Any = None, size: Any = None, dtype: Any = int) -> Any:
-        return self.kept.astype(int).ravel() if size == self.kept.size else 0
+        return self.shown.astype(int).ravel() if size == self.shown.size else 0
 
 
 def chelsea(side: int = 96) -> NDArray[np.float32]:

@@ -72,7 +72,7 @@ def test_it_makes_fewer_copies_at_a_time_when_memory_runs_out(error: Callable[[]
     for name, expected in roomy.items():
         for values, other in zip(results[name], expected, strict=True):
             np.testing.assert_allclose(values, other, atol=1e-5)
-    # Nothing ran twice for it.
+    # No copy ran twice.
     for count in ("forwards", "backwards", "tails"):
         assert getattr(network.bill, count) == getattr(untroubled.bill, count)
 

@@ -106,7 +106,7 @@ class Made:
 
 
 def peak(metric: Component, items: int) -> int:
-    """Bytes that comparing so many items in three conditions takes at most."""
+    """The most bytes that are used to compare `items` items in three conditions."""
     entries = [Made(f"{at}", condition, "ab"[at % 2]) for at in range(items) for condition in "xyz"]
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""The one place where image networks run: memory, padding, precision, and that nothing stays behind."""
+"""The only place that runs image networks: memory, padding, precision, and that no state remains."""
 
 from __future__ import annotations
 

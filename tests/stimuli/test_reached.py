@@ -17,7 +17,7 @@ pytestmark = pytest.mark.pure
 PARKED = "stimuli.parked."
 """The one place for what waits for its issue; it says for which."""
 ALLOWED: dict[str, str] = {}
-"""What else nothing reaches, each with its reason."""
+"""Other definitions that are not reached, each with its reason."""
 DJANGO = ("stimuli.admin", "stimuli.apps", "stimuli.models")
 Node = tuple[str, str]
 """A module and the name of a definition in it; "" is the module's own code, run when it is imported."""

@@ -1,4 +1,4 @@
-"""Overlays: aligned to the pixel, one recipe, calm where nothing differs; files with nothing but pixels."""
+"""Overlays: aligned to the pixel, one recipe, one even colour if nothing differs; files with pixels only."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Concept weights as bars and sentences: right lengths, sides and words, nothing cut, nothing given away."""
+"""Concept weights as bars and sentences: right lengths, sides and words, nothing cut, no secret revealed."""
 
 from __future__ import annotations
 

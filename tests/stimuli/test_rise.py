@@ -61,7 +61,7 @@ class Corner(nn.Module):
 
 
 def test_it_does_not_show_how_often_its_masks_show_a_pixel() -> None:
-    """A large constant part of the score once drew the bank's own density over everything else."""
+    """A large constant part of the score once made the bank's own density the strongest part of the map."""
     white = Subject(0, "a", 1, image=torch.ones((3, SIDE, SIDE)))
     net = Tiny(Corner(), ("for", "against"))
     values = maps_of("rise", net, [white], masks=600, grid=4, output="logit", rows=64)[0].astype(float)

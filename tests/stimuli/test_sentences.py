@@ -1,4 +1,4 @@
-"""The embedded sentences: what is planted is there, and nothing simpler gives it away."""
+"""The embedded sentences: what is planted is there, and no simpler property predicts it."""
 
 from __future__ import annotations
 

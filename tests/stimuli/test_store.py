@@ -1,4 +1,4 @@
-"""Both stores keep the same promises: written once, whole or not at all, listed in order."""
+"""Both stores behave alike: a file is written once, completely or not at all, and listed in order."""
 
 import os
 import signal

@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 
 
 def replaced(net: Tiny, layer: str, outputs: Tensor, picture: Tensor) -> Tensor:
-    """Logits of the whole network for one picture, told that the layer said something else."""
+    """Logits of the whole network for one picture, with the outputs of a layer replaced."""
     hook = net.layer_module(layer).register_forward_hook(lambda *_: outputs.clone())
     try:
         logits: Tensor = net.module(picture.expand(len(outputs), -1, -1, -1))
