@@ -53,7 +53,7 @@ def own_place(run_folder: Path, tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def place_as_it_was(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """The same at the very time of the dump; always SQLite, which the stored tables were told from."""
+    """The same at the very time of the dump; always SQLite, from which the stored tables were made."""
     folder = tmp_path_factory.mktemp("as-it-was")
     return upgraded(f"sqlite:///{folder / 'legible.sqlite3'}", folder, shifted=False)
 

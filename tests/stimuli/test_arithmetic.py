@@ -1,4 +1,4 @@
-"""How matrices are multiplied: set before the library reads it, told as the library says it is."""
+"""How matrices are multiplied: set before the library reads it, and reported as the library reports it."""
 
 from __future__ import annotations
 

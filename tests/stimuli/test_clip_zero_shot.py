@@ -122,7 +122,7 @@ def test_it_is_differentiable_in_the_picture(saved: Saved) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_it_offers_both_halves(saved: Saved, form: str) -> None:
-    """What the predictors by concepts are made of: cosines, scaled, are the library's logits."""
+    """The basis of the predictors by concepts: scaled cosines are the library's logits."""
     folder, model = saved[form]
     clip = load_clip(folder, "net")
     texts = ["the cat", "the dog in wild"]

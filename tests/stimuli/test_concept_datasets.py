@@ -1,4 +1,4 @@
-"""What is known of concepts: files beside class folders, and planted pictures whose plan says it."""
+"""What is known of concepts: from files beside class folders, and from the plans of planted pictures."""
 
 from __future__ import annotations
 

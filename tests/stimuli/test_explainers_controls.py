@@ -126,7 +126,7 @@ def countdown(seed: int, tiles: int) -> NDArray[np.int64]:
 
 @pytest.mark.parametrize(("tiles", "used"), [(2, 2), (3, 3), (4, 4), (5, 4), (7, 6), (11, 8), (64, 24)])
 def test_it_moves_every_tile_and_keeps_it_whole(tiles: int, used: int) -> None:
-    """Also where `tiles` divides no side: the largest smaller number that does is used."""
+    """Also if `tiles` does not divide the side: then the largest smaller number that does is used."""
     places, side = np.arange(1, 1 + 24 * 24).reshape(24, 24), 24 // used
     corners = [np.s_[r : r + side, c : c + side] for r in range(0, 24, side) for c in range(0, 24, side)]
     whole = {places[at].tobytes() for at in corners}

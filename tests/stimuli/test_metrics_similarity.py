@@ -92,7 +92,7 @@ def test_it_takes_scattered_pixels_for_noise() -> None:
 
 
 def test_it_has_only_near_pairs_in_a_group() -> None:
-    """A chain of small steps is no group: its ends can be told apart."""
+    """A chain of small steps is no group: its ends look different."""
     chain = {f"{at}": np.full((SIDE, SIDE, 3), 100 + at, np.uint8) for at in range(6)}
     groups = near_identical(chain)
     for group in groups:

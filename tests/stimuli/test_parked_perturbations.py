@@ -109,7 +109,7 @@ def test_it_changes_more_on_the_whole_where_pixels_move(name: str) -> None:
 
 
 def within_one(pixels: Pixels, expected: Image.Image) -> None:
-    """Pillow cuts off where we round."""
+    """Pillow cuts decimals off, we round them."""
     assert np.abs(pixels.astype(int) - np.asarray(expected)).max() <= 1
 
 

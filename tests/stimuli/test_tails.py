@@ -34,7 +34,7 @@ def replaced(net: Tiny, layer: str, outputs: Tensor, picture: Tensor) -> Tensor:
 
 
 def past(tail: Tail, picture: Tensor) -> list[Tensor]:
-    """What goes around the layer for one picture, that runs with another beside it."""
+    """The values that go around the layer for one picture, which runs in a batch with another."""
     beside = torch.stack([picture, torch.zeros_like(picture)])
     return [values[:1] for values in tail.around(beside)]
 
