@@ -83,7 +83,7 @@ def test_it_finds_the_way_back_to_a_class_that_is_not_predicted(seed: int) -> No
 
 
 def test_it_says_far_of_a_concept_that_changes_nothing() -> None:
-    """Equal means and deviations in the second concept; the third widens the lead wherever it goes."""
+    """Equal means and deviations in the second concept; the third widens the lead in both directions."""
     roots = np.stack([np.diag([1.0, 1.0, 1.0]), np.diag([1.0, 1.0, 2.0])])
     head = QdaHead(np.array([[0.0, 0, 0], [2.0, 0, 0]]), roots, np.array([1.0, 0.0]))
     attribution = explained(written(head, np.eye(3)), np.array([0.0, 0.5, 0.0]), "clip_qda")
