@@ -1,4 +1,4 @@
-"""People who were left out by hand: the main result without them, and beside it with them."""
+"""People who are excluded by hand: the main result leaves them out, a second result includes them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_it_counts_them_in_the_flow_and_tests_where_they_were() -> None:
 
 
 @pure
-def test_it_says_nothing_where_nobody_was_left_out() -> None:
+def test_it_says_nothing_if_no_person_was_left_out() -> None:
     report = report_of(frames_of(answers()))
     data = report.json()
     assert data["by_hand"] == {"n": 0, "conditions": None, "anova": None, "tukey": None}
@@ -97,12 +97,12 @@ def test_it_says_nothing_where_nobody_was_left_out() -> None:
 
 
 @pure
-def test_it_tells_nobody_s_condition_or_score_while_results_are_sealed() -> None:
+def test_it_tells_no_person_s_condition_or_score_while_results_are_sealed() -> None:
     slots = facts(NAMES, 30, kept=12).slots
     before = report_of(frames_of(answers()), state="open", slots=slots)
     after = report_of(leaving_out(frames_of(answers()), "grad_cam-0"), state="open", slots=slots)
     assert after.seal.sealed and after.json()["by_hand"] is None
-    # What changes with the decision is its number alone.
+    # The decision changes only the count of excluded people.
     assert after.json()["pooled"] == before.json()["pooled"]
     assert after.json()["conditions"] == before.json()["conditions"]
     (rule,) = after.json()["flow"]["exclusions"]
@@ -140,7 +140,7 @@ def test_it_exports_the_decision_and_leaves_them_out_of_the_clean_table(tmp_path
 
 
 @pytest.mark.django_db
-def test_it_makes_a_report_anew_when_somebody_decides_and_when_that_is_taken_back() -> None:
+def test_it_makes_a_report_anew_after_a_decision_and_after_its_withdrawal() -> None:
     study = stored.opened()
     stored.full(study)
     first = refresh_report(study, "human")

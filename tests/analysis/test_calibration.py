@@ -111,13 +111,15 @@ def test_it_covers_utility(rates: tuple[float, ...], seed: int, scale: Scale) ->
     hits: dict[str, list[bool]] = {"interval": [], "block": [], "fieller": [], "simultaneous": []}
     for number, study in enumerate(studies(rates, seed, scale)):
         together = True
-        for i, one in enumerate(utilities(named(study), "c0", seed=number, draws=500)[1:], start=1):
+        for i, utility in enumerate(utilities(named(study), "c0", seed=number, draws=500)[1:], start=1):
             truth = rates[i] / rates[0]
-            assert one.interval and one.fieller and one.simultaneous and one.utility_k_intervals
-            hits["interval"].append(one.interval.holds(truth))
-            hits["block"].append(one.utility_k_intervals[0].holds(truth))
-            hits["fieller"].append(one.fieller.holds(truth))
-            together &= one.simultaneous.holds(truth)
+            assert (
+                utility.interval and utility.fieller and utility.simultaneous and utility.utility_k_intervals
+            )
+            hits["interval"].append(utility.interval.holds(truth))
+            hits["block"].append(utility.utility_k_intervals[0].holds(truth))
+            hits["fieller"].append(utility.fieller.holds(truth))
+            together &= utility.simultaneous.holds(truth)
         hits["simultaneous"].append(together)
     rate = {key: float(np.mean(values)) for key, values in hits.items()}
     assert all(is_coverage(covered, scale) for covered in rate.values()), rate

@@ -1,4 +1,4 @@
-"""Odd rows leave as they came: every script, formulas, empty studies; and a broken export leaves nothing."""
+"""Unusual rows are exported unchanged: every script, formulas, no rows; a failed export leaves no file."""
 
 from __future__ import annotations
 
@@ -132,14 +132,14 @@ def test_it_has_one_row_per_answer_sitting_and_picture(study: Study, tmp_path: P
 
 def test_it_agrees_with_the_manifest_about_rows(study: Study, tmp_path: Path) -> None:
     cast(study)
-    found = export_study(study, tmp_path / "out", Request())
-    rows = {entry["name"]: entry["rows"] for entry in found["files"]}
+    manifest = export_study(study, tmp_path / "out", Request())
+    rows = {entry["name"]: entry["rows"] for entry in manifest["files"]}
     for table in TABLES:
         assert rows[f"{table}.csv"] == len(read(tmp_path / "out" / f"{table}.csv", table))
     assert set(rows) == {p.name for p in (tmp_path / "out").iterdir()} - {"manifest.json"}
 
 
-def test_it_exports_a_study_that_nobody_joined(study: Study, tmp_path: Path) -> None:
+def test_it_exports_a_study_without_people(study: Study, tmp_path: Path) -> None:
     tables = exported(study, tmp_path / "out")
     assert len(tables["participants"]) == len(tables["trials"]) == 0
     assert len(tables["stimuli"]) == 48 * 3
@@ -183,9 +183,9 @@ def test_it_numbers_the_sittings_of_one_person(study: Study, tmp_path: Path) -> 
 
 
 def test_it_puts_the_definition_into_the_package(study: Study, tmp_path: Path) -> None:
-    found = export_study(study, tmp_path / "out", Request())
+    manifest = export_study(study, tmp_path / "out", Request())
     definition = json.loads((tmp_path / "out" / "definition.json").read_text(encoding="utf-8"))
-    assert content_key(definition) == study.digest == found["study_digest"]
+    assert content_key(definition) == study.digest == manifest["study_digest"]
     assert definition["texts"] == {"consent": "c", "instructions": "i", "debrief": "d"}
     assert definition["questions"][0]["prompt"] == "How old are you?"
     assert "recruitment" not in definition and "platforms" not in definition

@@ -1,4 +1,4 @@
-"""What is written can be read back exactly, opened without harm, and checked."""
+"""An export can be read back exactly, opened safely, and checked."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ def test_it_notices_tampering(folder: Path, how: str, words: str) -> None:
 
 
 def test_it_does_not_follow_a_manifest_out_of_its_folder(folder: Path) -> None:
-    found = json.loads((folder / "manifest.json").read_text())
-    found["files"][0]["name"] = "../../etc/passwd"
-    (folder / "manifest.json").write_text(json.dumps(found))
+    content = json.loads((folder / "manifest.json").read_text())
+    content["files"][0]["name"] = "../../etc/passwd"
+    (folder / "manifest.json").write_text(json.dumps(content))
     with pytest.raises(ExportError, match="not a manifest"):
         manifest.check(folder)
 
@@ -152,9 +152,9 @@ def test_it_keeps_those_who_passed_of_one_origin(study: Study, tmp_path: Path) -
     sitting(study, "sim", condition="control", origin="simulated")
     for origin, count in (("", 1), ("simulated", 1)):
         made = tmp_path / (origin or "human")
-        found = export_study(study, made, Request(cleaned=True, origin=origin))
+        content = export_study(study, made, Request(cleaned=True, origin=origin))
         people = read(made / "participants.csv", "participants")
-        assert found["origins"] == [origin or "human"]
+        assert content["origins"] == [origin or "human"]
         assert list(people["status"]) == ["passed"] * count
         assert set(read(made / "trials.csv", "trials")["session"]) == set(people["session"])
 
@@ -164,7 +164,7 @@ def test_it_never_overwrites(study: Study, folder: Path) -> None:
         call_command("export", study.slug, "--out", str(folder), "--unseal-as", "Grace", "--reason", "a test")
 
 
-def test_it_keeps_a_sealed_study_until_somebody_answers_for_it(study: Study, tmp_path: Path) -> None:
+def test_it_keeps_a_sealed_study_until_a_named_person_answers_for_it(study: Study, tmp_path: Path) -> None:
     cast(study)
     with pytest.raises(CommandError, match="Sealed until the stopping rule is met.*--unseal-as NAME"):
         call_command("export", study.slug, "--out", str(tmp_path / "x"))

@@ -1,4 +1,4 @@
-"""What is drawn is what the rows say, in the same colours and bytes every time."""
+"""Figures show the values of the rows, in the same colours and bytes every time."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_it_leaves_out_a_condition_without_people() -> None:
     assert all(not axes.get_visible() for axes in drawn.axes)
 
 
-def test_it_draws_blocks_with_a_gap_where_nobody_answered() -> None:
+def test_it_draws_a_gap_for_a_block_without_answers() -> None:
     drawn = figures.blocks([row("grad_cam", accuracy=[0.5, None, 0.7])], look())
     ys = [y for _, y in points(drawn)]
     assert ys[0] == 50.0 and np.isnan(ys[1]) and ys[2] == pytest.approx(70.0)

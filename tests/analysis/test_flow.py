@@ -57,7 +57,7 @@ with_place = st.builds(
 
 @settings(max_examples=40)
 @given(st.lists(st.one_of(at_gates, with_place), max_size=30))
-def test_it_loses_nobody(people: list[dict[str, object]]) -> None:
+def test_it_loses_no_person(people: list[dict[str, object]]) -> None:
     flow = flow_of(people).content
     assert flow["arrived"] == len(people) == sum(flow["status"].values())
     assert flow["status"] == Counter(p["status"] for p in people)
@@ -97,7 +97,7 @@ def test_it_shows_a_step_as_lost_and_as_a_share() -> None:
     assert table.rows[-1] == ("Kept by screening", "3", "", "75.0")
 
 
-def test_it_has_no_shares_of_nobody() -> None:
+def test_it_has_no_shares_without_people() -> None:
     flow = flow_of([])
     assert flow.content["arrived"] == 0 and flow.content["differential_loss"]["p"] is None
     assert {row[3] for row in flow.tables[0].rows} == {"\N{EN DASH}"}

@@ -48,7 +48,7 @@ def test_it_takes_rows_in_order_or_by_name() -> None:
     assert by_name.loc[0, "participant"] == "" and by_name["shown_ms"].isna().all()
 
 
-def test_it_names_columns_that_nobody_declared() -> None:
+def test_it_names_columns_that_are_not_declared() -> None:
     with pytest.raises(KeyError, match="secret, worker_id: not a column of trials; declare it"):
         frame("trials", [{"worker_id": "A1", "secret": 1}])
 
@@ -72,7 +72,7 @@ def test_it_streams_the_same_frame(texts: list[str], size: int) -> None:
     pd.testing.assert_frame_equal(streamed("trials", iter(rows), size=size), frame("trials", rows))
 
 
-def test_it_treats_nobody_s_decision_as_no_exclusion() -> None:
+def test_it_treats_a_missing_decision_as_no_exclusion() -> None:
     table = people(("a", "passed", True), ("b", "passed", False))
     table.loc[1, "excluded_by_hand"] = pd.NA
     assert list(by_hand(table)) == [True, False]

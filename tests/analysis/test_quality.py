@@ -1,4 +1,4 @@
-"""Besides the result: counted by hand from the same rows."""
+"""What a report says beside the result, counted by hand from the same rows."""
 
 from __future__ import annotations
 

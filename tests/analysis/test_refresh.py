@@ -23,7 +23,7 @@ def study() -> Study:
     return opened()
 
 
-def test_it_makes_a_report_once_and_again_when_somebody_came(study: Study) -> None:
+def test_it_makes_a_report_once_and_again_after_a_new_person(study: Study) -> None:
     cast(study)
     assert refresh_reports() == 1
     assert refresh_reports() == 0

@@ -1,4 +1,4 @@
-"""When a stored report is due again, and what a failing reporter leaves."""
+"""When a stored report is made again, and what remains after a reporter fails."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_it_opens_with_a_sentence_that_a_seal_lets_through(study: Study) -> None
     assert row.opening == "1 person kept; mean accuracy over all conditions 100.0 %."
 
 
-def test_it_stores_no_report_of_nobody(study: Study) -> None:
+def test_it_stores_no_report_without_people(study: Study) -> None:
     assert refresh_all() == 0
     with pytest.raises(ReportError, match="no sessions of origin 'human' .there are: none yet.; choose"):
         store_report(study, "human")

@@ -1,4 +1,4 @@
-"""What an export says of a picture is enough to make the picture again."""
+"""An export describes each picture completely: the picture can be made again from it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def shared() -> dict[str, Path]:
 
 
 def rows_of(package: Path) -> list[dict[str, str]]:
-    """The table as a stranger reads it: with nothing but the csv module."""
+    """The table as read with the csv module alone."""
     with (package / "stimuli.csv").open(newline="", encoding="utf-8") as handle:
         return [{name: unguarded(cell) for name, cell in row.items()} for row in csv.DictReader(handle)]
 
@@ -110,7 +110,7 @@ def test_it_gives_the_baseline_no_map(package: Path) -> None:
         assert len(row["attribution_key"]) == 64 and row["explainer_version"]
 
 
-def test_it_names_whatever_its_digests_stand_for(package: Path) -> None:
+def test_it_names_what_its_digests_stand_for(package: Path) -> None:
     """Each digest in the package is of a file in it, of the definition, or named as left out."""
     manifest = json.loads((package / "manifest.json").read_text())
     definition = json.loads((package / "definition.json").read_text())
@@ -134,7 +134,7 @@ def test_it_names_whatever_its_digests_stand_for(package: Path) -> None:
                 }
     unnamed |= {f"manifest.{k}" for k, v in manifest.items() if is_digest(v) and v not in known}
     assert unnamed <= excused
-    # Nothing is excused that stands nowhere.
+    # Every excuse is needed, except one.
     assert excused - unnamed == {"manifest.previous"}, "this is the first export"
 
 

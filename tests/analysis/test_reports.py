@@ -128,7 +128,7 @@ def test_it_tests_for_differential_exclusion() -> None:
     assert flow["differential_loss"]["p"] < 0.01
 
 
-def test_it_waits_for_conditions_that_nobody_has_finished() -> None:
+def test_it_waits_for_conditions_with_too_few_people() -> None:
     counts = answers()
     counts["control"] = counts["control"][:1]
     report = report_of(frames_of(counts))
@@ -138,7 +138,7 @@ def test_it_waits_for_conditions_that_nobody_has_finished() -> None:
     assert "Control has 1 finished so far" in page(report)
 
 
-def test_it_reports_a_study_in_which_nobody_has_answered() -> None:
+def test_it_reports_a_study_without_answers() -> None:
     frames = frames_of(answers())
     empty = Frames(frames.trials.iloc[:0], frames.participants.iloc[:0], frames.stimuli)
     data = report_of(empty).json()
@@ -166,7 +166,7 @@ class Page(HTMLParser):
         assert tag != "script"
 
 
-def test_it_makes_a_page_that_asks_nobody_for_anything() -> None:
+def test_it_makes_a_page_that_loads_nothing() -> None:
     text = page(report_of(frames_of(answers())))
     parsed = Page(text)
     assert parsed.fetched == []

@@ -60,7 +60,7 @@ def trial_of(slot: Slot, position: int, condition: Condition) -> Trial:
 
 
 def keep(study: Study, count: int, origin: str = "human", verdict: str = "passed") -> None:
-    """So many people take the next slots; those who pass keep them."""
+    """`count` people take the next slots; people who pass keep them."""
     free = list(Slot.objects.filter(study=study, pilot=False, sessions=None).order_by("ordinal")[:count])
     assert len(free) == count
     for slot in free:

@@ -208,8 +208,8 @@ def test_it_depends_on_no_unit(scale: float) -> None:
 def test_it_takes_a_small_spread_for_one_if_it_is_more_than_rounding() -> None:
     """The limit is relative and on deviations: a mean square is compared with its square."""
     means, sizes = {"a": 1.0, "b": 1.0 + 1e-10}, {"a": 5, "b": 5}
-    found = posthoc.tukey_kramer_from_summaries(means, sizes, ms_within=1e-20, df_within=8)
-    assert found.pairs[0].q == pytest.approx(5**0.5, rel=1e-5)
+    result = posthoc.tukey_kramer_from_summaries(means, sizes, ms_within=1e-20, df_within=8)
+    assert result.pairs[0].q == pytest.approx(5**0.5, rel=1e-5)
     with pytest.raises(StatsError, match="mean square within above"):
         posthoc.tukey_kramer_from_summaries(means, sizes, ms_within=1e-28, df_within=8)
     rows = [anova.Summary(5, mean, 1e-20) for mean in means.values()]

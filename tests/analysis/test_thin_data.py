@@ -127,7 +127,7 @@ def test_it_reports_a_condition_without_answers_in_one_block(tmp_path: Path) -> 
     assert "figures/blocks.pdf" in write_report(report, tmp_path)
 
 
-def test_it_shows_a_dash_and_no_point_for_a_block_that_nobody_answered() -> None:
+def test_it_shows_a_dash_and_no_point_for_a_block_without_answers() -> None:
     report = report_of(without_block("control", 1))
     (cells,) = (row for row in report.tables()["conditions"].rows if row[0] == "Control")
     assert cells[3] == DASH and DASH not in (cells[2], cells[4])
@@ -154,7 +154,7 @@ def test_it_has_no_utility_at_all_without_a_block_of_the_baseline() -> None:
     assert report.json()["anova"] is not None, "people still have an accuracy"
 
 
-def test_it_reports_a_block_that_nobody_at_all_answered() -> None:
+def test_it_reports_a_block_without_any_answers() -> None:
     frames = frames_of(correct((6, 6, 6)))
     trials = frames.trials[frames.trials["block"] != 1].reset_index(drop=True)
     report = report_of(Frames(trials, frames.participants, frames.stimuli))

@@ -47,10 +47,10 @@ def test_it_agrees_with_scipys_percentile_bootstrap() -> None:
 
 
 def test_it_is_witnessed_by_fieller() -> None:
-    for one in utilities(study(), "baseline", seed=3)[1:]:
-        assert one.interval is not None and one.fieller is not None
-        assert one.interval.low == pytest.approx(one.fieller.low, abs=0.015)
-        assert one.interval.high == pytest.approx(one.fieller.high, abs=0.015)
+    for utility in utilities(study(), "baseline", seed=3)[1:]:
+        assert utility.interval is not None and utility.fieller is not None
+        assert utility.interval.low == pytest.approx(utility.fieller.low, abs=0.015)
+        assert utility.interval.high == pytest.approx(utility.fieller.high, abs=0.015)
 
 
 def test_it_returns_the_ratios_that_a_t_test_does_not_reject() -> None:
@@ -70,12 +70,15 @@ def test_it_has_no_fieller_interval_where_the_baseline_may_be_zero() -> None:
 
 
 def test_it_widens_simultaneous_intervals() -> None:
-    for one in utilities(study(), "baseline", seed=3)[1:]:
-        assert one.interval is not None and one.simultaneous is not None
-        assert one.simultaneous.high - one.simultaneous.low > one.interval.high - one.interval.low
+    for utility in utilities(study(), "baseline", seed=3)[1:]:
+        assert utility.interval is not None and utility.simultaneous is not None
+        assert (
+            utility.simultaneous.high - utility.simultaneous.low
+            > utility.interval.high - utility.interval.low
+        )
 
 
-def test_it_draws_the_same_for_the_same_seed_whatever_else_is_in_the_table() -> None:
+def test_it_draws_the_same_for_the_same_seed_with_other_conditions_in_the_table() -> None:
     scores = study()
     alone = {k: scores[k] for k in ("baseline", "grad_cam")}
     assert (
@@ -89,9 +92,9 @@ def test_it_draws_the_same_for_the_same_seed_whatever_else_is_in_the_table() -> 
 def test_it_takes_blocks_that_a_person_did_not_do() -> None:
     scores = study()
     scores["saliency"][0, 2] = np.nan
-    one = utilities(scores, "baseline", seed=3, draws=500)[1]
-    assert one.accuracy[2] == pytest.approx(np.nanmean(scores["saliency"][:, 2]))
-    assert one.interval is not None and one.interval.holds(one.utility)
+    utility = utilities(scores, "baseline", seed=3, draws=500)[1]
+    assert utility.accuracy[2] == pytest.approx(np.nanmean(scores["saliency"][:, 2]))
+    assert utility.interval is not None and utility.interval.holds(utility.utility)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What differs between a report of f38355e and today's, value by value. What is new is no difference."""
+"""What differs between a report of f38355e and today's, value by value. New values do not count."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _equal(before: object, after: object) -> bool:
 
 
 def table_of(printed: str, *first: str) -> list[list[str]]:
-    """The rows of a printed table that begin with these words; the interval of Utility aside, if few came."""
+    """The rows of a printed table that begin with these words; for few people no interval of Utility."""
     rows = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines() if line.startswith(first)]
     return [
         row[:-2] + row[-1:] if len(row) > 6 and row[1].isdigit() and int(row[1]) < LEAST_PEOPLE else row

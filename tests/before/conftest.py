@@ -1,4 +1,4 @@
-"""The database of f38355e in today's code: one copy as it was, one that people go on in."""
+"""The database of f38355e in today's code: one unchanged copy, and one in which people continue."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def migrated(run_folder: Path) -> Iterator[tuple[Database, Database]]:
 
 @pytest.fixture(scope="module")
 def going_on(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A database and a store that the people of one file go on in."""
+    """A database and a store in which the people of one file continue."""
     with empty_database(run_folder) as url:
         yield upgraded(url, tmp_path_factory.mktemp("going-on"), shifted=True)
 
@@ -53,7 +53,7 @@ def own_place(run_folder: Path, tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def place_as_it_was(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """The same at the very time of the dump; always SQLite, which the stored tables were told from."""
+    """The same at the very time of the dump; always SQLite, from which the stored tables were made."""
     folder = tmp_path_factory.mktemp("as-it-was")
     return upgraded(f"sqlite:///{folder / 'legible.sqlite3'}", folder, shifted=False)
 

@@ -38,7 +38,7 @@ class Goer:
         return dict(reply.json())
 
     def go_on(self) -> dict[str, Any]:
-        """To the end; what the last call says."""
+        """Answers to the end; returns the reply to the last call."""
         state = self.state()
         for _ in range(STEPS_MAX):
             self.steps.append(state["step"])

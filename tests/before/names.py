@@ -88,7 +88,7 @@ def plain(value: object) -> Any:
 
 
 def addresses() -> Iterator[str]:
-    """Every address that is served, as its pattern; the admin's own aside."""
+    """Every address that is served, as its pattern, except those of the admin."""
     from django.urls import URLPattern, URLResolver, get_resolver
 
     def walk(resolver: URLResolver, before: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ from tests import services
 
 PEOPLE_SEED = 7
 MADE = ("made_at", "code_version")
-"""What a report says of its own making, which no two have in common."""
+"""What a report says of how it was made; it differs in every report."""
 DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
 
 
@@ -41,7 +41,7 @@ class Told:
 
 
 def small(path: Path, folder: Path, slots: int, *, leave_out: Sequence[str] = (), **changes: str) -> Path:
-    """A copy of the study with so many slots per condition, without the named conditions; `changes` replaces
+    """A copy of the study with `slots` slots per condition, without the named conditions; `changes` replaces
     lines by their first word.
     """
     shutil.copytree(path.parent, folder, dirs_exist_ok=True)
@@ -98,7 +98,7 @@ def slug_of(path: Path) -> str:
 
 
 def said(command: str, *arguments: str, **options: Any) -> str:
-    """What a command prints, be it by its own stream or by the terminal's."""
+    """What a command prints, to its own stream or to the terminal."""
     out = io.StringIO()
     with redirect_stdout(out):
         call_command(command, *arguments, stdout=out, **options)
@@ -128,12 +128,12 @@ def main(out: Path, kind: str, study: Path) -> None:
         call_command("migrate", verbosity=0)
         path, people = {"toy": toy, "demo": demo}[kind](study, folder / "study")
         told = run(path, env, folder / "report", people)
-        kept = asdict(told) | {
+        record = asdict(told) | {
             "people": people,
             "predictor": Study.objects.get().predictor,
             "predicted": dict(Item.objects.order_by("key").values_list("key", "predicted")),
         }
-        out.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        out.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def unpack(name: str, folder: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database of its own, spoken to without Django: what stands in it, column by column."""
+    """A separate database, read without Django, column by column."""
 
     url: str
 
@@ -97,7 +97,7 @@ class Database:
             return {str(row[key]): dict(zip(names, row, strict=True)) for row in cursor.fetchall()}
 
     def shift(self) -> None:
-        """Moves every time to where it would be, had the dump been made a minute ago: leases still run."""
+        """Shifts every time as if the dump had been made a minute ago, so that leases are still valid."""
         newest = datetime.fromisoformat(
             str(self.ask("SELECT max(received_at) FROM experiments_response")[0][0])
         ).replace(tzinfo=UTC)

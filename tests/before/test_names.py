@@ -83,7 +83,7 @@ def test_every_name_is_still_there(then: dict[str, Any], now: dict[str, Any], ki
 
 
 def changed_options(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Options of commands that are gone, mean something else, or are now demanded."""
+    """Options of commands that are gone, mean something else, or are now required."""
     changes = []
     for command, options in before.items():
         today = after.get(command, {})
@@ -121,7 +121,7 @@ def changed_keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[st
 
 
 def _of(name: str, tables: set[str], before: Mapping[str, Any]) -> bool:
-    """Whether it is demanded in a table that old studies have."""
+    """Whether it is required in a table that old studies have."""
     return "." not in name or name.rsplit(".", 1)[0] in tables
 
 
@@ -139,7 +139,7 @@ def test_every_key_of_a_design_means_the_same(
 
 
 def test_every_stored_study_has_the_digest_that_it_had(then: dict[str, Any], tmp_path: Path) -> None:
-    """An open study is known by it: another digest would be another study."""
+    """The digest identifies an open study: another digest would be another study."""
     files = [*STUDIES_DIR.glob("*/study.toml"), *unpack("told", tmp_path).glob("studies/*/study.toml")]
     digests = {path.parent.name: load_study(path).digest for path in files}
     assert then["digests"].items() <= digests.items()

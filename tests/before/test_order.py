@@ -49,7 +49,7 @@ def test_the_table_of_the_closed_form_model_is_the_same(tmp_path: Path) -> None:
 
 def test_the_table_of_the_demo_is_the_same(tmp_path: Path) -> None:
     """Its network is trained on the spot, and its weights differ in their last bits between processors. With
-    the weights of f38355e every number must be the same; with others, all that does not hang on pictures.
+    the weights of f38355e every number must be the same; with others, all that does not depend on pictures.
     """
     before = json_of("order-demo")
     after = run(tmp_path, "demo", STUDIES_DIR / "wolf-or-husky" / "study.toml")
@@ -59,7 +59,7 @@ def test_the_table_of_the_demo_is_the_same(tmp_path: Path) -> None:
         assert list(differences(before["report"], after["report"])) == []
         assert table_of(after["printed"], *LABELS) == table_of(before["printed"], *LABELS)
         return
-    # Who came, in which order and with which traits, and what a report says at all.
+    # The people, their order and their traits, and which keys a report has.
     assert head_of(after["simulated"]) == head_of(before["simulated"])
     assert shape_of(after["report"]) == shape_of(before["report"])
     assert {"conditions", "anova", "tukey", "flow"} <= set(paths(after["report"]))

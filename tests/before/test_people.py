@@ -1,4 +1,4 @@
-"""People who had begun at f38355e go on on today's server: to the end, to their verdict, to their pay."""
+"""People who began at f38355e continue on today's server until they are finished, judged and paid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REWARD, PER_MATCH, BONUS_MAX = 100, 5, 30
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Everybody's way to the end, and the world afterwards."""
+    """The way of every person to the end, and the state afterwards."""
 
     database: Database
     env: dict[str, str]
@@ -95,15 +95,15 @@ def looked_at(url: str) -> tuple[int, str]:
 
 @contextmanager
 def on_prolific(database: Database, told: dict[str, Any]) -> Iterator[str]:
-    """The simulated platform as it stood on that day: everything that was asked of it is asked again."""
-    kept = told["simulator"]
-    with prolific.simulator(seed=kept["seed"], options=prolific.Options(**kept["options"])) as sim:
-        for method, path, body, headers, status in kept["tape"]:
+    """The simulated platform in its state of that day: every request that it had received is sent again."""
+    record = told["simulator"]
+    with prolific.simulator(seed=record["seed"], options=prolific.Options(**record["options"])) as sim:
+        for method, path, body, headers, status in record["tape"]:
             if status == "answer lost" or (status is not None and status < 400):
                 sent = {"authorization", "content-type"}
                 again = {name: value for name, value in headers.items() if name in sent}
                 httpx.request(method, sim.url + path, content=body.encode(), headers=again, timeout=60)
-        assert control(sim.url, "state")["submissions"] == kept["submissions"], "another platform than then"
+        assert control(sim.url, "state")["submissions"] == record["submissions"], "another platform than then"
         database.ask(f"UPDATE crowd_posting SET site = '{sim.url}' WHERE platform = 'prolific'")
         yield sim.url
 
@@ -115,7 +115,7 @@ def control(url: str, verb: str, **members: Any) -> dict[str, Any]:
 
 
 def settle(env: dict[str, str]) -> None:
-    """What it says on its last line (a person has still to return a place) is no failure here."""
+    """Its exit status is ignored: it fails as long as a person has still to return a place."""
     command = [*("manage.py", "settle", "before", "--platform", "prolific"), "--yes", "--by", "grace"]
     subprocess.run([sys.executable, *command], cwd=services.ROOT, env={**os.environ, **env}, check=False)
 
@@ -131,7 +131,7 @@ def test_everybody_comes_to_the_end(story: Story) -> None:
         holder = story.database.ask(
             f"SELECT kept, CAST(holder_id AS text) FROM experiments_slot WHERE id = {slot}"
         )
-        assert [(bool(kept), who) for kept, who in holder] == [(True, story.key(name))], name
+        assert [(bool(kept), key) for kept, key in holder] == [(True, story.key(name))], name
 
 
 def test_the_pictures_of_that_day_are_still_there(story: Story) -> None:

@@ -18,19 +18,19 @@ MADE_BY_MIGRATE = {"django_migrations"}
 
 
 def lost(table: str, before: Rows, after: Rows) -> list[str]:
-    """What was stored and is not there any more, in words."""
+    """What was stored and is missing now, as sentences."""
     losses = []
     for key, row in before.items():
-        kept = after.get(key)
-        if kept is None:
+        row_now = after.get(key)
+        if row_now is None:
             losses.append(f"{table} {key} is gone")
             continue
         for column, value in row.items():
             name = RENAMED_COLUMNS.get((table, column), column)
-            if name not in kept:
+            if name not in row_now:
                 losses.append(f"{table}.{column} is gone")
-            elif same(kept[name]) != same(value):
-                losses.append(f"{table}.{column} of {key} was {value!r:.60} and is {kept[name]!r:.60}")
+            elif same(row_now[name]) != same(value):
+                losses.append(f"{table}.{column} of {key} was {value!r:.60} and is {row_now[name]!r:.60}")
     return losses
 
 
@@ -67,7 +67,7 @@ def test_it_makes_no_person_and_no_money_of_its_own(tables: dict[str, tuple[Rows
 
 
 def test_the_dump_holds_every_state_that_there_is(tables: dict[str, tuple[Rows, Rows]]) -> None:
-    """Else the comparison would be of less than real use."""
+    """Otherwise the comparison would leave out states that occur in real use."""
     sessions = tables["experiments_session"][0].values()
     assert {row["state"] for row in sessions} == {
         *("gates", "assigned", "running", "finished", "withdrawn", "declined", "turned_away"),

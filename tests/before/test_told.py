@@ -105,7 +105,7 @@ def test_every_report_says_what_it_said(told: Told, slug: str, origin: str) -> N
 
 
 def test_every_key_of_a_report_is_still_there(told: Told) -> None:
-    """Those of a report with an analysis, too, stand in test_order.py."""
+    """The keys of a report with an analysis are in test_order.py."""
     every = (*TOLD, ("before", "human"))
     now = {key for slug, origin in every for key in paths(report(told.after, slug, origin))}
     then = {key for slug, origin in every for key in paths(report(told.before, slug, origin))}

@@ -1,4 +1,4 @@
-"""The platforms on stage, for the contract suite of platforms."""
+"""The platforms under test, for the contract suite of platforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A platform on stage: its real adapter, its simulator over real HTTP, and the truth behind the curtain."""
+"""A platform under test: its real adapter, its simulator over real HTTP, and the simulator's true state."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ MESSAGE = (
     "You failed two instructed checks: item 3 asked for Never, and item 9 asked for Always. "
     "You chose other answers."
 )
-"""Long enough for every platform, and names what failed."""
+"""It is long enough for every platform and names the failed checks."""
 SETTLE_S = 60.0
-"""Time after which the simulators have done what they do a little later."""
+"""Time after which the simulators have done their delayed work."""
 
 
 @dataclass(frozen=True)
@@ -70,27 +70,27 @@ class Case:
 
 def _watched_by_schema(sim: Any, market: Any) -> list[str]:
     """The simulator of Prolific compares every body with the documented schema."""
-    found: list[str] = sim.world.violations
-    return found
+    violations: list[str] = sim.world.violations
+    return violations
 
 
 def _watched_by_model(sim: Any, market: Any) -> list[str]:
     """Every request of the real client, read with botocore's service model just before it leaves."""
-    found: list[str] = []
+    errors: list[str] = []
 
     def check(request: Any, **_: Any) -> None:
         operation = request.headers["X-Amz-Target"].decode().partition(".")[2]
         try:
             read(operation, request.body)
         except Refused as error:
-            found.append(f"{operation}: {error}")
+            errors.append(f"{operation}: {error}")
 
     market.wire.client.meta.events.register("before-send.mturk", check)
-    return found
+    return errors
 
 
-def settled(found: Sequence[Settled]) -> list[str]:
-    return [one.state for one in found]
+def settled(results: Sequence[Settled]) -> list[str]:
+    return [result.state for result in results]
 
 
 def _rehearsal(url: str) -> Account:
@@ -156,35 +156,35 @@ class Stage:
         self.sim.clock.advance(seconds)
 
     def fail(self, *faults: Fault) -> None:
-        """The kinds of the coming calls; empty: this one goes well."""
+        """The fault of each of the next calls; an empty fault lets the call succeed."""
         self.sim.faults.forced = list(faults)
 
     def fail_at(self, number: int, fault: Fault) -> None:
-        """So many calls go well, then one fails."""
+        """`number` calls succeed, then one fails."""
         calm: list[Fault] = [""]
         self.fail(*calm * number, fault)
 
     def truth(self, submission: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.act("state")["submissions"][submission]
-        return found
+        state: dict[str, Any] = self.act("state")["submissions"][submission]
+        return state
 
     def spent(self) -> int:
         state = self.act("state")
         return int(state["initial_balance"]) - int(state["balance"])
 
     def postings(self) -> list[dict[str, Any]]:
-        """What stands on the platform under our reference."""
-        found = self.act("state")["postings"].values()
-        return [one for one in found if str(one[self.case.mark]).startswith(REFERENCE)]
+        """The postings on the platform under our reference."""
+        postings = self.act("state")["postings"].values()
+        return [posting for posting in postings if str(posting[self.case.mark]).startswith(REFERENCE)]
 
     def places(self) -> int:
-        return sum(one["places"] for one in self.postings())
+        return sum(posting["places"] for posting in self.postings())
 
     def take(self, posted: Posted) -> dict[str, Any]:
         return self.act("take", posting=self.case.handle(posted))
 
     def worked(self, posted: Posted, count: int, outcome: Outcome = "complete") -> list[str]:
-        """So many people take a place and hand in their work; the submissions, awaiting a decision."""
+        """`count` people take a place and hand in their work; their submissions, which await a decision."""
         taken = [self.take(posted)["submission"] for _ in range(count)]
         for submission in taken:
             self.act("complete", submission=submission, code=CODES[outcome])
@@ -199,13 +199,19 @@ class Stage:
     ) -> list[Payment]:
         listed = self.listed(posted)
         return [
-            Payment(f"{tag}{number:04d}", one, listed[one].person, cents, "Answers that match the model")
-            for number, one in enumerate(submissions)
+            Payment(
+                f"{tag}{number:04d}",
+                submission,
+                listed[submission].person,
+                cents,
+                "Answers that match the model",
+            )
+            for number, submission in enumerate(submissions)
         ]
 
     def bonuses(self, submissions: Sequence[str]) -> list[list[int]]:
-        """What each really got."""
-        return [list(self.truth(one)["bonuses"]) for one in submissions]
+        """The bonuses that each person really got."""
+        return [list(self.truth(submission)["bonuses"]) for submission in submissions]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What every trial kind promises: its wire tells no secret, its check is exact, its preview passes it."""
+"""What every trial kind promises: it sends no secret, its check is exact, its preview passes the check."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SECRETS = ("grad_cam", "truth", "predicted", "expected", "right", "condition", "
 
 
 class Everything:
-    """A scene with all that a page could show, under names that tell nothing."""
+    """A scene with everything that a page could show, under neutral names."""
 
     buttons: tuple[Button, ...]
     label: str | None = None
@@ -83,7 +83,7 @@ class Everything:
 
 
 class Someone:
-    """An observer that takes the first of everything."""
+    """An observer that always takes the first choice."""
 
     def study(self, trial: Mapping[str, Any]) -> Reply:
         shown = trial["content"]["label"] is not None
@@ -118,7 +118,7 @@ def test_it_accepts_what_its_page_can_send(case: str) -> None:
 
 @pytest.mark.parametrize("value", ODD, ids=str)
 def test_it_refuses_everything_else_with_a_sentence(case: str, value: Mapping[str, Any]) -> None:
-    """Whatever is odd for one kind is odd for all, but for what is another kind's plain answer."""
+    """A wrong value of one kind is wrong for every kind, unless it is a plain answer of that kind."""
     if value in GOOD[case]:
         return
     with pytest.raises(InvalidResponse, match=r"\w+ \w+ \w+"):

@@ -1,4 +1,4 @@
-"""What every paradigm promises, whatever it measures."""
+"""What every paradigm promises."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def test_it_survives_json(case: tuple[str, dict[str, Any], Pool]) -> None:
 
 
 def test_it_numbers_slots_and_positions_from_zero(case: tuple[str, dict[str, Any], Pool]) -> None:
-    found = plans(case)
-    assert [plan.ordinal for plan in found] == list(range(len(found)))
-    for plan in found:
+    all_plans = plans(case)
+    assert [plan.ordinal for plan in all_plans] == list(range(len(all_plans)))
+    for plan in all_plans:
         assert [trial.position for trial in plan.trials] == list(range(len(plan.trials)))
 
 
@@ -148,15 +148,15 @@ def test_it_says_what_is_right_in_the_plan_alone(case: tuple[str, dict[str, Any]
 def test_it_scores_what_can_be_right(case: tuple[str, dict[str, Any], Pool]) -> None:
     name, design, pool = case
     paradigm = get_paradigm(name)
-    found = [
+    scores = [
         score(view(trial, pool), perfect_value(trial, view(trial, pool))) for trial in plans(case)[0].trials
     ]
     is_scored = paradigm.scores(paradigm.Design(**design))
-    assert {value for value in found if value is not None} == ({1.0} if is_scored else set())
+    assert {value for value in scores if value is not None} == ({1.0} if is_scored else set())
 
 
 def test_its_lanes_are_those_of_its_plans(case: tuple[str, dict[str, Any], Pool]) -> None:
-    """Everybody gets a lane that has slots, and keeps it."""
+    """Every person gets a lane that has slots, and keeps it."""
     lanes = Counter(plan.lane for plan in plans(case))
     paradigm = get_paradigm(case[0])
     first = paradigm.lane(Route((), "", lanes))
@@ -196,8 +196,8 @@ def test_it_reveals_nothing_at_test(case: tuple[str, dict[str, Any], Pool]) -> N
     paradigm = get_paradigm(case[0])
     for trial in plans(case)[0].trials:
         seen = view(trial, case[2])
-        found = paradigm.feedback(seen, perfect_value(trial, seen))
-        assert found is None or (trial.phase == "train" and set(found) == {"label", "correct"})
+        feedback = paradigm.feedback(seen, perfect_value(trial, seen))
+        assert feedback is None or (trial.phase == "train" and set(feedback) == {"label", "correct"})
 
 
 RULES = {

@@ -25,11 +25,13 @@ def test_it_approves_everybody_once(on: Stage, posted: Posted) -> None:
     assert settled(on.market.approve(posted, people)) == ["sent"] * 12
     spent = on.spent()
     again = on.market.approve(posted, people)
-    assert [one.reference for one in again] == people
+    assert [result.reference for result in again] == people
     assert settled(again) == ["sent"] * 12
     assert on.spent() == spent
-    truths = [on.truth(one) for one in people]
-    assert [(one["reward_paid_count"], one["reward_paid_cents"]) for one in truths] == [(1, REWARD)] * 12
+    truths = [on.truth(submission) for submission in people]
+    assert [(truth["reward_paid_count"], truth["reward_paid_cents"]) for truth in truths] == [
+        (1, REWARD)
+    ] * 12
     assert {work.state for work in on.market.submissions(posted)} == {"approved"}
 
 
@@ -40,22 +42,24 @@ def test_it_approves_once_whichever_answer_is_lost(platform: Case, fault: Fault)
             posted = on.market.publish(on.offer)
             people = on.worked(posted, 2)
             on.fail_at(number, fault)
-            found = on.market.approve(posted, people)
-            if "unknown" in settled(found) or "failed" in settled(found):
+            results = on.market.approve(posted, people)
+            if "unknown" in settled(results) or "failed" in settled(results):
                 on.wait(SETTLE_S)
-                found = on.market.approve(posted, people)
-            assert settled(found) == ["sent", "sent"], f"call {number}"
-            assert [on.truth(one)["reward_paid_count"] for one in people] == [1, 1], f"call {number}"
+                results = on.market.approve(posted, people)
+            assert settled(results) == ["sent", "sent"], f"call {number}"
+            assert [on.truth(submission)["reward_paid_count"] for submission in people] == [1, 1], (
+                f"call {number}"
+            )
 
 
 def test_it_says_sent_only_of_what_was_paid(on: Stage, posted: Posted) -> None:
-    """Work of nobody, and work that was given back, beside a real one."""
+    """An unknown submission and a returned one, beside a real one."""
     (done,) = on.worked(posted, 1)
     back = on.take(posted)["submission"]
     on.act("return", submission=back)
     stranger = done[::-1] if ":" not in done else f"3NOBODY:{done.partition(':')[2]}"
-    found = {one.reference: one.state for one in on.market.approve(posted, [stranger, back, done])}
-    assert found == {stranger: "failed", back: "failed", done: "sent"}
+    states = {result.reference: result.state for result in on.market.approve(posted, [stranger, back, done])}
+    assert states == {stranger: "failed", back: "failed", done: "sent"}
     assert on.act("state")["paid"]["reward"] == REWARD
 
 
@@ -104,8 +108,10 @@ def test_it_pays_each_exactly_once_and_to_the_cent(on: Stage, posted: Posted, ce
     payments = on.payments(posted, people, cents)
     spent = on.spent()
     prepared = on.market.prepare(posted, payments)
-    found = on.market.pay(posted, prepared, payments)
-    assert [(one.reference, one.state) for one in found] == [(one.reference, "sent") for one in payments]
+    results = on.market.pay(posted, prepared, payments)
+    assert [(result.reference, result.state) for result in results] == [
+        (p.reference, "sent") for p in payments
+    ]
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses(people) == [[cents]] * 4
     assert on.spent() - spent == prepared.cents + prepared.fees_cents
@@ -114,8 +120,8 @@ def test_it_pays_each_exactly_once_and_to_the_cent(on: Stage, posted: Posted, ce
 def test_it_tells_the_fees_of_different_payments(on: Stage, posted: Posted) -> None:
     people = on.worked(posted, 5)
     payments = [
-        replace(one, cents=cents)
-        for one, cents in zip(on.payments(posted, people), (1, 7, 13, 99, 250), strict=True)
+        replace(payment, cents=cents)
+        for payment, cents in zip(on.payments(posted, people), (1, 7, 13, 99, 250), strict=True)
     ]
     spent = on.spent()
     prepared = on.market.prepare(posted, payments)
@@ -132,7 +138,7 @@ def test_it_pays_one_person_twice_where_two_payments_say_so(on: Stage, posted: P
         on.market.pay(posted, on.market.prepare(posted, payments), payments)
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses([person]) == [[55, 55]]
-    assert [one.cents for one in on.market.bonuses(posted, [person])] == [55, 55]
+    assert [bonus.cents for bonus in on.market.bonuses(posted, [person])] == [55, 55]
 
 
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after"])
@@ -144,14 +150,14 @@ def test_it_does_not_know_what_was_paid_without_an_answer_and_finds_out(
     prepared = on.market.prepare(posted, payments)
     on.fail(fault)
     before = on.sim.calls_count
-    found = on.market.pay(posted, prepared, payments)
+    results = on.market.pay(posted, prepared, payments)
     on.fail()
-    assert "unknown" in settled(found)
-    assert on.sim.calls_count - before <= 3  # never once more than there are payments
+    assert "unknown" in settled(results)
+    assert on.sim.calls_count - before <= 3  # at most once per payment
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses(people) == [[55], [55], [55]]
-    seen = Counter((one.submission, one.cents) for one in on.market.bonuses(posted, people))
-    assert seen == Counter((one, 55) for one in people)
+    seen = Counter((bonus.submission, bonus.cents) for bonus in on.market.bonuses(posted, people))
+    assert seen == Counter((submission, 55) for submission in people)
 
 
 @pytest.mark.parametrize("fault", ["429", "5xx_before"])
@@ -160,8 +166,8 @@ def test_it_does_not_say_sent_where_nothing_was_paid(on: Stage, posted: Posted, 
     payments = on.payments(posted, people)
     prepared = on.market.prepare(posted, payments)
     on.fail(fault)
-    found = on.market.pay(posted, prepared, payments)
-    assert settled(found) == ["failed" if fault == "429" else "unknown"]
+    results = on.market.pay(posted, prepared, payments)
+    assert settled(results) == ["failed" if fault == "429" else "unknown"]
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses(people) == [[]]
     assert list(on.market.bonuses(posted, people)) == []
@@ -173,9 +179,9 @@ def test_it_shows_bonuses_of_those_asked_for(on: Stage, posted: Posted) -> None:
     on.market.pay(posted, on.market.prepare(posted, payments), payments)
     on.sim.clock.advance(SETTLE_S)
     for asked in (people[:1], people[3:5], people):
-        assert sorted(one.submission for one in on.market.bonuses(posted, asked)) == sorted(asked)
-    references = {one.reference for one in on.market.bonuses(posted, people)}
-    assert references in ({""}, {one.reference for one in payments})
+        assert sorted(bonus.submission for bonus in on.market.bonuses(posted, asked)) == sorted(asked)
+    references = {bonus.reference for bonus in on.market.bonuses(posted, people)}
+    assert references in ({""}, {payment.reference for payment in payments})
 
 
 def test_it_pays_no_sum_that_was_not_prepared(on: Stage, posted: Posted) -> None:
@@ -191,18 +197,18 @@ def test_it_pays_no_sum_that_was_not_prepared(on: Stage, posted: Posted) -> None
 
 
 def test_it_pays_no_stranger(on: Stage, posted: Posted) -> None:
-    """A person who never took part: whether at preparing or at paying, no money leaves."""
+    """A person who never took part: preparing or paying fails, and no money is spent."""
     (done,) = on.worked(posted, 1)
     stranger = "3NOBODY:A1NOBODY" if ":" in done else "5f5f5f5f5f5f5f5f5f5f5f5f"
     person = stranger.partition(":")[2] or "5e5e5e5e5e5e5e5e5e5e5e5e"
     payments = [Payment("r1", stranger, person, 55, "Forged")]
     spent = on.spent()
     try:
-        found = settled(on.market.pay(posted, on.market.prepare(posted, payments), payments))
+        states = settled(on.market.pay(posted, on.market.prepare(posted, payments), payments))
     except PlatformError as error:
         assert error.permanent
     else:
-        assert found == ["failed"]
+        assert states == ["failed"]
     on.sim.clock.advance(SETTLE_S)
     assert on.spent() == spent
 
@@ -214,14 +220,14 @@ def test_it_fails_for_certain_without_money(on: Stage, posted: Posted) -> None:
         "fund", **({"dollars": f"-{drained / 100:.2f}"} if on.case.name == "mturk" else {"cents": -drained})
     )
     # Some platforms hold the rewards back when a study is published, so they are there still.
-    for one in on.market.approve(posted, people):
-        assert (one.state == "sent") == bool(on.truth(one.reference)["reward_paid_count"])
+    for result in on.market.approve(posted, people):
+        assert (result.state == "sent") == bool(on.truth(result.reference)["reward_paid_count"])
     payments = on.payments(posted, people)
     try:
-        found = settled(on.market.pay(posted, on.market.prepare(posted, payments), payments))
+        states = settled(on.market.pay(posted, on.market.prepare(posted, payments), payments))
     except PlatformError as error:
         assert error.permanent
         assert not error.uncertain
     else:
-        assert set(found) == {"failed"}
+        assert set(states) == {"failed"}
     assert on.bonuses(people) == [[], []]

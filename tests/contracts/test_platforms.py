@@ -29,7 +29,7 @@ def test_it_runs_every_platform_with_a_market() -> None:
 
 
 def test_it_would_notice_a_request_that_breaks_the_description(platform: Case) -> None:
-    """The suite's own watch, which every test here ends with."""
+    """The check with which every test in this file ends."""
     with pytest.raises(AssertionError), stage(platform) as on:
         wire = on.market.wire  # type: ignore[attr-defined]
         with pytest.raises(Exception, match="400|InvalidParameter"):
@@ -72,7 +72,7 @@ def test_it_publishes_once_whichever_answer_is_lost(platform: Case, fault: Fault
 
 
 def repeated(verb: Callable[[], Any], on: Stage) -> Any:
-    """What a caller does who may repeat: once more, after a while."""
+    """The call, and a second one after a pause if the first may be repeated."""
     try:
         return verb()
     except PlatformError as error:
@@ -206,7 +206,7 @@ def test_it_lists_everybody_over_exact_pages(on: Stage, count: int) -> None:
     assert Counter(work.submission for work in listed) == Counter(people)
     assert {work.state for work in listed} == {"awaiting"}
     assert {work.code for work in listed} <= {CODES["complete"]}
-    assert {work.person for work in listed} == {on.truth(one)["person"] for one in people}
+    assert {work.person for work in listed} == {on.truth(submission)["person"] for submission in people}
 
 
 def test_it_tells_times_in_utc(on: Stage, posted: Posted) -> None:
@@ -226,20 +226,20 @@ def test_it_tells_work_that_is_over_from_work_that_is_not(on: Stage, posted: Pos
     listed = on.listed(posted)
     assert listed[done].state == "awaiting"
     # Some platforms list only what was handed in.
-    states = {name: listed[one].state for name, one in (("back", back), ("late", late), ("inside", inside))
-              if one in listed}  # fmt: skip
+    all_three = (("back", back), ("late", late), ("inside", inside))
+    states = {name: listed[submission].state for name, submission in all_three if submission in listed}
     assert states in ({}, {"back": "returned", "late": "timed_out", "inside": "active"})
 
 
 def test_it_knows_each_persons_code(on: Stage, posted: Posted) -> None:
-    (one,) = on.worked(posted, 1)
+    (first,) = on.worked(posted, 1)
     (other,) = on.worked(posted, 1, "failed_checks")
     listed = on.listed(posted)
-    codes = (listed[one].code, listed[other].code)
+    codes = (listed[first].code, listed[other].code)
     assert codes == (CODES["complete"], CODES["failed_checks"])
 
 
-# What a platform cannot do, and a platform that is gone
+# What a platform cannot do, and a platform that does not answer
 
 
 def test_it_refuses_what_the_platform_cannot_do_and_sends_nothing(on: Stage, posted: Posted) -> None:
@@ -321,7 +321,9 @@ def test_it_brings_letters_where_the_platform_has_any(on: Stage, posted: Posted)
     on.act("message", person=person, body="Is the picture upside down?")
     letters = list(on.market.letters(posted))
     if "letters" in on.market.supports:
-        assert [(one.person, one.body) for one in letters] == [(person, "Is the picture upside down?")]
+        assert [(letter.person, letter.body) for letter in letters] == [
+            (person, "Is the picture upside down?")
+        ]
     else:
         assert letters == []
 
@@ -371,4 +373,4 @@ def test_it_frames_and_posts_only_where_the_platform_is(on: Stage, posted: Poste
     assert origins <= {on.sim.url}
     for live in (replace(on.site, mode="live", url=""), replace(on.site, mode="sandbox", url="")):
         named = {*on.door.ancestors(live), *on.door.form_targets(live)}
-        assert all(urlsplit(one).hostname.endswith(".mturk.com") for one in named)  # type: ignore[union-attr]
+        assert all(urlsplit(address).hostname.endswith(".mturk.com") for address in named)  # type: ignore[union-attr]

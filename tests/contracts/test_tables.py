@@ -1,4 +1,4 @@
-"""Every table of names answers a misspelt one alike: one error type, the closest and all known names."""
+"""Every table of names refuses a misspelt name alike: one error type, the closest and all known names."""
 
 from typing import Any
 

@@ -31,8 +31,8 @@ def definition(stimuli: Mapping[str, Any] | None = None, **tables: Any) -> Study
     """The smallest study with these keys of [stimuli] changed and these tables replaced; a value None
     leaves a key of [stimuli] out."""
     changed = {**SMALLEST["stimuli"], **(stimuli or {})}
-    kept = {key: value for key, value in changed.items() if value is not None}
-    return StudyDefinition.model_validate({**SMALLEST, "texts": TEXTS, "stimuli": kept, **tables})
+    given = {key: value for key, value in changed.items() if value is not None}
+    return StudyDefinition.model_validate({**SMALLEST, "texts": TEXTS, "stimuli": given, **tables})
 
 
 def several(datasets: Sequence[str], predictors: Sequence[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Nothing that reaches a browser says under which condition somebody sits, or what the right answer is."""
+"""Nothing that reaches a browser tells the person's condition or the right answer."""
 
 import json
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 ADDRESS = re.compile(r"/m/[A-Za-z0-9_-]{44}")
 SIGHTS = ("image", "explanation")
-# Names of fields that would tell, and the words that a value must not hold.
+# Names of fields that would reveal the condition, and words that a value must not contain.
 TELLING_KEYS = {
     "condition",
     "role",
@@ -90,7 +90,7 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def shape(value: Any) -> Any:
-    """Keys, types and lengths alone: what a trial looks like to somebody who cannot read it."""
+    """Keys, types and lengths alone: what a trial looks like to a person who cannot read it."""
     if isinstance(value, dict):
         return {key: shape(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -106,7 +106,7 @@ def is_answer(path: tuple[str, ...]) -> bool:
 
 
 def test_it_serves_every_condition(seated: list[Person]) -> None:
-    """The others in this file look at all that there is."""
+    """So the other tests in this file look at every condition."""
     assert sorted(str(person.session().slot.condition) for person in seated) == sorted(  # type: ignore[union-attr]
         3 * ["baseline", "control", "saliency"]
     )
@@ -175,7 +175,7 @@ def test_it_never_shows_one_address_twice(seated: list[Person]) -> None:
 
 
 def test_it_hides_the_repeat_checks_among_the_tests(seated: list[Person]) -> None:
-    found = 0
+    count = 0
     for person in seated:
         checks = {str(trial.pk): trial.check_kind for trial in person.trials()}
         for state in states(person):
@@ -190,8 +190,8 @@ def test_it_hides_the_repeat_checks_among_the_tests(seated: list[Person]) -> Non
             } <= sizes
             assert len({json.dumps(trial["content"]["choices"]) for trial in ordinary + repeats}) == 1
             assert len({json.dumps(trial["content"]["reservoir"]) for trial in ordinary + repeats}) == 1
-            found += len(repeats)
-    assert found == 9
+            count += len(repeats)
+    assert count == 9
 
 
 def test_it_shows_all_conditions_alike_but_for_the_explanation(seated: list[Person]) -> None:
@@ -210,7 +210,7 @@ def test_it_shows_all_conditions_alike_but_for_the_explanation(seated: list[Pers
 
 
 def test_it_reveals_nothing_by_answering(three: list[Person]) -> None:
-    """Right or wrong, an answer to a test is met with the same words."""
+    """A right and a wrong answer to a test get the same reply."""
     for person in three:
         for trial in person.trials():
             answer = person.good_response(trial)
@@ -272,7 +272,7 @@ def test_it_serves_pixels_and_nothing_else(three: list[Person]) -> None:
 
 
 def test_it_serves_no_explanation_and_no_tile_of_a_test(three: list[Person]) -> None:
-    """Even to somebody who could make up valid addresses."""
+    """Not even to a person who can make valid addresses."""
     for person in three:
         session = person.session()
         for trial in person.trials():
@@ -285,14 +285,14 @@ def test_it_serves_no_explanation_and_no_tile_of_a_test(three: list[Person]) -> 
 
 
 def test_it_opens_no_picture_of_another_session(three: list[Person]) -> None:
-    """One session's key opens nothing of another's."""
+    """The key of a session opens no picture of another session."""
     ada, bea = three[:2]
     url = ada.state["block"]["trials"][0]["content"]["image"]["url"]
     foreign = "/m/" + bea.session().media_id + url[-22:]
     assert Client().get(url).status_code == 200 and Client().get(foreign).status_code == 404
 
 
-def test_it_gives_whoever_takes_over_a_slot_addresses_of_their_own(small: Study) -> None:
+def test_it_gives_the_next_person_of_a_slot_new_addresses(small: Study) -> None:
     [ada] = arrived(1)
     ada.call("POST", "/api/session/withdraw/", {"reason": "", "erase": False})
     bea = Person("bea")
@@ -300,6 +300,6 @@ def test_it_gives_whoever_takes_over_a_slot_addresses_of_their_own(small: Study)
     assert bea.session().slot_id == ada.session().slot_id
     macs = []
     for person in (ada, bea):
-        found = [value for path, value in leaves(person.state["block"]) if path[-1] == "url"]
-        macs.append({address[-22:] for address in found})
+        addresses = [value for path, value in leaves(person.state["block"]) if path[-1] == "url"]
+        macs.append({address[-22:] for address in addresses})
     assert len(macs[0]) == len(macs[1]) > 8 and not macs[0] & macs[1]

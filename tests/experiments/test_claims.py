@@ -1,4 +1,4 @@
-"""Who gets which slot when everybody comes at once: no slot twice, conditions even, dropped ones first."""
+"""Which slot each person gets when all come at once: no slot twice, even conditions, freed slots first."""
 
 import threading
 from collections import Counter
@@ -83,12 +83,12 @@ def people(study: Study, count: int) -> list[Session]:
 
 
 def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Each call in a thread with its own connection, all let go together; SQLite gets fewer at a time."""
+    """Each call in a thread with its own connection, all started together; SQLite gets fewer at a time."""
     threads = len(calls) if connection.vendor == "postgresql" else min(16, len(calls))
     together = threading.Barrier(threads, timeout=60)
     arrived = threading.local()
 
-    def one(call: Callable[[], Any]) -> Any:
+    def in_thread(call: Callable[[], Any]) -> Any:
         if not hasattr(arrived, "at"):
             arrived.at = True
             connection.ensure_connection()
@@ -101,13 +101,13 @@ def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
 
     with ThreadPoolExecutor(threads) as pool:
         try:
-            return list(pool.map(one, calls))
+            return list(pool.map(in_thread, calls))
         finally:
             list(pool.map(leave, range(threads)))
 
 
 def claim(session: Session) -> Callable[[], int | None]:
-    """The slot that the session gets, or None where the study is full."""
+    """The slot that the session gets; None if the study is full."""
 
     def call() -> int | None:
         try:
@@ -172,7 +172,7 @@ def test_it_serves_dropped_slots_again_first(study: Study) -> None:
 
 
 def test_it_ends_exactly_full_however_many_leave(study: Study) -> None:
-    """Everybody who is let in passes or leaves by chance, rivals come for what is free: 25 each remain."""
+    """Each person passes or leaves at random, others take the free slots: 25 of each condition are kept."""
     chance, rounds = np.random.default_rng(11), 0
     while free := Slot.objects.filter(kept=False).count():
         crowd = people(study, free + 9)
@@ -187,8 +187,8 @@ def test_it_ends_exactly_full_however_many_leave(study: Study) -> None:
         assert all(at_once(ends))
         rounds += 1
     assert rounds > 3
-    kept = Counter(Slot.objects.filter(kept=True).values_list("condition__name", flat=True))
-    assert len(kept) == CONDITIONS and set(kept.values()) == {EACH}
+    counts = Counter(Slot.objects.filter(kept=True).values_list("condition__name", flat=True))
+    assert len(counts) == CONDITIONS and set(counts.values()) == {EACH}
     assert Slot.objects.filter(kept=True).values("holder").distinct().count() == SLOTS
     assert claim(people(study, 1)[0])() is None
 
@@ -203,7 +203,7 @@ def test_it_gives_a_session_one_slot_however_often_it_asks(study: Study) -> None
         assert session.state == Session.State.ASSIGNED and claim(session)() == session.slot_id
 
 
-def test_it_turns_nobody_away_who_holds_the_last_slot(study: Study) -> None:
+def test_it_does_not_turn_away_the_person_who_holds_the_last_slot(study: Study) -> None:
     last = Slot.objects.order_by("ordinal").last()
     assert last is not None
     Slot.objects.exclude(id=last.pk).update(kept=True)

@@ -1,4 +1,4 @@
-"""Serializers from the models of the wire: every form, and nothing leaves undeclared."""
+"""Serializers from the models of the wire: every form, and no undeclared field is sent."""
 
 from __future__ import annotations
 

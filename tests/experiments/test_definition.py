@@ -38,9 +38,9 @@ def mistakes(path: Path) -> dict[str, Problem]:
         assert problem.key and problem.limit and problem.remedy
         assert str(problem) in str(caught.value)
     assert str(caught.value).startswith(f"{path} has {len(problems)} mistake")
-    found = {problem.key: problem for problem in problems}
-    assert len(found) == len(problems)
-    return found
+    by_key = {problem.key: problem for problem in problems}
+    assert len(by_key) == len(problems)
+    return by_key
 
 
 # Reading
@@ -89,18 +89,18 @@ def test_it_names_every_mistake_in_one_run(path: Path) -> None:
         ('kind = "choice"', 'kind = "choices"'),
         ('contact = "lab@example.org"', 'contact = ""'),
     )
-    found = mistakes(path)
+    problems = mistakes(path)
     expected = {
         "seed", "design.blocks", "design.blcks", "stimuli", "conditions.name", "conditions.2.explainer",
         "texts.consent", "texts.debrief", "checks.repeat", "screening.instructed_share",
         "reward.expected_minutes", "questions.0.kind", "ethics.contact",
     }  # fmt: skip
-    assert expected <= set(found)
-    assert {key for key in found if key not in expected} <= {
-        key for key in found if key.startswith("screening.total_minutes")
+    assert expected <= set(problems)
+    assert {key for key in problems if key not in expected} <= {
+        key for key in problems if key.startswith("screening.total_minutes")
     }
-    assert found["seed"].value == "-1" and "greater than or equal to 0" in found["seed"].limit
-    assert found["reward.expected_minutes"].limit == "is missing"
+    assert problems["seed"].value == "-1" and "greater than or equal to 0" in problems["seed"].limit
+    assert problems["reward.expected_minutes"].limit == "is missing"
 
 
 def test_it_knows_the_explainers_and_their_parameters(path: Path) -> None:
@@ -114,8 +114,8 @@ def test_it_knows_the_explainers_and_their_parameters(path: Path) -> None:
 
 def test_it_knows_the_rules_of_screening(path: Path) -> None:
     change(path, ("instructed_share_min = 1.0", "instructed_share_min = 1.5\nlucky_min = 1"))
-    found = mistakes(path)
-    assert "instructed_share_min" in found["screening.lucky_min"].limit
+    problems = mistakes(path)
+    assert "instructed_share_min" in problems["screening.lucky_min"].limit
     change(path, ("lucky_min = 1\n", ""))
     assert mistakes(path)["screening.instructed_share_min"].value == "1.5"
     change(path, ("instructed_share_min = 1.5", ""), ("total_minutes = [0, 600]", "total_minutes = [9, 3]"))

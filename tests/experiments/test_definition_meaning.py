@@ -103,7 +103,7 @@ def test_a_place_is_held_for_twice_the_longest_session(tables: dict[str, Any], m
     assert definition(**tables).lease_minutes == minutes
 
 
-# What stands for what
+# Which answer a class has
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ def test_it_draws_different_numbers_from_different_names() -> None:
 
 def test_it_draws_the_same_numbers_in_another_process() -> None:
     code = "from experiments.design.rng import Streams; print(Streams(3)('order', 1).random())"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert float(found.stdout) == Streams(3)("order", 1).random()
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(process.stdout) == Streams(3)("order", 1).random()
 
 
 @given(st.integers(1, 9), st.integers(1, 12), st.integers(0, 5))
@@ -52,7 +52,7 @@ def test_it_gives_unequal_levels_their_counts_evenly(counts: list[int]) -> None:
     rounds = max(counts)
     for level, count in enumerate(counts):
         if count == rounds and count:
-            places = [place for place, found in enumerate(order) if found == level]
+            places = [place for place, drawn in enumerate(order) if drawn == level]
             gaps = [after - before for before, after in pairwise(places)]
             assert max(gaps, default=0) < 2 * len(counts)
 
@@ -68,8 +68,8 @@ def test_it_refuses_negative_counts() -> None:
 
 
 def test_it_permutes_levels_by_index_alone() -> None:
-    found = [permuted_level(3, index, Streams(1), "sides") for index in range(30)]
-    assert all(sorted(found[start : start + 3]) == [0, 1, 2] for start in range(0, 30, 3))
+    levels = [permuted_level(3, index, Streams(1), "sides") for index in range(30)]
+    assert all(sorted(levels[start : start + 3]) == [0, 1, 2] for start in range(0, 30, 3))
 
 
 @pytest.mark.parametrize("size", range(1, 9))

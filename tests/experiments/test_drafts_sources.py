@@ -1,4 +1,4 @@
-"""Drafts of several datasets and models: what each model says, what is to be rendered."""
+"""Drafts of several datasets and models: what each model predicts, what is to be rendered."""
 
 from __future__ import annotations
 

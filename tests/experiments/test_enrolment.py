@@ -134,7 +134,7 @@ def test_a_study_that_was_opened_at_the_same_moment_is_not_planned_twice(draft: 
 def test_plans_that_cannot_be_drawn_leave_the_draft_as_it_was(
     draft: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even if the trouble comes after some plans are stored: here after five."""
+    """Even if the error comes after some plans are stored: here after five."""
     whole = MetaPredictor.plans
 
     def broken(self: MetaPredictor, *parts: Any) -> Iterator[Plan]:
@@ -240,7 +240,7 @@ def test_a_person_stays_in_the_lane_and_meets_no_slot_twice(desks: Study) -> Non
 
 
 def test_the_person_s_own_freed_slot_is_not_offered_again(desks: Study) -> None:
-    """It is free for others, though, and comes before any fresh one of its lane."""
+    """Other people can get it, and before any unused slot of its lane."""
     first = seated(desks)
     old = first.slot
     assert old is not None and release_slot(first)
@@ -252,7 +252,7 @@ def test_the_person_s_own_freed_slot_is_not_offered_again(desks: Study) -> None:
 
 
 def test_a_person_whose_lane_is_full_stays_out_and_a_new_one_goes_to_the_other(desks: Study) -> None:
-    """The toy's rule: back to the earlier desk or nowhere; others go where there is a place."""
+    """The toy's rule: a person returns to the same desk or to none; a new person gets a free place."""
     first = seated(desks)
     Slot.objects.filter(study=desks, lane=first.lane).update(kept=True)
     assert route(again(first)) is None

@@ -66,7 +66,7 @@ def test_it_tells_each_arm_its_own_words(small: Study) -> None:
 def test_it_has_a_page_before_each_block_if_blocks_differ(
     small: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a Latin square: who learns with marks and then without reads what each means, when it begins."""
+    """As in a Latin square: a person who learns with marks, then without, reads a page before each block."""
     for module in (sessions, instructions):
         monkeypatch.setattr(module, "arm_of", lambda slot, study: (True, False))
     blocks = ["instructions_block_0", "instructions_block_1"]
@@ -90,7 +90,7 @@ def test_it_has_a_page_before_each_block_if_blocks_differ(
 
 
 def test_it_asks_the_plates_of_a_study_that_has_some(tmp_path: Path, store_folder: Path) -> None:
-    """Nothing is judged or told, and each may be left out; the answers are stored for the routing."""
+    """The answers are not judged, and each may be left out; they are stored for the routing."""
     path = write(tmp_path / "p", "tasks", "blind_review", SOLVE)
     study = draft_study(path)
     picture = study.practice[0]

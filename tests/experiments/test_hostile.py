@@ -1,4 +1,4 @@
-"""Bodies, headers and addresses that nobody means well by: a clear error each time, and nothing lost."""
+"""Hostile bodies, headers and addresses: a clear error each time, and no data is lost."""
 
 import csv
 import io

@@ -75,7 +75,7 @@ def biased() -> ControlReport:
 def test_it_predicts_better_when_shown_the_planted_region(biased: ControlReport) -> None:
     oracle = biased.row("oracle")
     assert oracle.accuracy > biased.row("baseline").accuracy
-    # The whole 95 % interval of the paired gain lies above nothing.
+    # The whole 95 % interval of the paired gain lies above 0.
     assert oracle.gain_low > 0
 
 

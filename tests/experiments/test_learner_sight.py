@@ -87,18 +87,18 @@ def test_it_sees_the_same_at_other_sizes(side: int) -> None:
 def test_it_reads_the_heat_that_was_drawn(scale: str, alpha: float) -> None:
     picture, heat = meadow(1), hill(2)
     spec = RenderSpec(colormap=scale, alpha=alpha)  # type: ignore[arg-type]
-    found = read_heat(picture, overlay(picture, heat, spec))
-    assert found is not None
-    assert np.corrcoef(found.ravel(), cells(heat).ravel())[0, 1] > 0.98
+    recovered = read_heat(picture, overlay(picture, heat, spec))
+    assert recovered is not None
+    assert np.corrcoef(recovered.ravel(), cells(heat).ravel())[0, 1] > 0.98
 
 
 def test_it_reads_a_plain_blend_as_well() -> None:
     picture, heat = meadow(3), hill(4)
     grey = heat[..., None] * np.array([253, 231, 37]) + (1 - heat[..., None]) * np.array([68, 1, 84])
     blend = np.rint(0.5 * picture + 0.5 * grey).astype(np.uint8)
-    found = read_heat(picture, blend)
-    assert found is not None
-    assert np.corrcoef(found.ravel(), cells(heat).ravel())[0, 1] > 0.8
+    recovered = read_heat(picture, blend)
+    assert recovered is not None
+    assert np.corrcoef(recovered.ravel(), cells(heat).ravel())[0, 1] > 0.8
 
 
 def test_it_attends_evenly_where_nothing_is_shown_or_said() -> None:

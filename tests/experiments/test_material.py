@@ -73,7 +73,7 @@ def test_it_restricts_to_the_likeliest_of_the_classes() -> None:
     ]
 
 
-def test_it_restricts_by_the_model_s_order_of_labels_whatever_the_study_s() -> None:
+def test_it_restricts_by_the_model_s_order_of_labels_not_the_study_s() -> None:
     study = definition({"outside": "restrict", "classes": ["wolf", "husky"]})
     item = seen("a", "wolf", 9.0, 1.0, 3.0)
     assert facts(as_asked(study, survey(item))) == [("a", "wolf", "wolf", 2)]
@@ -144,7 +144,7 @@ CELLS = [(truth, predicted) for truth in ("husky", "wolf") for predicted in ("hu
 
 
 def crowd(counts: tuple[int, ...]) -> list[Surveyed]:
-    """So many items in each cell of truth x prediction."""
+    """Items by the number in each cell of truth x prediction."""
     cells = zip(CELLS, counts, strict=True)
     return [named(f"{t}-{p}-{n:02d}", t, p) for (t, p), count in cells for n in range(count)]
 

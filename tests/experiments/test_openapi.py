@@ -106,7 +106,7 @@ def test_it_publishes_every_call_and_no_other() -> None:
 
 
 def test_it_promises_no_field_that_would_unblind() -> None:
-    """`exit.method` is the way back to the platform; a review shows somebody's `answer` to be judged."""
+    """`exit.method` is the way back to the platform; a review shows another person's `answer`."""
     named = {
         name
         for component, part in schema()["components"]["schemas"].items()

@@ -52,7 +52,7 @@ def rater(name: str, sitting: int = 1) -> Person:
 
 
 def test_every_explanation_is_rated_by_so_many_people(rating: Study) -> None:
-    """Two rounds of disjoint lists, each taken whole by whoever stays in it: k distinct raters each."""
+    """Two rounds of disjoint lists, and each person stays in one round: k distinct raters per explanation."""
     lists = Slot.objects.filter(study=rating)
     assert Counter(lists.values_list("lane", flat=True)) == {"round-0": 2, "round-1": 2}
     for person, sitting in (("ann", 1), ("ben", 1), ("ann", 2), ("ben", 2)):
@@ -103,7 +103,7 @@ def test_it_shows_each_explanation_as_its_own_model_sees_the_item(rating: Study)
 
 
 def test_it_is_unsealed_by_its_last_kept_slot(rating: Study) -> None:
-    """Slots count, whatever their condition: there is none per slot here."""
+    """All slots count: in this study a slot has no condition."""
     slots = list(Slot.objects.filter(study=rating).order_by("ordinal"))
     for slot in slots:
         assert seal_of(study_facts(rating), "human").sealed
@@ -190,7 +190,7 @@ def test_a_later_stage_starts_from_frozen_solutions_alone(tasks: Study, tmp_path
 
 
 def test_a_review_is_handed_out_alone_and_its_hour_is_kept(tasks: Study, tmp_path: Path) -> None:
-    """The next task does not lie in the page's memory, and a reload does not begin the time anew."""
+    """The page does not hold the next task, and a reload does not restart the time."""
     freeze(tasks)
     study = opened(tmp_path / "v", "judged", "blind_review", REVIEW)
     lea = Person("lea", slug="judged")

@@ -52,8 +52,8 @@ def test_it_scores_each_strategy_by_hand() -> None:
     labels = {"t1": "wolf", "t2": "wolf", "t3": "husky", "x": "wolf", "y": "husky", "z": "husky", "w": "wolf"}
     plan, pool = hand_made(["t1", "t2", "t3"], ["x", "y", "z", "w"], labels, truth="husky")
     places = {"t1": 0.0, "t2": 5.0, "t3": 10.0, "x": 1.0, "y": 9.0, "z": 4.0, "w": 7.5}
-    found = by_name(blind_scores([plan], pool, lambda key: np.array([[places[key]]])))
-    assert found == {
+    scores = by_name(blind_scores([plan], pool, lambda key: np.array([[places[key]]])))
+    assert scores == {
         "true class": 0.5,
         "always husky": 0.5,
         "always wolf": 0.5,
@@ -73,8 +73,8 @@ def test_it_counts_repeats_when_alternating_and_scores_none_of_them() -> None:
     check = dataclasses.replace(plan.trials[1], check="repeat", expected="wolf", right=None, item="a")
     woven = dataclasses.replace(plan, trials=(plan.trials[0], check, *plan.trials[1:]))
     numbered = [dataclasses.replace(t, position=n) for n, t in enumerate(woven.trials)]
-    found = by_name(blind_scores([dataclasses.replace(woven, trials=tuple(numbered))], pool))
-    assert found["alternate"] == 1.0 and found["always wolf"] == 0.5
+    scores = by_name(blind_scores([dataclasses.replace(woven, trials=tuple(numbered))], pool))
+    assert scores["alternate"] == 1.0 and scores["always wolf"] == 0.5
 
 
 def planned(pool: Pool, **design: Any) -> list[Plan]:
@@ -105,10 +105,10 @@ def test_it_agrees_with_a_second_count_on_whole_plans() -> None:
                 right["true class"] += item.truth == item.predicted
                 tied = bool(rest) and rest[0][1] == most
                 right["twice majority"] += 1 if tied else 2 * (common == item.predicted)
-    found = by_name(blind_scores(plans, pool, vectors.__getitem__))
-    assert found["nearest"] == pytest.approx(right["nearest"] / total)
-    assert found["true class"] == pytest.approx(right["true class"] / total)
-    assert found["majority"] == pytest.approx(right["twice majority"] / total / 2)
+    scores = by_name(blind_scores(plans, pool, vectors.__getitem__))
+    assert scores["nearest"] == pytest.approx(right["nearest"] / total)
+    assert scores["true class"] == pytest.approx(right["true class"] / total)
+    assert scores["majority"] == pytest.approx(right["twice majority"] / total / 2)
 
 
 def test_it_leaves_balanced_plans_without_blind_advantage() -> None:
@@ -127,7 +127,7 @@ def test_it_names_a_study_in_which_the_true_class_is_enough() -> None:
     assert sentence is not None and "1.00" in sentence and "0.40 to 0.60" in sentence
 
 
-def test_it_has_nothing_to_score_where_nobody_predicts() -> None:
+def test_it_has_nothing_to_score_without_predictions() -> None:
     paradigm = get_paradigm("rating")
     pool = make_pool(20, check_repeat=0)
     assert blind_scores(list(paradigm.plans(paradigm.Design(), pool, Streams(1))), pool) == ()

@@ -34,12 +34,12 @@ def solve_pool(count: int = 50, **fields: Any) -> Pool:
 
 def test_it_has_every_task_solved_as_often_as_asked() -> None:
     for times in (1, 3):
-        found = plans(solve_pool(), role="solve", solutions_per_task=times)
-        solved = Counter(t.item for plan in found for t in plan.trials if not t.check)
-        assert len(found) == 3 * times and set(solved.values()) == {times} and len(solved) == 50
-        for lane in {plan.lane for plan in found}:
+        all_plans = plans(solve_pool(), role="solve", solutions_per_task=times)
+        solved = Counter(t.item for plan in all_plans for t in plan.trials if not t.check)
+        assert len(all_plans) == 3 * times and set(solved.values()) == {times} and len(solved) == 50
+        for lane in {plan.lane for plan in all_plans}:
             assert lane.startswith("expert")
-            in_lane = [t.item for plan in found if plan.lane == lane for t in plan.trials if t.item]
+            in_lane = [t.item for plan in all_plans if plan.lane == lane for t in plan.trials if t.item]
             assert len(set(in_lane)) == len(in_lane) == 50
 
 
@@ -68,10 +68,10 @@ def test_it_draws_both_sources_equally_in_every_run() -> None:
 
 
 def test_it_crosses_task_source_explanation_and_run_over_eight_leads() -> None:
-    found = plans(review_pool(slots=8))
-    assert len({plan.arm for plan in found}) == 8
+    all_plans = plans(review_pool(slots=8))
+    assert len({plan.arm for plan in all_plans}) == 8
     seen: dict[str | None, Counter[Any]] = defaultdict(Counter)
-    for plan in found:
+    for plan in all_plans:
         for trial in reviews(plan):
             seen[trial.item][trial.condition, trial.explained, trial.block] += 1
     assert len(seen) == 40
@@ -105,8 +105,8 @@ def test_it_never_shows_two_tasks_of_one_group() -> None:
     paired = tuple(dataclasses.replace(item, group=f"g{place // 2}") for place, item in enumerate(pool.items))
     groups = {item.key: item.group for item in paired}
     for plan in plans(dataclasses.replace(pool, items=paired)):
-        found = [groups[t.item] for t in reviews(plan) if t.item]
-        assert len(set(found)) == len(found)
+        shown_groups = [groups[t.item] for t in reviews(plan) if t.item]
+        assert len(set(shown_groups)) == len(shown_groups)
 
 
 def test_it_scores_solutions_and_never_acceptance() -> None:

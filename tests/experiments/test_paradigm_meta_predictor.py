@@ -31,8 +31,8 @@ def scored(plan: Plan, phase: str) -> list[PlannedTrial]:
 
 def cells(trials: Iterable[PlannedTrial], pool: Pool) -> list[int]:
     items = {item.key: item for item in pool.items}
-    found = Counter((items[t.item].predicted, items[t.item].correct) for t in trials if t.item)
-    return [found[label, correct] for label, _ in pool.choices for correct in (True, False)]
+    counts = Counter((items[t.item].predicted, items[t.item].correct) for t in trials if t.item)
+    return [counts[label, correct] for label, _ in pool.choices for correct in (True, False)]
 
 
 def spread(counts: list[int]) -> int:
@@ -174,9 +174,9 @@ def test_it_asks_for_all_four_keys_over_the_slots() -> None:
 
 
 def test_it_puts_each_class_left_in_every_other_slot() -> None:
-    found = [plan.trials[0].choices for plan in plans(make_pool(conditions=1, slots=20))]
-    assert {choices[0].key for choices in found} == {"f"}
-    for even, odd in zip(found[::2], found[1::2], strict=True):
+    first_choices = [plan.trials[0].choices for plan in plans(make_pool(conditions=1, slots=20))]
+    assert {choices[0].key for choices in first_choices} == {"f"}
+    for even, odd in zip(first_choices[::2], first_choices[1::2], strict=True):
         assert {even[0].value, odd[0].value} == {"husky", "wolf"}
 
 
@@ -195,12 +195,12 @@ def test_it_draws_items_per_slot_or_once() -> None:
 @pytest.mark.parametrize("count", [36, 48, 100, 400])
 def test_it_spreads_exposure_evenly_over_the_pool(count: int) -> None:
     pool = make_pool(count, conditions=1, slots=31)
-    found = exposures(plans(pool))
-    for counts in (found.train, found.test):
+    exposure = exposures(plans(pool))
+    for counts in (exposure.train, exposure.test):
         assert spread([counts[item.key, "c0"] for item in pool.items]) <= 2
 
 
-def test_it_plans_slot_j_alike_whatever_follows_or_joins() -> None:
+def test_it_plans_slot_j_alike_with_any_other_slots_and_conditions() -> None:
     few = [plan for plan in plans(make_pool(conditions=2, slots=3)) if plan.arm == "c1"]
     many = [plan for plan in plans(make_pool(conditions=5, slots=9)) if plan.arm == "c1"]
     assert [plan.trials for plan in few] == [plan.trials for plan in many[:3]]
@@ -208,12 +208,12 @@ def test_it_plans_slot_j_alike_whatever_follows_or_joins() -> None:
 
 def test_it_fills_conditions_of_unequal_size() -> None:
     levels = (PlanCondition("c0", "baseline", 7), PlanCondition("c1", "method", 3))
-    found = plans(dataclasses.replace(make_pool(), conditions=levels))
-    assert Counter(plan.arm for plan in found) == {"c0": 7, "c1": 3}
-    short = [plan for plan in found if plan.arm == "c1"]
-    long = [plan for plan in found if plan.arm == "c0"]
-    for one, other in zip(short, long, strict=False):
-        assert [shared(t) for t in one.trials] == [shared(t) for t in other.trials]
+    all_plans = plans(dataclasses.replace(make_pool(), conditions=levels))
+    assert Counter(plan.arm for plan in all_plans) == {"c0": 7, "c1": 3}
+    short = [plan for plan in all_plans if plan.arm == "c1"]
+    long = [plan for plan in all_plans if plan.arm == "c0"]
+    for short_plan, long_plan in zip(short, long, strict=False):
+        assert [shared(t) for t in short_plan.trials] == [shared(t) for t in long_plan.trials]
 
 
 def test_it_keeps_large_groups_on_one_side() -> None:
@@ -230,8 +230,8 @@ def test_it_finds_the_only_division_of_the_groups() -> None:
     cell = {item.key: (item.predicted, item.correct) for item in items}
     of_cell = {c: [i for i in items if cell[i.key] == c] for c in sorted(set(cell.values()))}
     grouped = []
-    for number, found in enumerate(of_cell.values()):
-        for place, item in enumerate(found):
+    for number, members in enumerate(of_cell.values()):
+        for place, item in enumerate(members):
             group = f"train{number}" if place < 4 else f"test{number // 2}"
             grouped.append(dataclasses.replace(item, group=group))
     pool = make_pool(48, items=tuple(grouped), check_repeat=0)

@@ -26,10 +26,10 @@ def pool(count: int = 30, **fields: Any) -> Pool:
 @pytest.mark.parametrize("questions", ["together", "split"])
 @pytest.mark.parametrize("raters", [1, 3, 5])
 def test_it_has_each_explanation_rated_by_k_people(questions: str, raters: int) -> None:
-    found = plans(pool(), raters_per_explanation=raters, questions=questions)
+    all_plans = plans(pool(), raters_per_explanation=raters, questions=questions)
     lanes: dict[Any, set[str]] = defaultdict(set)
     times: Counter[Any] = Counter()
-    for plan in found:
+    for plan in all_plans:
         for trial in plan.trials:
             for question in [] if trial.check else trial.extra["questions"]:
                 rated = (trial.item, trial.condition, question)
@@ -66,8 +66,8 @@ def test_it_orders_the_questions_per_list_or_asks_one() -> None:
 
 def test_it_rates_the_explanations_listed_and_no_others() -> None:
     listed = (("i1", "c1"), ("i1", "c2"), ("i7", "c0"))
-    found = plans(pool(explanations=listed), raters_per_explanation=1)
-    assert sorted((t.item, t.condition) for plan in found for t in plan.trials if t.item) == list(listed)
+    all_plans = plans(pool(explanations=listed), raters_per_explanation=1)
+    assert sorted((t.item, t.condition) for plan in all_plans for t in plan.trials if t.item) == list(listed)
 
 
 @pytest.mark.parametrize(

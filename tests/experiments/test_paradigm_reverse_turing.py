@@ -40,11 +40,11 @@ def test_it_hides_the_label_until_the_guess() -> None:
     for trial in plans(pool, **SMALL)[0].trials:
         assert trial.label is None
         seen = view(trial, pool)
-        found = ReverseTuring().feedback(seen, {"choice": "husky"})
+        feedback = ReverseTuring().feedback(seen, {"choice": "husky"})
         if trial.kind == "learn":
-            assert found == {"label": seen.predicted, "correct": seen.predicted == "husky"}
+            assert feedback == {"label": seen.predicted, "correct": seen.predicted == "husky"}
         else:
-            assert found is None
+            assert feedback is None
 
 
 def test_it_shows_the_mark_up_at_test_unless_told_otherwise() -> None:
@@ -78,15 +78,15 @@ def test_it_covers_every_evaluation_item_in_every_condition() -> None:
     cases: list[tuple[dict[str, Any], int, int]] = [({}, 6, 2), ({}, 9, 3), (square, 18, 6)]
     for design, slots, times in cases:
         pool = make_pool(slots=slots)
-        found = exposures(plans(pool, **SMALL, **design))
-        assert len(found.test) == 3 * 15 and found.test_range() == (times, times)
+        exposure = exposures(plans(pool, **SMALL, **design))
+        assert len(exposure.test) == 3 * 15 and exposure.test_range() == (times, times)
 
 
 def test_it_fills_each_cell_of_the_square_once() -> None:
     pool = make_pool(slots=36)
-    found = plans(pool, **SMALL, assignment="square")
-    assert len(found) == 36 and set(Counter(plan.arm for plan in found).values()) == {2}
-    for half in (found[:18], found[18:]):
+    all_plans = plans(pool, **SMALL, assignment="square")
+    assert len(all_plans) == 36 and set(Counter(plan.arm for plan in all_plans).values()) == {2}
+    for half in (all_plans[:18], all_plans[18:]):
         orders = [tuple(dict.fromkeys(t.condition for t in plan.trials)) for plan in half]
         assert set(Counter(orders).values()) == {3} and len(set(orders)) == 6
         follows = Counter(pair for order in orders for pair in pairwise(order))
@@ -94,11 +94,11 @@ def test_it_fills_each_cell_of_the_square_once() -> None:
 
 
 def test_it_gives_group_g_and_condition_c_the_subset_g_plus_c() -> None:
-    found = plans(make_pool(slots=18), **SMALL, assignment="square")
-    first = next(plan for plan in found if plan.arm.endswith("group-0"))
+    all_plans = plans(make_pool(slots=18), **SMALL, assignment="square")
+    first = next(plan for plan in all_plans if plan.arm.endswith("group-0"))
     for phase in ("train", "test"):
         subsets = [items(first, phase, f"c{c}") for c in range(3)]
-        for plan in found:
+        for plan in all_plans:
             group = int(plan.arm[-1])
             assert [items(plan, phase, f"c{c}") for c in range(3)] == [
                 subsets[(group + c) % 3] for c in range(3)
@@ -116,8 +116,8 @@ def test_it_keeps_a_scale_in_its_order() -> None:
     bins = tuple((str(n), text) for n, text in enumerate(["5-8", "9-12", "13-16", "17-20"]))
     pool = make_pool(slots=6, choices=bins, balance="none")
     relabelled = tuple(dataclasses.replace(item, predicted="2") for item in pool.items)
-    found = plans(dataclasses.replace(pool, items=relabelled), **SMALL)
-    keys = {tuple((c.value, c.key) for c in plan.trials[0].choices) for plan in found}
+    all_plans = plans(dataclasses.replace(pool, items=relabelled), **SMALL)
+    keys = {tuple((c.value, c.key) for c in plan.trials[0].choices) for plan in all_plans}
     assert keys == {(("0", "1"), ("1", "2"), ("2", "3"), ("3", "4"))}
 
 

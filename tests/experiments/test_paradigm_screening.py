@@ -147,9 +147,9 @@ def test_it_judges_an_unfinished_session_no_further() -> None:
 
 def test_it_reads_every_rule_with_its_default_timing() -> None:
     raw = {name: [1, 2] if kind.pair else 1 for name, kind in RULES.items() if name != "incomplete"}
-    found = read_rules(raw)
-    assert found.keys() == RULES.keys()
-    before = {name for name, rule in found.items() if rule.timing == "before"}
+    rules = read_rules(raw)
+    assert rules.keys() == RULES.keys()
+    before = {name for name, rule in rules.items() if rule.timing == "before"}
     assert before == {"practice_attempts_max", "quiz_attempts_max"}
 
 
@@ -215,25 +215,25 @@ def test_it_multiplies_the_rules() -> None:
 
 
 def test_it_counts_independent_tries_at_the_gates() -> None:
-    found = pass_probability(plan_with(("", 2)), {"quiz_attempts_max": 2}, gates={"quiz": (4, 2)})
-    assert found.by_rule == {"quiz_attempts_max": pytest.approx(1 - (7 / 8) ** 2)}
+    chance = pass_probability(plan_with(("", 2)), {"quiz_attempts_max": 2}, gates={"quiz": (4, 2)})
+    assert chance.by_rule == {"quiz_attempts_max": pytest.approx(1 - (7 / 8) ** 2)}
 
 
 @pytest.mark.parametrize(("options", "count", "limit"), [(2, 9, 0.7), (3, 7, 0.5), (5, 5, 0.4), (4, 6, 1.0)])
 def test_it_enumerates_the_largest_share_of_one_answer(options: int, count: int, limit: float) -> None:
     every = list(product(range(options), repeat=count))
     passed = sum(max(map(answers.count, range(options))) <= limit * count for answers in every)
-    found = pass_probability(plan_with(*times(count, "", options)), {"side_share_max": limit})
-    assert found.total == pytest.approx(passed / len(every)) and found.exact
+    chance = pass_probability(plan_with(*times(count, "", options)), {"side_share_max": limit})
+    assert chance.total == pytest.approx(passed / len(every)) and chance.exact
 
 
 def test_it_simulates_where_tests_differ_in_their_options() -> None:
     plan = plan_with(*times(3, "", 2), *times(2, "", 3))
     every = list(product(range(2), range(2), range(2), range(3), range(3)))
     passed = sum(max(map(answers.count, range(3))) <= 3 for answers in every) / len(every)
-    found = pass_probability(plan, {"side_share_max": 0.6}, seed=5)
-    assert not found.exact and found.total == pytest.approx(passed, abs=0.02)
-    assert found == pass_probability(plan, {"side_share_max": 0.6}, seed=5)
+    chance = pass_probability(plan, {"side_share_max": 0.6}, seed=5)
+    assert not chance.exact and chance.total == pytest.approx(passed, abs=0.02)
+    assert chance == pass_probability(plan, {"side_share_max": 0.6}, seed=5)
 
 
 def test_it_agrees_with_simulated_guessers_on_a_whole_plan() -> None:

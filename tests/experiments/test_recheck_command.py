@@ -1,4 +1,4 @@
-"""recheck_stimuli on an open study: equal while nothing was touched, an error that names what was."""
+"""recheck_stimuli on an open study: equal if nothing was changed, else an error that names the change."""
 
 import re
 from dataclasses import replace

@@ -21,7 +21,7 @@ Counter = Callable[[int], Any]
 
 @pytest.fixture
 def ada(small: Study) -> Person:
-    """Somebody whose first trial is next."""
+    """A person whose first trial is next."""
     person = Person("ada")
     person.arrive()
     return person
@@ -129,8 +129,8 @@ def test_it_lets_the_stored_answer_stand_against_another(ada: Person) -> None:
     ada.answer(4)
     trial = ada.trials()[4]
     assert trial.kind == "predict"
-    one, other = (choice["value"] for choice in trial.choices[:2])
-    given = {**ada.good_response(trial), "value": {"choice": one}}
+    first, other = (choice["value"] for choice in trial.choices[:2])
+    given = {**ada.good_response(trial), "value": {"choice": first}}
     assert ada.respond(given).status_code == 200
     stored = rows()
     reply = ada.respond({**given, "value": {"choice": other}})
@@ -261,7 +261,7 @@ def test_it_refuses_what_is_no_choice_of_the_trial(ada: Person) -> None:
     assert len(rows()) == 4
 
 
-def test_it_refuses_times_that_nobody_takes(ada: Person) -> None:
+def test_it_refuses_impossible_times(ada: Person) -> None:
     [first] = answers(ada, 1)
     for name, ms in product(("rt_ms", "shown_ms"), TIMES):
         assert fields(ada.respond({**first, name: ms})).keys() == {f"responses.0.{name}"}, ms
@@ -385,14 +385,14 @@ def test_it_takes_one_to_fifty_events_at_once(ada: Person) -> None:
 def at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
     """The results of `call(0) ... call(count - 1)`, each in a thread with its own connection."""
 
-    def one(index: int) -> Any:
+    def in_thread(index: int) -> Any:
         try:
             return call(index)
         finally:
             connection.close()
 
     with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(one, range(count)))
+        return list(pool.map(in_thread, range(count)))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -435,7 +435,7 @@ def test_it_lets_one_of_two_contradicting_answers_win(tmp_path: Path) -> None:
     codes = at_once(8, send)
     assert sorted(codes) == [200] * 4 + [409] * 4
     stored = Response.objects.get(trial=trial).value["choice"]
-    assert {values[i % 2] for i, found in enumerate(codes) if found == 200} == {stored}
+    assert {values[i % 2] for i, code in enumerate(codes) if code == 200} == {stored}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""The life of a session through the participant's API."""
+"""The states of a session through the participant's API."""
 
 from pathlib import Path
 
@@ -152,7 +152,7 @@ def test_it_finishes_twice_with_the_same_answer(small: Study) -> None:
     assert ada.session().comment == session.comment == "fine <b>study</b>"
 
 
-def test_it_removes_the_answers_of_somebody_who_was_told_more_at_the_end(tmp_path: Path) -> None:
+def test_it_removes_the_answers_of_a_person_who_was_told_more_at_the_end(tmp_path: Path) -> None:
     contact = 'contact = "lab@example.org"\ndeception = "One group saw areas that say nothing."'
     world.opened_study(world.write_study(tmp_path / "small", contact=contact))
     ada = Person("ada")

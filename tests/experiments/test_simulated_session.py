@@ -1,4 +1,4 @@
-"""A simulated person against a server of lists: what is sent, in which batches, and when the server wins."""
+"""A simulated person and a server made of lists: what is sent, in which batches, when the server decides."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_leaver_answers_so_many_and_is_gone_without_a_word(leaves: int) -> Non
     assert not any(path.endswith(("finish/", "withdraw/")) for path, _ in server.posts)
 
 
-# The server wins
+# The server decides
 
 
 def test_after_a_conflict_it_asks_where_it_stands_and_goes_on_from_there() -> None:

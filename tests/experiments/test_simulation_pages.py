@@ -1,4 +1,4 @@
-"""Pages around the trials: filled in as somebody would who read them, and marked as simulated."""
+"""Pages around the trials: filled in as by a person who read them, and marked as simulated."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def nowhere(image: MediaWire) -> Percept:
 def test_it_knows_the_quiz_when_it_read_the_instructions() -> None:
     quiz = {f"q{n}": ("yes", "no")[n % 2] for n in range(20)}
     asked = page(*[question(id, "choice", ("yes", "no", "perhaps")) for id in quiz])
-    found = Reader(attentive(), quiz, nowhere).value("quiz", asked)
-    assert sum(found[id] == quiz[id] for id in quiz) >= 19
+    answers = Reader(attentive(), quiz, nowhere).value("quiz", asked)
+    assert sum(answers[id] == quiz[id] for id in quiz) >= 19
 
 
-def test_it_guesses_a_quiz_that_nobody_explained() -> None:
+def test_it_guesses_a_quiz_that_no_page_explained() -> None:
     asked = page(*[question(f"q{n}", "choice", ("yes", "no")) for n in range(40)])
-    found = Reader(attentive(), {}, nowhere).value("quiz", asked)
-    assert 8 < list(found.values()).count("yes") < 32
+    answers = Reader(attentive(), {}, nowhere).value("quiz", asked)
+    assert 8 < list(answers.values()).count("yes") < 32
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -59,11 +59,11 @@ def test_it_learns_practice_from_the_colours_of_the_examples(seed: int) -> None:
         else:
             questions.append(question(name, "predict", ("A", "B"), image=shown))
     reader = Reader(attentive(), {}, lambda image: perceive(images[image["url"]]))
-    found = [reader.value("practice", page(*questions)) for _ in range(3)]
+    values = [reader.value("practice", page(*questions)) for _ in range(3)]
     right = {name: answer for name, _, answer in drawn if not name.startswith("example")}
-    assert set(found[0]) == set(right)
+    assert set(values[0]) == set(right)
     # Four questions, three tries: at most one slip of an attentive person.
-    assert sum(value[name] == right[name] for value in found for name in right) >= 11
+    assert sum(value[name] == right[name] for value in values for name in right) >= 11
 
 
 def test_it_stays_within_what_a_question_allows() -> None:
@@ -74,12 +74,12 @@ def test_it_stays_within_what_a_question_allows() -> None:
         question("how", "text", max_length=15),
     )
     for number in range(20):
-        found = Reader(person_class("guesser").drawn(1, number), {}, nowhere).value("questions", asked)
-        assert 30 <= int(found["age"]) <= 33
-        assert isinstance(found["year"], int)
-        assert found["eyes"] in ("fine", "poor")
-        assert str(found["how"]).startswith(SPEECH_MARK)
-        assert len(str(found["how"])) <= 15
+        answers = Reader(person_class("guesser").drawn(1, number), {}, nowhere).value("questions", asked)
+        assert 30 <= int(answers["age"]) <= 33
+        assert isinstance(answers["year"], int)
+        assert answers["eyes"] in ("fine", "poor")
+        assert str(answers["how"]).startswith(SPEECH_MARK)
+        assert len(str(answers["how"])) <= 15
 
 
 def test_it_says_that_it_is_simulated() -> None:

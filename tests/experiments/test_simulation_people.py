@@ -43,10 +43,10 @@ def kept_checks(kind: str, people: int = 60) -> np.ndarray[tuple[int], np.dtype[
 
 @pytest.mark.parametrize("kind", PEOPLE)
 def test_it_draws_the_same_person_twice_and_another_for_another_seed(kind: str) -> None:
-    one, same = person_class(kind).drawn(3, 5), person_class(kind).drawn(3, 5)
-    assert one == same
-    assert one.traits != person_class(kind).drawn(4, 5).traits
-    assert one.traits != person_class(kind).drawn(3, 6).traits
+    person, same = person_class(kind).drawn(3, 5), person_class(kind).drawn(3, 5)
+    assert person == same
+    assert person.traits != person_class(kind).drawn(4, 5).traits
+    assert person.traits != person_class(kind).drawn(3, 6).traits
 
 
 @pytest.mark.parametrize("kind", PEOPLE)
@@ -93,7 +93,7 @@ def test_it_takes_a_plausible_time_as_a_learner() -> None:
 def test_it_passes_instructed_checks_when_attentive_and_fails_them_when_careless() -> None:
     assert kept_checks("learner").mean() > 0.95
     assert 0.6 < kept_checks("guesser").mean() < 0.95
-    # Who does not read still hits one key of four now and then.
+    # A person who does not read still presses the right key of four by chance.
     assert kept_checks("careless").mean() < 0.5
 
 
@@ -144,8 +144,8 @@ def test_it_is_a_learner_or_a_guesser_until_it_leaves() -> None:
     ],
 )
 def test_it_reads_which_key_is_asked_for(prompt: str, key: str | None) -> None:
-    found = asked_choice(prompt, KEYS)
-    assert (found.key if found else None) == key
+    choice = asked_choice(prompt, KEYS)
+    assert (choice.key if choice else None) == key
 
 
 def test_it_reads_the_text_of_a_button_too() -> None:

@@ -1,4 +1,4 @@
-"""People who know the answer: what was planted comes back."""
+"""People who know the answer: the planted accuracy is measured again."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_it_recovers_the_planted_accuracy_within_binomial_bounds() -> None:
         return {"none": 0.6, "map": 0.75}[condition] + 0.05 * block
 
     person = Planted(PREDICTED, accuracy, Streams(4))
-    found: dict[tuple[str, int], list[bool]] = {}
+    cells: dict[tuple[str, int], list[bool]] = {}
     for plan in plans(40):
         answers = person.answers(plan)
         for block in range(3):
-            found.setdefault((plan.condition or "", block), []).extend(hits(plan, answers, block))
-    assert len(found) == 6
-    for (condition, block), agreed in found.items():
+            cells.setdefault((plan.condition or "", block), []).extend(hits(plan, answers, block))
+    assert len(cells) == 6
+    for (condition, block), agreed in cells.items():
         low, high = binom.interval(0.999, len(agreed), accuracy(condition, block))
         assert low <= sum(agreed) <= high, (condition, block)
 
@@ -64,7 +64,11 @@ def test_it_recovers_the_planted_accuracy_within_binomial_bounds() -> None:
 def test_it_spreads_people_when_asked() -> None:
     def share(sd: float) -> list[float]:
         person = Planted(PREDICTED, lambda condition, block: 0.5, Streams(4), person_sd=sd)
-        return [sum(found) / len(found) for plan in plans(30) for found in [hits(plan, person.answers(plan))]]
+        return [
+            sum(matches) / len(matches)
+            for plan in plans(30)
+            for matches in [hits(plan, person.answers(plan))]
+        ]
 
     alike, spread = share(0.0), share(0.3)
     # Binomial spread alone is sqrt(.25 / 21) = .109; with .3 on top about .32, cut at 0 and 1.
@@ -74,9 +78,9 @@ def test_it_spreads_people_when_asked() -> None:
 
 def test_it_answers_alike_from_the_same_seed() -> None:
     plan = plans(1)[0]
-    one = Planted(PREDICTED, lambda condition, block: 0.5, Streams(4))
-    assert one.answers(plan) == Planted(PREDICTED, one.accuracy, Streams(4)).answers(plan)
-    assert one.answers(plan) != Planted(PREDICTED, one.accuracy, Streams(5)).answers(plan)
+    planted = Planted(PREDICTED, lambda condition, block: 0.5, Streams(4))
+    assert planted.answers(plan) == Planted(PREDICTED, planted.accuracy, Streams(4)).answers(plan)
+    assert planted.answers(plan) != Planted(PREDICTED, planted.accuracy, Streams(5)).answers(plan)
 
 
 def test_it_stays_out_of_the_registry() -> None:

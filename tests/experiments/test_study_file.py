@@ -68,7 +68,7 @@ def test_the_smallest_study_is_in_order(path: Path) -> None:
 
 
 def turing(path: Path, count: int) -> dict[str, str]:
-    """A paradigm that takes 2 to ANSWERS_MAX answers, with so many."""
+    """The problems of a paradigm that takes 2 to ANSWERS_MAX answers, with `count` of them."""
     given = answers(*(f"a{n:02d}" for n in range(count)))
     return sentences(
         path, paradigm="reverse_turing", conditions=[METHOD], stimuli=stimuli(classes=None), answers=given

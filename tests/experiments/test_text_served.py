@@ -1,4 +1,4 @@
-"""A study of texts and pairs of pictures over the API: what is told of a text, and whose pictures open."""
+"""A study of texts and pairs of pictures over the API: what the page gets, and which pictures it can open."""
 
 from __future__ import annotations
 

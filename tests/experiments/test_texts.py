@@ -72,7 +72,7 @@ HOSTILE = [
     "`<script>` and\n\n    <script>alert(1)</script>\n",
 ]
 INERT = {"href", "rel", "title", "lang"}
-"""Attributes that neither run nor load nor style anything; where a link leads is checked apart."""
+"""Attributes that neither run nor load nor style anything; the target of a link is checked separately."""
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 
 

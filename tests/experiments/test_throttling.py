@@ -1,4 +1,4 @@
-"""Floods are slowed down; whoever is slowed down learns for how long."""
+"""Too many requests are slowed down, and the reply says for how long."""
 
 from __future__ import annotations
 

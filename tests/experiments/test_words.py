@@ -22,11 +22,11 @@ TELLING += r"|maschine|vorhersag\w*|erklär\w*|erklärung)\b"
 def sentences(language: str) -> dict[str, str]:
     """Every sentence of a language by the path of its table and key."""
     table = table_of(language)
-    found = {f"{part}.{key}": text for part in ("pages", "entry") for key, text in table[part].items()}
+    by_name = {f"{part}.{key}": text for part in ("pages", "entry") for key, text in table[part].items()}
     for part in ("paradigms", "page"):
-        for name, own in table[part].items():
-            found |= {f"{part}.{name}.{key}": text for key, text in own.items()}
-    return found
+        for name, texts in table[part].items():
+            by_name |= {f"{part}.{name}.{key}": text for key, text in texts.items()}
+    return by_name
 
 
 def test_it_ships_the_languages_that_a_study_may_name() -> None:
@@ -50,8 +50,8 @@ def test_it_fills_the_same_places_in_every_language(language: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_paradigm_rewords_only_what_there_is(language: str) -> None:
     table = table_of(language)
-    for name, own in table["paradigms"].items():
-        assert name in PARADIGMS and set(own) <= set(table["pages"]), name
+    for name, texts in table["paradigms"].items():
+        assert name in PARADIGMS and set(texts) <= set(table["pages"]), name
 
 
 def test_every_gate_without_a_text_of_its_own_has_a_sentence() -> None:
@@ -62,7 +62,7 @@ def test_every_gate_without_a_text_of_its_own_has_a_sentence() -> None:
 
 
 def test_the_page_knows_every_phrase_that_a_study_may_say_otherwise() -> None:
-    """A key that the page lacks would leave its own words standing; each may name what the page fills in."""
+    """A key that the page does not know would change nothing; a text may name only what the page fills in."""
     overridable = json.loads((ROOT / "frontend" / "src" / "words" / "overridable.json").read_text())
     for language in LANGUAGES:
         for name, phrases in table_of(language)["page"].items():
@@ -81,7 +81,7 @@ def telling(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_words_for_everybody_tell_nobody_that_a_model_is_behind(language: str) -> None:
+def test_the_common_words_do_not_tell_that_a_model_is_behind(language: str) -> None:
     """A blind review says nothing of this; rated explanations are called so by the study's own texts."""
     spared = {key for key in table_of(language)["pages"] if key.startswith("rate_")}
     for key, text in table_of(language)["pages"].items():

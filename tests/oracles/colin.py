@@ -77,7 +77,7 @@ EXCEPTIONS: Mapping[tuple[str, str], float] = {
     ("husky_wolf", "gradient_x_input"): 1.066,
     ("leaves", "gradient_x_input"): 1.033,
 }
-"""What the counts give where the table prints something else: 1.06 and 1.06 are truncated (the authors'
+"""What the counts give if the table prints another value: 1.06 and 1.06 are truncated (the authors'
 figure plots 1.07), 1.05 follows from the misprint 76.5.
 """
 

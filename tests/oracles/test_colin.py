@@ -67,13 +67,13 @@ def test_it_returns_the_published_f(dataset: str) -> None:
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_it_returns_every_published_tukey_p(dataset: str) -> None:
-    found = rows(dataset)
+    table = rows(dataset)
     for name, p in colin.TUKEY_P[dataset].items():
-        assert found[name]["tukey_p"] == pytest.approx(p, abs=0.003), name
-    significant = {name for name, row in found.items() if (row["tukey_p"] or 1.0) < 0.05}
+        assert table[name]["tukey_p"] == pytest.approx(p, abs=0.003), name
+    significant = {name for name, row in table.items() if (row["tukey_p"] or 1.0) < 0.05}
     assert significant == colin.SIGNIFICANT[dataset]
     if dataset == "husky_wolf":
-        assert found["grad_cam"]["tukey_p"] < 0.001
+        assert table["grad_cam"]["tukey_p"] < 0.001
 
 
 @pytest.mark.parametrize("dataset", DATASETS)

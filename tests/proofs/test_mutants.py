@@ -23,8 +23,8 @@ def share(part: int, whole: int = 1) -> float | None:
 
 
 def test_it_changes_one_thing_at_a_time() -> None:
-    found = mutants_of(Path("room/share.py"), SOURCE)
-    assert [(one.line, one.operator, one.change) for one in found] == [
+    mutants = mutants_of(Path("room/share.py"), SOURCE)
+    assert [(mutant.line, mutant.operator, mutant.change) for mutant in mutants] == [
         (2, "constant", "2 → 1"),
         (2, "constant", "2 → 3"),
         (5, "constant", "1 → 0"),
@@ -40,9 +40,9 @@ def test_it_changes_one_thing_at_a_time() -> None:
         (9, "arithmetic", "part / whole → part * whole"),
         (9, "return None", "return part / whole → return None"),
     ]
-    assert len({one.source for one in found}) == len(found)
+    assert len({mutant.source for mutant in mutants}) == len(mutants)
     world: dict[str, object] = {}
-    exec(found[12].source, world)
+    exec(mutants[12].source, world)
     assert world["share"](6, 2) == 12  # type: ignore[operator]
 
 
@@ -70,7 +70,7 @@ def test_it_draws_by_seed_and_tells_what_survived(tmp_path: Path) -> None:
     chosen = drawn(folders, 3, 5, tmp_path)
     assert chosen == drawn(folders, 3, 5, tmp_path) != drawn(folders, 4, 5, tmp_path)
     assert len(drawn(folders, 3, 99, tmp_path)) == 14
-    text = table([(one, "survived" if one is chosen[2] else "killed") for one in chosen], 3)
+    text = table([(mutant, "survived" if mutant is chosen[2] else "killed") for mutant in chosen], 3)
     assert "5 mutants, 4 killed" in text and "80.0% killed" in text
     assert text.count("room/share.py:") == 1 and f"room/share.py:{chosen[2].line}" in text
 

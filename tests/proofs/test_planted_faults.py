@@ -23,7 +23,7 @@ RATES = (0.58, 0.70, 0.80)
 
 
 def twice(examined: Callable[..., Any]) -> Callable[..., Any]:
-    """The same statistic of groups in which everybody counts twice."""
+    """The same statistic of groups in which every person counts twice."""
 
     def wrong(groups: Groups, *more: Any, **options: Any) -> Any:
         return examined(

@@ -107,8 +107,8 @@ def library_map(
         settings["reshape_transform"] = cells_of
     with getattr(package, name)(model=module, target_layers=layers, **settings) as method:
         # The library takes gradients back to the leaves, of which there must be one.
-        found = method(input_tensor=image[None].clone().requires_grad_(), targets=targets)
-    return np.asarray(found[0], np.float32)
+        maps = method(input_tensor=image[None].clone().requires_grad_(), targets=targets)
+    return np.asarray(maps[0], np.float32)
 
 
 def scaled(values: NDArray[np.float32]) -> NDArray[np.float32]:

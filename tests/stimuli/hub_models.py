@@ -57,8 +57,8 @@ def write_settings(folder: Path, **changes: Any) -> None:
         "size": {"height": SIDE, "width": SIDE},
         **changes,
     }
-    kept = {name: value for name, value in settings.items() if value is not None}
-    (folder / "preprocessor_config.json").write_text(json.dumps(kept))
+    given = {name: value for name, value in settings.items() if value is not None}
+    (folder / "preprocessor_config.json").write_text(json.dumps(given))
 
 
 def save_clip(folder: Path, *, form: str = "clip") -> Any:
@@ -96,7 +96,7 @@ def rewrite(folder: Path, name: str = "config.json", **changes: Any) -> None:
     """Entries of a JSON file changed; None takes one away."""
     path = folder / name
     value = {**json.loads(path.read_text()), **changes}
-    path.write_text(json.dumps({key: one for key, one in value.items() if one is not None}))
+    path.write_text(json.dumps({key: setting for key, setting in value.items() if setting is not None}))
 
 
 def _seeded(kind: Any, config: Any) -> Any:

@@ -36,7 +36,7 @@ def measured(
     for at, (subject, made, component) in enumerate(work):
         metric = open_metric(component)
         jobs.append(Job(at, subject, lambda m=metric, s=subject, a=made: m.measure(net, s, a)))  # type: ignore[misc]
-    done = {one.name: one for one in drive(jobs, network or Network(net, rows=rows))}
+    done = {outcome.name: outcome for outcome in drive(jobs, network or Network(net, rows=rows))}
     for at in range(len(work)):
         error = done[at].error
         if error is not None:
@@ -44,6 +44,6 @@ def measured(
     return [done[at].result for at in range(len(work))]
 
 
-def one(net: Any, subject: Subject, made: Attribution, name: str, **params: object) -> Measured:
+def number_of(net: Any, subject: Subject, made: Attribution, name: str, **params: object) -> Measured:
     """One metric on one explanation."""
     return measured(net, [(subject, made, Component(name, params))])[0]

@@ -1,4 +1,4 @@
-"""How matrices are multiplied: set before the library reads it, told as the library says it is."""
+"""How matrices are multiplied: set before the library reads it, and reported as the library reports it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_it_tells_when_the_settings_come_too_late() -> None:
     assert ("MKL runs in mode OFF" in log and "Set MKL_CBWR=AUTO,STRICT" in log) == HAS_MKL
 
 
-def test_it_leaves_a_mode_that_somebody_chose() -> None:
+def test_it_leaves_a_mode_that_was_chosen() -> None:
     mode, log = told_by(SETTINGS, TOLD, MKL_CBWR="COMPATIBLE")
     assert mode == ("COMPATIBLE" if HAS_MKL else "none")
     assert ("MKL runs in mode COMPATIBLE" in log) == HAS_MKL

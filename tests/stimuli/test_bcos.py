@@ -48,14 +48,14 @@ def naive_layer(layer: BcosConv2d, x: Tensor) -> NDArray[np.float64]:
     pad, side = layer.padding, weight.shape[-1]
     padded = np.pad(x.double().numpy(), ((0, 0), (pad, pad), (pad, pad)))
     places = range(0, padded.shape[1] - side + 1, layer.stride)
-    found = np.zeros((layer.outside, len(places), len(places)))
+    outputs = np.zeros((layer.outside, len(places), len(places)))
     for i, top in enumerate(places):
         for j, left in enumerate(places):
             patch = padded[:, top : top + side, left : left + side]
             linear = (weight * patch).sum((1, 2, 3)).reshape(layer.outside, layer.max_out).max(1)
             cosine = np.abs(linear) / max(np.sqrt((patch**2).sum()), 1e-12)
-            found[:, i, j] = linear * cosine ** (layer.b - 1)
-    return found
+            outputs[:, i, j] = linear * cosine ** (layer.b - 1)
+    return outputs
 
 
 @pytest.mark.parametrize(("b", "max_out"), [(1.0, 1), (2.0, 1), (2.0, 3), (2.5, 2)])
@@ -172,9 +172,9 @@ def test_it_learns_and_points_at_what_it_learned() -> None:
     net = Tiny(network.requires_grad_(False), ("red", "blue"), input_px=32)
     x = torch.from_numpy(views[:6].transpose(0, 3, 1, 2) / 255).float()
     subjects = [Subject(int(targets[at]), str(at), 1, image=x[at]) for at in range(6)]
-    found = maps_of("bcos", net, subjects, drawn="positive")
-    quarter = found[:, :16, :16].mean((1, 2))
-    assert (quarter > 2 * found[:, 16:, 16:].mean((1, 2))).all()
+    maps = maps_of("bcos", net, subjects, drawn="positive")
+    quarter = maps[:, :16, :16].mean((1, 2))
+    assert (quarter > 2 * maps[:, 16:, 16:].mean((1, 2))).all()
 
 
 def test_it_trains_the_same_network_twice_and_leaves_global_state_alone() -> None:
@@ -197,7 +197,7 @@ def test_it_comes_back_from_its_archive_and_is_explained_again() -> None:
     views = [predictor.view(dataset.pixels(item.key)) for item in dataset.items("people")[:2]]
     np.testing.assert_array_equal(again.logits(views), predictor.logits(views))
     done = explained(again, subjects_of(again.inputs(views)), Component("bcos"), Component("grad_cam"))
-    assert all(one.error is None for one in done.values())
+    assert all(outcome.error is None for outcome in done.values())
     for at in range(2):
         total = float(done[at, "bcos"].result.values.sum(dtype=np.float64))
         assert total == pytest.approx(float(predictor.logits(views)[at, at]), rel=1e-4)

@@ -1,4 +1,4 @@
-"""Claims, builds and sweeps: nothing is lost, nothing is done half, and a second finisher changes nothing."""
+"""Claims, builds and sweeps: nothing is lost or half done; a second process that finishes changes nothing."""
 
 from __future__ import annotations
 
@@ -215,8 +215,8 @@ def test_it_works_itself_when_no_worker_does(
 
 def test_it_keeps_the_methods_of_an_item_together(keys: list[str], sent: list[list[str]]) -> None:
     build.send(build._by_item(keys))
-    found = [Stimulus.objects.get(key=key).image_key for key in sent[0]]
-    assert found == sorted(found) and len(set(found)) == 6
+    image_keys = [Stimulus.objects.get(key=key).image_key for key in sent[0]]
+    assert image_keys == sorted(image_keys) and len(set(image_keys)) == 6
 
 
 def test_it_refreshes_its_claims_while_it_works(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,8 +265,8 @@ def test_it_names_pictures_that_are_the_same(specs: list[StimulusSpec], keys: li
 
 def test_it_handles_more_keys_than_a_query_takes(specs: list[StimulusSpec], keys: list[str]) -> None:
     many = [replace(specs[0], seed=seed) for seed in range(2, 1202)]
-    found = build.ensure_stimuli(many)
-    assert len(found) == 1200 == len(build.missing(found))
+    ensured = build.ensure_stimuli(many)
+    assert len(ensured) == 1200 == len(build.missing(ensured))
 
 
 @pytest.mark.parametrize("change", [{"state": "lost"}, {"state": "done"}, {"state": "claimed"}])
@@ -283,11 +283,11 @@ def test_it_imports_no_torch_for_those_who_serve() -> None:
 
 def test_it_keeps_what_was_made(specs: list[StimulusSpec], keys: list[str]) -> None:
     build.build(keys)
-    made = {one.spec.picture_key: one for one in render(specs, current_store())}
+    made = {rendered.spec.picture_key: rendered for rendered in render(specs, current_store())}
     for row in Stimulus.objects.all():
-        one: Rendered = made[row.key]
-        assert row.explanation_file == (one.drawn.explanation_file or "")
-        assert row.picture_digest == one.drawn.picture_digest
+        rendered: Rendered = made[row.key]
+        assert row.explanation_file == (rendered.drawn.explanation_file or "")
+        assert row.picture_digest == rendered.drawn.picture_digest
 
 
 SPARSITY = Component("sparsity")
@@ -303,9 +303,9 @@ def numbers() -> dict[tuple[str, str], float | None]:
 def test_it_measures_what_is_wanted_while_it_renders(keys: list[str]) -> None:
     assert rows.ensure_measurements(keys, [SPARSITY, DELETION]) == 12  # the baseline has none
     assert build.build(keys) == 12
-    found = numbers()
-    assert len(found) == 12 and {key for key, _ in found} == set(keys[6:])
-    for (_, metric), value in found.items():
+    by_key = numbers()
+    assert len(by_key) == 12 and {key for key, _ in by_key} == set(keys[6:])
+    for (_, metric), value in by_key.items():
         # A quarter of the picture holds everything in equal parts: the Gini index is 1 - 1/4.
         assert value is not None and (metric == "deletion" or value == pytest.approx(0.75, abs=1e-3))
     row = Measurement.objects.filter(metric="deletion").first()
@@ -341,8 +341,8 @@ def test_it_records_why_there_is_no_number(keys: list[str], monkeypatch: pytest.
     monkeypatch.setattr("stimuli.metrics.complexity.Sparsity.measure", refuse)
     rows.ensure_measurements(keys, [SPARSITY])
     build.build(keys)
-    found = Measurement.objects.filter(measured_at__isnull=False).values_list("value", "error")
-    assert list(found) == [(None, "the map says nothing")] * 6
+    results = Measurement.objects.filter(measured_at__isnull=False).values_list("value", "error")
+    assert list(results) == [(None, "the map says nothing")] * 6
     assert states(keys) == {State.DONE}
 
 
@@ -390,7 +390,7 @@ def test_it_records_curves_with_holes(keys: list[str], monkeypatch: pytest.Monke
 
 
 def test_it_settles_what_another_version_asked_for(keys: list[str], sent: list[list[str]]) -> None:
-    """Nobody can answer such a row: building must end all the same, and today's metric can be asked for."""
+    """No code can fill such a row: building must still end, and today's metric can be asked for."""
     rows.ensure_measurements(keys, [SPARSITY])
     Measurement.objects.update(key="0" * 64)
     tasks.render_stimuli(keys)

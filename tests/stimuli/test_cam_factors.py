@@ -47,12 +47,12 @@ def test_it_projects_as_the_library_does_up_to_sign(make: Callable[[], Tiny], ou
     net = steeper(make(), 1000)
     theirs = {"eigen_cam": "EigenCAM", "eigen_grad_cam": "EigenGradCAM"}[ours]
     maps, signed = maps_of(ours, net, some(net)), maps_of(ours, net, some(net), signed=True)
-    for subject, one, both in zip(some(net), maps, signed, strict=True):
+    for subject, attribution, both in zip(some(net), maps, signed, strict=True):
         expected = library_map(theirs, net, subject.pixels, subject.target)
         coarse = first_component(values_of(net, subject, ours)).numpy()
         turned = library_scaled(np.maximum(-coarse, 0))
-        np.testing.assert_allclose(scaled(one), library_scaled(np.maximum(coarse, 0)), atol=SAME)
-        assert min(abs(scaled(one) - expected).max(), abs(turned - expected).max()) < SAME
+        np.testing.assert_allclose(scaled(attribution), library_scaled(np.maximum(coarse, 0)), atol=SAME)
+        assert min(abs(scaled(attribution) - expected).max(), abs(turned - expected).max()) < SAME
         np.testing.assert_allclose(scaled(both), scaled(enlarged_by_torch(coarse)), atol=SAME)
         assert both.min() < 0 <= coarse.min() + coarse.max()
 
@@ -62,8 +62,8 @@ def values_of(net: Tiny, subject: Subject, ours: str) -> torch.Tensor:
     from stimuli.planner.layers import spatial
     from tests.stimuli.test_cams import gradient_of
 
-    found = gradient_of(net, subject, net.layer)
-    activation, gradient = (spatial(value, net.layouts[net.layer]) for value in found)
+    pair = gradient_of(net, subject, net.layer)
+    activation, gradient = (spatial(value, net.layouts[net.layer]) for value in pair)
     return activation if ours == "eigen_cam" else gradient * activation
 
 
@@ -98,9 +98,9 @@ def planted(channels: int = 12, places: int = 36) -> tuple[NDArray[np.float64], 
 @pytest.mark.parametrize("is_tall", [True, False])
 def test_it_finds_planted_parts_the_largest_first(is_tall: bool) -> None:
     left, right = planted(*((60, 25) if is_tall else (12, 49)))
-    found = factors(left @ right, 2)
-    np.testing.assert_allclose(found[1], right[::-1], atol=2e-3)
-    np.testing.assert_allclose(found[0], left[:, ::-1], atol=2e-3)
+    result = factors(left @ right, 2)
+    np.testing.assert_allclose(result[1], right[::-1], atol=2e-3)
+    np.testing.assert_allclose(result[0], left[:, ::-1], atol=2e-3)
 
 
 @pytest.mark.parametrize("components", [1, 2, 4])
@@ -114,9 +114,11 @@ def test_it_fits_a_layer_as_well_as_another_library(make: Callable[[], Tiny], co
     assert right.min() >= 0
     witness = NMF(components, init="nndsvd", solver="cd", tol=1e-8, max_iter=5000)
     theirs = witness.fit_transform(values)
-    lost, lost_there = (np.linalg.norm(values - one) for one in (left @ right, theirs @ witness.components_))
+    lost, lost_there = (
+        np.linalg.norm(values - estimate) for estimate in (left @ right, theirs @ witness.components_)
+    )
     assert lost <= 1.1 * lost_there + 1e-4 * np.linalg.norm(values)
-    # Four parts have many local optima; two have one here, but where the layer has hardly more channels.
+    # Four parts have many local optima; two have one here, unless the layer has hardly more channels.
     if components <= 2 and make is not deep_net:
         others = witness.components_ * np.linalg.norm(theirs, axis=0)[:, None]
         order = np.argsort(-np.linalg.norm(others, axis=1))
@@ -146,8 +148,8 @@ def test_it_shows_what_the_library_calls_a_concept() -> None:
     values = left @ right
     factorise = grad_cam().feature_factorization.deep_feature_factorization.dff
     _, (parts,) = factorise(values.reshape(1, 12, 6, 6), n_components=2)
-    for one in factors(values, 2)[1]:
-        shown = scaled(one)
+    for component in factors(values, 2)[1]:
+        shown = scaled(component)
         assert min(abs(shown - scaled(part.ravel())).max() for part in parts) < 0.02
 
 
@@ -168,8 +170,8 @@ def test_it_draws_the_first_component_and_says_what_is_left_out() -> None:
 
 def test_it_finds_the_same_every_time() -> None:
     net = deep_net()
-    one, other = (maps_of("deep_feature_factorization", net, some(net), components=4) for _ in range(2))
-    np.testing.assert_array_equal(one, other)
+    first, second = (maps_of("deep_feature_factorization", net, some(net), components=4) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
 
 
 def test_it_factorises_a_layer_without_anything_into_nothing() -> None:

@@ -59,14 +59,16 @@ def by_hand(net: Tiny, subject: Subject, layer: str) -> Tensor:
 
 
 def activation_of(net: Tiny, subject: Subject, layer: str) -> Tensor:
-    kept: list[Tensor] = []
-    hook = net.layer_module(layer).register_forward_hook(lambda _m, _i, output: kept.append(output.clone()))
+    outputs: list[Tensor] = []
+    hook = net.layer_module(layer).register_forward_hook(
+        lambda _m, _i, output: outputs.append(output.clone())
+    )
     net.module(subject.pixels[None])
     hook.remove()
     layout = net.layouts[layer]
     if layout.kind == "maps":
-        return kept[0][0]
-    return kept[0][0, layout.prefix :].T.reshape(layout.channels, layout.height, layout.width)
+        return outputs[0][0]
+    return outputs[0][0, layout.prefix :].T.reshape(layout.channels, layout.height, layout.width)
 
 
 # AblationCam
@@ -90,11 +92,13 @@ def test_it_needs_no_trials_before_pooling_and_a_linear_layer() -> None:
 def test_it_falls_as_far_as_when_every_channel_is_tried(layer: str) -> None:
     """Closed form behind the last layer, tails behind the first: both are what the running network does."""
     net = pooled_net()
-    for subject, one in zip(likely(net), maps_of("ablation_cam", net, likely(net), layer=layer), strict=True):
+    for subject, attribution in zip(
+        likely(net), maps_of("ablation_cam", net, likely(net), layer=layer), strict=True
+    ):
         falls = by_hand(net, subject, layer)
         coarse = (falls[:, None, None] * activation_of(net, subject, layer)).sum(0).relu().numpy()
-        assert one.max() == pytest.approx(enlarged_by_torch(coarse).max(), rel=1e-3)
-        np.testing.assert_allclose(scaled(one), library_scaled(coarse), atol=5e-5)
+        assert attribution.max() == pytest.approx(enlarged_by_torch(coarse).max(), rel=1e-3)
+        np.testing.assert_allclose(scaled(attribution), library_scaled(coarse), atol=5e-5)
 
 
 @pytest.mark.parametrize("make", [deep_net, residual_net, convolutional_net, token_net])
@@ -106,22 +110,22 @@ def test_it_tries_channels_where_the_logit_is_not_linear(make: Callable[[], Tiny
     subjects = likely(net, 2, layer)
     done = explained(net, subjects, "ablation_cam")
     for at, subject in enumerate(subjects):
-        found = done[at, "ablation_cam"].result
+        attribution = done[at, "ablation_cam"].result
         is_linear = make is convolutional_net  # pooling, then a linear layer, though not a global pooling
-        assert found.checks == {"closed_form": float(is_linear)}
+        assert attribution.checks == {"closed_form": float(is_linear)}
         falls = by_hand(net, subject, layer)
         coarse = (falls[:, None, None] * activation_of(net, subject, layer)).sum(0).relu().numpy()
-        np.testing.assert_allclose(found.values, enlarged_by_torch(coarse), atol=1e-4 * coarse.max())
+        np.testing.assert_allclose(attribution.values, enlarged_by_torch(coarse), atol=1e-4 * coarse.max())
 
 
 @pytest.mark.parametrize("make", [deep_net, residual_net])
 def test_it_ablates_as_the_library_does(make: Callable[[], Tiny]) -> None:
-    """Where the smallest activation is 0; elsewhere the library takes 1e7 off instead of leaving out."""
+    """If the smallest activation is 0; otherwise the library subtracts 1e7 and does not leave it out."""
     net = make()
     subjects = likely(net)
-    for subject, one in zip(subjects, maps_of("ablation_cam", net, subjects), strict=True):
+    for subject, attribution in zip(subjects, maps_of("ablation_cam", net, subjects), strict=True):
         expected = library_map("AblationCAM", net, subject.pixels, subject.target)
-        np.testing.assert_allclose(scaled(one), expected, atol=5e-5)
+        np.testing.assert_allclose(scaled(attribution), expected, atol=5e-5)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -130,18 +134,18 @@ def test_it_keeps_its_closed_form_when_scores_are_rounded(precision: Precision) 
     net = pooled_net()
     exact = maps_of("ablation_cam", net, likely(net))
     done = explained(net, likely(net), "ablation_cam", network=Network(net, precision=precision, rows=4))
-    for at, one in enumerate(exact):
+    for at, values in enumerate(exact):
         assert done[at, "ablation_cam"].result.checks == {"closed_form": 1.0}
-        np.testing.assert_allclose(done[at, "ablation_cam"].result.values, one, rtol=1e-6)
+        np.testing.assert_allclose(done[at, "ablation_cam"].result.values, values, rtol=1e-6)
 
 
 def test_it_does_not_turn_over_where_the_logit_is_negative() -> None:
     """A constant added to every logit changes no fall; dividing by the logit would change the map's sign."""
     net, low = pooled_net(), pooled_net()
     low.layer_module("3").get_parameter("bias").data -= 100.0
-    one, other = (maps_of("ablation_cam", each, likely(net)) for each in (net, low))
-    assert one.max() > 0
-    np.testing.assert_allclose(other, one, atol=1e-3 * one.max())
+    plain, lowered = (maps_of("ablation_cam", each, likely(net)) for each in (net, low))
+    assert plain.max() > 0
+    np.testing.assert_allclose(lowered, plain, atol=1e-3 * plain.max())
 
 
 def test_it_does_not_take_a_straight_stretch_for_a_line() -> None:
@@ -177,7 +181,7 @@ def bent_net() -> Tiny:
 
 
 def test_it_does_not_take_a_gentle_bend_for_a_line() -> None:
-    """What a group of channels misses by may cancel; what a single one misses by does not."""
+    """The errors of a group of channels may cancel; the error of a single channel does not."""
     net, x = bent_net(), pictures(1)[0]
     subjects = [Subject(target, f"image-{target}", 7, "", x) for target in range(6)]
     done = explained(net, subjects, "ablation_cam", rows=256)
@@ -188,12 +192,12 @@ def test_it_does_not_take_a_gentle_bend_for_a_line() -> None:
     for at, subject in enumerate(subjects):
         falls = net.layer_module("head").get_parameter("weight")[subject.target].double() * bent
         coarse = (falls[:, None, None] * activation).sum(0).relu().numpy()
-        found = done[at, "ablation_cam"].result.values
-        np.testing.assert_allclose(found, enlarged_by_torch(coarse), atol=2e-3 * max(coarse.max(), 1e-6))
+        values = done[at, "ablation_cam"].result.values
+        np.testing.assert_allclose(values, enlarged_by_torch(coarse), atol=2e-3 * max(coarse.max(), 1e-6))
 
 
 def test_it_believes_the_closed_form_of_a_wide_network() -> None:
-    """The fall of one channel among 2048 is small beside the rounding of the score, yet it is believed."""
+    """The fall of one channel among 2048 is small compared with the rounding of the score, yet it counts."""
     net = bent_net()
     assert isinstance(net.module, Gelu)
     net.module.bend = nn.Identity()  # type: ignore[assignment]
@@ -214,9 +218,9 @@ def test_it_weighs_masks_as_the_library_does(
     monkeypatch.setattr(torch.nn, "UpsamplingBilinear2d", half_pixel)
     net = steeper(make(), 10)
     subjects = likely(net)
-    for subject, one in zip(subjects, maps_of("score_cam", net, subjects), strict=True):
+    for subject, attribution in zip(subjects, maps_of("score_cam", net, subjects), strict=True):
         expected = library_map("ScoreCAM", net, subject.pixels, subject.target)
-        np.testing.assert_allclose(scaled(one), expected, atol=5e-5)
+        np.testing.assert_allclose(scaled(attribution), expected, atol=5e-5)
 
 
 def test_it_tries_equal_masks_once() -> None:
@@ -232,11 +236,11 @@ def test_it_tries_equal_masks_once() -> None:
     norm.bias.data[[4, 5]] = -100.0
     subject = likely(net, 1)[0]
     channels = activation_of(net, subject, "0").flatten(1)
-    flat = [at for at, one in enumerate(channels) if one.max() - one.min() < 1e-5]
+    flat = [at for at, channel in enumerate(channels) if channel.max() - channel.min() < 1e-5]
     assert set(flat) >= {2, 3, 4, 5}
     network = Network(net, rows=4)
     before = network.bill.copy()
-    (one,) = explained(net, [subject], "score_cam", network=network).values()
+    (outcome,) = explained(net, [subject], "score_cam", network=network).values()
     distinct = len(channels) - len(flat) + 1 - (0 not in flat)
     assert network.bill.since(before).forwards == 1 + distinct
 
@@ -247,12 +251,12 @@ def test_it_tries_equal_masks_once() -> None:
     fine[flat] = 0
     logits = net.module(subject.pixels * fine[:, None])[:, subject.target]
     coarse = (logits.softmax(0)[:, None, None] * masks).sum(0).relu().numpy()
-    np.testing.assert_allclose(one.result.values, enlarged_by_torch(coarse), rtol=1e-4)
+    np.testing.assert_allclose(outcome.result.values, enlarged_by_torch(coarse), rtol=1e-4)
 
 
 def test_it_weighs_all_channels_alike_where_the_network_sees_nothing() -> None:
     net = steeper(pooled_net(), 0)
     subjects = likely(net, 1)
-    found = maps_of("score_cam", net, subjects)[0]
+    values = maps_of("score_cam", net, subjects)[0]
     coarse = activation_of(net, subjects[0], "0").mean(0).numpy()
-    np.testing.assert_allclose(found, enlarged_by_torch(coarse), rtol=1e-5)
+    np.testing.assert_allclose(values, enlarged_by_torch(coarse), rtol=1e-5)

@@ -72,10 +72,10 @@ def all_targets(net: Tiny, count: int = 2, layer: str = "") -> list[Subject]:
 
 def gradient_of(net: Tiny, subject: Subject, layer: str) -> tuple[Tensor, Tensor]:
     """A layer's output and the logit's gradient there, (C, h, w) or (T, C), by torch alone."""
-    kept: list[Tensor] = []
+    outputs: list[Tensor] = []
 
     def note(_module: nn.Module, _inputs: object, output: Tensor) -> Tensor:
-        kept.append(output)
+        outputs.append(output)
         return output.clone()
 
     hook = net.layer_module(layer).register_forward_hook(note)
@@ -83,8 +83,8 @@ def gradient_of(net: Tiny, subject: Subject, layer: str) -> tuple[Tensor, Tensor
         logits = net.module(subject.pixels[None].clone().requires_grad_())
     finally:
         hook.remove()
-    (gradient,) = torch.autograd.grad(logits[0, subject.target], kept)
-    return kept[0][0].detach(), gradient[0]
+    (gradient,) = torch.autograd.grad(logits[0, subject.target], outputs)
+    return outputs[0][0].detach(), gradient[0]
 
 
 # The library adds 1e-7 to the largest value it divides by: maps are made large beside that.
@@ -94,39 +94,39 @@ def test_it_draws_what_the_library_draws(kind: str, ours: str) -> None:
     net = steeper(NETWORKS[kind](), 100)
     subjects = all_targets(net)[1:6]
     params: dict[str, Any] = {"epsilon": 1e-6} if ours == "grad_cam_plus_plus" else {}
-    found = maps_of(ours, net, subjects, **params)
-    assert found.max() > 0.1
-    # Weights of tokens stand near poles, which make more of rounding.
+    maps = maps_of(ours, net, subjects, **params)
+    assert maps.max() > 0.1
+    # Weights of tokens are near poles, which enlarge rounding errors.
     limit = 1e-3 if (kind, ours) == ("tokens", "grad_cam_plus_plus") else SAME
-    for subject, one in zip(subjects, found, strict=True):
+    for subject, attribution in zip(subjects, maps, strict=True):
         expected = library_map(BY_GRADIENT[ours], net, subject.pixels, subject.target)
-        np.testing.assert_allclose(scaled(one), expected, atol=limit)
+        np.testing.assert_allclose(scaled(attribution), expected, atol=limit)
 
 
 @pytest.mark.parametrize("ours", ["hires_cam", "grad_cam", "xgrad_cam"])
 def test_it_reads_early_layers_too(ours: str) -> None:
     net = steeper(pooled_net(), 1000)
     subjects = all_targets(net, layer="0.2")
-    for subject, one in zip(subjects, maps_of(ours, net, subjects), strict=True):
+    for subject, attribution in zip(subjects, maps_of(ours, net, subjects), strict=True):
         expected = library_map(BY_GRADIENT[ours], net, subject.pixels, subject.target, "0.2")
-        np.testing.assert_allclose(scaled(one), expected, atol=SAME)
+        np.testing.assert_allclose(scaled(attribution), expected, atol=SAME)
 
 
 def test_it_draws_one_map_by_three_names_before_pooling_and_a_linear_layer() -> None:
     net = pooled_net()
     subjects = all_targets(net)
-    one, other, third = (maps_of(name, net, subjects) for name in ("grad_cam", "hires_cam", "xgrad_cam"))
-    assert one.max() > 0
-    np.testing.assert_allclose(other, one, atol=1e-6 * one.max())
-    np.testing.assert_allclose(third, one, atol=1e-6 * one.max())
+    first, second, third = (maps_of(name, net, subjects) for name in ("grad_cam", "hires_cam", "xgrad_cam"))
+    assert first.max() > 0
+    np.testing.assert_allclose(second, first, atol=1e-6 * first.max())
+    np.testing.assert_allclose(third, first, atol=1e-6 * first.max())
 
 
 def test_it_tells_the_three_apart_elsewhere() -> None:
     net = deep_net()
     subjects = all_targets(net)
-    one, other, third = (maps_of(name, net, subjects) for name in ("grad_cam", "hires_cam", "xgrad_cam"))
-    assert abs(one - other).max() > 0.1 * one.max()
-    assert abs(one - third).max() > 0.1 * one.max()
+    first, second, third = (maps_of(name, net, subjects) for name in ("grad_cam", "hires_cam", "xgrad_cam"))
+    assert abs(first - second).max() > 0.1 * first.max()
+    assert abs(first - third).max() > 0.1 * first.max()
 
 
 def test_it_adds_a_signed_hires_map_up_to_the_logit() -> None:
@@ -135,27 +135,29 @@ def test_it_adds_a_signed_hires_map_up_to_the_logit() -> None:
     module = nn.Sequential(nn.Conv2d(3, 7, 3, padding=1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), last)
     net = Tiny(seeded(module), LABELS, "0", {"0": Layout("maps", 7, SIDE, SIDE)})
     subjects = all_targets(net)
-    found = maps_of("hires_cam", net, subjects, signed=True)
-    assert found.min() < 0
-    for subject, one in zip(subjects, found, strict=True):
+    maps = maps_of("hires_cam", net, subjects, signed=True)
+    assert maps.min() < 0
+    for subject, attribution in zip(subjects, maps, strict=True):
         logit = net.module(subject.pixels[None])[0, subject.target] - last.bias[subject.target]
-        assert one.sum() == pytest.approx(float(logit), abs=1e-5)
+        assert attribution.sum() == pytest.approx(float(logit), abs=1e-5)
 
 
 def test_it_follows_the_definition_of_plus_plus_where_the_library_drowns_it() -> None:
     """With gradients of 1e-3 and less, 1e-6 is more than their squares."""
     net = pooled_net()
     subjects = all_targets(net)
-    found, as_library = maps_of("grad_cam_plus_plus", net, subjects), []
-    for subject, one in zip(subjects, found, strict=True):
+    maps, as_library = maps_of("grad_cam_plus_plus", net, subjects), []
+    for subject, attribution in zip(subjects, maps, strict=True):
         activation, gradient = (value.double() for value in gradient_of(net, subject, net.layer))
         total = activation.sum((1, 2), keepdim=True)
         share = gradient**2 / (2 * gradient**2 + total * gradient**3)
         weights = (share.nan_to_num() * gradient.relu()).sum((1, 2), keepdim=True)
         coarse = (weights * activation).sum(0).relu().float().numpy()
-        np.testing.assert_allclose(scaled(one), library_scaled(coarse), atol=SAME)
+        np.testing.assert_allclose(scaled(attribution), library_scaled(coarse), atol=SAME)
         as_library.append(library_map("GradCAMPlusPlus", net, subject.pixels, subject.target))
-    assert max(abs(scaled(one) - other).max() for one, other in zip(found, as_library, strict=True)) > 0.01
+    assert (
+        max(abs(scaled(values) - other).max() for values, other in zip(maps, as_library, strict=True)) > 0.01
+    )
 
 
 def test_it_keeps_channels_that_rest_finite() -> None:
@@ -163,9 +165,9 @@ def test_it_keeps_channels_that_rest_finite() -> None:
     net = pooled_net()
     net.module.get_submodule("0.4").get_parameter("bias").data[:9] = -100.0
     for name in ("xgrad_cam", "grad_cam_plus_plus", "eigen_cam", "eigen_grad_cam", "layer_cam"):
-        found = maps_of(name, net, all_targets(net))
-        assert np.isfinite(found).all()
-        assert found.max() > 0
+        maps = maps_of(name, net, all_targets(net))
+        assert np.isfinite(maps).all()
+        assert maps.max() > 0
 
 
 @pytest.mark.parametrize("name", [*BY_GRADIENT, "eigen_cam", "eigen_grad_cam", "full_grad", "score_cam"])
@@ -173,8 +175,8 @@ def test_it_keeps_channels_that_rest_finite() -> None:
 def test_it_sees_through_steps_that_write_into_their_input(name: str, layer: str) -> None:
     net = deep_net()
     subjects = all_targets(net, layer=layer)
-    found = maps_of(name, net, subjects)
-    np.testing.assert_allclose(found, maps_of(name, without_in_place(net), subjects), rtol=1e-5, atol=1e-8)
+    maps = maps_of(name, net, subjects)
+    np.testing.assert_allclose(maps, maps_of(name, without_in_place(net), subjects), rtol=1e-5, atol=1e-8)
 
 
 def test_it_needs_one_pass_for_all_of_them() -> None:
@@ -184,7 +186,7 @@ def test_it_needs_one_pass_for_all_of_them() -> None:
     names = (*BY_GRADIENT, "eigen_cam", "eigen_grad_cam", "deep_feature_factorization", "full_grad")
     done = explained(net, all_targets(net, 1, layer)[:1], *names, network=network)
     bill = network.bill.since(before)
-    assert not [one.error for one in done.values() if one.error]
+    assert not [outcome.error for outcome in done.values() if outcome.error]
     assert (len(done), bill.forwards, bill.backwards) == (10, 1, 1)
 
 
@@ -194,7 +196,7 @@ def test_it_leaves_the_network_as_it_was(kind: str) -> None:
     names = [*BY_GRADIENT, "eigen_cam", "eigen_grad_cam", "score_cam", "ablation_cam"]
     before = {name: value.clone() for name, value in net.module.state_dict().items()}
     done = explained(net, all_targets(net), *names, *(["full_grad"] if kind == "pooled" else []))
-    assert not [one.error for one in done.values() if one.error]
+    assert not [outcome.error for outcome in done.values() if outcome.error]
     assert all(value.equal(before[name]) for name, value in net.module.state_dict().items())
     for part in net.module.modules():
         assert not part.training
@@ -239,9 +241,9 @@ def test_it_names_the_layers_that_there_are(name: str) -> None:
 def test_it_adds_biases_up_as_the_library_does(kind: str) -> None:
     net = steeper(NETWORKS[kind](), 100)
     subjects = all_targets(net)
-    for subject, one in zip(subjects, maps_of("full_grad", net, subjects), strict=True):
+    for subject, attribution in zip(subjects, maps_of("full_grad", net, subjects), strict=True):
         expected = library_map("FullGrad", net, subject.pixels, subject.target)
-        np.testing.assert_allclose(scaled(one), expected, atol=2e-6)
+        np.testing.assert_allclose(scaled(attribution), expected, atol=2e-6)
 
 
 def test_it_explains_the_picture_as_the_network_has_it_behind_the_normalisation() -> None:
@@ -250,10 +252,10 @@ def test_it_explains_the_picture_as_the_network_has_it_behind_the_normalisation(
     module = Normalised(inner.module, mean, std).eval()
     net = Tiny(module, inner.labels, "network.0", {"network.0": inner.layouts["0"]})
     subjects = all_targets(net)
-    for subject, one in zip(subjects, maps_of("full_grad", net, subjects), strict=True):
+    for subject, attribution in zip(subjects, maps_of("full_grad", net, subjects), strict=True):
         inside = (subject.pixels - module.mean[0]) / module.std[0]
         expected = library_map("FullGrad", inner, inside, subject.target)
-        np.testing.assert_allclose(scaled(one), expected, atol=2e-6)
+        np.testing.assert_allclose(scaled(attribution), expected, atol=2e-6)
 
 
 @pytest.mark.parametrize("kind", ["pooled", "deep", "residual"])

@@ -1,4 +1,4 @@
-"""CLIP and SigLIP as classifiers, held against the library's own logits for pictures and texts together."""
+"""CLIP and SigLIP as classifiers, compared with the library's own logits for pictures and texts together."""
 
 from __future__ import annotations
 
@@ -40,9 +40,11 @@ def together(model: Any, folder: Path, texts: list[str], form: str) -> np.ndarra
     words = Tokenizer.from_file(str(folder / "net" / "tokenizer.json"))
     words.enable_padding(pad_id=0, length=16 if form == "siglip" else None)
     encoded = words.encode_batch(texts)
-    ids = torch.tensor([one.ids for one in encoded])
+    ids = torch.tensor([encoding.ids for encoding in encoded])
     masked = (
-        {"attention_mask": torch.tensor([one.attention_mask for one in encoded])} if form == "clip" else {}
+        {"attention_mask": torch.tensor([encoding.attention_mask for encoding in encoded])}
+        if form == "clip"
+        else {}
     )
     with torch.no_grad():
         return np.asarray(model(input_ids=ids, pixel_values=pixels(), **masked).logits_per_image.numpy())
@@ -80,7 +82,7 @@ def test_it_puts_names_where_labels_are_no_words(saved: Saved) -> None:
     np.testing.assert_array_equal(named.logits(views()), plain.logits(views()))
 
 
-def test_it_gives_each_label_its_own_logit_whatever_the_others_are(saved: Saved) -> None:
+def test_it_gives_each_label_the_same_logit_beside_any_others(saved: Saved) -> None:
     folder, _ = saved["clip"]
     three = load(folder, labels=["owl", "cat", "dog"]).logits(views())
     np.testing.assert_array_equal(load(folder, labels=["cat", "dog"]).logits(views()), three[:, 1:])
@@ -120,7 +122,7 @@ def test_it_is_differentiable_in_the_picture(saved: Saved) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_it_offers_both_halves(saved: Saved, form: str) -> None:
-    """What the predictors by concepts are made of: cosines, scaled, are the library's logits."""
+    """The basis of the predictors by concepts: scaled cosines are the library's logits."""
     folder, model = saved[form]
     clip = load_clip(folder, "net")
     texts = ["the cat", "the dog in wild"]

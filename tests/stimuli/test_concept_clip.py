@@ -1,4 +1,4 @@
-"""CLIP's concepts: similarities held against the library's own, heads against scikit-learn."""
+"""CLIP's concepts: similarities compared with the library's own, heads with scikit-learn."""
 
 from __future__ import annotations
 
@@ -65,28 +65,28 @@ def cosines(study: Study, prompt: str = "a photo of {}.") -> Floats:
     folder, model, _ = study
     words = Tokenizer.from_file(str(folder / "net" / "tokenizer.json"))
     words.enable_padding(pad_id=0)
-    encoded = words.encode_batch([prompt.format(one) for one in CONCEPTS])
+    encoded = words.encode_batch([prompt.format(concept) for concept in CONCEPTS])
     scaled = np.stack(shown(study)).transpose(0, 3, 1, 2).astype(np.float32) / 255
     mean, std = (np.array(values, np.float32)[None, :, None, None] for values in (MEAN, STD))
     with torch.no_grad():
         logits = model(
-            input_ids=torch.tensor([one.ids for one in encoded]),
-            attention_mask=torch.tensor([one.attention_mask for one in encoded]),
+            input_ids=torch.tensor([encoding.ids for encoding in encoded]),
+            attention_mask=torch.tensor([encoding.attention_mask for encoding in encoded]),
             pixel_values=torch.from_numpy((scaled - mean) / std),
         ).logits_per_image
         return np.asarray((logits / model.logit_scale.exp()).double().numpy())
 
 
 def values_of(predictor: TorchPredictor, pictures: list[Pixels]) -> Floats:
-    kept: list[Floats] = []
+    outputs: list[Floats] = []
     hook = predictor.concept_module().register_forward_hook(
-        lambda _module, _inputs, output: kept.append(output.detach().double().numpy())
+        lambda _module, _inputs, output: outputs.append(output.detach().double().numpy())
     )
     try:
-        predictor.logits([predictor.view(one) for one in pictures])
+        predictor.logits([predictor.view(picture) for picture in pictures])
     finally:
         hook.remove()
-    return np.concatenate(kept)
+    return np.concatenate(outputs)
 
 
 @pytest.mark.parametrize("prompt", ["a photo of {}.", "{}"])
@@ -101,7 +101,7 @@ def test_it_decides_by_the_head_on_its_values(study: Study, head: str) -> None:
     predictor = load(study, head=head)
     assert predictor.bottleneck is not None
     assert isinstance(predictor.bottleneck.head, LinearHead if head == "linear" else QdaHead)
-    logits = predictor.logits([predictor.view(one) for one in shown(study)])
+    logits = predictor.logits([predictor.view(picture) for picture in shown(study)])
     expected = predictor.bottleneck.head.logits(values_of(predictor, shown(study)))
     np.testing.assert_allclose(logits, expected, rtol=2e-3, atol=2e-3)
     assert (predictor.bottleneck.kind, predictor.bottleneck.label) == ("clip", "")
@@ -120,8 +120,8 @@ def test_it_fits_the_linear_head_as_scikit_learn_does(study: Study) -> None:
     samples, targets = bottleneck.samples, truths[~apart]
     scaled = (samples - samples.mean(0)) / samples.std(0)
     theirs = linear_model.LogisticRegression(C=2.0, tol=1e-8, max_iter=10000).fit(scaled, targets)
-    found = (bottleneck.head.weights[1] - bottleneck.head.weights[0]) * samples.std(0)
-    np.testing.assert_allclose(found, theirs.coef_[0], atol=5e-3)
+    weights = (bottleneck.head.weights[1] - bottleneck.head.weights[0]) * samples.std(0)
+    np.testing.assert_allclose(weights, theirs.coef_[0], atol=5e-3)
 
 
 @pytest.mark.parametrize("head", ["linear", "qda"])
@@ -132,39 +132,39 @@ def test_it_comes_back_to_the_bit_without_folder_and_tokenizer(study: Study, hea
     back = restore(archive)
     assert isinstance(back, TorchPredictor) and back.bottleneck and predictor.bottleneck
     assert back.key == predictor.key and back.dump() == archive == load(study, head=head).dump()
-    views = [predictor.view(one) for one in shown(study)]
+    views = [predictor.view(picture) for picture in shown(study)]
     np.testing.assert_array_equal(back.logits(views), predictor.logits(views))
     np.testing.assert_array_equal(back.bottleneck.samples, predictor.bottleneck.samples)
     assert back.bottleneck.concepts == CONCEPTS
 
 
 def explained(predictor: TorchPredictor, study: Study, method: str) -> list[Any]:
-    inputs = predictor.inputs([predictor.view(one) for one in shown(study)[:3]])
+    inputs = predictor.inputs([predictor.view(picture) for picture in shown(study)[:3]])
     targets = predictor.module(inputs).argmax(dim=1).tolist()
     explainer = open_explainer(Component(method))
     explainer.require(predictor, predictor.layer)
     subjects = [
-        Subject(target, f"k{at}", 1, predictor.layer, one)
-        for at, (target, one) in enumerate(zip(targets, inputs, strict=True))
+        Subject(target, f"k{at}", 1, predictor.layer, pixels)
+        for at, (target, pixels) in enumerate(zip(targets, inputs, strict=True))
     ]
     jobs = [
         Job(at, subject, partial(explainer.explain, predictor, subject))
         for at, subject in enumerate(subjects)
     ]
-    done = {one.name: one for one in drive(jobs, Network(predictor, rows=4))}
-    assert all(one.error is None for one in done.values())
+    done = {outcome.name: outcome for outcome in drive(jobs, Network(predictor, rows=4))}
+    assert all(outcome.error is None for outcome in done.values())
     return [(subjects[at].target, done[at].result) for at in range(len(subjects))]
 
 
 def test_it_explains_the_linear_head_by_weights_and_similarities(study: Study) -> None:
     predictor = load(study)
     assert predictor.bottleneck is not None and isinstance(predictor.bottleneck.head, LinearHead)
-    for (target, found), values in zip(
+    for (target, attribution), values in zip(
         explained(predictor, study, "clip_linear"), cosines(study), strict=False
     ):
-        assert isinstance(found, ConceptAttribution) and found.concepts == CONCEPTS
+        assert isinstance(attribution, ConceptAttribution) and attribution.concepts == CONCEPTS
         np.testing.assert_allclose(
-            found.values, predictor.bottleneck.head.weights[target] * values, rtol=1e-3
+            attribution.values, predictor.bottleneck.head.weights[target] * values, rtol=1e-3
         )
 
 
@@ -173,11 +173,11 @@ def test_it_explains_distributions_by_distances_that_change_the_answer(study: St
     assert predictor.bottleneck is not None
     head = predictor.bottleneck.head
     changed = 0
-    for (target, found), values in zip(
+    for (target, attribution), values in zip(
         explained(predictor, study, "clip_qda"), values_of(predictor, shown(study)[:3]), strict=True
     ):
-        assert found.order == "ascending"
-        for place, distance in enumerate(found.values):
+        assert attribution.order == "ascending"
+        for place, distance in enumerate(attribution.values):
             if distance < FAR:
                 moves = np.zeros((4, len(values)))
                 moves[:, place] = np.array([1.001, -1.001, 0.999, -0.999]) * distance
@@ -191,8 +191,8 @@ def test_it_explains_distributions_by_distances_that_change_the_answer(study: St
 def test_it_lets_methods_for_pictures_explain_it_too(study: Study, head: str) -> None:
     predictor = load(study, head=head)
     for method in ("saliency", "grad_cam"):
-        for _, found in explained(predictor, study, method):
-            assert isinstance(found, PixelAttribution) and found.values.any()
+        for _, attribution in explained(predictor, study, method):
+            assert isinstance(attribution, PixelAttribution) and attribution.values.any()
 
 
 def test_it_names_its_fit_by_the_files_of_the_model(study: Study, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is known of concepts: files beside class folders, and planted pictures whose plan says it."""
+"""What is known of concepts: from files beside class folders, and from the plans of planted pictures."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_it_draws_the_pictures_that_it_always_drew(scenario: str) -> None:
         dataset.concept_values(item.key)
         dataset.parts(item.key)
     after = [dataset.pixels(item.key) for item in dataset.all_items[:3]]
-    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+    assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))
     means = [dataset.pixels(key).mean() for key in ("people-00000", "model-00007")]
     assert means == pytest.approx(MEANS[scenario], abs=0.05)
 
@@ -219,11 +219,11 @@ SIDE = 160
 
 def inside(boxes: Sequence[Box]) -> NDArray[np.bool_]:
     """The pixels of some boxes, one pixel around them included."""
-    found = np.zeros((SIDE, SIDE), bool)
+    mask = np.zeros((SIDE, SIDE), bool)
     for left, top, right, bottom in boxes:
         rows = slice(max(0, int(top * SIDE) - 1), int(np.ceil(bottom * SIDE)) + 1)
-        found[rows, max(0, int(left * SIDE) - 1) : int(np.ceil(right * SIDE)) + 1] = True
-    return found
+        mask[rows, max(0, int(left * SIDE) - 1) : int(np.ceil(right * SIDE)) + 1] = True
+    return mask
 
 
 def heads(seed: int) -> tuple[scenes.Plan, canines.Breed, canines.Bearing]:
@@ -245,9 +245,9 @@ def test_it_marks_ears_where_ears_are_drawn(seed: int) -> None:
     ]
     changed = np.abs(drawn[0].rgb - drawn[1].rgb).max(axis=2) * drawn[0].alpha > 0.1
     for box in canines.ear_boxes(animal, bearing):
-        own = changed & inside([box])
-        assert own.sum() > 0.1 * inside([box]).sum()
-        assert abs(np.flatnonzero(own.any(axis=1))[0] - box[1] * SIDE) < 4
+        changed_inside = changed & inside([box])
+        assert changed_inside.sum() > 0.1 * inside([box]).sum()
+        assert abs(np.flatnonzero(changed_inside.any(axis=1))[0] - box[1] * SIDE) < 4
     assert not (changed & ~inside(canines.ear_boxes(animal, bearing))).any()
 
 
@@ -256,8 +256,8 @@ def test_it_marks_the_mouth_where_it_opens(seed: int) -> None:
     plan, animal, bearing = heads(seed)
     opened_wide, shut = replace(bearing, mouth=1.0), replace(bearing, mouth=0.0)
     drawn = [
-        canines.draw_head(scenes.dog_of(plan), one, plan.stream(scenes.BODY), SIDE)
-        for one in (opened_wide, shut)
+        canines.draw_head(scenes.dog_of(plan), bearing, plan.stream(scenes.BODY), SIDE)
+        for bearing in (opened_wide, shut)
     ]
     changed = np.abs(drawn[0].rgb - drawn[1].rgb).max(axis=2) * drawn[0].alpha > 0.1
     assert changed.any()
@@ -268,7 +268,7 @@ def test_it_marks_the_mouth_where_it_opens(seed: int) -> None:
 def test_it_marks_the_face_over_eyes_and_cheeks(seed: int) -> None:
     plan, animal, bearing = heads(seed)
     blue, red = (replace(scenes.dog_of(plan), eye=eye) for eye in ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0)))
-    drawn = [canines.draw_head(one, bearing, plan.stream(scenes.BODY), SIDE) for one in (blue, red)]
+    drawn = [canines.draw_head(dog, bearing, plan.stream(scenes.BODY), SIDE) for dog in (blue, red)]
     eyes = np.abs(drawn[0].rgb - drawn[1].rgb).max(axis=2) > 0.1
     face = inside([canines.face_box(animal, bearing)])
     assert eyes.any() and not (eyes & ~face).any()
@@ -301,7 +301,7 @@ def test_it_marks_landscape_and_not_the_head() -> None:
 def test_it_shows_the_other_cue_when_the_cue_is_exchanged() -> None:
     plan = planted("biased").plans["people-00000"]
     here, there = show_biased(plan), show_biased(plan.swapped(cue=True))
-    assert [one.value for one in there[:2]] == [1 - one.value for one in here[:2]]
+    assert [concept.value for concept in there[:2]] == [1 - concept.value for concept in here[:2]]
     assert here[2:] == there[2:]
     assert {part.concept for part in parts_of(here)} ^ {part.concept for part in parts_of(there)} == {
         "snow",

@@ -73,12 +73,12 @@ def test_it_puts_out_log_posteriors_up_to_a_constant() -> None:
     """Against SciPy's densities and the classes' shares."""
     head = fit_qda(VALUES, TARGETS, 3, 0.0)
     groups = [VALUES[np.equal(TARGETS, k)] for k in range(3)]
-    found = [
-        np.log(len(own) / len(VALUES))
-        + multivariate_normal(own.mean(0), np.cov(own.T, bias=True)).logpdf(VALUES)
-        for own in groups
+    posteriors = [
+        np.log(len(group) / len(VALUES))
+        + multivariate_normal(group.mean(0), np.cov(group.T, bias=True)).logpdf(VALUES)
+        for group in groups
     ]
-    apart = head.logits(VALUES) - np.stack(found, axis=1)
+    apart = head.logits(VALUES) - np.stack(posteriors, axis=1)
     assert np.ptp(apart) < 1e-9
 
 
@@ -102,8 +102,8 @@ def test_it_computes_the_same_as_a_layer(head: LinearHead | QdaHead) -> None:
     layer = head_layer("qda" if isinstance(head, QdaHead) else "linear", 3, 4)
     set_head(layer, head)
     with torch.no_grad():
-        found = layer(torch.from_numpy(VALUES).float()).numpy()
-    np.testing.assert_allclose(found, head.logits(VALUES), rtol=1e-4, atol=1e-4)
+        outputs = layer(torch.from_numpy(VALUES).float()).numpy()
+    np.testing.assert_allclose(outputs, head.logits(VALUES), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(head_of(layer).logits(VALUES), head.logits(VALUES), rtol=1e-5, atol=1e-5)
 
 

@@ -23,19 +23,19 @@ VALUES = np.array([0.25, 0.5, 1.0, 0.0, 0.75])
 @pytest.mark.parametrize(("name", "kind"), [("x_nesyl", "parts"), ("clip_linear", "clip")])
 def test_it_multiplies_weights_and_values(name: str, kind: str) -> None:
     head = LinearHead(np.array([[1.0, -2, 3, 4, -1], [0, 1, 0, 1, 0]]), np.array([0.5, -0.5]))
-    found = explained(written(head, SAMPLES, kind), VALUES, name)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(found.values, np.array([0.25, -1, 3, 0, -0.75], np.float32))
-    assert found.concepts == ("c0", "c1", "c2", "c3", "c4")
-    assert (found.order, found.label) == ("descending", "by hand")
-    assert found.values.sum() + 0.5 == pytest.approx(head.logits(VALUES[None])[0, 0])
+    attribution = explained(written(head, SAMPLES, kind), VALUES, name)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(attribution.values, np.array([0.25, -1, 3, 0, -0.75], np.float32))
+    assert attribution.concepts == ("c0", "c1", "c2", "c3", "c4")
+    assert (attribution.order, attribution.label) == ("descending", "by hand")
+    assert attribution.values.sum() + 0.5 == pytest.approx(head.logits(VALUES[None])[0, 0])
 
 
 def test_it_measures_from_the_mean_of_training_if_asked() -> None:
     head = random_linear(1, 3, 5)
-    found = explained(written(head, SAMPLES), VALUES, "clip_linear", 2, centred=True)
-    np.testing.assert_allclose(found.values, head.weights[2] * (VALUES - SAMPLES.mean(0)), rtol=1e-6)
+    attribution = explained(written(head, SAMPLES), VALUES, "clip_linear", 2, centred=True)
+    np.testing.assert_allclose(attribution.values, head.weights[2] * (VALUES - SAMPLES.mean(0)), rtol=1e-6)
     from_mean = head.logits(VALUES[None])[0, 2] - head.logits(SAMPLES).mean(0)[2]
-    assert found.values.sum() == pytest.approx(from_mean, rel=1e-5)
+    assert attribution.values.sum() == pytest.approx(from_mean, rel=1e-5)
 
 
 def test_it_solves_two_distributions_of_one_concept_by_hand() -> None:
@@ -51,8 +51,8 @@ def test_it_finds_the_nearer_of_two_borders() -> None:
     head = QdaHead(np.zeros((2, 1)), np.array([[[1.0]], [[2.0]]]), np.array([0.0, np.log(2)]))
     border = np.sqrt(np.log(2) / 1.5)
     for value, target in ((0.25, 1), (-0.25, 1), (1.5, 0), (-1.5, 0)):
-        found = explained(written(head, np.zeros((2, 1))), np.array([value]), "clip_qda", target)
-        assert found.values[0] == pytest.approx(abs(border - abs(value)), rel=1e-5)
+        attribution = explained(written(head, np.zeros((2, 1))), np.array([value]), "clip_qda", target)
+        assert attribution.values[0] == pytest.approx(abs(border - abs(value)), rel=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -62,8 +62,8 @@ def test_it_puts_the_decision_exactly_on_the_border(seed: int) -> None:
     target = int(head.logits(VALUES[None]).argmax())
     moves = nearest_changes(head, VALUES, target)
     assert np.isfinite(moves).any()
-    found = explained(written(head, SAMPLES), VALUES, "clip_qda", target)
-    np.testing.assert_allclose(found.values, np.minimum(np.abs(moves), FAR), rtol=2e-5)
+    attribution = explained(written(head, SAMPLES), VALUES, "clip_qda", target)
+    np.testing.assert_allclose(attribution.values, np.minimum(np.abs(moves), FAR), rtol=2e-5)
     for place, move in enumerate(moves):
         if np.isfinite(move):
             assert lead(head, target, place, np.array([move]))[0] == pytest.approx(0, abs=1e-8)
@@ -83,12 +83,12 @@ def test_it_finds_the_way_back_to_a_class_that_is_not_predicted(seed: int) -> No
 
 
 def test_it_says_far_of_a_concept_that_changes_nothing() -> None:
-    """Equal means and deviations in the second concept; the third widens the lead wherever it goes."""
+    """Equal means and deviations in the second concept; the third widens the lead in both directions."""
     roots = np.stack([np.diag([1.0, 1.0, 1.0]), np.diag([1.0, 1.0, 2.0])])
     head = QdaHead(np.array([[0.0, 0, 0], [2.0, 0, 0]]), roots, np.array([1.0, 0.0]))
-    found = explained(written(head, np.eye(3)), np.array([0.0, 0.5, 0.0]), "clip_qda")
-    assert found.values.tolist() == [1.5, FAR, FAR]
-    assert found.order == "ascending" and found.checks["deciding"] == pytest.approx(1 / 3)
+    attribution = explained(written(head, np.eye(3)), np.array([0.0, 0.5, 0.0]), "clip_qda")
+    assert attribution.values.tolist() == [1.5, FAR, FAR]
+    assert attribution.order == "ascending" and attribution.checks["deciding"] == pytest.approx(1 / 3)
 
 
 def test_it_orders_concepts_by_their_distances_and_not_by_their_names() -> None:

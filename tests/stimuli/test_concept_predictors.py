@@ -1,4 +1,4 @@
-"""Networks that learn concepts on the spot: what they reach, what they follow, and that they come back."""
+"""Networks that learn concepts during the test: their accuracy, what they follow, and their restoring."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def trained(name: str) -> TorchPredictor:
 
 def seen(predictor: TorchPredictor, pictures: list[Pixels]) -> tuple[Floats, Floats]:
     """Concept values and logits of pictures."""
-    kept: list[Floats] = []
+    outputs: list[Floats] = []
     hook = predictor.concept_module().register_forward_hook(
-        lambda _module, _inputs, output: kept.append(output.detach().double().numpy())
+        lambda _module, _inputs, output: outputs.append(output.detach().double().numpy())
     )
     try:
         logits = predictor.logits([predictor.view(picture) for picture in pictures])
     finally:
         hook.remove()
-    return np.concatenate(kept), logits.astype(np.float64)
+    return np.concatenate(outputs), logits.astype(np.float64)
 
 
 @cache
@@ -98,7 +98,7 @@ def test_it_follows_the_planted_background_and_not_the_animal(name: str) -> None
     assert np.mean(seen(predictor, people("animal"))[1].argmax(axis=1) != said) <= 0.2
     moved = np.abs(exchanged - values).mean(axis=0)
     concepts = predictor.bottleneck.concepts
-    planted = [concepts.index(one) for one in sorted(CUES)]
+    planted = [concepts.index(cue) for cue in sorted(CUES)]
     assert moved[planted].min() > 0.25 > moved[concepts.index("open mouth")]
 
 
@@ -113,9 +113,9 @@ def test_it_weighs_the_planted_concepts_most() -> None:
 
 
 def bottleneck_head(name: str) -> LinearHead:
-    found = trained(name).bottleneck
-    assert found is not None and isinstance(found.head, LinearHead)
-    return found.head
+    bottleneck = trained(name).bottleneck
+    assert bottleneck is not None and isinstance(bottleneck.head, LinearHead)
+    return bottleneck.head
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -124,8 +124,8 @@ def test_it_comes_back_to_the_bit(name: str) -> None:
     back = restore(predictor.dump())
     assert isinstance(back, TorchPredictor) and back.bottleneck and predictor.bottleneck
     assert back.key == predictor.key and back.dump() == predictor.dump()
-    for one, other in zip(seen(back, people()), seen(predictor, people()), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for restored, other in zip(seen(back, people()), seen(predictor, people()), strict=True):
+        np.testing.assert_array_equal(restored, other)
     np.testing.assert_array_equal(back.bottleneck.samples, predictor.bottleneck.samples)
     assert back.bottleneck.concepts == predictor.bottleneck.concepts
     assert dict(back.bottleneck.notes) == dict(predictor.bottleneck.notes)
@@ -160,15 +160,15 @@ def test_it_names_its_training_beforehand(name: str) -> None:
 
 def explanations(name: str, method: str, count: int, rows: int, first: int = 0) -> list[object]:
     predictor = trained(name)
-    views = predictor.inputs([predictor.view(one) for one in people()[first : first + count]])
+    views = predictor.inputs([predictor.view(picture) for picture in people()[first : first + count]])
     jobs = [
         Job(at, subject, partial(open_explainer(Component(method)).explain, predictor, subject))
         for at, subject in enumerate(
             Subject(at % 2, f"item-{first + at}", 3, predictor.layer, view) for at, view in enumerate(views)
         )
     ]
-    done = {one.name: one for one in drive(jobs, Network(predictor, rows=rows))}
-    assert all(one.error is None for one in done.values())
+    done = {outcome.name: outcome for outcome in drive(jobs, Network(predictor, rows=rows))}
+    assert all(outcome.error is None for outcome in done.values())
     return [done[at].result for at in range(count)]
 
 
@@ -176,18 +176,18 @@ def explanations(name: str, method: str, count: int, rows: int, first: int = 0) 
 def test_it_explains_a_picture_alone_as_in_company(method: str) -> None:
     together = explanations("concept_bottleneck", method, 6, 4)
     alone = [explanations("concept_bottleneck", method, 1, 1, first=at)[0] for at in (0, 4)]
-    for one, other in zip(alone, (together[0], together[4]), strict=True):
-        assert isinstance(one, ConceptAttribution) and isinstance(other, ConceptAttribution)
+    for single, other in zip(alone, (together[0], together[4]), strict=True):
+        assert isinstance(single, ConceptAttribution) and isinstance(other, ConceptAttribution)
         scale = np.abs(other.values).max()
-        np.testing.assert_allclose(one.values, other.values, atol=1e-4 * scale)
-        assert "in the paper" in one.label
+        np.testing.assert_allclose(single.values, other.values, atol=1e-4 * scale)
+        assert "in the paper" in single.label
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_lets_methods_for_pictures_explain_it_too(name: str) -> None:
     for method in ("saliency", "grad_cam"):
-        (found,) = explanations(name, method, 1, 2)
-        assert isinstance(found, PixelAttribution) and found.values.any()
+        (attribution,) = explanations(name, method, 1, 2)
+        assert isinstance(attribution, PixelAttribution) and attribution.values.any()
 
 
 def test_it_finds_parts_where_they_are() -> None:
@@ -195,12 +195,12 @@ def test_it_finds_parts_where_they_are() -> None:
     predictor, dataset = trained("part_concepts"), scenario()
     assert predictor.bottleneck is not None
     layout = predictor.layouts["heat"]
-    kept: list[torch.Tensor] = []
-    hook = predictor.layer_module("heat").register_forward_hook(lambda _m, _i, output: kept.append(output))
+    outputs: list[torch.Tensor] = []
+    hook = predictor.layer_module("heat").register_forward_hook(lambda _m, _i, output: outputs.append(output))
     items = dataset.items("people")[:16]
     predictor.logits([predictor.view(dataset.pixels(item.key)) for item in items])
     hook.remove()
-    heat = kept[0].numpy()
+    heat = outputs[0].numpy()
     apart = []
     for item, maps in zip(items, heat, strict=True):
         for part in dataset.parts(item.key):
@@ -208,7 +208,7 @@ def test_it_finds_parts_where_they_are() -> None:
                 place = predictor.bottleneck.concepts.index(part.concept)
                 cover = heat_maps([part], [part.concept], layout.height, layout.width)[0] > 0.5
                 both = heat_maps(
-                    [one for one in dataset.parts(item.key) if one.concept == part.concept],
+                    [box for box in dataset.parts(item.key) if box.concept == part.concept],
                     [part.concept],
                     layout.height,
                     layout.width,
@@ -225,11 +225,11 @@ def test_it_covers_cells_by_the_share_that_boxes_do() -> None:
         rows = slice(round(part.top * 400), round(part.bottom * 400))
         fine["ab".index(part.concept), rows, round(part.left * 500) : round(part.right * 500)] = 1
     expected = fine.reshape(2, 4, 100, 5, 100).mean(axis=(2, 4))
-    found = heat_maps(parts, ("a", "b"), 4, 5)
+    maps = heat_maps(parts, ("a", "b"), 4, 5)
     overlapping = np.zeros((2, 4, 5), bool)
     overlapping[0, 1, 2] = True  # both boxes reach into it: the larger cover counts
-    np.testing.assert_allclose(found[~overlapping], expected[~overlapping], atol=1e-6)
-    assert 0 < found[0, 1, 2] <= expected[0, 1, 2]
+    np.testing.assert_allclose(maps[~overlapping], expected[~overlapping], atol=1e-6)
+    assert 0 < maps[0, 1, 2] <= expected[0, 1, 2]
 
 
 @pytest.mark.parametrize("size", [(40, 20), (20, 40), (32, 32), (35, 20)])
@@ -242,8 +242,8 @@ def test_it_moves_boxes_into_the_square_view(size: tuple[int, int]) -> None:
     part = Part("a", columns.start / width, rows.start / height, columns.stop / width, rows.stop / height)
     bright = square_view(np.asarray(picture), 80)[..., 0] > 128
     (moved,) = seen_parts([part], height, width)
-    found = np.flatnonzero(bright.any(axis=0)), np.flatnonzero(bright.any(axis=1))
-    edges = [found[0][0], found[1][0], found[0][-1] + 1, found[1][-1] + 1]
+    places = np.flatnonzero(bright.any(axis=0)), np.flatnonzero(bright.any(axis=1))
+    edges = [places[0][0], places[1][0], places[0][-1] + 1, places[1][-1] + 1]
     box = np.array([moved.left, moved.top, moved.right, moved.bottom]) * 80
     np.testing.assert_allclose(edges, box, atol=1.5)
     assert seen_parts([Part("a", 0, 0, 0.05, 0.05)], 20, 40) == []

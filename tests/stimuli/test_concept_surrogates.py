@@ -26,13 +26,13 @@ NAMES = [f"c{j}" for j in range(5)]
 
 
 def test_it_gives_shapley_values_of_a_linear_head_in_closed_form() -> None:
-    """Weight times distance from the background's mean, whatever the centres are."""
+    """Weight times distance from the background's mean, for any centres."""
     head = random_linear(1, 3, 5)
     centres, shares = k_means(SAMPLES, 5)
-    found = explained(written(head, SAMPLES), VALUES, "shap_cbm", 2)
-    np.testing.assert_allclose(found.values, head.weights[2] * (VALUES - shares @ centres), rtol=1e-5)
+    attribution = explained(written(head, SAMPLES), VALUES, "shap_cbm", 2)
+    np.testing.assert_allclose(attribution.values, head.weights[2] * (VALUES - shares @ centres), rtol=1e-5)
     np.testing.assert_allclose(shares @ centres, SAMPLES.mean(axis=0), rtol=1e-12)
-    assert found.checks["efficiency_gap"] < 1e-9
+    assert attribution.checks["efficiency_gap"] < 1e-9
 
 
 def test_it_takes_the_mean_gain_over_all_orders() -> None:
@@ -58,8 +58,8 @@ def test_it_agrees_with_kernel_explainer(output: str) -> None:
     background = DenseData(centres, NAMES, None, shares)
     explainer = shap.KernelExplainer(lambda rows: said(head, np.asarray(rows), 1, output), background)
     expected = explainer.shap_values(VALUES, nsamples=4000, l1_reg=False, silent=True)
-    found = explained(written(head, SAMPLES), VALUES, "shap_cbm", 1, output=output)
-    np.testing.assert_allclose(found.values, expected, rtol=1e-4, atol=1e-6)
+    attribution = explained(written(head, SAMPLES), VALUES, "shap_cbm", 1, output=output)
+    np.testing.assert_allclose(attribution.values, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_it_samples_subsets_where_there_are_too_many_and_still_adds_up() -> None:
@@ -67,9 +67,11 @@ def test_it_samples_subsets_where_there_are_too_many_and_still_adds_up() -> None
     samples = RNG.uniform(0, 1, (50, 20)).astype(np.float32).astype(np.float64)
     values = RNG.uniform(0, 1, 20).astype(np.float32).astype(np.float64)
     head = random_linear(2, 3, 20)
-    found = explained(written(head, samples), values, "shap_cbm", 1)
-    np.testing.assert_allclose(found.values, head.weights[1] * (values - samples.mean(axis=0)), rtol=1e-4)
-    assert found.checks["efficiency_gap"] < 1e-9
+    attribution = explained(written(head, samples), values, "shap_cbm", 1)
+    np.testing.assert_allclose(
+        attribution.values, head.weights[1] * (values - samples.mean(axis=0)), rtol=1e-4
+    )
+    assert attribution.checks["efficiency_gap"] < 1e-9
 
 
 def test_it_comes_near_the_exact_values_with_sampled_subsets() -> None:
@@ -77,21 +79,21 @@ def test_it_comes_near_the_exact_values_with_sampled_subsets() -> None:
     head, samples = random_qda(5, 3, 13), RNG.uniform(0, 1, (50, 13))
     values, (centres, shares) = RNG.uniform(0, 1, 13), k_means(samples, 5)
 
-    def worth(kept: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> Floats:
-        mixed = np.where(kept[:, None], values, centres[None]).reshape(-1, 13)
-        return np.asarray(said(head, mixed, 0, "logit").reshape(len(kept), -1) @ shares)
+    def worth(subsets: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> Floats:
+        mixed = np.where(subsets[:, None], values, centres[None]).reshape(-1, 13)
+        return np.asarray(said(head, mixed, 0, "logit").reshape(len(subsets), -1) @ shares)
 
     exact_worths = worth(all_subsets(13))
     exact = shapley(exact_worths, 13)
     whole = float(exact_worths[-1] - exact_worths[0])
-    kept, weights = kernel_subsets(13, 1500, np.random.default_rng(1))
-    near = kernel_values(kept, worth(kept) - exact_worths[0], weights, whole)
-    assert len(kept) <= 1500 and weights.sum() == pytest.approx(1)
+    subsets, weights = kernel_subsets(13, 1500, np.random.default_rng(1))
+    near = kernel_values(subsets, worth(subsets) - exact_worths[0], weights, whole)
+    assert len(subsets) <= 1500 and weights.sum() == pytest.approx(1)
     assert np.abs(near - exact).max() < 0.05 * np.abs(exact).max()
-    kept, weights = kernel_subsets(13, 8190, np.random.default_rng(1))
-    assert len(kept) == 8190
+    subsets, weights = kernel_subsets(13, 8190, np.random.default_rng(1))
+    assert len(subsets) == 8190
     np.testing.assert_allclose(
-        kernel_values(kept, worth(kept) - exact_worths[0], weights, whole), exact, rtol=1e-8, atol=1e-9
+        kernel_values(subsets, worth(subsets) - exact_worths[0], weights, whole), exact, rtol=1e-8, atol=1e-9
     )
 
 
@@ -112,22 +114,22 @@ def test_it_estimates_the_mean_answer_where_a_concept_is_kept(keep: float, outpu
     subsets = all_subsets(5)
     chances = np.prod(np.where(subsets, keep, 1 - keep), axis=1)
     answers = said(head, np.where(subsets, VALUES, mean), 1, output)
-    kept = (chances * answers) @ subsets / (chances @ subsets)
+    shown = (chances * answers) @ subsets / (chances @ subsets)
     hidden = (chances * answers) @ ~subsets / (chances @ ~subsets)
     net = written(head, SAMPLES)
-    found = explained(net, VALUES, "rise_cbm", 1, keep=keep, output=output, masks=60000)
+    attribution = explained(net, VALUES, "rise_cbm", 1, keep=keep, output=output, masks=60000)
     spread = answers.std()
-    np.testing.assert_allclose(found.values, kept, atol=0.03 * spread)
+    np.testing.assert_allclose(attribution.values, shown, atol=0.03 * spread)
     apart = explained(net, VALUES, "rise_cbm", 1, keep=keep, output=output, masks=60000, centred=True)
-    np.testing.assert_allclose(apart.values, kept - hidden, atol=0.06 * spread)
+    np.testing.assert_allclose(apart.values, shown - hidden, atol=0.06 * spread)
 
 
 def test_it_gives_rise_of_a_linear_head_in_closed_form() -> None:
     """Kept less hidden is the concept's own part; what is left is the noise of the other concepts."""
     head = LinearHead(np.array([[2.0, 0, 0, 0, 0], [0.0, 0, 0, 0, 0]]), np.zeros(2))
-    found = explained(written(head, SAMPLES), VALUES, "rise_cbm", output="logit", centred=True)
-    assert found.values[0] == pytest.approx(2 * (0.25 - SAMPLES[:, 0].mean()), rel=1e-5)
-    assert np.abs(found.values[1:]).max() < 0.1 * abs(found.values[0])
+    attribution = explained(written(head, SAMPLES), VALUES, "rise_cbm", output="logit", centred=True)
+    assert attribution.values[0] == pytest.approx(2 * (0.25 - SAMPLES[:, 0].mean()), rel=1e-5)
+    assert np.abs(attribution.values[1:]).max() < 0.1 * abs(attribution.values[0])
 
 
 def test_it_masks_all_pictures_of_a_study_alike() -> None:
@@ -162,11 +164,11 @@ def test_it_agrees_with_lime_tabular(discretised: bool) -> None:
 def test_it_gives_lime_of_a_linear_head_in_closed_form() -> None:
     """Logits that are linear are fitted exactly: weight times deviation, and the fit is whole."""
     head = random_linear(5, 3, 5)
-    found = explained(
+    attribution = explained(
         written(head, SAMPLES), VALUES, "lime_cbm", 1, discretised=False, output="logit", alpha=0.0
     )
-    np.testing.assert_allclose(found.values, head.weights[1] * SAMPLES.std(axis=0), rtol=1e-5)
-    assert found.checks["fit"] == pytest.approx(1)
+    np.testing.assert_allclose(attribution.values, head.weights[1] * SAMPLES.std(axis=0), rtol=1e-5)
+    assert attribution.checks["fit"] == pytest.approx(1)
 
 
 def test_it_ranks_concepts_as_the_weights_do() -> None:
@@ -175,9 +177,9 @@ def test_it_ranks_concepts_as_the_weights_do() -> None:
     head = LinearHead(np.array([[0.5, -3.0, 2.0, -1.0, 4.0], np.zeros(5)]), np.zeros(2))
     values = np.full(5, 0.9375)
     for output in ("logit", "probability"):
-        found = explained(written(head, samples), values, "lime_cbm", output=output)
-        assert np.argsort(found.values).tolist() == np.argsort(head.weights[0]).tolist()
-        assert np.sign(found.values).tolist() == np.sign(head.weights[0]).tolist()
+        attribution = explained(written(head, samples), values, "lime_cbm", output=output)
+        assert np.argsort(attribution.values).tolist() == np.argsort(head.weights[0]).tolist()
+        assert np.sign(attribution.values).tolist() == np.sign(head.weights[0]).tolist()
 
 
 def test_it_draws_by_key_and_seed_alone() -> None:
@@ -193,5 +195,5 @@ def test_it_draws_by_key_and_seed_alone() -> None:
 def test_it_copes_with_concepts_that_never_vary(name: str) -> None:
     samples = SAMPLES.copy()
     samples[:, 2] = 0.5
-    found = explained(written(random_qda(9, 3, 5), samples), VALUES, name)
-    assert np.isfinite(found.values).all()
+    attribution = explained(written(random_qda(9, 3, 5), samples), VALUES, name)
+    assert np.isfinite(attribution.values).all()

@@ -1,4 +1,4 @@
-"""Every registered explainer keeps what the interface promises, whoever wrote it.
+"""Every registered explainer keeps what the interface promises, ours or a package's.
 
 A method is tried on small networks that it accepts, with parameters that make it cheap. What it asks is
 answered by the planner.
@@ -165,13 +165,13 @@ class Case:
             for place, subject in enumerate(asked)
         ]
         if self.method.kind == "text":
-            done = {one.name: one for one in drive_texts(jobs, self.net, rows)}
+            done = {outcome.name: outcome for outcome in drive_texts(jobs, self.net, rows)}
         else:
             network = self.networks.setdefault(rows, Network(self.net, rows=rows))
-            done = {one.name: one for one in drive(jobs, network)}
-        for one in done.values():
-            if one.error is not None:
-                raise one.error
+            done = {outcome.name: outcome for outcome in drive(jobs, network)}
+        for outcome in done.values():
+            if outcome.error is not None:
+                raise outcome.error
         return [done[place].result for place in range(len(asked))]
 
 
@@ -206,50 +206,53 @@ def usual(name: str) -> tuple[Case, list[Attribution]]:
 
 
 def numbers(results: Sequence[Attribution]) -> list[NDArray[np.float64]]:
-    return [np.asarray(one.values, np.float64).ravel() for one in results]
+    return [np.asarray(result.values, np.float64).ravel() for result in results]
 
 
 def apart(some: Sequence[Attribution], others: Sequence[Attribution]) -> float:
-    """How far pictures of results are apart, at most 2: 1 less the correlation of the values. 0 where both
-    say nothing, 1 where one does. Which words are not marked counts, so their values are not centred.
+    """How far pictures of results are apart, at most 2: 1 less the correlation of the values. 0 if both
+    say nothing, 1 if one does. Which words are not marked counts, so their values are not centred.
     """
-    found = []
-    for one, other in zip(numbers(some), numbers(others), strict=True):
+    distances = []
+    for values, other in zip(numbers(some), numbers(others), strict=True):
         if not isinstance(some[0], TokenAttribution):
-            one, other = one - one.mean(), other - other.mean()
-        length = np.linalg.norm(one) * np.linalg.norm(other)
-        found.append(1 - float(one @ other) / length if length else float(one.any() or other.any()))
-    return float(max(found))
+            values, other = values - values.mean(), other - other.mean()
+        length = np.linalg.norm(values) * np.linalg.norm(other)
+        distances.append(1 - float(values @ other) / length if length else float(values.any() or other.any()))
+    return float(max(distances))
 
 
 def same(some: Sequence[Attribution], others: Sequence[Attribution], share: float = 1e-4) -> None:
     """Equal up to the rounding of single precision in other batches."""
-    for one, other in zip(numbers(some), numbers(others), strict=True):
-        np.testing.assert_allclose(one, other, atol=share * max(1e-12, np.abs(one).max(initial=0)))
+    for values, other in zip(numbers(some), numbers(others), strict=True):
+        np.testing.assert_allclose(values, other, atol=share * max(1e-12, np.abs(values).max(initial=0)))
 
 
 @every_method
 def test_it_returns_what_its_kind_promises(name: str) -> None:
     case, results = usual(name)
     assert len(results) == 3
-    for subject, found in zip(case.subjects, results, strict=True):
-        assert found.values.dtype == np.float32 and np.isfinite(found.values).all()
-        assert found.values.flags.c_contiguous and found.values.flags.owndata | found.values.flags.writeable
-        assert all(type(value) is float and np.isfinite(value) for value in found.checks.values())
+    for subject, attribution in zip(case.subjects, results, strict=True):
+        assert attribution.values.dtype == np.float32 and np.isfinite(attribution.values).all()
+        assert (
+            attribution.values.flags.c_contiguous
+            and attribution.values.flags.owndata | attribution.values.flags.writeable
+        )
+        assert all(type(value) is float and np.isfinite(value) for value in attribution.checks.values())
         if case.method.kind == "image":
-            assert isinstance(found, PixelAttribution)
-            assert found.values.shape == tuple(subject.pixels.shape[1:])
-            assert found.signed or (found.values >= 0).all()
+            assert isinstance(attribution, PixelAttribution)
+            assert attribution.values.shape == tuple(subject.pixels.shape[1:])
+            assert attribution.signed or (attribution.values >= 0).all()
         elif case.method.kind == "concept":
-            assert isinstance(found, ConceptAttribution)
-            assert found.concepts == case.net.bottleneck.concepts
-            assert found.values.shape == (len(found.concepts),)
-            assert found.order in ("ascending", "descending")
+            assert isinstance(attribution, ConceptAttribution)
+            assert attribution.concepts == case.net.bottleneck.concepts
+            assert attribution.values.shape == (len(attribution.concepts),)
+            assert attribution.order in ("ascending", "descending")
         else:
-            assert isinstance(found, TokenAttribution)
-            assert found.values.shape == (len(found.spans),)
-            edges = [edge for span in found.spans for edge in span]
-            assert edges == sorted(edges) and all(start < end for start, end in found.spans)
+            assert isinstance(attribution, TokenAttribution)
+            assert attribution.values.shape == (len(attribution.spans),)
+            edges = [edge for span in attribution.spans for edge in span]
+            assert edges == sorted(edges) and all(start < end for start, end in attribution.spans)
             assert not edges or (edges[0] >= 0 and edges[-1] <= len(subject.text))
 
 
@@ -263,9 +266,9 @@ def test_it_marks_something(name: str) -> None:
 @every_method
 def test_it_repeats_itself_to_the_bit(name: str) -> None:
     _, first = usual(name)
-    for one, other in zip(first, case_of(name).run(), strict=True):
-        np.testing.assert_array_equal(one.values, other.values)
-        assert dict(one.checks) == dict(other.checks)
+    for result, other in zip(first, case_of(name).run(), strict=True):
+        np.testing.assert_array_equal(result.values, other.values)
+        assert dict(result.checks) == dict(other.checks)
 
 
 @every_method
@@ -288,10 +291,10 @@ def test_it_explains_nothing_without_items(name: str) -> None:
 
 @every_method
 def test_it_draws_by_key_and_seed_alone(name: str) -> None:
-    """Another key or seed draws anew; where nothing is drawn they change nothing."""
+    """Another key or seed draws anew; they change nothing if nothing is drawn."""
     case, usually = usual(name)
-    other_key = case.run([replace(one, key=f"other-{one.key}") for one in case.subjects])
-    other_seed = case.run([replace(one, seed=8) for one in case.subjects])
+    other_key = case.run([replace(subject, key=f"other-{subject.key}") for subject in case.subjects])
+    other_seed = case.run([replace(subject, seed=8) for subject in case.subjects])
     assert (apart(other_key, usually) > 1e-9) == (name in DRAWS)
     assert (apart(other_seed, usually) > 1e-9) == (name in DRAWS | BANKS)
 
@@ -307,9 +310,9 @@ def test_it_leaves_network_and_item_as_they_were(name: str) -> None:
 def test_it_works_where_gradients_are_switched_off(name: str) -> None:
     case, usually = usual(name)
     with torch.no_grad():
-        found = case.run()
+        results = case.run()
         assert not torch.is_grad_enabled()
-    same(found, usually)
+    same(results, usually)
 
 
 def test_it_keeps_nothing_in_memory() -> None:
@@ -320,7 +323,7 @@ def test_it_keeps_nothing_in_memory() -> None:
         for case in cases:
             case.run(case.subjects[:1])
         gc.collect()
-        counts.append(sum(type(one) in (Tensor, nn.Parameter) for one in gc.get_objects()))
+        counts.append(sum(type(value) in (Tensor, nn.Parameter) for value in gc.get_objects()))
     assert counts[0] >= counts[1], f"tensors after each round: {counts}"
 
 
@@ -373,30 +376,30 @@ def test_it_depends_on_the_weights_or_on_none_of_them(name: str) -> None:
         fresh = Case(name, case.method, net, case.subjects)
     else:
         redrawn(network_of(fresh.net), 11)
-    found = fresh.run()
+    results = fresh.run()
     if name in KNOWS_NO_NETWORK:
-        for one, other in zip(found, usually, strict=True):
-            np.testing.assert_array_equal(one.values, other.values)
+        for result, other in zip(results, usually, strict=True):
+            np.testing.assert_array_equal(result.values, other.values)
     else:
-        assert apart(found, usually) > 0.05
+        assert apart(results, usually) > 0.05
 
 
 @every_method
 def test_it_depends_on_the_class_or_on_none(name: str) -> None:
     case, usually = usual(name)
     labels = len(case.net.labels)
-    found = case.run([replace(one, target=(one.target + 1) % labels) for one in case.subjects])
+    results = case.run([replace(subject, target=(subject.target + 1) % labels) for subject in case.subjects])
     if name in KNOWS_NO_CLASS:
-        same(found, usually)
+        same(results, usually)
     else:
-        assert apart(found, usually) > 0.01
+        assert apart(results, usually) > 0.01
 
 
 @every_method
 def test_it_depends_on_the_item(name: str) -> None:
     case, usually = usual(name)
     if case.method.kind == "image":
-        items = [replace(one, image=case.subjects[0].pixels.flip(2)) for one in case.subjects[:1]]
+        items = [replace(subject, image=case.subjects[0].pixels.flip(2)) for subject in case.subjects[:1]]
     else:
         items = [replace(case.subjects[0], text=TEXTS[1], image=case.subjects[1].image)]
     first = numbers(case.run(items))[0]
@@ -429,16 +432,16 @@ def test_it_declares_its_parameters(name: str) -> None:
 @every_method
 def test_it_is_a_value_with_a_version(name: str) -> None:
     component = Component(name, CHEAP.get(name, {}))
-    one, other = open_explainer(component), open_explainer(component)
-    assert one == other and hash(one) == hash(other)
+    explainer, other = open_explainer(component), open_explainer(component)
+    assert explainer == other and hash(explainer) == hash(other)
     assert type(version_of(component)) is int and version_of(component) >= 1
-    assert one.kind in ("image", "concept", "text")
-    assert not hasattr(one, "__dict__"), "slotted"
+    assert explainer.kind in ("image", "concept", "text")
+    assert not hasattr(explainer, "__dict__"), "slotted"
     with pytest.raises((AttributeError, TypeError)):
-        one.kind = "frozen"  # type: ignore[misc, assignment]
+        explainer.kind = "frozen"  # type: ignore[misc, assignment]
     written = check_explainer(component)
-    assert open_explainer(written) == one
-    assert set(written.params) == {parameter.name for parameter in fields(one)}  # type: ignore[arg-type]
+    assert open_explainer(written) == explainer
+    assert set(written.params) == {parameter.name for parameter in fields(explainer)}  # type: ignore[arg-type]
 
 
 @every_method

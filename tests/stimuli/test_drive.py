@@ -38,7 +38,7 @@ METHODS: tuple[str | Component, ...] = (
     Component("smooth_grad", {"draws": 5}),
     Component("occlusion", {"patch_share": 0.3, "stride_share": 0.3}),
 )
-NAMES = tuple(one if isinstance(one, str) else one.name for one in METHODS)
+NAMES = tuple(method if isinstance(method, str) else method.name for method in METHODS)
 LAST = Windows([(0, 0), (0, 8), (8, 0), (8, 8), (16, 16)], 8, 0.5)
 
 
@@ -56,11 +56,11 @@ def run(network: Network, *jobs: Job) -> dict[Hashable, Done]:
 
 
 def results(network: Network, subject: Subject, *starts: Callable[[], Steps]) -> list[Any]:
-    """What each method returns on one picture, all in one drive; the first error is raised."""
+    """The results of each method on one picture, all in one drive; the first error is raised."""
     done = run(network, *(Job(at, subject, start) for at, start in enumerate(starts)))
-    for one in done.values():
-        if one.error is not None:
-            raise one.error
+    for outcome in done.values():
+        if outcome.error is not None:
+            raise outcome.error
     return [done[at].result for at in range(len(starts))]
 
 
@@ -99,7 +99,7 @@ def test_it_traces_a_picture_once_for_all_methods() -> None:
     net = convolutional_net()
     network = Network(net, rows=4)
     done = explained(net, subjects_of(pictures(4)), *BY_TRACE, network=network)
-    assert len(done) == 12 and not any(one.error for one in done.values())
+    assert len(done) == 12 and not any(outcome.error for outcome in done.values())
     assert (network.bill.forwards, network.bill.backwards, network.bill.calls) == (4, 4, 1)
 
 
@@ -116,7 +116,7 @@ def test_it_traces_again_only_for_what_it_has_not() -> None:
     [(first, again, more, last)] = results(network, subject, curious)
     assert again is first and last is more
     assert more.input_gradient is not None
-    assert "0" in more.gradients  # for somebody may yet ask for scores behind that layer
+    assert "0" in more.gradients  # scores behind that layer may still be asked for
     assert (network.bill.forwards, network.bill.backwards) == (2, 2)
 
 
@@ -125,7 +125,7 @@ def test_it_runs_equal_copies_once_across_methods() -> None:
     network, [subject] = Network(convolutional_net(), rows=64), subjects_of(pictures(1))
     halves = np.zeros((SIDE, SIDE), np.int64)
     halves[:, 12:] = 1
-    kept = np.array([[True, True], [False, False], [True, False]])
+    shown = np.array([[True, True], [False, False], [True, False]])
     order = np.arange(SIDE * SIDE)
     answers = results(
         network,
@@ -133,7 +133,7 @@ def test_it_runs_equal_copies_once_across_methods() -> None:
         asking(Trace()),
         asking(Scores(LAST), Scores(LAST, "probability")),
         asking(Scores(Windows(LAST.corners[::-1], 8, 0.5), "logits")),
-        asking(Scores(Cells(halves, kept, 0.25))),
+        asking(Scores(Cells(halves, shown, 0.25))),
         asking(Scores(Ranked(order, [0, 100, SIDE * SIDE], 0.25))),
         asking(Scores(OnPath((0.0, 0.5, 1.0), 0.25))),
     )
@@ -150,16 +150,16 @@ def test_it_runs_equal_copies_once_across_methods() -> None:
 
 
 def test_it_runs_the_picture_itself_once_for_copies_of_it_alone() -> None:
-    """Also with so many labels that all logits are kept only for who asks for them."""
+    """Also with so many labels that all logits are kept only for methods that ask for them."""
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * SIDE * SIDE, 40))
     net = Tiny(seeded(module), tuple(str(at) for at in range(40)))
     itself = Cells(np.zeros((SIDE, SIDE), np.int64), np.array([[True], [True]]))
     network, [subject] = Network(net, rows=4), subjects_of(pictures(1))
-    one, whole = results(network, subject, asking(Scores(itself)), asking(Scores(itself, "logits")))
+    scores, whole = results(network, subject, asking(Scores(itself)), asking(Scores(itself, "logits")))
     assert (network.bill.forwards, network.bill.calls) == (1, 1)
     expected = net.module(subject.pixels[None])
     np.testing.assert_allclose(whole[0], expected.expand(2, 40), atol=1e-6)
-    np.testing.assert_array_equal(one[0], whole[0][:, subject.target])
+    np.testing.assert_array_equal(scores[0], whole[0][:, subject.target])
 
 
 def test_it_scores_copies_as_the_network_does() -> None:
@@ -181,7 +181,7 @@ def test_it_sums_gradients_as_a_loop_does() -> None:
     net = convolutional_net()
     [subject] = subjects_of(pictures(1), first=1)
     weights = [0.5, -1.0, 2.0, 0.0, 3.0]
-    [(found, nothing)] = results(
+    [(summed, nothing)] = results(
         Network(net, rows=2),
         subject,
         asking(SummedGradient(LAST, weights), SummedGradient(Windows([], 8, 0.5), [])),
@@ -190,8 +190,8 @@ def test_it_sums_gradients_as_a_loop_does() -> None:
     for place, weight in enumerate(weights):
         copy = LAST.make(subject.pixels, [place]).requires_grad_()
         expected += weight * torch.autograd.grad(net.module(copy)[0, 1], copy)[0][0].double()
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    assert found.dtype == torch.float64 and not nothing.any()
+    np.testing.assert_allclose(summed, expected, atol=1e-6)
+    assert summed.dtype == torch.float64 and not nothing.any()
 
 
 def test_it_scores_behind_a_layer_as_a_pass_by_hand() -> None:
@@ -210,14 +210,14 @@ def test_it_scores_behind_a_layer_as_a_pass_by_hand() -> None:
 def test_it_fills_its_batches() -> None:
     """Three pictures, five squares each, rows of four: four batches, not six."""
     network = Network(convolutional_net(), rows=4)
-    jobs = [Job(at, one, asking(Scores(LAST))) for at, one in enumerate(subjects_of(pictures(3)))]
+    jobs = [Job(at, subject, asking(Scores(LAST))) for at, subject in enumerate(subjects_of(pictures(3)))]
     assert not any(done.error for done in run(network, *jobs).values())
     assert (network.bill.calls, network.bill.forwards, network.bill.padded) == (4, 15, 1)
 
     network = Network(convolutional_net(), rows=4)
     jobs = [
-        Job(at, one, asking(SummedGradient(LAST, [1.0] * 5)))
-        for at, one in enumerate(subjects_of(pictures(3)))
+        Job(at, subject, asking(SummedGradient(LAST, [1.0] * 5)))
+        for at, subject in enumerate(subjects_of(pictures(3)))
     ]
     run(network, *jobs)
     assert (network.bill.calls, network.bill.backwards) == (4, 15)
@@ -240,12 +240,12 @@ def test_it_waits_for_who_may_still_ask_before_it_runs_a_part_of_a_batch() -> No
     assert (network.bill.calls, network.bill.forwards, network.bill.padded) == (2, 9, 1)
 
 
-def test_it_finds_the_same_whatever_runs_beside() -> None:
+def test_it_finds_the_same_alone_and_beside_others() -> None:
     """One picture and one method alone, and all of all together in any order, in any batches."""
     net = convolutional_net()
     subjects = subjects_of(pictures(5))
     together = explained(net, subjects, *METHODS, rows=4)
-    assert not any(one.error for one in together.values())
+    assert not any(outcome.error for outcome in together.values())
     turned = explained(net, subjects[::-1], *METHODS[::-1], rows=7)
     for at, subject in enumerate(subjects):
         for method, name in zip(METHODS, NAMES, strict=True):
@@ -273,23 +273,23 @@ def test_it_keeps_apart_what_differs_in_target_or_seed() -> None:
     image = pictures(1)[0]
     smooth = open_explainer(Component("smooth_grad", {"draws": 3}))
     subjects = [Subject(target, "one", seed, "", image) for target, seed in ((0, 1), (1, 1), (0, 2))]
-    jobs = [Job(at, one, lambda s=one: smooth.explain(net, s)) for at, one in enumerate(subjects)]  # type: ignore[misc]
+    jobs = [Job(at, subject, lambda s=subject: smooth.explain(net, s)) for at, subject in enumerate(subjects)]  # type: ignore[misc]
     done = run(Network(net, rows=4), *jobs)
-    for at, one in enumerate(subjects):
-        alone = run(Network(net, rows=4), Job(0, one, lambda s=one: smooth.explain(net, s)))  # type: ignore[misc]
+    for at, subject in enumerate(subjects):
+        alone = run(Network(net, rows=4), Job(0, subject, lambda s=subject: smooth.explain(net, s)))  # type: ignore[misc]
         np.testing.assert_allclose(done[at].result.values, alone[0].result.values, atol=1e-6)
     assert not np.allclose(done[0].result.values, done[2].result.values)
 
 
 def test_it_scores_the_picture_in_the_precision_of_its_copies() -> None:
-    """Else what a copy loses would depend on whether somebody else had traced the picture."""
+    """Otherwise the precision of a copy would depend on whether another method traced the picture."""
     [subject] = subjects_of(pictures(1))
     itself = Cells(np.zeros((SIDE, SIDE), np.int64), np.array([[True]]))
-    found = []
+    scores = []
     for starts in ([asking(Scores(itself))], [asking(Scores(itself)), asking(Trace())]):
         network = Network(convolutional_net(), precision="bfloat16", rows=4)
-        found.append(results(network, subject, *starts)[0][0])
-    assert found[0][0] == found[1][0]
+        scores.append(results(network, subject, *starts)[0][0])
+    assert scores[0][0] == scores[1][0]
 
 
 def fails_at_once() -> Steps:
@@ -342,16 +342,16 @@ def test_it_ends_a_job_that_cannot_be_and_no_other(kind: str, is_first: bool) ->
     ]
     expected = run(Network(convolutional_net(), rows=4), *good)
     bad = Job("bad", subjects[0], start)
-    found = run(Network(convolutional_net(), rows=4), *([bad, *good] if is_first else [*good, bad]))
-    assert set(found) == {"bad", *expected}
-    error = found["bad"].error
+    outcomes = run(Network(convolutional_net(), rows=4), *([bad, *good] if is_first else [*good, bad]))
+    assert set(outcomes) == {"bad", *expected}
+    error = outcomes["bad"].error
     if kind == "a copy" and not is_first:  # others have made these copies before
-        np.testing.assert_array_equal(found["bad"].result[0], found["scores"].result[0])
+        np.testing.assert_array_equal(outcomes["bad"].result[0], outcomes["scores"].result[0])
     else:
         assert error is not None and words in str(error)
     for name, done in expected.items():
-        assert found[name].error is None and done.error is None
-        for ours, theirs in zip(found[name].result, done.result, strict=True):
+        assert outcomes[name].error is None and done.error is None
+        for ours, theirs in zip(outcomes[name].result, done.result, strict=True):
             if not hasattr(ours, "logits"):
                 np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
@@ -368,10 +368,10 @@ def test_it_lets_a_mistake_of_a_method_end_its_own_job() -> None:
     subjects = subjects_of(pictures(2))
     network = Network(convolutional_net(), rows=2)
     jobs = Job(0, subjects[0], mistaken), Job(1, subjects[1], asking(Trace()))
-    done = {one.name: one for one in drive(jobs, network)}
+    done = {outcome.name: outcome for outcome in drive(jobs, network)}
     assert str(done[0].error) == "ZeroDivisionError: by nothing" and done[1].error is None
     assert network.bill.forwards == 2
-    # Trouble with services concerns nobody in particular.
+    # The error of a service belongs to no single job.
     with pytest.raises(ConnectionError):
         list(drive([Job(0, subjects[0], unreachable)], network))
 
@@ -385,13 +385,13 @@ def test_it_lets_jobs_follow_that_share_what_is_known() -> None:
         return [Job("second", subject, asking(Scores(windows)))] if done.name == "first" else []
 
     first = Job("first", subject, asking(Scores(windows)))
-    done = {one.name: one.result for one in drive([first], network, follow=follow)}
+    done = {outcome.name: outcome.result for outcome in drive([first], network, follow=follow)}
     np.testing.assert_array_equal(done["first"], done["second"])
-    assert network.bill.forwards == 2  # the second found everything there
+    assert network.bill.forwards == 2  # the second job reuses the first one's copies
 
 
 class Watched:
-    """A method that says when it was let go."""
+    """A method that counts how often it was closed."""
 
     def __init__(self) -> None:
         self.closed = 0
@@ -405,18 +405,18 @@ class Watched:
             self.closed += 1
 
 
-def test_it_closes_the_methods_when_nobody_reads_on() -> None:
+def test_it_closes_the_methods_when_the_reader_stops() -> None:
     watched = [Watched() for _ in range(4)]
     subjects = subjects_of(pictures(4))
     jobs = [
         Job("quick", subjects[0], asking(Trace())),
-        *(Job(at, subjects[at], one.start) for at, one in enumerate(watched)),
+        *(Job(at, subjects[at], method.start) for at, method in enumerate(watched)),
     ]
     going: Iterator[Done] = drive(jobs, Network(convolutional_net(), rows=4))
     assert next(going).name == "quick"
-    assert [one.closed for one in watched] == [0, 0, 0, 0]
+    assert [method.closed for method in watched] == [0, 0, 0, 0]
     going.close()  # type: ignore[attr-defined]
-    assert [one.closed for one in watched] == [1, 1, 1, 1]
+    assert [method.closed for method in watched] == [1, 1, 1, 1]
 
 
 def test_it_closes_the_methods_when_a_job_fails_or_everything_does() -> None:
@@ -470,6 +470,6 @@ def test_it_answers_who_asks_for_nothing() -> None:
         asking(Scores(nothing), Scores(nothing, "logits"), LayerScores("0", Scaled(()))),
     )
     assert seven == 7
-    assert [one.shape for one in empty] == [(0,), (0, 4), (0,)]
+    assert [values.shape for values in empty] == [(0,), (0, 4), (0,)]
     assert network.bill.calls == 0
     assert list(drive([], network)) == []

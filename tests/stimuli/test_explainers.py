@@ -77,8 +77,8 @@ def test_it_averages_gradient_times_input_over_channels() -> None:
 def test_it_integrates_a_linear_net_exactly() -> None:
     net, x = linear_net(), pictures(3)
     expected = (rows_of(net) * (x - 0.5)).mean(1).numpy()
-    found = maps_of("integrated_gradients", net, subjects_of(x), steps=7, baseline=0.5)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    maps = maps_of("integrated_gradients", net, subjects_of(x), steps=7, baseline=0.5)
+    np.testing.assert_allclose(maps, expected, atol=1e-6)
 
 
 def test_it_completes_integrated_gradients() -> None:
@@ -93,8 +93,8 @@ def test_it_weighs_the_ends_of_the_trapezoid_by_half() -> None:
     mean = torch.zeros_like(x)
     for point, weight in zip((0, 0.25, 0.5, 0.75, 1), (1 / 8, 1 / 4, 1 / 4, 1 / 4, 1 / 8), strict=True):
         mean += weight * gradient_of(net, point * x, 0)
-    found = maps_of("integrated_gradients", net, subjects_of(x), steps=5)
-    np.testing.assert_allclose(found, (mean * x).mean(1).numpy(), atol=1e-6)
+    maps = maps_of("integrated_gradients", net, subjects_of(x), steps=5)
+    np.testing.assert_allclose(maps, (mean * x).mean(1).numpy(), atol=1e-6)
 
 
 def test_it_smooths_to_the_plain_gradient_without_noise() -> None:
@@ -114,8 +114,8 @@ def test_it_draws_noise_of_the_declared_strength() -> None:
     x = pictures(1, 96)
     subject = Subject(0, "a", 1, image=x[0])
     net = Tiny(Square(), ("a",), input_px=96)
-    found = maps_of("smooth_grad", net, [subject], draws=16, sigma=0.3)[0]
-    noise = (found - 2 * x.mean(1)[0].numpy()) / 2
+    values = maps_of("smooth_grad", net, [subject], draws=16, sigma=0.3)[0]
+    noise = (values - 2 * x.mean(1)[0].numpy()) / 2
     assert noise.mean() == pytest.approx(0, abs=4 * 0.3 / 48**0.5 / 96)
     assert noise.std() == pytest.approx(0.3 / 48**0.5, rel=0.05)
 
@@ -165,10 +165,10 @@ def test_it_does_not_take_rounding_for_an_explanation(name: str, params: dict[st
     net = Tiny(Deaf(), ("a", "b", "c"))
     assert len(net.module(pictures(16)).unique()) > 3
     subject = Subject(target, "a", 1, image=pictures(1)[0])
-    found = maps_of(name, net, [subject], rows=16, **params)[0]
-    assert np.isfinite(found).all() and np.ptp(found) == 0
+    values = maps_of(name, net, [subject], rows=16, **params)[0]
+    assert np.isfinite(values).all() and np.ptp(values) == 0
     if name != "rise":
-        assert not found.any()
+        assert not values.any()
 
 
 @pytest.mark.parametrize("name", ["occlusion", "lime_image", "rise", "shap_partition"])
@@ -177,8 +177,8 @@ def test_it_still_explains_small_probabilities_and_small_falls(name: str) -> Non
     net, x = convolutional_net(), pictures(1)
     net.layer_module("3").get_parameter("bias").data[0] -= 40.0
     params: dict[str, dict[str, Any]] = {"lime_image": {"segmentation": "grid-1"}, "rise": {"masks": 50}}
-    found = maps_of(name, net, subjects_of(x), **params.get(name, {}))[0]
-    assert np.ptp(found) > 0
+    values = maps_of(name, net, subjects_of(x), **params.get(name, {}))[0]
+    assert np.ptp(values) > 0
 
 
 def test_it_finds_grad_cam_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""Controls: bottom-up saliency finds what stands out, the permuted map keeps values and loses places."""
+"""Controls: bottom-up saliency finds what differs from the rest; the permuted map keeps values only."""
 
 import json
 from collections import Counter
@@ -76,15 +76,15 @@ def test_it_turns_with_the_picture() -> None:
 @pytest.mark.parametrize("shape", [(8, 8), (33, 57), (224, 224), (160, 40)])
 def test_it_maps_pictures_of_any_size(shape: tuple[int, int]) -> None:
     picture = np.random.default_rng(1).random((*shape, 3), dtype=np.float32)
-    found = bottom_up_map(picture)
-    assert found.shape == shape and found.dtype == np.float32
-    assert found.min() == 0 and found.max() == pytest.approx(1)
+    values = bottom_up_map(picture)
+    assert values.shape == shape and values.dtype == np.float32
+    assert values.min() == 0 and values.max() == pytest.approx(1)
 
 
 def test_it_never_asks_the_network() -> None:
     subjects = subjects_of(pictures(2))
-    found = maps_of("bottom_up_saliency", linear_net(), subjects)
-    np.testing.assert_array_equal(found, maps_of("bottom_up_saliency", convolutional_net(), subjects))
+    maps = maps_of("bottom_up_saliency", linear_net(), subjects)
+    np.testing.assert_array_equal(maps, maps_of("bottom_up_saliency", convolutional_net(), subjects))
 
 
 def test_it_permutes_the_pixels_of_another_map() -> None:
@@ -120,23 +120,23 @@ class Countdown(nn.Module):
 def countdown(seed: int, tiles: int) -> NDArray[np.int64]:
     """The permuted map of pixels that are numbered from 1, (24, 24)."""
     subject = Subject(0, "a", seed, image=pictures(1)[0])
-    found = maps_of("permuted", Tiny(Countdown(), ("a",)), [subject], tiles=tiles)[0]
-    return np.asarray(found, np.int64)
+    values = maps_of("permuted", Tiny(Countdown(), ("a",)), [subject], tiles=tiles)[0]
+    return np.asarray(values, np.int64)
 
 
 @pytest.mark.parametrize(("tiles", "used"), [(2, 2), (3, 3), (4, 4), (5, 4), (7, 6), (11, 8), (64, 24)])
 def test_it_moves_every_tile_and_keeps_it_whole(tiles: int, used: int) -> None:
-    """Also where `tiles` divides no side: the largest smaller number that does is used."""
+    """Also if `tiles` does not divide the side: then the largest smaller number that does is used."""
     places, side = np.arange(1, 1 + 24 * 24).reshape(24, 24), 24 // used
     corners = [np.s_[r : r + side, c : c + side] for r in range(0, 24, side) for c in range(0, 24, side)]
     whole = {places[at].tobytes() for at in corners}
     layouts = set()
     for seed in range(60 if tiles < 8 else 5):
-        found = countdown(seed, tiles=tiles)
-        assert not (found == places).any()
-        assert {found[at].tobytes() for at in corners} == whole
-        np.testing.assert_array_equal(np.sort(found.ravel()), places.ravel())
-        layouts.add(found.tobytes())
+        moved = countdown(seed, tiles=tiles)
+        assert not (moved == places).any()
+        assert {moved[at].tobytes() for at in corners} == whole
+        np.testing.assert_array_equal(np.sort(moved.ravel()), places.ravel())
+        layouts.add(moved.tobytes())
     assert len(layouts) == (9 if tiles == 2 else 60 if tiles < 8 else 5)
 
 
@@ -199,10 +199,10 @@ def test_it_refuses_parameters_that_the_method_does_not_have(
 )
 def test_it_has_one_content_key_for_one_setting(name: str, of: str, spellings: list[str]) -> None:
     """Every parameter of the method inside is written out, however it was asked for."""
-    found = {
-        content_key(asdict(check_explainer(Component(name, {"of": of, "parameters": one}))))
-        for one in spellings
+    keys = {
+        content_key(asdict(check_explainer(Component(name, {"of": of, "parameters": parameters}))))
+        for parameters in spellings
     }
-    assert len(found) == 1
+    assert len(keys) == 1
     whole = json.loads(str(check_explainer(Component(name, {"of": of})).params["parameters"]))
     assert whole == dict(check_explainer(Component(of)).params)

@@ -1,4 +1,4 @@
-"""Batch, order, company and retries cannot change a map; a method leaves no trace on the network."""
+"""Batch, order, other jobs and retries do not change a map; a method leaves the network unchanged."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def in_company(net_name: str) -> dict[tuple[int, str], Any]:
     return explained(net_of(net_name), subjects_of(pictures(3)), *components, rows=16)
 
 
-def assert_same(name: str, found: Maps, expected: Maps) -> None:
+def assert_same(name: str, maps: Maps, expected: Maps) -> None:
     """Up to rounding, which is another in batches of other sizes (of 2, 4, ... rows)."""
     digits = 2.0**-20 if name in SCORES else 0.0
-    np.testing.assert_allclose(found, expected, rtol=0, atol=4e-6 * float(np.abs(expected).max()) + digits)
+    np.testing.assert_allclose(maps, expected, rtol=0, atol=4e-6 * float(np.abs(expected).max()) + digits)
 
 
 @pytest.mark.parametrize(("name", "net_name"), sorted(REFUSED))
@@ -124,7 +124,7 @@ def test_it_leaves_network_pictures_and_generators_as_they_were(name: str, net_n
     net, x = net_of(net_name), pictures(3)[:1].clone()
     before = {key: value.clone() for key, value in net.module.state_dict().items()}
     parts = {path: set(vars(part)) for path, part in net.module.named_modules()}
-    kept, stream, numbers = x.clone(), torch.get_rng_state(), numpy_stream()
+    pixels, stream, numbers = x.clone(), torch.get_rng_state(), numpy_stream()
     with torch.no_grad():
         quiet = maps_for(name, net_name, subjects_of(x), rows=4)
     open_explainer(component_of(name)).require(net, "")
@@ -134,7 +134,7 @@ def test_it_leaves_network_pictures_and_generators_as_they_were(name: str, net_n
         assert not part.training
         assert not part._forward_hooks and not part._forward_pre_hooks and not part._backward_hooks
     assert all(weights.grad is None for weights in net.module.parameters())
-    assert torch.equal(x, kept) and not x.requires_grad
+    assert torch.equal(x, pixels) and not x.requires_grad
     assert torch.equal(torch.get_rng_state(), stream)
     assert numpy_stream() == numbers
     assert_same(name, quiet[0], in_company(net_name)[0, name].result.values)

@@ -59,9 +59,9 @@ def test_it_gives_what_captum_gives(method: str, arguments: str, direct: dict[st
     net, x = pooled_net(), pictures(2)
     made = getattr(captum.attr, method)(net.module)
     expected = torch.cat([made.attribute(x[at : at + 1], target=at, **direct) for at in range(2)])
-    found = maps_of("captum", net, subjects_of(x), method=method, arguments=arguments)
+    maps = maps_of("captum", net, subjects_of(x), method=method, arguments=arguments)
     np.testing.assert_allclose(
-        found, expected.mean(1).detach().numpy(), atol=2e-6 if method == "Occlusion" else 1e-8
+        maps, expected.mean(1).detach().numpy(), atol=2e-6 if method == "Occlusion" else 1e-8
     )
 
 
@@ -71,9 +71,9 @@ def test_it_reads_layers_and_enlarges_their_maps() -> None:
     coarse = captum.attr.LayerGradCam(net.module, layer).attribute(x, 0, relu_attributions=True)
     expected = nn.functional.interpolate(coarse, size=(SIDE, SIDE), mode="bilinear")[0, 0]
     arguments = '{"relu_attributions": true}'
-    found = maps_of("captum", net, subjects_of(x), method="LayerGradCam", arguments=arguments)
-    np.testing.assert_allclose(found[0], expected.detach().numpy(), atol=1e-8)
-    np.testing.assert_allclose(found, maps_of("grad_cam", net, subjects_of(x)), atol=1e-7)
+    maps = maps_of("captum", net, subjects_of(x), method="LayerGradCam", arguments=arguments)
+    np.testing.assert_allclose(maps[0], expected.detach().numpy(), atol=1e-8)
+    np.testing.assert_allclose(maps, maps_of("grad_cam", net, subjects_of(x)), atol=1e-7)
 
 
 def test_it_brings_tokens_to_their_grid() -> None:
@@ -83,8 +83,8 @@ def test_it_brings_tokens_to_their_grid() -> None:
     coarse = tokens[:, 1:].sum(2).reshape(1, 1, 6, 6).detach()
     expected = nn.functional.interpolate(coarse, size=(SIDE, SIDE), mode="bilinear")[0, 0]
     params: dict[str, Any] = {"method": "LayerGradientXActivation", "layer": "blocks.0", "channels": "sum"}
-    found = maps_of("captum", net, subjects_of(x), **params)
-    np.testing.assert_allclose(found[0], expected.numpy(), atol=1e-7)
+    maps = maps_of("captum", net, subjects_of(x), **params)
+    np.testing.assert_allclose(maps[0], expected.numpy(), atol=1e-7)
 
 
 def test_it_hides_squares_as_a_whole() -> None:
@@ -93,8 +93,8 @@ def test_it_hides_squares_as_a_whole() -> None:
     squares = (weights * x[0]).sum(0).reshape(4, 6, 4, 6).sum((1, 3))
     expected = squares.repeat_interleave(6, 0).repeat_interleave(6, 1).numpy()
     for method in ("FeatureAblation", "ShapleyValueSampling"):
-        found = maps_of("captum", net, subjects_of(x), method=method, parts=4)[0]
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        values = maps_of("captum", net, subjects_of(x), method=method, parts=4)[0]
+        np.testing.assert_allclose(values, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Guided backpropagation against a rectifier written by hand; refused where captum would not act."""
+"""Guided backpropagation against a rectifier written by hand; refused if captum would have no effect."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Rectify(torch.autograd.Function):
 
 class Rectifier(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = Rectify.apply(x)  # type: ignore[no-untyped-call]
-        return found
+        outputs: Tensor = Rectify.apply(x)  # type: ignore[no-untyped-call]
+        return outputs
 
 
 class Twice(nn.Module):
@@ -86,11 +86,11 @@ def twice(bend: nn.Module) -> Tiny:
 @pytest.mark.parametrize("net", [pooled_net(), twice(nn.ReLU()), twice(nn.ReLU(inplace=True))])
 def test_it_is_the_gradient_through_rectifiers_written_by_hand(net: Tiny) -> None:
     x = pictures(3)
-    found = maps_of("guided_backprop", net, subjects_of(x))
+    maps = maps_of("guided_backprop", net, subjects_of(x))
     # By now the weights lie in memory as the planner wants them, which decides how sums are rounded.
     expected = torch.cat([by_hand(net.module, x[at : at + 1], [at]) for at in range(3)])
-    np.testing.assert_array_equal(found, expected.numpy())
-    assert not np.allclose(found, maps_of("captum", net, subjects_of(x), method="Saliency"))
+    np.testing.assert_array_equal(maps, expected.numpy())
+    assert not np.allclose(maps, maps_of("captum", net, subjects_of(x), method="Saliency"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How layers can be read as maps, held against what small networks are made to do."""
+"""How layers can be read as maps, compared with small networks whose behaviour is known."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ class InPlace(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         maps = self.bend(self.first(inputs))
-        found = self.second(maps)
-        found += maps
-        logits: Tensor = self.head(found.mean((2, 3)))
+        hidden = self.second(maps)
+        hidden += maps
+        logits: Tensor = self.head(hidden.mean((2, 3)))
         return logits
 
 
@@ -104,7 +104,7 @@ def test_it_reads_no_tokens_that_make_no_square() -> None:
     assert (odd.height, odd.width, odd.prefix) == (5, 5, 12)
 
 
-def test_it_knows_which_cells_nobody_reads() -> None:
+def test_it_knows_which_cells_are_not_read() -> None:
     """Behind the last attention only the class token goes on; of queries, only its own is used."""
     layouts = assembled(transformer(), 1).layouts
     blind = {name for name, layout in layouts.items() if not layout.sees_target}
@@ -116,14 +116,14 @@ def test_it_agrees_with_the_gradient_of_every_logit() -> None:
     predictor = assembled(transformer(), 1)
     x = pictures(1).requires_grad_()
     for name, layout in predictor.layouts.items():
-        kept: list[Tensor] = []
+        outputs: list[Tensor] = []
         hook = predictor.layer_module(name).register_forward_hook(
-            lambda _m, _i, out, kept=kept: kept.append(out)
+            lambda _m, _i, out, outputs=outputs: outputs.append(out)
         )
         logits = predictor(x)[0]
         hook.remove()
-        found = [torch.autograd.grad(one, kept[0], retain_graph=True)[0] for one in logits]
-        reached = any(bool(spatial(one[0], layout).any()) for one in found)
+        gradients = [torch.autograd.grad(logit, outputs[0], retain_graph=True)[0] for logit in logits]
+        reached = any(bool(spatial(gradient[0], layout).any()) for gradient in gradients)
         assert reached == layout.sees_target, name
 
 
@@ -156,8 +156,8 @@ def test_it_sees_outputs_before_later_steps_write_into_them() -> None:
         plain = predictor(x)
         first = network.first(x)  # type: ignore[operator]
         maps = first.relu()
-        found = network.second(maps) + maps  # type: ignore[operator]
-        np.testing.assert_allclose(plain, network.head(found.mean((2, 3))), atol=1e-6)  # type: ignore[operator]
+        hidden = network.second(maps) + maps  # type: ignore[operator]
+        np.testing.assert_allclose(plain, network.head(hidden.mean((2, 3))), atol=1e-6)  # type: ignore[operator]
     assert float(first.min()) < 0
 
 

@@ -28,12 +28,12 @@ GRID: dict[str, Any] = {"segmentation": "grid-1", "segments": 16, "samples": 80}
 class Given(np.random.RandomState):
     """A generator of the package's kind that gives out the copies that we drew."""
 
-    def __init__(self, kept: NDArray[np.bool_]) -> None:
+    def __init__(self, shown: NDArray[np.bool_]) -> None:
         super().__init__(0)
-        self.kept = kept
+        self.shown = shown
 
     def randint(self, low: Any, high: Any = None, size: Any = None, dtype: Any = int) -> Any:
-        return self.kept.astype(int).ravel() if size == self.kept.size else 0
+        return self.shown.astype(int).ravel() if size == self.shown.size else 0
 
 
 def chelsea(side: int = 96) -> NDArray[np.float32]:
@@ -44,14 +44,14 @@ def chelsea(side: int = 96) -> NDArray[np.float32]:
 def by_package(net: Tiny, subject: Any, fill: str) -> NDArray[np.float64]:
     """The weights of the segments as the package lime finds them."""
     cells = segmented(subject.pixels.permute(1, 2, 0).numpy(), "grid-1", 16)
-    kept = subject.draws("lime", 0).integers(0, 2, (80, 16)).astype(bool)
+    shown = subject.draws("lime", 0).integers(0, 2, (80, 16)).astype(bool)
 
     def said(pictures: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         x = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).float()
         with torch.no_grad():
             return np.asarray(net.module(x).double().softmax(1).numpy(), np.float64)
 
-    explanation = LimeImageExplainer(random_state=Given(kept)).explain_instance(
+    explanation = LimeImageExplainer(random_state=Given(shown)).explain_instance(
         subject.pixels.permute(1, 2, 0).double().numpy(),
         said,
         labels=(subject.target,),
@@ -70,20 +70,20 @@ def by_package(net: Tiny, subject: Any, fill: str) -> NDArray[np.float64]:
 def test_it_finds_the_weights_of_the_package(fill: str) -> None:
     net, subject = convolutional_net(), subjects_of(pictures(2))[1]
     expected = by_package(net, subject, fill)
-    found = maps_of("lime_image", net, [subject], fill=fill, **GRID)[0]
-    np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max() + 1e-9)
+    values = maps_of("lime_image", net, [subject], fill=fill, **GRID)[0]
+    np.testing.assert_allclose(values, expected, atol=1e-6 * np.abs(expected).max() + 1e-9)
 
 
 def test_it_fits_like_scikit_learn() -> None:
     rng = np.random.default_rng(0)
-    kept, scores = rng.integers(0, 2, (200, 30)).astype(bool), rng.normal(size=200)
-    weights = cosine_kernel(kept, 0.25)
-    model = Ridge(alpha=0.7).fit(kept, scores, sample_weight=weights)
-    found = ridge(kept, scores, weights, 0.7)
-    np.testing.assert_allclose(found, model.coef_, atol=1e-12)
-    share = model.score(kept, scores, sample_weight=weights)
-    assert fit_share(kept, scores, weights, found) == pytest.approx(share, abs=1e-12)
-    several = ridge(kept, np.stack([scores, 2 * scores], 1), weights, 0.7)
+    shown, scores = rng.integers(0, 2, (200, 30)).astype(bool), rng.normal(size=200)
+    weights = cosine_kernel(shown, 0.25)
+    model = Ridge(alpha=0.7).fit(shown, scores, sample_weight=weights)
+    coefficients = ridge(shown, scores, weights, 0.7)
+    np.testing.assert_allclose(coefficients, model.coef_, atol=1e-12)
+    share = model.score(shown, scores, sample_weight=weights)
+    assert fit_share(shown, scores, weights, coefficients) == pytest.approx(share, abs=1e-12)
+    several = ridge(shown, np.stack([scores, 2 * scores], 1), weights, 0.7)
     np.testing.assert_allclose(several, np.stack([model.coef_, 2 * model.coef_], 1), atol=1e-12)
 
 
@@ -96,24 +96,26 @@ def test_it_segments_like_the_package() -> None:
     picture = chelsea()
     cut = SegmentationAlgorithm("quickshift", kernel_size=4, max_dist=200, ratio=0.2, random_seed=0)
     expected = cut(picture.astype(np.float64))
-    found = segmented(picture, "quickshift-1", 50)
-    assert found.max() > 5
-    np.testing.assert_array_equal(found, np.unique(expected, return_inverse=True)[1].reshape(found.shape))
+    segments = segmented(picture, "quickshift-1", 50)
+    assert segments.max() > 5
+    np.testing.assert_array_equal(
+        segments, np.unique(expected, return_inverse=True)[1].reshape(segments.shape)
+    )
 
 
 @pytest.mark.parametrize("way", get_args(Segmentation))
 def test_it_numbers_segments_without_gaps_and_repeats_itself(way: Segmentation) -> None:
     picture = chelsea(48)
-    found = segmented(picture, way, 20)
-    assert found.shape == (48, 48) and found.dtype == np.int64
-    np.testing.assert_array_equal(np.unique(found), np.arange(found.max() + 1))
-    np.testing.assert_array_equal(segmented(picture, way, 20), found)
+    segments = segmented(picture, way, 20)
+    assert segments.shape == (48, 48) and segments.dtype == np.int64
+    np.testing.assert_array_equal(np.unique(segments), np.arange(segments.max() + 1))
+    np.testing.assert_array_equal(segmented(picture, way, 20), segments)
 
 
 def test_it_cuts_a_grid_of_equal_squares() -> None:
-    found = segmented(np.zeros((12, 12, 3), np.float32), "grid-1", 9)
-    np.testing.assert_array_equal(found[::4, ::4], np.arange(9).reshape(3, 3))
-    np.testing.assert_array_equal(np.bincount(found.ravel()), np.full(9, 16))
+    segments = segmented(np.zeros((12, 12, 3), np.float32), "grid-1", 9)
+    np.testing.assert_array_equal(segments[::4, ::4], np.arange(9).reshape(3, 3))
+    np.testing.assert_array_equal(np.bincount(segments.ravel()), np.full(9, 16))
 
 
 def test_it_fills_with_the_mean_of_each_segment() -> None:
@@ -144,14 +146,14 @@ def test_it_runs_equal_copies_once() -> None:
 
 def test_it_is_stable_where_the_copies_say_it_all() -> None:
     net, subjects = convolutional_net(), subjects_of(pictures(1))
-    found = {}
+    stability = {}
     for samples in (12, 400):
         params = {**GRID, "samples": samples, "stability": 3, "alpha": 0.01}
         result = explained(net, subjects, Component("lime_image", params), rows=64)[0, "lime_image"].result
-        found[samples] = result.checks["stability"]
+        stability[samples] = result.checks["stability"]
         assert result.checks["segments"] == 16
         assert 0 <= result.checks["fit"] <= 1
-    assert found[400] > max(found[12], 0.7)
+    assert stability[400] > max(stability[12], 0.7)
 
 
 def test_it_counts_the_agreement_of_top_segments() -> None:

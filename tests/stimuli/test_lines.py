@@ -86,7 +86,7 @@ def test_it_keeps_groups_and_equal_texts_together(tmp_path: Path) -> None:
     people = {item.group for item in dataset.items("people")}
     assert model and people and not model & people
     groups = {item.key: item.group for item in dataset.all_items}
-    assert groups["line-000042"] == groups["line-000002"] == groups["line-000005"]  # by way of the text
+    assert groups["line-000042"] == groups["line-000002"] == groups["line-000005"]  # joined by the same text
     assert len(model | people) == 10 + 10
 
 

@@ -57,20 +57,22 @@ def answers(most: int, rows: int, error: Callable[[], Exception] = ERRORS[0]) ->
     network = Network(convolutional_net(), rows=rows)
     heavy = Heavy(most, error)
     steps = asking(Trace(("0",)), Scores(heavy), SummedGradient(heavy, WEIGHTS), LayerScores("0", heavy))
-    found = list(drive([Job(one.key, one, steps) for one in subjects_of(pictures(2))], network))
-    assert not [one.error for one in found if one.error is not None]
-    return {one.name: one.result[1:] for one in found}, network
+    outcomes = list(
+        drive([Job(subject.key, subject, steps) for subject in subjects_of(pictures(2))], network)
+    )
+    assert not [outcome.error for outcome in outcomes if outcome.error is not None]
+    return {outcome.name: outcome.result[1:] for outcome in outcomes}, network
 
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_it_makes_fewer_copies_at_a_time_when_memory_runs_out(error: Callable[[], Exception]) -> None:
     roomy, untroubled = answers(16, 16)
-    found, network = answers(3, 16, error)
+    results, network = answers(3, 16, error)
     assert network.rows == 2
     for name, expected in roomy.items():
-        for one, other in zip(found[name], expected, strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-5)
-    # Nothing ran twice for it.
+        for values, other in zip(results[name], expected, strict=True):
+            np.testing.assert_allclose(values, other, atol=1e-5)
+    # No copy ran twice.
     for count in ("forwards", "backwards", "tails"):
         assert getattr(network.bill, count) == getattr(untroubled.bill, count)
 
@@ -80,7 +82,7 @@ def test_it_ends_the_job_whose_single_copy_does_not_fit_and_no_other() -> None:
     [subject] = subjects_of(pictures(1))
     far = Windows([(4, 4), (4, 12)], 8, 0.5)
     jobs = [Job("heavy", subject, asking(Scores(Heavy(0)))), Job("light", subject, asking(Scores(far)))]
-    done = {one.name: one for one in drive(jobs, network)}
+    done = {outcome.name: outcome for outcome in drive(jobs, network)}
     assert "one picture does not fit into memory" in str(done["heavy"].error)
     assert done["light"].error is None and len(done["light"].result[0]) == 2
 
@@ -101,9 +103,9 @@ def test_it_runs_fewer_texts_at_a_time_when_memory_runs_out() -> None:
 
     texts = [f"a{'ba' * at}" for at in range(11)]
     subject: Subject = subject_of(texts[0], 0)
-    [roomy], [found] = (
+    [roomy], [narrow] = (
         list(drive_texts([Job("text", subject, asking(TextScores(texts)))], net, rows=16))
         for net in (ToyText(logits), NarrowText(logits))
     )
-    assert found.error is None
-    np.testing.assert_array_equal(found.result[0], roomy.result[0])
+    assert narrow.error is None
+    np.testing.assert_array_equal(narrow.result[0], roomy.result[0])

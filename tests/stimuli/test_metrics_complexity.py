@@ -67,9 +67,9 @@ def test_it_has_the_closed_forms_of_the_entropy() -> None:
     assert of(plane(np.zeros((8, 8))), "entropy").value == pytest.approx(math.log(64))
     half = np.zeros((8, 8))
     half[:4] = 1
-    found = of(plane(half), "entropy")
-    assert found.value == pytest.approx(math.log(32))
-    assert found.details == {"share": pytest.approx(5 / 6), "parts": 64}
+    number = of(plane(half), "entropy")
+    assert number.value == pytest.approx(math.log(32))
+    assert number.details == {"share": pytest.approx(5 / 6), "parts": 64}
 
 
 @pytest.mark.parametrize("name", ["sparsity", "entropy"])
@@ -113,9 +113,9 @@ def test_it_takes_as_many_bytes_as_measured_before() -> None:
 
 
 def test_it_reports_bits_and_the_encoder() -> None:
-    found = of(noise(4), "jpeg_complexity")
-    assert found.details["bits_per_pixel"] == pytest.approx(8 * found.value / 224**2)
-    assert "Pillow" in found.details["encoder"] and "jpeg" in found.details["encoder"]
+    number = of(noise(4), "jpeg_complexity")
+    assert number.details["bits_per_pixel"] == pytest.approx(8 * number.value / 224**2)
+    assert "Pillow" in number.details["encoder"] and "jpeg" in number.details["encoder"]
 
 
 def test_it_writes_a_grey_and_bare_file() -> None:

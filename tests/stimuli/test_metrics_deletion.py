@@ -14,7 +14,7 @@ from stimuli.planner.network import Network
 from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from stimuli.types import ConceptAttribution, PixelAttribution
-from tests.stimuli.measuring import measured, one, pixel_maps
+from tests.stimuli.measuring import measured, number_of, pixel_maps
 from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, linear_net, pictures, subjects_of
 
 pytestmark = pytest.mark.pure
@@ -39,22 +39,22 @@ def by_hand(
 
 def test_it_follows_the_curve_pixel_by_pixel() -> None:
     net, (subject,), (made,) = convolutional_net(), subjects_of(pictures(1)), pixel_maps(1, SIDE)
-    found = one(net, subject, made, "deletion", steps=7)
+    number = number_of(net, subject, made, "deletion", steps=7)
     counts = [round(at * SIDE * SIDE / 7) for at in range(8)]
     curve = by_hand(net, subject, made.values, counts, np.zeros((3, SIDE, SIDE), np.float32))
-    assert found.details["curve"] == pytest.approx(curve, abs=1e-6)
-    assert found.details["shares"] == pytest.approx([count / SIDE**2 for count in counts])
-    assert found.value == pytest.approx(np.trapezoid(curve, np.array(counts) / SIDE**2), abs=1e-6)
+    assert number.details["curve"] == pytest.approx(curve, abs=1e-6)
+    assert number.details["shares"] == pytest.approx([count / SIDE**2 for count in counts])
+    assert number.value == pytest.approx(np.trapezoid(curve, np.array(counts) / SIDE**2), abs=1e-6)
 
 
 def test_it_breaks_ties_by_pixel_index() -> None:
     net, (subject,) = convolutional_net(), subjects_of(pictures(1))
     values = np.zeros((SIDE, SIDE), np.float32)
     values[5:9, 3:20] = 1
-    found = one(net, subject, PixelAttribution(values, False), "deletion", pixels_per_step=100)
+    number = number_of(net, subject, PixelAttribution(values, False), "deletion", pixels_per_step=100)
     counts = [0, 100, 200, 300, 400, 500, 576]
     curve = by_hand(net, subject, values, counts, np.zeros((3, SIDE, SIDE), np.float32))
-    assert found.details["curve"] == pytest.approx(curve, abs=1e-6)
+    assert number.details["curve"] == pytest.approx(curve, abs=1e-6)
 
 
 @pytest.mark.parametrize("baseline", ["black", "mean", "grey", "blur"])
@@ -73,8 +73,8 @@ def test_it_replaces_by_each_baseline(baseline: str) -> None:
         "blur": (windows * kernel / kernel.sum()).sum((3, 4)).astype(np.float32),
     }
     counts = [round(at * SIDE * SIDE / 4) for at in range(5)]
-    found = one(net, subject, made, "deletion", steps=4, baseline=baseline)
-    assert found.details["curve"] == pytest.approx(
+    number = number_of(net, subject, made, "deletion", steps=4, baseline=baseline)
+    assert number.details["curve"] == pytest.approx(
         by_hand(net, subject, made.values, counts, fills[baseline]), abs=1e-5
     )
 
@@ -83,22 +83,24 @@ def test_it_replaces_by_each_baseline(baseline: str) -> None:
 def test_it_sees_ranks_only(name: str) -> None:
     net, (subject,), (made,) = convolutional_net(), subjects_of(pictures(1)), pixel_maps(1, SIDE)
     stretched = PixelAttribution(np.exp(2 * made.values) - 7, True)
-    plain, other = one(net, subject, made, name), one(net, subject, stretched, name)
+    plain, other = number_of(net, subject, made, name), number_of(net, subject, stretched, name)
     assert plain == other
 
 
 def test_it_ranks_magnitudes_when_told() -> None:
     net, (subject,), (made,) = convolutional_net(), subjects_of(pictures(1)), pixel_maps(1, SIDE)
     folded = PixelAttribution(np.abs(made.values), False)
-    assert one(net, subject, made, "deletion", absolute=True) == one(net, subject, folded, "deletion")
-    assert one(net, subject, made, "deletion") != one(net, subject, folded, "deletion")
+    assert number_of(net, subject, made, "deletion", absolute=True) == number_of(
+        net, subject, folded, "deletion"
+    )
+    assert number_of(net, subject, made, "deletion") != number_of(net, subject, folded, "deletion")
 
 
 def test_it_inserts_as_it_deletes_the_reverse_order_backwards() -> None:
     net, (subject,), (made,) = convolutional_net(), subjects_of(pictures(1)), pixel_maps(1, SIDE)
     reverse = PixelAttribution(-made.values, True)
-    inserted = one(net, subject, made, "insertion", baseline="grey", steps=8)
-    deleted = one(net, subject, reverse, "deletion", baseline="grey", steps=8)
+    inserted = number_of(net, subject, made, "insertion", baseline="grey", steps=8)
+    deleted = number_of(net, subject, reverse, "deletion", baseline="grey", steps=8)
     assert inserted.details["curve"] == pytest.approx(deleted.details["curve"][::-1], abs=1e-6)
     assert inserted.value == pytest.approx(deleted.value, abs=1e-6)
 
@@ -106,8 +108,8 @@ def test_it_inserts_as_it_deletes_the_reverse_order_backwards() -> None:
 def test_it_has_areas_that_add_up_for_a_linear_logit() -> None:
     """The logit of what stays and of what went add up to both ends, state by state."""
     net, (subject,), (made,) = linear_net(), subjects_of(pictures(1)), pixel_maps(1, SIDE)
-    deleted = one(net, subject, made, "deletion", score="logit")
-    inserted = one(net, subject, made, "insertion", score="logit", baseline="black")
+    deleted = number_of(net, subject, made, "deletion", score="logit")
+    inserted = number_of(net, subject, made, "insertion", score="logit", baseline="black")
     curve = deleted.details["curve"]
     assert deleted.value + inserted.value == pytest.approx(curve[0] + curve[-1], abs=1e-4)
 
@@ -116,9 +118,9 @@ def test_it_finds_the_right_map_of_a_linear_network_best() -> None:
     net, (subject,) = linear_net(), subjects_of(pictures(1))
     weights = net.module.get_parameter("1.weight")[subject.target].view(3, SIDE, SIDE)
     shares = (weights * subject.pixels).sum(0).numpy()
-    right = one(net, subject, PixelAttribution(shares, True), "deletion", score="logit").value
-    wrong = one(net, subject, PixelAttribution(-shares, True), "deletion", score="logit").value
-    others = [one(net, subject, m, "deletion", score="logit").value for m in pixel_maps(5, SIDE)]
+    right = number_of(net, subject, PixelAttribution(shares, True), "deletion", score="logit").value
+    wrong = number_of(net, subject, PixelAttribution(-shares, True), "deletion", score="logit").value
+    others = [number_of(net, subject, m, "deletion", score="logit").value for m in pixel_maps(5, SIDE)]
     assert right < min(others) <= max(others) < wrong
 
 
@@ -180,6 +182,6 @@ def test_it_does_not_depend_on_batch_or_neighbours(name: str) -> None:
 def test_it_refuses_what_is_no_map_of_the_picture() -> None:
     net, (subject,) = convolutional_net(), subjects_of(pictures(1))
     with pytest.raises(ShapeMismatch, match="own view"):
-        one(net, subject, pixel_maps(1, SIDE + 1)[0], "deletion")
+        number_of(net, subject, pixel_maps(1, SIDE + 1)[0], "deletion")
     with pytest.raises(NotApplicable, match="needs a map"):
-        one(net, subject, ConceptAttribution(("stripes",), np.ones(1, np.float32)), "insertion")
+        number_of(net, subject, ConceptAttribution(("stripes",), np.ones(1, np.float32)), "insertion")

@@ -12,7 +12,7 @@ from stimuli.planner.network import Network
 from stimuli.planner.values import Subject
 from stimuli.spec import Component
 from stimuli.types import PixelAttribution
-from tests.stimuli.measuring import measured, one, pixel_maps
+from tests.stimuli.measuring import measured, number_of, pixel_maps
 from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, linear_net, pictures, seeded, subjects_of
 
 pytestmark = pytest.mark.pure
@@ -38,23 +38,25 @@ def test_it_is_one_for_the_shares_of_a_linear_logit(name: str) -> None:
     params = {"features": "pixels", "subset": 50} if name == "faithfulness_correlation" else {}
     right = shares_of(net, subject)
     wrong = PixelAttribution(-right.values, True)
-    assert one(net, subject, right, name, **params).value == pytest.approx(1, abs=1e-4)
-    assert one(net, subject, wrong, name, **params).value == pytest.approx(-1, abs=1e-4)
+    assert number_of(net, subject, right, name, **params).value == pytest.approx(1, abs=1e-4)
+    assert number_of(net, subject, wrong, name, **params).value == pytest.approx(-1, abs=1e-4)
 
 
 def test_it_is_one_for_scalars_of_a_grey_picture_too() -> None:
     """With equal colours and weights every scalar of a pixel adds a third of what the pixel does."""
     net = grey_net()
     (subject,) = subjects_of(pictures(1).mean(1, keepdim=True).expand(-1, 3, -1, -1))
-    found = one(net, subject, shares_of(net, subject), "faithfulness_correlation", subset=100)
-    assert found.value == pytest.approx(1, abs=1e-4)
-    assert found.details == {"subsets": 100, "hidden_share": 100 / (3 * SIDE * SIDE)}
+    number = number_of(net, subject, shares_of(net, subject), "faithfulness_correlation", subset=100)
+    assert number.value == pytest.approx(1, abs=1e-4)
+    assert number.details == {"subsets": 100, "hidden_share": 100 / (3 * SIDE * SIDE)}
 
 
 @pytest.mark.parametrize("baseline", ["black", "mean", "grey", "blur"])
 def test_it_follows_the_definition_of_mu_fidelity(baseline: str) -> None:
     net, (subject,), (made,) = convolutional_net(), subjects_of(pictures(1)), pixel_maps(1, SIDE)
-    found = one(net, subject, made, "mu_fidelity", grid=5, masked_share=0.3, subsets=40, baseline=baseline)
+    number = number_of(
+        net, subject, made, "mu_fidelity", grid=5, masked_share=0.3, subsets=40, baseline=baseline
+    )
     fill = torch.as_tensor(np.array(baseline_fill(subject, baseline), np.float32)).expand(3, SIDE, SIDE)
     whole = float(net.module(subject.pixels[None])[0, subject.target])
     falls, sums = [], []
@@ -67,14 +69,14 @@ def test_it_follows_the_definition_of_mu_fidelity(baseline: str) -> None:
         copy = torch.where(torch.from_numpy(is_hidden), fill, subject.pixels)
         falls.append(whole - float(net.module(copy[None])[0, subject.target]))
         sums.append(made.values[is_hidden].sum())
-    assert found.value == pytest.approx(spearmanr(sums, falls).statistic, abs=2e-3)
+    assert number.value == pytest.approx(spearmanr(sums, falls).statistic, abs=2e-3)
 
 
 @pytest.mark.parametrize("features", ["scalars", "pixels"])
 def test_it_follows_the_definition_of_faithfulness_correlation(features: str) -> None:
     net, (subject,), (made,) = convolutional_net(), subjects_of(pictures(1)), pixel_maps(1, SIDE)
     params = {"features": features, "subset": 30, "runs": 25, "baseline": "grey", "score": "probability"}
-    found = one(net, subject, made, "faithfulness_correlation", **params)
+    number = number_of(net, subject, made, "faithfulness_correlation", **params)
     count = SIDE * SIDE * (3 if features == "scalars" else 1)
 
     def probability(image: torch.Tensor) -> float:
@@ -90,7 +92,7 @@ def test_it_follows_the_definition_of_faithfulness_correlation(features: str) ->
             total += float(made.values[y, x])
         falls.append(probability(subject.pixels) - probability(copy))
         sums.append(total)
-    assert found.value == pytest.approx(pearsonr(sums, falls).statistic, abs=1e-3)
+    assert number.value == pytest.approx(pearsonr(sums, falls).statistic, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["faithfulness_correlation", "mu_fidelity"])
@@ -112,11 +114,11 @@ def test_it_draws_the_bank_from_the_seed_alone() -> None:
 
 
 def test_it_measures_all_items_by_one_bank() -> None:
-    """Two items with the same pixels and target have the same number, whatever their keys."""
+    """Two items with the same pixels and target have the same number, with any keys."""
     net, image, (made,) = convolutional_net(), pictures(1), pixel_maps(1, SIDE)
     first, second = subjects_of(image.expand(4, -1, -1, -1))[::3]
     assert first.key != second.key and first.target == second.target
-    values = [one(net, item, made, "mu_fidelity", subsets=30).value for item in (first, second)]
+    values = [number_of(net, item, made, "mu_fidelity", subsets=30).value for item in (first, second)]
     assert values[0] == pytest.approx(values[1], abs=1e-9)
 
 
@@ -124,8 +126,8 @@ def test_it_does_not_depend_on_batch_or_neighbours() -> None:
     net, subjects, maps = convolutional_net(), subjects_of(pictures(3)), pixel_maps(3, SIDE)
     for name, count in (("faithfulness_correlation", "runs"), ("mu_fidelity", "subsets")):
         work = [(s, m, Component(name, {count: 30})) for s, m in zip(subjects, maps, strict=True)]
-        together = [found.value for found in measured(net, work, rows=16)]
-        small = [found.value for found in measured(net, work[::-1], rows=4)][::-1]
+        together = [number.value for number in measured(net, work, rows=16)]
+        small = [number.value for number in measured(net, work[::-1], rows=4)][::-1]
         assert together == pytest.approx(small, abs=0.01)  # ranks of nearly equal falls may swap
 
 
@@ -160,14 +162,14 @@ def test_it_says_when_a_correlation_is_not_defined() -> None:
     deaf.module.get_parameter("1.weight").zero_()
     for name in ("faithfulness_correlation", "mu_fidelity"):
         with pytest.raises(NotApplicable, match="the map"):
-            one(net, subject, flat, name)
+            number_of(net, subject, flat, name)
         with pytest.raises(NotApplicable, match="the score is the same"):
-            one(deaf, subject, made, name)
+            number_of(deaf, subject, made, name)
 
 
 def test_it_names_the_limit_of_a_small_picture() -> None:
     net, (subject,), (made,) = convolutional_net(), subjects_of(pictures(1)), pixel_maps(1, SIDE)
     with pytest.raises(NotApplicable, match="576 pixels: set subset below"):
-        one(net, subject, made, "faithfulness_correlation", features="pixels", subset=576)
+        number_of(net, subject, made, "faithfulness_correlation", features="pixels", subset=576)
     with pytest.raises(NotApplicable, match="set grid to at most 24"):
-        one(net, subject, made, "mu_fidelity", grid=25)
+        number_of(net, subject, made, "mu_fidelity", grid=25)

@@ -47,11 +47,11 @@ def weights(package: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def tensors_of(package: Any) -> dict[str, torch.Tensor]:
     state = package.state_dict()
-    found = {name: state[name].clone() for name in state if name.startswith("lin") and "model.1" in name}
+    tensors = {name: state[name].clone() for name in state if name.startswith("lin") and "model.1" in name}
     for layer, part in zip((0, 3, 6, 8, 10), ("1.0", "2.3", "3.6", "4.8", "5.10"), strict=True):
         for kind in ("weight", "bias"):
-            found[f"features.{layer}.{kind}"] = state[f"net.slice{part}.{kind}"].clone()
-    return {name: value for name, value in found.items() if not name.startswith("lins.")}
+            tensors[f"features.{layer}.{kind}"] = state[f"net.slice{part}.{kind}"].clone()
+    return {name: value for name, value in tensors.items() if not name.startswith("lins.")}
 
 
 def picture(seed: int, side: int = SIDE) -> np.ndarray:
@@ -73,8 +73,8 @@ def entries(items: int = 6, conditions: str = "xy", labels: str = "ab") -> list[
     ]
 
 
-def of(found: Sequence[Entry], **params: object) -> list[Measured]:
-    return list(open_set_metric(Component("diagnostic_similarity", params)).measure(found))
+def of(shown: Sequence[Entry], **params: object) -> list[Measured]:
+    return list(open_set_metric(Component("diagnostic_similarity", params)).measure(shown))
 
 
 @pytest.mark.parametrize("side", [31, 64])
@@ -93,21 +93,21 @@ def test_it_has_the_distance_of_the_lpips_package(package: Any, weights: str, si
 
 
 def test_it_is_the_mean_over_pairs_of_the_package(package: Any, weights: str) -> None:
-    found = entries(items=4, conditions="x", labels="ab")
+    sample = entries(items=4, conditions="x", labels="ab")
     shown = []
-    for one in found:
-        top = np.argsort(-np.abs(one.values).ravel(), kind="stable")[: round(0.2 * SIDE * SIDE)]
+    for entry in sample:
+        top = np.argsort(-np.abs(entry.values).ravel(), kind="stable")[: round(0.2 * SIDE * SIDE)]
         flat = np.full((SIDE * SIDE, 3), 0.5, np.float32)
-        flat[top] = one.view.reshape(-1, 3)[top] / np.float32(255)
+        flat[top] = entry.view.reshape(-1, 3)[top] / np.float32(255)
         shown.append(torch.from_numpy(flat.reshape(SIDE, SIDE, 3).transpose(2, 0, 1))[None])
-    numbers = of(found, encoder="lpips_alex", weights=weights, top_share=0.2)
+    numbers = of(sample, encoder="lpips_alex", weights=weights, top_share=0.2)
     a, b = (
         torch.cat(shown[::2]),
         torch.cat(shown[1::2]),
     )  # items 0 and 2 are of one class, 1 and 3 of the other
     apart = package(a.repeat_interleave(2, 0), b.repeat(2, 1, 1, 1), normalize=True).view(2, 2)
     expected = 1 - torch.stack([apart.mean(1), apart.mean(0)], 1).flatten()
-    assert [one.value for one in numbers] == pytest.approx(expected.tolist(), abs=1e-5)
+    assert [number.value for number in numbers] == pytest.approx(expected.tolist(), abs=1e-5)
     for number in numbers:
         assert number.details["pairs"] == 2
         assert number.details["encoder"] == "LPIPS 0.1, AlexNet"
@@ -151,9 +151,9 @@ def grating(degrees: float, side: int = SIDE) -> np.ndarray:
     return np.repeat((0.5 + 0.4 * wave)[..., None], 3, 2).astype(np.float32)
 
 
-def bands_apart(one: np.ndarray, other: np.ndarray) -> float:
+def bands_apart(first: np.ndarray, other: np.ndarray) -> float:
     encoder: Encoder = OrientedBands()
-    return distance(encoder.embed(one), encoder.embed(other))
+    return distance(encoder.embed(first), encoder.embed(other))
 
 
 def test_it_sees_orientation_contrast_and_colour_by_filters() -> None:
@@ -168,9 +168,9 @@ def test_it_sees_orientation_contrast_and_colour_by_filters() -> None:
 
 def test_it_prefers_no_orientation() -> None:
     """Turned pictures by a quarter have equal distances: no orientation is preferred."""
-    one, other = picture(1, 65), picture(2, 65)  # an odd side: every second place stays in place
-    turned = bands_apart(np.rot90(one).copy(), np.rot90(other).copy())
-    assert bands_apart(one, other) == pytest.approx(turned, rel=1e-4)
+    first, other = picture(1, 65), picture(2, 65)  # an odd side: every second place stays in place
+    turned = bands_apart(np.rot90(first).copy(), np.rot90(other).copy())
+    assert bands_apart(first, other) == pytest.approx(turned, rel=1e-4)
 
 
 def test_it_has_filter_distances_between_0_and_1() -> None:
@@ -180,58 +180,58 @@ def test_it_has_filter_distances_between_0_and_1() -> None:
         picture(1),
         grating(0),
     ]
-    for one in extremes:
+    for first in extremes:
         for other in extremes:
-            assert 0 <= bands_apart(one, other) <= 1
+            assert 0 <= bands_apart(first, other) <= 1
 
 
 def test_it_is_one_for_regions_that_are_alike_across_classes() -> None:
     """Maps on one shared patch, and all that is different outside of it."""
-    found = []
-    for one in entries():
+    shown = []
+    for entry in entries():
         values = np.zeros((SIDE, SIDE), np.float32)
         values[10:30, 10:30] = 1
-        seen = one.view.copy()
+        seen = entry.view.copy()
         seen[10:30, 10:30] = 77
-        found.append(Shown(one.item, one.condition, one.label, seen, values))
+        shown.append(Shown(entry.item, entry.condition, entry.label, seen, values))
     share = 400 / SIDE**2
     for region in ("mask", "crop"):
-        numbers = of(found, top_share=share, region=region)
-        assert [one.value for one in numbers] == pytest.approx([1] * len(found))
-    assert all(one.value < 0.999 for one in of(found, top_share=2 * share))
+        numbers = of(shown, top_share=share, region=region)
+        assert [number.value for number in numbers] == pytest.approx([1] * len(shown))
+    assert all(number.value < 0.999 for number in of(shown, top_share=2 * share))
 
 
 def test_it_shows_the_strongest_part() -> None:
     """Five pixels: with magnitudes the negative one first, without only positive ones."""
-    one = entries(1, "x", "a")[0]
+    entry = entries(1, "x", "a")[0]
     positive = [(50, 60), (50, 61), (51, 60), (51, 61), (52, 60)]
     values = np.zeros((SIDE, SIDE), np.float32)
     values[5, 7] = -3
     for place, pixel in enumerate(positive):
         values[pixel] = 2 - place / 10
-    one = Shown("i", "x", "a", one.view, values)
+    entry = Shown("i", "x", "a", entry.view, values)
     five = 5 / SIDE**2
-    shown = DiagnosticSimilarity(top_share=five).shown(one)
+    shown = DiagnosticSimilarity(top_share=five).shown(entry)
     strongest = {(5, 7), *positive[:4]}
     assert {(int(y), int(x)) for y, x in np.argwhere((shown != 0.5).any(2))} == strongest
-    assert shown[5, 7] == pytest.approx(one.view[5, 7] / 255)
-    box = DiagnosticSimilarity(top_share=five, region="crop", crop_px=55).shown(one)
+    assert shown[5, 7] == pytest.approx(entry.view[5, 7] / 255)
+    box = DiagnosticSimilarity(top_share=five, region="crop", crop_px=55).shown(entry)
     assert box.shape == (55, 55, 3)
-    signed = DiagnosticSimilarity(top_share=five, absolute=False).shown(one)
+    signed = DiagnosticSimilarity(top_share=five, absolute=False).shown(entry)
     assert {(int(y), int(x)) for y, x in np.argwhere((signed != 0.5).any(2))} == set(positive)
 
 
 def test_it_ignores_the_order_of_entries() -> None:
-    found = entries(items=7, conditions="xyz", labels="abc")
-    order = np.random.default_rng(1).permutation(len(found))
-    plain, mixed = of(found, partners=4), of([found[at] for at in order], partners=4)
+    shown = entries(items=7, conditions="xyz", labels="abc")
+    order = np.random.default_rng(1).permutation(len(shown))
+    plain, mixed = of(shown, partners=4), of([shown[at] for at in order], partners=4)
     assert [plain[at] for at in order] == mixed
 
 
 def test_it_keeps_conditions_apart() -> None:
-    found = entries()
-    only = [one for one in found if one.condition == "y"]
-    assert of(only) == [n for one, n in zip(found, of(found), strict=True) if one.condition == "y"]
+    shown = entries()
+    only = [entry for entry in shown if entry.condition == "y"]
+    assert of(only) == [n for entry, n in zip(shown, of(shown), strict=True) if entry.condition == "y"]
 
 
 def test_it_chooses_few_partners_of_all_labels() -> None:
@@ -246,22 +246,24 @@ def test_it_chooses_few_partners_of_all_labels() -> None:
 
 
 def test_it_counts_and_bounds_the_pairs() -> None:
-    found = entries(items=12, conditions="x")
-    assert {one.details["pairs"] for one in of(found)} == {6}
-    assert {one.details["pairs"] for one in of(found, partners=4)} == {2}
+    shown = entries(items=12, conditions="x")
+    assert {number.details["pairs"] for number in of(shown)} == {6}
+    assert {number.details["pairs"] for number in of(shown, partners=4)} == {2}
 
 
 def test_it_has_no_number_for_a_study_of_one_class() -> None:
     numbers = of(entries(labels="a"))
-    assert all(math.isnan(one.value) and "another class" in one.details["undefined"] for one in numbers)
+    assert all(
+        math.isnan(number.value) and "another class" in number.details["undefined"] for number in numbers
+    )
     assert of([]) == []
 
 
 def test_it_refuses_entries_that_do_not_fit() -> None:
-    (one, *_), (other, *_) = entries(), entries()
+    (first, *_), (other, *_) = entries(), entries()
     with pytest.raises(NotApplicable, match="two maps of condition 'x'"):
-        of([one, other])
+        of([first, other])
     with pytest.raises(ShapeMismatch, match="own view"):
-        of([Shown("i", "x", "a", one.view, one.values[1:])])
+        of([Shown("i", "x", "a", first.view, first.values[1:])])
     with pytest.raises(ShapeMismatch, match="one size"):
-        of([one, Shown("j", "x", "b", one.view[1:], one.values[1:])])
+        of([first, Shown("j", "x", "b", first.view[1:], first.values[1:])])

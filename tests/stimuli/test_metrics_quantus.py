@@ -55,26 +55,26 @@ def test_it_deletes_as_their_pixel_flipping() -> None:
     theirs["a_batch"] = np.stack([-3 * ranks - channel for channel in range(3)], 1).reshape(3, 3, SIDE, SIDE)
     flipping = quantus.PixelFlipping(features_in_step=3 * step, perturb_baseline=0.0, abs=False, **QUIET)
     curves = np.array(flipping(**theirs, softmax=True))
-    found = ours(net, subjects, maps, "deletion", pixels_per_step=step)
-    assert np.array([one.details["curve"][1:] for one in found]) == pytest.approx(curves, abs=2e-7)
+    numbers = ours(net, subjects, maps, "deletion", pixels_per_step=step)
+    assert np.array([number.details["curve"][1:] for number in numbers]) == pytest.approx(curves, abs=2e-7)
     # Their area has unit steps and begins at the first change; it is the trapezoid of NumPy.
-    first = np.array([sum(one.details["curve"][:2]) / 2 for one in found])
+    first = np.array([sum(number.details["curve"][:2]) / 2 for number in numbers])
     areas = np.trapezoid(curves, axis=1)
-    assert [one.value for one in found] == pytest.approx((areas + first) / 12, abs=1e-6)
+    assert [number.value for number in numbers] == pytest.approx((areas + first) / 12, abs=1e-6)
 
 
 def test_it_has_their_sparseness() -> None:
     net, subjects, maps, theirs = world()
     expected = quantus.Sparseness(abs=True, **QUIET)(**theirs)
-    found = [one.value for one in ours(net, subjects, maps, "sparsity")]
-    assert found == pytest.approx(expected, abs=1e-6)  # they add 1e-7 to every value
+    values = [number.value for number in ours(net, subjects, maps, "sparsity")]
+    assert values == pytest.approx(expected, abs=1e-6)  # they add 1e-7 to every value
 
 
 def test_it_has_their_complexity() -> None:
     net, subjects, maps, theirs = world()
     expected = quantus.Complexity(abs=True, **QUIET)(**theirs)
-    found = [one.value for one in ours(net, subjects, maps, "entropy")]
-    assert found == pytest.approx(expected, abs=1e-5)
+    values = [number.value for number in ours(net, subjects, maps, "entropy")]
+    assert values == pytest.approx(expected, abs=1e-5)
 
 
 def test_it_has_their_faithfulness_correlation_on_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +87,6 @@ def test_it_has_their_faithfulness_correlation_on_the_same_draws(monkeypatch: py
     )
     expected = metric(**theirs, softmax=False)
     assert next(draws, None) is None
-    found = [one.value for one in ours(net, subjects, maps, "faithfulness_correlation", runs=40)]
-    assert found == pytest.approx(expected, abs=1e-4)
-    assert torch.tensor(found).abs().max() > 0.01
+    values = [number.value for number in ours(net, subjects, maps, "faithfulness_correlation", runs=40)]
+    assert values == pytest.approx(expected, abs=1e-4)
+    assert torch.tensor(values).abs().max() > 0.01

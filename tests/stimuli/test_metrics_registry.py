@@ -40,9 +40,11 @@ def test_it_writes_out_every_parameter(name: str) -> None:
 
 
 def test_it_keeps_given_parameters_beside_the_defaults() -> None:
-    found = check_metric(Component("mu_fidelity", {"grid": 7, "masked_share": 1 / 4}))
+    component = check_metric(Component("mu_fidelity", {"grid": 7, "masked_share": 1 / 4}))
     assert (
-        found.params["grid"] == 7 and found.params["masked_share"] == 0.25 and found.params["subsets"] == 200
+        component.params["grid"] == 7
+        and component.params["masked_share"] == 0.25
+        and component.params["subsets"] == 200
     )
 
 
@@ -99,12 +101,12 @@ class Made:
 
     @property
     def values(self) -> Plane:
-        seed = [ord(one) for one in self.item + self.condition]
+        seed = [ord(letter) for letter in self.item + self.condition]
         return np.random.default_rng(seed).standard_normal((64, 64)).astype(np.float32)
 
 
 def peak(metric: Component, items: int) -> int:
-    """Bytes that comparing so many items in three conditions takes at most."""
+    """The most bytes that are used to compare `items` items in three conditions."""
     entries = [Made(f"{at}", condition, "ab"[at % 2]) for at in range(items) for condition in "xyz"]
     tracemalloc.start()
     try:

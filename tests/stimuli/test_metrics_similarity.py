@@ -52,8 +52,8 @@ def test_it_joins_pictures_that_differ_by_rounding() -> None:
 
 def test_it_ignores_the_order_of_conditions() -> None:
     shown = {name: view(seed // 2) for seed, name in enumerate("fedcba")}
-    found = near_identical(shown)
-    assert found == near_identical(dict(reversed(shown.items()))) == [("a", "b"), ("c", "d"), ("e", "f")]
+    pairs = near_identical(shown)
+    assert pairs == near_identical(dict(reversed(shown.items()))) == [("a", "b"), ("c", "d"), ("e", "f")]
 
 
 def test_it_has_a_limit_of_one_just_noticeable_difference() -> None:
@@ -92,7 +92,7 @@ def test_it_takes_scattered_pixels_for_noise() -> None:
 
 
 def test_it_has_only_near_pairs_in_a_group() -> None:
-    """A chain of small steps is no group: its ends can be told apart."""
+    """A chain of small steps is no group: its ends look different."""
     chain = {f"{at}": np.full((SIDE, SIDE, 3), 100 + at, np.uint8) for at in range(6)}
     groups = near_identical(chain)
     for group in groups:
@@ -102,7 +102,7 @@ def test_it_has_only_near_pairs_in_a_group() -> None:
 
 
 def test_it_never_misses_a_near_pair_by_its_coarse_look() -> None:
-    """Any two pictures whose mean difference is within the limit are found, whatever their shape."""
+    """Any two pictures whose mean difference is within the limit are found, at any size."""
     for seed in range(20):
         rng = draws(seed)
         base = rng.integers(20, 200, (int(rng.integers(17, 70)), int(rng.integers(17, 70)), 3)).astype(
@@ -133,18 +133,18 @@ def test_it_refuses_other_sizes() -> None:
 def test_it_finds_the_closest_condition(correlation: str, absolute: bool) -> None:
     first, third = smooth(1), smooth(3)
     second = first + 0.5 * smooth(2)
-    found = alike(
+    numbers = alike(
         entry("c", third), entry("a", first), entry("b", second), correlation=correlation, absolute=absolute
     )
     witness = spearmanr if correlation == "spearman" else pearsonr
     size = np.abs if absolute else np.asarray
     pairs = {
-        name: witness(size(one).ravel(), size(other).ravel()).statistic
-        for name, one, other in (("ab", first, second), ("ac", first, third), ("bc", second, third))
+        name: witness(size(left).ravel(), size(right).ravel()).statistic
+        for name, left, right in (("ab", first, second), ("ac", first, third), ("bc", second, third))
     }
-    assert found[1].value == pytest.approx(pairs["ab"], abs=1e-6)
-    assert [found[1].details["closest"], found[2].details["closest"]] == ["b", "a"]
-    assert found[0].value == pytest.approx(max(pairs["ac"], pairs["bc"]), abs=1e-6)
+    assert numbers[1].value == pytest.approx(pairs["ab"], abs=1e-6)
+    assert [numbers[1].details["closest"], numbers[2].details["closest"]] == ["b", "a"]
+    assert numbers[0].value == pytest.approx(max(pairs["ac"], pairs["bc"]), abs=1e-6)
 
 
 def test_it_compares_within_an_item_only() -> None:
@@ -157,42 +157,42 @@ def test_it_compares_within_an_item_only() -> None:
 def test_it_has_limits_for_equal_and_flat_maps() -> None:
     values, flat = smooth(1), np.zeros((SIDE, SIDE), np.float32)
     same = alike(entry("a", values), entry("b", 3 * values))
-    assert [one.value for one in same] == pytest.approx([1, 1])
+    assert [number.value for number in same] == pytest.approx([1, 1])
     assert same[0].details["ssim"] == pytest.approx(1)
-    assert [one.value for one in alike(entry("a", values), entry("b", flat))] == [0, 0]
-    assert [one.value for one in alike(entry("a", flat), entry("b", flat + 1))] == [1, 1]
+    assert [number.value for number in alike(entry("a", values), entry("b", flat))] == [0, 0]
+    assert [number.value for number in alike(entry("a", flat), entry("b", flat + 1))] == [1, 1]
 
 
 def test_it_goes_by_name_for_equally_close_conditions() -> None:
     values = smooth(1)
-    found = alike(entry("c", values), entry("b", values), entry("a", values))
-    assert [one.details["closest"] for one in found] == ["a", "a", "b"]
+    numbers = alike(entry("c", values), entry("b", values), entry("a", values))
+    assert [number.details["closest"] for number in numbers] == ["a", "a", "b"]
 
 
 def test_it_has_no_number_for_a_lonely_condition() -> None:
-    (found,) = alike(entry("a", smooth(1)))
-    assert math.isnan(found.value) and "no other condition" in found.details["undefined"]
+    (number,) = alike(entry("a", smooth(1)))
+    assert math.isnan(number.value) and "no other condition" in number.details["undefined"]
     with pytest.raises(NotApplicable, match="two maps of one condition"):
         alike(entry("a", smooth(1)), entry("a", smooth(2)))
 
 
 def test_it_follows_the_definition_of_structural_similarity() -> None:
     """Naive: every window of 11 x 11 inside the map, weighted by a Gaussian of sigma 1.5."""
-    one, other = smooth(1, 20), smooth(2, 20)
-    x, y = ((v.astype(float) - v.min()) / (v.max() - v.min()) for v in (one, other))
+    first, second = smooth(1, 20), smooth(2, 20)
+    x, y = ((v.astype(float) - v.min()) / (v.max() - v.min()) for v in (first, second))
     at = np.arange(-5, 6)
     weights = np.exp(-(at[:, None] ** 2 + at[None] ** 2) / (2 * 1.5**2))
     weights /= weights.sum()
-    found = []
+    similarities = []
     for top in range(10):
         for left in range(10):
             a, b = x[top : top + 11, left : left + 11], y[top : top + 11, left : left + 11]
             ma, mb = (weights * a).sum(), (weights * b).sum()
             va, vb = (weights * (a - ma) ** 2).sum(), (weights * (b - mb) ** 2).sum()
             both = (weights * (a - ma) * (b - mb)).sum()
-            found.append(
+            similarities.append(
                 (2 * ma * mb + 0.01**2) * (2 * both + 0.03**2)
                 / ((ma**2 + mb**2 + 0.01**2) * (va + vb + 0.03**2))
             )  # fmt: skip
-    assert structural_similarity(one, other) == pytest.approx(np.mean(found), abs=1e-5)
+    assert structural_similarity(first, second) == pytest.approx(np.mean(similarities), abs=1e-5)
     assert structural_similarity(smooth(1, 10), smooth(2, 10)) is None

@@ -1,4 +1,4 @@
-"""The one place where image networks run: memory, padding, precision, and that nothing stays behind."""
+"""The only place that runs image networks: memory, padding, precision, and that no state remains."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def narrow(
 def test_it_halves_its_rows_for_good_when_memory_runs_out(error: Callable[[], RuntimeError]) -> None:
     network, module, net = narrow(5, 16, error)
     x = pictures(14)
-    found = network.logits(x)
-    np.testing.assert_allclose(found, net.module(x), atol=1e-6)
+    logits = network.logits(x)
+    np.testing.assert_allclose(logits, net.module(x), atol=1e-6)
     assert module.sizes == [16, 8, 4, 4, 4, 2]
     assert network.rows == 4
     network.logits(x[:4])
@@ -80,11 +80,11 @@ def test_it_halves_its_rows_in_every_kind_of_pass() -> None:
     expected = roomy.trace(x, targets, WHOLE)
 
     network, _, _ = narrow(3, 8)
-    for one, other in zip(network.trace(x, targets, ask), expected, strict=True):
-        np.testing.assert_allclose(one.logits, other.logits, atol=1e-6)
-        np.testing.assert_allclose(one.gradients["inner.0"], other.gradients["0"], atol=1e-6)
-        assert one.input_gradient is not None and other.input_gradient is not None
-        np.testing.assert_allclose(one.input_gradient, other.input_gradient, atol=1e-6)
+    for traced, other in zip(network.trace(x, targets, ask), expected, strict=True):
+        np.testing.assert_allclose(traced.logits, other.logits, atol=1e-6)
+        np.testing.assert_allclose(traced.gradients["inner.0"], other.gradients["0"], atol=1e-6)
+        assert traced.input_gradient is not None and other.input_gradient is not None
+        np.testing.assert_allclose(traced.input_gradient, other.input_gradient, atol=1e-6)
     assert network.rows == 2 and network.bill.backwards == 7
 
     network, _, _ = narrow(3, 8)
@@ -94,8 +94,8 @@ def test_it_halves_its_rows_in_every_kind_of_pass() -> None:
     activation = expected[0].activations["0"]
     outputs = torch.stack([activation * share for share in torch.linspace(0, 1, 7)])
     network, _, _ = narrow(3, 8)
-    found = network.layer_logits("inner.0", outputs, activation, x[0])
-    np.testing.assert_allclose(found, roomy.layer_logits("0", outputs, activation, x[0]), atol=1e-5)
+    logits = network.layer_logits("inner.0", outputs, activation, x[0])
+    np.testing.assert_allclose(logits, roomy.layer_logits("0", outputs, activation, x[0]), atol=1e-5)
 
 
 def test_it_says_when_not_even_one_picture_fits() -> None:
@@ -124,10 +124,10 @@ def test_it_pads_to_few_sizes(rows: int, sizes: dict[int, int]) -> None:
     for count, size in sizes.items():
         network, module, net = narrow(64, rows)
         x = pictures(count)
-        found = network.logits(x)
+        logits = network.logits(x)
         assert module.sizes == [size]
         assert (network.bill.forwards, network.bill.padded) == (count, size - count)
-        np.testing.assert_allclose(found, net.module(x), atol=1e-6)
+        np.testing.assert_allclose(logits, net.module(x), atol=1e-6)
 
 
 @pytest.mark.parametrize("make", [linear_net, convolutional_net, pooled_net, token_net])
@@ -167,18 +167,22 @@ def test_it_stays_close_in_bfloat16() -> None:
         assert 1e-6 < gap < 0.02
 
 
-def test_it_traces_in_single_precision_whatever_copies_are_run_in() -> None:
+def test_it_traces_in_single_precision_with_copies_of_any_precision() -> None:
     x = pictures(3)
     asks = Trace(layers=("0",), gradients=True, input_gradient=True)
     plain = Network(wide_net(), rows=4)
     net = replace(wide_net(), layouts=convolutional_net().layouts)
-    [one, *_] = Network(net, precision="bfloat16", rows=4).trace(x, [0, 1, 2], asks)
-    np.testing.assert_array_equal(one.logits, plain.trace(x, [0, 1, 2], Trace(input_gradient=True))[0].logits)
+    [first, *_] = Network(net, precision="bfloat16", rows=4).trace(x, [0, 1, 2], asks)
+    np.testing.assert_array_equal(
+        first.logits, plain.trace(x, [0, 1, 2], Trace(input_gradient=True))[0].logits
+    )
 
 
 def test_it_names_pictures_of_another_precision_differently() -> None:
     spec = StimulusSpec("i" * 64, "p" * 64, "0", 0, Component("saliency"), 2, 1, RenderSpec())
-    keys = {replace(spec, precision=one).attribution_key for one in ("float32", "tf32", "bfloat16")}
+    keys = {
+        replace(spec, precision=precision).attribution_key for precision in ("float32", "tf32", "bfloat16")
+    }
     assert len(keys) == 3
 
 
@@ -224,13 +228,13 @@ def test_it_keeps_each_tensor_of_a_batch_small_enough_to_be_used_again() -> None
 def state_of(module: nn.Module) -> dict[str, Any]:
     return {
         "training": [part.training for part in module.modules()],
-        "requires_grad": [one.requires_grad for one in module.parameters()],
+        "requires_grad": [parameter.requires_grad for parameter in module.parameters()],
         "hooks": [
             (len(part._forward_hooks), len(part._forward_pre_hooks), len(part._backward_hooks))
             for part in module.modules()
         ],
-        "grad": [one.grad for one in module.parameters()],
-        "values": [one.clone().tolist() for one in module.state_dict().values()],
+        "grad": [parameter.grad for parameter in module.parameters()],
+        "values": [tensor.clone().tolist() for tensor in module.state_dict().values()],
         "random": torch.get_rng_state().tolist(),
         "products": (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32),
         "gradients": torch.is_grad_enabled(),
@@ -269,10 +273,10 @@ def test_it_replaces_a_layer_and_keeps_the_class_token() -> None:
     net = token_net()
     network, x = Network(net, rows=4), pictures(1)
     [traced] = network.trace(x, [0], Trace(("blocks.1.first",)))
-    own, raw = traced.activations["blocks.1.first"], traced.raw["blocks.1.first"]
-    changed = torch.stack([own, torch.zeros_like(own)])
-    found = network.layer_logits("blocks.1.first", changed, raw, x[0])
-    np.testing.assert_allclose(found[0], net.module(x)[0], atol=1e-6)
+    activation, raw = traced.activations["blocks.1.first"], traced.raw["blocks.1.first"]
+    changed = torch.stack([activation, torch.zeros_like(activation)])
+    logits = network.layer_logits("blocks.1.first", changed, raw, x[0])
+    np.testing.assert_allclose(logits[0], net.module(x)[0], atol=1e-6)
 
     module: Any = net.module
     with torch.no_grad():
@@ -283,7 +287,7 @@ def test_it_replaces_a_layer_and_keeps_the_class_token() -> None:
         tokens = tokens + module.blocks[1].attention(seen, seen, seen, need_weights=False)[0]
         tokens = tokens + module.blocks[1].mixer(module.blocks[1].second(tokens))
         expected = module.head(module.last(tokens)[:, 0])
-    np.testing.assert_allclose(found[1:], expected, atol=1e-5)
+    np.testing.assert_allclose(logits[1:], expected, atol=1e-5)
 
 
 def test_it_bills_what_it_ran() -> None:

@@ -131,8 +131,8 @@ def test_it_makes_stimuli_of_a_package_alone(toy: pytest.MonkeyPatch, tmp_path: 
     specs = prepared(tmp_path, store)
     centre = {made.picture_key: [check_metric(Component("toy_centre"))] for made in specs}
     made = list(attempt(specs, Bench(store), centre))
-    assert all(isinstance(one, Rendered) for one in made)
-    values = [one.numbers[0].measured for one in made if isinstance(one, Rendered)]
+    assert all(isinstance(result, Rendered) for result in made)
+    values = [result.numbers[0].measured for result in made if isinstance(result, Rendered)]
     assert all(value is not None and 0 < value.value < 1 for value in values)
 
 
@@ -153,7 +153,7 @@ def test_it_refuses_a_predictor_of_another_version(
 def test_it_renders_nothing_with_another_version(
     toy: pytest.MonkeyPatch, installed: dict[str, Path], tmp_path: Path, change: str
 ) -> None:
-    """The predictor is the core's here, so that only the method is missing."""
+    """The predictor is the core's here, so only the method is missing."""
     store = LocalStore(tmp_path / "store")
     dataset = Component("synthetic", {"scenario": "biased", "count": 8, "model_count": 16, "size_px": 64})
     source = prepare(dataset, Component("toy", {"input_px": 32}), tmp_path, store)

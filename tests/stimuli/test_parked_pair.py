@@ -24,28 +24,28 @@ def dark(picture: Pixels) -> NDArray[np.bool_]:
 
 def test_it_sets_both_pictures_beside_each_other_as_they_are() -> None:
     left, right = picture(1), picture(2)
-    found = pair(left, right, PairSpec(gap_share=0.1, left="", right=""))
-    assert found.together.shape == (90, 252, 3)
-    np.testing.assert_array_equal(found.together[:, :120], left)
-    np.testing.assert_array_equal(found.together[:, 132:], right)
-    assert (found.together[:, 120:132] == PAGE).all()
-    np.testing.assert_array_equal(found.left, left)
-    np.testing.assert_array_equal(found.right, right)
+    drawn = pair(left, right, PairSpec(gap_share=0.1, left="", right=""))
+    assert drawn.together.shape == (90, 252, 3)
+    np.testing.assert_array_equal(drawn.together[:, :120], left)
+    np.testing.assert_array_equal(drawn.together[:, 132:], right)
+    assert (drawn.together[:, 120:132] == PAGE).all()
+    np.testing.assert_array_equal(drawn.left, left)
+    np.testing.assert_array_equal(drawn.right, right)
 
 
 def test_it_writes_each_caption_below_the_middle_of_its_picture() -> None:
-    found = pair(picture(1), picture(2), PairSpec(left="H", right="H"))
-    below = dark(found.together[90:])
+    drawn = pair(picture(1), picture(2), PairSpec(left="H", right="H"))
+    below = dark(drawn.together[90:])
     middle = np.average(np.arange(120.0), weights=below[:, :120].sum(0))
     assert abs(middle - 59.5) < 1.5
     np.testing.assert_array_equal(below[:, :120], below[:, -120:])
     assert not below[0].any() and not below[-1].any()
-    np.testing.assert_array_equal(found.together[:90, :120], picture(1))
+    np.testing.assert_array_equal(drawn.together[:90, :120], picture(1))
 
 
 def test_it_keeps_long_captions_inside() -> None:
-    found = pair(picture(1), picture(2), PairSpec(left="before the change of everything at once", right="b"))
-    below = dark(found.together[90:])
+    drawn = pair(picture(1), picture(2), PairSpec(left="before the change of everything at once", right="b"))
+    below = dark(drawn.together[90:])
     assert below[:, :120].any() and not below[:, 120:127].any()
 
 

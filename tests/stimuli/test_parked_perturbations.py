@@ -26,17 +26,17 @@ def picture(height: int = 48, width: int = 64, seed: int = 2) -> Pixels:
     """Clouds of all values and colours, with edges."""
     draws = np.random.default_rng(seed)
     small = Image.fromarray(draws.integers(0, 256, (7, 9, 3), dtype=np.uint8))
-    found = np.asarray(small.resize((width, height), Image.Resampling.BICUBIC)).copy()
-    found[height // 4 : height // 2, width // 5 : width // 2] = (250, 20, 90)
-    return found
+    pixels = np.asarray(small.resize((width, height), Image.Resampling.BICUBIC)).copy()
+    pixels[height // 4 : height // 2, width // 5 : width // 2] = (250, 20, 90)
+    return pixels
 
 
 def run(name: str, magnitude: float, view: Pixels | None = None, key: str = "k", seed: int = 1) -> Pixels:
     return perturbed(picture() if view is None else view, name, magnitude, key=key, seed=seed)
 
 
-def change(one: Pixels, other: Pixels) -> float:
-    return float(np.abs(one.astype(float) - other).mean())
+def change(first: Pixels, other: Pixels) -> float:
+    return float(np.abs(first.astype(float) - other).mean())
 
 
 def test_it_offers_the_twelve_of_pasta() -> None:
@@ -68,11 +68,11 @@ def test_it_leaves_the_picture_alone_at_magnitude_0(name: str) -> None:
 def test_it_keeps_size_kind_and_the_given_picture(name: str) -> None:
     view = picture(37, 53)
     before = view.copy()
-    found = run(name, 7, view)
-    assert found.shape == view.shape and found.dtype == np.uint8
-    assert found.base is None or found.base is not view
+    changed = run(name, 7, view)
+    assert changed.shape == view.shape and changed.dtype == np.uint8
+    assert changed.base is None or changed.base is not view
     np.testing.assert_array_equal(view, before)
-    assert not np.array_equal(found, view)
+    assert not np.array_equal(changed, view)
 
 
 @pytest.mark.parametrize("name", PERTURBATIONS)
@@ -108,9 +108,9 @@ def test_it_changes_more_on_the_whole_where_pixels_move(name: str) -> None:
     assert (np.diff(changes) > -1).all() and changes[-1] > 3 * changes[1]
 
 
-def within_one(found: Pixels, expected: Image.Image) -> None:
-    """Pillow cuts off where we round."""
-    assert np.abs(found.astype(int) - np.asarray(expected)).max() <= 1
+def within_one(pixels: Pixels, expected: Image.Image) -> None:
+    """Pillow cuts decimals off, we round them."""
+    assert np.abs(pixels.astype(int) - np.asarray(expected)).max() <= 1
 
 
 @pytest.mark.parametrize("magnitude", [0.5, 3, 7, 10])
@@ -182,8 +182,8 @@ def test_it_crops_inside_the_picture() -> None:
         # Bilinear enlarging shows centres of pixels, never more than the picture has.
         assert (np.diff(columns, axis=1) >= 0).all() and (np.diff(rows, axis=0) >= 0).all()
         seen_x, seen_y = np.ptp(columns) / 63, np.ptp(rows) / 63
-        kept = 1 - 0.7 * 0.7
-        assert seen_x * seen_y == pytest.approx(kept**2, rel=0.15)
+        share = 1 - 0.7 * 0.7
+        assert seen_x * seen_y == pytest.approx(share**2, rel=0.15)
         assert 3 / 4 < seen_x / seen_y < 4 / 3
 
 
@@ -203,7 +203,7 @@ def test_it_slants_inside_the_picture() -> None:
             (-1, -1): (63, 63),
         }.items():
             away = abs(rows[at] - row), abs(columns[at] - column)
-            assert all(0.03 * 63 - 2 <= one <= 0.35 * 64 + 2 for one in away), (seed, at, away)
+            assert all(0.03 * 63 - 2 <= distance <= 0.35 * 64 + 2 for distance in away), (seed, at, away)
         white = np.full((64, 64, 3), 255, np.uint8)
         inner = run("random_perspective", 10, white, seed=seed)[1:-1, 1:-1]
         assert (inner == 255).all()
@@ -213,8 +213,8 @@ def sources(name: str, magnitude: float, seed: int) -> tuple[NDArray[np.float64]
     """Per pixel of the result the row and column of a 64 x 64 picture that it shows."""
     view = np.zeros((64, 64, 3), np.uint8)
     view[..., 0], view[..., 1] = 4 * np.arange(64)[:, None], 4 * np.arange(64)[None]
-    found = run(name, magnitude, view, seed=seed).astype(float) / 4
-    return found[..., 0], found[..., 1]
+    changed = run(name, magnitude, view, seed=seed).astype(float) / 4
+    return changed[..., 0], changed[..., 1]
 
 
 def test_it_covers_growing_rectangles() -> None:
@@ -287,18 +287,18 @@ BRIGHTER = Search(names=("brightness",))
 
 @pytest.mark.parametrize(("threshold", "magnitude"), [(110, 1), (120, 2), (130, 3), (144.5, 4), (200, 5)])
 def test_it_finds_the_largest_light_one_that_keeps(threshold: float, magnitude: float) -> None:
-    found = largest_light(GREY, bright(threshold), key="k", seed=1, search=BRIGHTER)
-    assert (found.perturbation, found.magnitude) == ("brightness", magnitude)
-    assert found.view is not None and (found.view == 100 + 9 * magnitude).all()
-    assert found.original == found.label == 0 and not found.reason
+    result = largest_light(GREY, bright(threshold), key="k", seed=1, search=BRIGHTER)
+    assert (result.perturbation, result.magnitude) == ("brightness", magnitude)
+    assert result.view is not None and (result.view == 100 + 9 * magnitude).all()
+    assert result.original == result.label == 0 and not result.reason
 
 
 @pytest.mark.parametrize(("threshold", "magnitude"), [(150, 6), (155, 7), (163.5, 8), (172.5, 9), (185, 10)])
 def test_it_finds_the_smallest_strong_one_that_spoils(threshold: float, magnitude: float) -> None:
-    found = smallest_strong(GREY, bright(threshold), key="k", seed=1, search=BRIGHTER)
-    assert (found.perturbation, found.magnitude) == ("brightness", magnitude)
-    assert found.view is not None and (found.view == 100 + 9 * magnitude).all()
-    assert (found.original, found.label) == (0, 1)
+    result = smallest_strong(GREY, bright(threshold), key="k", seed=1, search=BRIGHTER)
+    assert (result.perturbation, result.magnitude) == ("brightness", magnitude)
+    assert result.view is not None and (result.view == 100 + 9 * magnitude).all()
+    assert (result.original, result.label) == (0, 1)
 
 
 def test_it_says_why_there_is_none() -> None:
@@ -312,10 +312,10 @@ def test_it_says_why_there_is_none() -> None:
 
 def test_it_does_not_count_what_changes_nothing() -> None:
     """A grey picture has no saturation to lose and no sharpness to gain."""
-    found = largest_light(
+    result = largest_light(
         GREY, bright(300), key="k", seed=1, search=Search(names=("saturation", "sharpness", "gaussian_blur"))
     )
-    assert found.view is None and found.tried == 0
+    assert result.view is None and result.tried == 0
 
 
 def test_it_takes_the_extreme_over_all_or_the_first_drawn() -> None:
@@ -344,7 +344,7 @@ def test_it_agrees_with_a_plain_search() -> None:
             (largest_light, (5, 4, 3, 2, 1), True),
             (smallest_strong, (6, 7, 8, 9, 10), False),
         ):
-            found: Found = look(view, predicts, key="k", seed=seed)
+            result: Found = look(view, predicts, key="k", seed=seed)
             expected = next(
                 (name, float(magnitude))
                 for magnitude in magnitudes
@@ -352,12 +352,12 @@ def test_it_agrees_with_a_plain_search() -> None:
                 if (predicts(run(name, magnitude, view, seed=seed)[None])[0] == original) is keeps
                 and not np.array_equal(run(name, magnitude, view, seed=seed), view)
             )
-            assert (found.perturbation, found.magnitude) == expected
+            assert (result.perturbation, result.magnitude) == expected
 
 
 def test_it_varies_the_perturbation_from_picture_to_picture() -> None:
-    found = {largest_light(picture(), bright(0), key=str(key), seed=1).perturbation for key in range(60)}
-    assert len(found) >= 10
+    names = {largest_light(picture(), bright(0), key=str(key), seed=1).perturbation for key in range(60)}
+    assert len(names) >= 10
 
 
 def test_it_asks_for_whole_batches() -> None:

@@ -1,4 +1,4 @@
-"""Passes that are issued, against the least that the definitions allow: counts, never time."""
+"""How many passes are run, against the fewest that the definitions allow: counts, never time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bill_of(net: Any, count: int, *methods: str | Component, rows: int = 8) -> t
     network = Network(net, rows=rows)
     done = explained(net, subjects_of(pictures(count)), *methods, network=network)
     assert len(done) == count * len(methods)
-    assert not [one.error for one in done.values() if one.error is not None]
+    assert not [outcome.error for outcome in done.values() if outcome.error is not None]
     return network.bill.forwards, network.bill.backwards, network.bill.tails
 
 
@@ -87,7 +87,7 @@ def test_it_runs_each_window_once_and_the_picture_itself_with_everybody_else() -
     assert bill_of(pooled_net(), 1, WINDOWS, *FAMILY) == (1 + WINDOW_COUNT, 1, 0)
 
 
-def test_it_runs_equal_copies_once_whoever_asks() -> None:
+def test_it_runs_equal_copies_once_for_all_methods() -> None:
     summed = Component("occlusion", {**WINDOWS.params, "overlaps": "sum"})
     net = pooled_net()
     network = Network(net, rows=8)

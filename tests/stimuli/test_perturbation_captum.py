@@ -24,8 +24,8 @@ def test_it_occludes_like_captum() -> None:
     expected = Occlusion(net.module).attribute(
         x, (3, PATCH, PATCH), strides=(3, STRIDE, STRIDE), baselines=0.25, target=torch.tensor([0, 1])
     )
-    found = maps_of("occlusion", net, subjects_of(x), **SHARES)
-    np.testing.assert_allclose(found, expected[:, 0].numpy(), atol=1e-6)
+    maps = maps_of("occlusion", net, subjects_of(x), **SHARES)
+    np.testing.assert_allclose(maps, expected[:, 0].numpy(), atol=1e-6)
 
 
 def test_it_adds_overlaps_where_asked() -> None:
@@ -37,8 +37,8 @@ def test_it_adds_overlaps_where_asked() -> None:
             covered[:, :, top : top + PATCH, left : left + PATCH] = 0.25
             fall = float(net.module(x)[0, 0] - net.module(covered)[0, 0])
             falls[top : top + PATCH, left : left + PATCH] += fall
-    found = maps_of("occlusion", net, subjects_of(x), overlaps="sum", **SHARES)[0]
-    np.testing.assert_allclose(found, falls, atol=4e-6)
+    values = maps_of("occlusion", net, subjects_of(x), overlaps="sum", **SHARES)[0]
+    np.testing.assert_allclose(values, falls, atol=4e-6)
 
 
 def test_it_integrates_like_captum() -> None:
@@ -46,10 +46,10 @@ def test_it_integrates_like_captum() -> None:
     expected = IntegratedGradients(net.module).attribute(
         x, 0.25, torch.tensor([0, 1]), n_steps=50, method="riemann_trapezoid"
     )
-    found = maps_of("integrated_gradients", net, subjects_of(x), baseline=0.25)
+    maps = maps_of("integrated_gradients", net, subjects_of(x), baseline=0.25)
     # captum's weights add up to 49/50 with this rule, ours to 1.
     expected = 50 / 49 * expected.mean(1).numpy()
-    np.testing.assert_allclose(found, expected, atol=3e-7 * np.abs(expected).max())
+    np.testing.assert_allclose(maps, expected, atol=3e-7 * np.abs(expected).max())
 
 
 def test_it_says_how_complete_it_is() -> None:
@@ -87,5 +87,5 @@ def test_it_smooths_like_a_loop_over_draws() -> None:
         noise = subject.draws("noise", draw).standard_normal((3, SIDE, SIDE), dtype=np.float32)
         noisy = (x + 0.3 * torch.from_numpy(noise)).requires_grad_()
         total += torch.autograd.grad(net.module(noisy)[0, 2], noisy)[0] / 7
-    found = maps_of("smooth_grad", net, [subject], draws=7, sigma=0.3)[0]
-    np.testing.assert_allclose(found, total.mean(1)[0].numpy(), atol=1e-8)
+    values = maps_of("smooth_grad", net, [subject], draws=7, sigma=0.3)[0]
+    np.testing.assert_allclose(values, total.mean(1)[0].numpy(), atol=1e-8)

@@ -42,24 +42,24 @@ def squares_of(name: str, **params: object) -> NDArray[np.float64]:
 
 
 def test_it_finds_the_weights_by_covering_squares() -> None:
-    found = squares_of("occlusion", patch_share=0.25, stride_share=0.25)
-    np.testing.assert_allclose(found, BRIGHTNESS * WEIGHTS, atol=1e-6)
+    values = squares_of("occlusion", patch_share=0.25, stride_share=0.25)
+    np.testing.assert_allclose(values, BRIGHTNESS * WEIGHTS, atol=1e-6)
 
 
 def test_it_finds_the_weights_by_owen_values() -> None:
-    found = squares_of("shap_partition", fill="flat", value=0.0, evaluations=2000, per_round=64)
-    np.testing.assert_allclose(found, BRIGHTNESS * WEIGHTS / WIDTH**2, atol=1e-7)
+    values = squares_of("shap_partition", fill="flat", value=0.0, evaluations=2000, per_round=64)
+    np.testing.assert_allclose(values, BRIGHTNESS * WEIGHTS / WIDTH**2, atol=1e-7)
 
 
 def test_it_finds_the_weights_by_lime() -> None:
     params = {"segmentation": "grid-1", "segments": 16, "samples": 200, "alpha": 1e-6, "output": "logit"}
-    found = squares_of("lime_image", **params)
-    np.testing.assert_allclose(found, BRIGHTNESS * WEIGHTS, atol=1e-4)
+    values = squares_of("lime_image", **params)
+    np.testing.assert_allclose(values, BRIGHTNESS * WEIGHTS, atol=1e-4)
 
 
 def test_it_ranks_the_weights_by_random_masks() -> None:
-    found = squares_of("rise", masks=8000, grid=8, output="logit")
-    assert spearmanr(found, WEIGHTS).statistic > 0.9
+    values = squares_of("rise", masks=8000, grid=8, output="logit")
+    assert spearmanr(values, WEIGHTS).statistic > 0.9
 
 
 @pytest.mark.parametrize("name", ["integrated_gradients", "gradient_x_input"])

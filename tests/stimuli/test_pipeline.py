@@ -65,8 +65,8 @@ def test_it_keeps_exactly_what_the_network_saw(
     file = Image.open(tmp_path / "images" / "left" / "0.png").resize((38, 32), Image.Resampling.BICUBIC)
     np.testing.assert_array_equal(stored, np.asarray(file.crop((3, 0, 35, 32))))
     assert isinstance(source.predictor, TorchPredictor)
-    found = source.predictor.logits([stored])[0]
-    np.testing.assert_allclose(found, np.array(items[0].logits), rtol=1e-6)
+    logits = source.predictor.logits([stored])[0]
+    np.testing.assert_allclose(logits, np.array(items[0].logits), rtol=1e-6)
 
 
 def test_it_keeps_the_predictor_in_the_store(
@@ -82,24 +82,24 @@ def test_it_renders_each_condition_with_all_its_files(
 ) -> None:
     made = list(render(specs_for(*world, None, SALIENCY), store))
     assert len(made) == 12
-    for one in made:
-        drawn = one.drawn
-        kept = [drawn.image_file, drawn.image_tile_file, drawn.explanation_file, drawn.explanation_tile_file]
-        sizes = [png.decode(store.get(file)).shape[:2] for file in kept if file]
-        assert sizes == [(SIDE, SIDE), (224, 224)] * (2 if one.spec.explainer else 1)
+    for rendered in made:
+        drawn = rendered.drawn
+        files = [drawn.image_file, drawn.image_tile_file, drawn.explanation_file, drawn.explanation_tile_file]
+        sizes = [png.decode(store.get(file)).shape[:2] for file in files if file]
+        assert sizes == [(SIDE, SIDE), (224, 224)] * (2 if rendered.spec.explainer else 1)
         assert (drawn.width_px, drawn.height_px) == (SIDE, SIDE)
         assert (drawn.tile_width_px, drawn.tile_height_px) == (224, 224)
 
 
 def test_it_draws_the_map_on_the_view(world: tuple[Source, list[PredictedItem]], store: LocalStore) -> None:
     source, items = world
-    [one] = render(specs_for(source, items[:1], GRADIENT_X_INPUT), store)
-    view = png.decode(store.get(one.drawn.image_file))
+    [rendered] = render(specs_for(source, items[:1], GRADIENT_X_INPUT), store)
+    view = png.decode(store.get(rendered.drawn.image_file))
     # The explained logit is the mean of quadrant `index`, so gradient x input is its brightness, else 0.
     values = np.zeros((SIDE, SIDE), np.float32)
     values[:16, :16] = view[:16, :16].mean(2)
-    assert items[0].index == 0 and one.drawn.explanation_file
-    drawn = png.decode(store.get(one.drawn.explanation_file)).astype(int)
+    assert items[0].index == 0 and rendered.drawn.explanation_file
+    drawn = png.decode(store.get(rendered.drawn.explanation_file)).astype(int)
     assert np.abs(drawn - heatmap.overlay(view, values, RenderSpec())).max() <= 1
 
 
@@ -141,8 +141,8 @@ def test_it_computes_no_map_twice(
     monkeypatch.setattr(Saliency, "explain", refuse)
     assert list(render(specs, store)) == first
     paler = [replace(spec, render=RenderSpec(alpha=0.3)) for spec in specs]
-    assert {one.drawn.explanation_file for one in render(paler, store)}.isdisjoint(
-        one.drawn.explanation_file for one in first
+    assert {rendered.drawn.explanation_file for rendered in render(paler, store)}.isdisjoint(
+        rendered.drawn.explanation_file for rendered in first
     )
 
 
@@ -156,15 +156,15 @@ def test_it_draws_from_the_map_that_was_stored_first(
 
     def overtaken(self: Saliency, *args: Any) -> Steps:
         made = yield from honest(self, *args)
-        # Somebody else finishes between the computation and the storing.
+        # Another process finishes between the computation and the storing.
         rivals = PixelAttribution(rival, signed=False)
         store.put(files.map_file(spec.attribution_key), files.write_attribution(rivals))
         return made
 
     monkeypatch.setattr(Saliency, "explain", overtaken)
-    [one] = render([spec], store)
-    view = png.decode(store.get(one.drawn.image_file))
-    assert one.drawn.picture_digest == png.pixel_key(heatmap.overlay(view, rival, RenderSpec()))
+    [rendered] = render([spec], store)
+    view = png.decode(store.get(rendered.drawn.image_file))
+    assert rendered.drawn.picture_digest == png.pixel_key(heatmap.overlay(view, rival, RenderSpec()))
 
 
 def test_it_tells_pictures_that_look_alike(
@@ -173,7 +173,7 @@ def test_it_tells_pictures_that_look_alike(
     source, items = world
     alike = Component("integrated_gradients", {"steps": 2}), Component("integrated_gradients", {"steps": 3})
     specs = specs_for(source, items[:1], *alike, SALIENCY)
-    made = {one.spec.picture_key: one for one in render(specs, store)}
+    made = {rendered.spec.picture_key: rendered for rendered in render(specs, store)}
     first, second, other = (made[spec.picture_key] for spec in specs)
     assert first.drawn.explanation_file != second.drawn.explanation_file
     assert first.drawn.picture_digest == second.drawn.picture_digest != other.drawn.picture_digest
@@ -186,7 +186,7 @@ def test_it_goes_on_after_a_stimulus_that_cannot_be_made(
     lost = replace(specs[2], image_key="0" * 64)
     results = list(attempt([*specs[:2], lost, *specs[3:]], Bench(store)))
     failed = [result for result in results if isinstance(result, Failed)]
-    assert [one.spec for one in failed] == [lost] and "build_stimuli" in failed[0].error
+    assert [failure.spec for failure in failed] == [lost] and "build_stimuli" in failed[0].error
     made = {result.spec.picture_key for result in results if isinstance(result, Rendered)}
     assert made == {spec.picture_key for spec in specs} - {specs[2].picture_key}
     with pytest.raises(StimulusError, match="build_stimuli"):
@@ -278,13 +278,13 @@ def test_it_measures_beside_the_method(world: tuple[Source, list[PredictedItem]]
     source, items = world
     [spec] = specs_for(source, items[:1], SALIENCY)
     wanted = (Component("sparsity"), Component("deletion", {"steps": 4, "score": "logit"}))
-    [one] = attempt([spec], Bench(store), {spec.picture_key: wanted})
-    assert isinstance(one, Rendered) and [number.error for number in one.numbers] == ["", ""]
-    sparsity, deletion = (number.measured for number in one.numbers)
+    [result] = attempt([spec], Bench(store), {spec.picture_key: wanted})
+    assert isinstance(result, Rendered) and [number.error for number in result.numbers] == ["", ""]
+    sparsity, deletion = (number.measured for number in result.numbers)
     assert sparsity is not None and deletion is not None
     # One quarter of the pixels holds everything, in equal parts: Gini = 1 - 1/4 exactly.
     assert sparsity.value == pytest.approx(0.75, abs=1e-3)
-    view = png.decode(store.get(one.drawn.image_file)) / 255
+    view = png.decode(store.get(result.drawn.image_file)) / 255
     quarter = view[:16, :16].mean() * 10
     # The first quarter of the steps deletes all that counts; the flat ties are taken row by row.
     curve = deletion.details["curve"]
@@ -302,9 +302,9 @@ def test_it_keeps_the_explanation_when_a_metric_fails(
         yield
 
     monkeypatch.setattr("stimuli.metrics.complexity.Sparsity.measure", refuse)
-    [one] = attempt([spec], Bench(store), {spec.picture_key: (Component("sparsity"),)})
-    assert isinstance(one, Rendered) and one.drawn.explanation_file
-    assert [(n.measured, n.error) for n in one.numbers] == [(None, "no number for this one")]
+    [result] = attempt([spec], Bench(store), {spec.picture_key: (Component("sparsity"),)})
+    assert isinstance(result, Rendered) and result.drawn.explanation_file
+    assert [(n.measured, n.error) for n in result.numbers] == [(None, "no number for this one")]
 
 
 def test_it_lets_a_broken_method_fail_alone(
@@ -318,8 +318,8 @@ def test_it_lets_a_broken_method_fail_alone(
     results = list(attempt(specs_for(*world, SALIENCY, GRADIENT_X_INPUT), Bench(store)))
     failed = [result for result in results if isinstance(result, Failed)]
     assert len(results) == 12 and len(failed) == 6
-    assert {one.error for one in failed} == {"IndexError: out of range"}
-    assert all(one.spec.explainer == GRADIENT_X_INPUT for one in failed)
+    assert {failure.error for failure in failed} == {"IndexError: out of range"}
+    assert all(failure.spec.explainer == GRADIENT_X_INPUT for failure in failed)
 
 
 def test_it_shares_passes_between_methods_of_one_picture(
@@ -355,7 +355,7 @@ def test_it_skips_nothing_when_memory_runs_out(
 
     monkeypatch.setattr(type(network), "_trace", crowded)
     made = list(render(specs, store))
-    assert network.rows == 8 and len(made) == len({one.spec.picture_key for one in made}) == len(specs)
+    assert network.rows == 8 and len(made) == len({item.spec.picture_key for item in made}) == len(specs)
 
 
 def test_it_keeps_other_metrics_when_one_is_broken(
@@ -371,9 +371,9 @@ def test_it_keeps_other_metrics_when_one_is_broken(
     monkeypatch.setattr("stimuli.metrics.complexity.Entropy.measure", burst)
     wanted = {spec.picture_key: (Component("entropy"), Component("sparsity")) for spec in specs}
     made = list(attempt(specs, Bench(store), wanted))
-    for one in made:
-        assert isinstance(one, Rendered)
-        entropy, sparsity = one.numbers
+    for result in made:
+        assert isinstance(result, Rendered)
+        entropy, sparsity = result.numbers
         assert entropy.measured is None and entropy.error == "IndexError: bug in a metric"
         assert sparsity.measured is not None and sparsity.error == ""
     [runner] = pipeline._restored.values()
@@ -387,14 +387,14 @@ def test_it_names_a_damaged_map(world: tuple[Source, list[PredictedItem]], store
     path = store.root / files.map_file(specs[0].attribution_key)
     path.write_bytes(path.read_bytes()[:40])
     results = list(attempt(specs, Bench(store)))
-    failed = [one for one in results if isinstance(one, Failed)]
+    failed = [result for result in results if isinstance(result, Failed)]
     assert len(failed) == 1 and len(results) == len(specs) and path.name in failed[0].error
 
 
 def test_it_stores_no_map_that_is_not_finite(
     world: tuple[Source, list[PredictedItem]], store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is stored stands for good, so a passing fault must not be stored."""
+    """What is stored is permanent, so a temporary error must not be stored."""
     source, items = world
     specs = specs_for(source, items[:1], Component("occlusion", {"patch_share": 0.5, "stride_share": 0.5}))
 

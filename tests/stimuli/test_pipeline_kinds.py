@@ -45,7 +45,7 @@ def test_it_renders_texts_as_pieces_with_shades(tmp_path: Path, store: LocalStor
         *(Component(name) for name in ("lime_text", "input_gradient_text", "random_text")),
     ]
     specs = [spec_for(item, source, method, RenderSpec(), 3) for item in items for method in methods]
-    made = {one.spec.picture_key: one for one in render(specs, store)}
+    made = {rendered.spec.picture_key: rendered for rendered in render(specs, store)}
     for spec in specs:
         drawn = made[spec.picture_key].drawn
         text = files.read_text(store, spec.image_key)
@@ -97,8 +97,8 @@ def test_it_draws_concepts_as_bars_and_sentences(tmp_path: Path, store: LocalSto
     shap = Component("shap_cbm")
     recipes = [RenderSpec(concept_form=form) for form in ("bars", "names", "reasons")]
     specs = [spec_for(item, source, shap, recipe, 3) for item in items for recipe in recipes]
-    made = {one.spec.picture_key: one for one in render(specs, store)}
-    assert len({one.drawn.picture_digest for one in made.values()}) == len(specs)
+    made = {rendered.spec.picture_key: rendered for rendered in render(specs, store)}
+    assert len({rendered.drawn.picture_digest for rendered in made.values()}) == len(specs)
     assert len({spec.attribution_key for spec in specs}) == len(items)  # one attribution, three recipes
     for spec in specs:
         drawn = made[spec.picture_key].drawn
@@ -130,7 +130,7 @@ def test_it_keeps_precisions_apart(tmp_path: Path, store: LocalStore) -> None:
     )
     assert exact.attribution_key != rough.attribution_key
     made = list(attempt([exact, rough], Bench(store)))
-    assert all(isinstance(one, Rendered) for one in made)
+    assert all(isinstance(result, Rendered) for result in made)
     first, second = (files.read_attribution(store, spec.attribution_key).values for spec in (exact, rough))
     assert np.abs(first).max() > 0
     np.testing.assert_allclose(second, first, atol=0.02 * np.abs(first).max())

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.pure
 PARKED = "stimuli.parked."
 """The one place for what waits for its issue; it says for which."""
 ALLOWED: dict[str, str] = {}
-"""What else nothing reaches, each with its reason."""
+"""Other definitions that are not reached, each with its reason."""
 DJANGO = ("stimuli.admin", "stimuli.apps", "stimuli.models")
 Node = tuple[str, str]
 """A module and the name of a definition in it; "" is the module's own code, run when it is imported."""
@@ -30,25 +30,25 @@ def is_definition(node: ast.stmt) -> bool:
 @cache
 def parts(module: str) -> dict[str, list[ast.stmt]]:
     """The module's statements by definition, the rest under ""."""
-    found: dict[str, list[ast.stmt]] = {"": []}
+    nodes: dict[str, list[ast.stmt]] = {"": []}
     for node in TREES[module].body:
-        found.setdefault(getattr(node, "name", "") if is_definition(node) else "", []).append(node)
-    return found
+        nodes.setdefault(getattr(node, "name", "") if is_definition(node) else "", []).append(node)
+    return nodes
 
 
 @cache
 def imported(module: str) -> dict[str, Node | str]:
     """Local name -> the definition or the module that it stands for."""
-    found: dict[str, Node | str] = {}
+    origins: dict[str, Node | str] = {}
     for node in ast.walk(TREES[module]):
         if isinstance(node, ast.ImportFrom):
             base = absolute(module, node)
             for alias in node.names:
                 path = f"{base}.{alias.name}"
-                found[alias.asname or alias.name] = path if path in SOURCES else (base, alias.name)
+                origins[alias.asname or alias.name] = path if path in SOURCES else (base, alias.name)
         elif isinstance(node, ast.Import):
-            found |= {alias.asname or alias.name: alias.name for alias in node.names}
-    return found
+            origins |= {alias.asname or alias.name: alias.name for alias in node.names}
+    return origins
 
 
 def named_in(module: str, nodes: list[ast.stmt]) -> Iterator[Node]:
@@ -87,8 +87,8 @@ def reached(roots: list[Node]) -> set[Node]:
 def roots() -> list[Node]:
     """All code above stimuli, what Django finds by itself, and the tasks."""
     above = [name for name in SOURCES if name.split(".")[0] in ROOMS[1:] or name == "manage"]
-    found = [(name, part) for name in [*above, *DJANGO] for part in parts(name)]
-    return found + [("stimuli.tasks", name) for name in parts("stimuli.tasks")]
+    starts = [(name, part) for name in [*above, *DJANGO] for part in parts(name)]
+    return starts + [("stimuli.tasks", name) for name in parts("stimuli.tasks")]
 
 
 def unreached(start: list[Node]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Stored explanations against the same ones computed again: equal here, and a changed file is found out."""
+"""Stored explanations against the same ones computed again: equal here, and a changed file is noticed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,8 +33,8 @@ def specs(tmp_path: Path, store: LocalStore) -> list[StimulusSpec]:
     return made
 
 
-def found(specs: list[StimulusSpec], store: LocalStore) -> dict[str, Rechecked]:
-    return {one.spec.attribution_key: one for one in recheck(specs, store)}
+def checks_of(specs: list[StimulusSpec], store: LocalStore) -> dict[str, Rechecked]:
+    return {check.spec.attribution_key: check for check in recheck(specs, store)}
 
 
 def contents(store: LocalStore) -> dict[str, bytes]:
@@ -44,9 +44,9 @@ def contents(store: LocalStore) -> dict[str, bytes]:
 
 def test_it_finds_what_is_stored_and_changes_nothing(specs: list[StimulusSpec], store: LocalStore) -> None:
     before = contents(store)
-    checked = found(specs, store)
+    checked = checks_of(specs, store)
     assert len(checked) == 12  # the baseline has nothing to compare
-    assert [one.difference for one in checked.values()] == [0.0] * 12
+    assert [check.difference for check in checked.values()] == [0.0] * 12
     assert contents(store) == before
 
 
@@ -56,9 +56,9 @@ def test_it_finds_a_file_that_was_changed(specs: list[StimulusSpec], store: Loca
     assert isinstance(made, PixelAttribution)
     forged = replace(made, values=np.float32(1.5) * made.values)
     (store.root / map_file(key)).write_bytes(write_attribution(forged))
-    checked = found(specs, store)
+    checked = checks_of(specs, store)
     assert checked[key].difference == pytest.approx(1 / 3, abs=1e-6)
-    assert {one.difference for other, one in checked.items() if other != key} == {0.0}
+    assert {check.difference for other, check in checked.items() if other != key} == {0.0}
 
 
 def test_it_says_why_it_cannot_compare(specs: list[StimulusSpec], store: LocalStore) -> None:
@@ -68,21 +68,23 @@ def test_it_says_why_it_cannot_compare(specs: list[StimulusSpec], store: LocalSt
     other = PixelAttribution(np.zeros((3, 4), np.float32), signed=False)
     (store.root / map_file(turned)).write_bytes(write_attribution(other))
     specs[3] = replace(specs[3], version=99)
-    checked = found(specs, store)
+    checked = checks_of(specs, store)
     assert "render the study's stimuli again" in checked[gone].error
     assert "is damaged" in checked[damaged].error
     assert "3 x 4 pixel" in checked[turned].error
     assert old not in checked and "version 99 was asked for" in checked[specs[3].attribution_key].error
-    assert sum(one.difference == 0 for one in checked.values()) == 8
+    assert sum(check.difference == 0 for check in checked.values()) == 8
 
 
 def test_it_leaves_no_other_method_in_its_place(specs: list[StimulusSpec], store: LocalStore) -> None:
     """One method's maps under another one's keys are far from what is computed."""
     other = [replace(spec, explainer=GRADIENT_X_INPUT) for spec in specs[:6]]
-    for spec, one in zip(specs[:6], other, strict=True):
+    for spec, other_spec in zip(specs[:6], other, strict=True):
         data = store.get(map_file(spec.attribution_key))
-        assert store.put(map_file(one.attribution_key), data)
-    assert all(one.difference is not None and one.difference > 0.1 for one in found(other, store).values())
+        assert store.put(map_file(other_spec.attribution_key), data)
+    assert all(
+        check.difference is not None and check.difference > 0.1 for check in checks_of(other, store).values()
+    )
 
 
 def test_it_measures_by_the_largest_stored_magnitude() -> None:

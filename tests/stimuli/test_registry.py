@@ -1,4 +1,4 @@
-"""One table of names for the core and for what installed packages offer; nothing is imported by naming it."""
+"""One table of names for the core and for what installed packages offer; listing names imports nothing."""
 
 import sys
 from pathlib import Path
@@ -134,7 +134,7 @@ def test_it_refuses_a_name_of_the_core_that_a_package_claims(packages: Path) -> 
         numbers.full_name("fraction")
     assert numbers.full_name("legible:fraction") == "fraction"
     assert numbers.load("toy-a:fraction") == "a"
-    # What is stored as the core's stays the core's, whatever is installed.
+    # What is stored as the core's stays the core's, with any packages installed.
     assert numbers.load("fraction") is Fraction
     assert numbers.origin("fraction") is None
 

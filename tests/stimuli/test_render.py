@@ -1,4 +1,4 @@
-"""Overlays: aligned to the pixel, one recipe, calm where nothing differs; files with nothing but pixels."""
+"""Overlays: aligned to the pixel, one recipe, one even colour if nothing differs; files with pixels only."""
 
 import struct
 
@@ -25,12 +25,12 @@ def ramp(height: int = 60, width: int = 90) -> NDArray[np.float32]:
 
 
 def chunks(content: bytes) -> list[str]:
-    found, at = [], 8
+    names, at = [], 8
     while at < len(content):
         length, name = struct.unpack(">I4s", content[at : at + 8])
-        found.append(name.decode())
+        names.append(name.decode())
         at += 12 + length
-    return found
+    return names
 
 
 def test_it_colours_exactly_the_pixels_that_matter() -> None:

@@ -1,4 +1,4 @@
-"""Concept weights as bars and sentences: right lengths, sides and words, nothing cut, nothing given away."""
+"""Concept weights as bars and sentences: right lengths, sides and words, nothing cut, no secret revealed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def weights(
 
 def drawn_bars(picture: Pixels) -> list[tuple[int, int, str]]:
     """Every bar from top to bottom: its first and last column, and which colour it has."""
-    found = []
+    bars = []
     for colour, side in ((FOR, "for"), (AGAINST, "against"), (NEUTRAL, "neither")):
         mask = (picture == colour).all(2)
         rows = np.flatnonzero(mask.any(1))
@@ -47,8 +47,8 @@ def drawn_bars(picture: Pixels) -> list[tuple[int, int, str]]:
             if len(run):
                 columns = np.flatnonzero(mask[run[0]])
                 assert (mask[run][:, columns[0] : columns[-1] + 1]).all(), "a bar is a whole rectangle"
-                found.append((int(run[0]), int(columns[0]), int(columns[-1]), side))
-    return [one[1:] for one in sorted(found)]
+                bars.append((int(run[0]), int(columns[0]), int(columns[-1]), side))
+    return [bar[1:] for bar in sorted(bars)]
 
 
 def lengths(picture: Pixels) -> NDArray[np.float64]:
@@ -59,10 +59,10 @@ def lengths(picture: Pixels) -> NDArray[np.float64]:
 def test_it_draws_lengths_in_proportion_most_important_first(draw: object) -> None:
     spec = BarSpec(top=5, signed=False)
     picture = draw(weights(), spec)  # type: ignore[operator]
-    found = lengths(picture)
+    drawn = lengths(picture)
     reach = picture.shape[1] - 2 * max(6, picture.shape[1] // 32)
     # One pixel of each bar may lie under the zero line.
-    np.testing.assert_allclose(found, np.array([1, 0.75, 0.5, 0.25, 0.125]) * reach, atol=1.6)
+    np.testing.assert_allclose(drawn, np.array([1, 0.75, 0.5, 0.25, 0.125]) * reach, atol=1.6)
 
 
 def test_it_draws_signs_on_their_sides_of_a_fixed_zero_line() -> None:
@@ -97,7 +97,7 @@ def test_it_draws_a_distance_of_zero_as_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("draw", [draw_bars, draw_bars_tile])
-def test_it_draws_distances_without_sides_whatever_the_recipe_says(draw: object) -> None:
+def test_it_draws_distances_without_sides_with_any_recipe(draw: object) -> None:
     distances = weights((0.5, 4.0, 1.0, 2.0, 8.0, FAR), order="ascending")
     picture = draw(distances, BarSpec(top=5, signed=True))  # type: ignore[operator]
     np.testing.assert_array_equal(picture, draw(distances, BarSpec(top=5, signed=False)))  # type: ignore[operator]
@@ -167,10 +167,10 @@ def bar_rows(picture: Pixels) -> list[slice]:
 
 def test_it_keeps_every_place_from_trial_to_trial() -> None:
     """Other names and values move nothing: bars stand in the same rows, the zero line at the same place."""
-    one = draw_bars(weights(), BarSpec(top=5))
+    first = draw_bars(weights(), BarSpec(top=5))
     other = draw_bars(weights((3, 2, 1, -4, 5, 6), tuple(f"{LONG}{name}" for name in NAMES)), BarSpec(top=5))
-    assert bar_rows(one) == bar_rows(other)
-    assert one.shape == other.shape == (640, 640, 3)
+    assert bar_rows(first) == bar_rows(other)
+    assert first.shape == other.shape == (640, 640, 3)
 
 
 @pytest.mark.parametrize(("tile_px", "least"), [(64, 12), (112, 18), (200, 20)])
@@ -217,9 +217,9 @@ def seen_by(colours: NDArray[np.float64], kind: NDArray[np.float64]) -> NDArray[
     return np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
 
 
-def contrast(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
+def contrast(first: tuple[int, int, int], other: tuple[int, int, int]) -> float:
     """The ratio of WCAG 2."""
-    light = sorted(float(linear(np.array(c) / 255) @ [0.2126, 0.7152, 0.0722]) + 0.05 for c in (one, other))
+    light = sorted(float(linear(np.array(c) / 255) @ [0.2126, 0.7152, 0.0722]) + 0.05 for c in (first, other))
     return light[1] / light[0]
 
 

@@ -1,4 +1,4 @@
-"""The embedded sentences: what is planted is there, and nothing simpler gives it away."""
+"""The embedded sentences: what is planted is there, and no simpler property predicts it."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class TestEveryTask:
             assert len(set(words)) == len(words), text
 
     def test_it_keeps_the_classes_and_nearly_all_sentences_of_people(self, task: str) -> None:
-        """Whatever the model learns from: only a sentence that the model's has taken is drawn again."""
+        """With more sentences for the model, only those that the model already has are drawn again."""
         few = sentences(task)
         params = {"task": task, "count": 120, "model_count": 2400, "seed": 0}
         many = open_sentences(Component("sentences", params), Path())
         assert many.items("people") == few.items("people")
         theirs = set(texts_of(many, "model"))
         pairs = zip(texts_of(few, "people"), texts_of(many, "people"), strict=True)
-        redrawn = {one for one, other in pairs if one != other}
-        assert len(redrawn) < 12 and all(one in theirs for one in redrawn)
+        redrawn = {sentence for sentence, other in pairs if sentence != other}
+        assert len(redrawn) < 12 and all(sentence in theirs for sentence in redrawn)
 
     def test_it_looks_like_a_sentence(self, task: str) -> None:
         for text in texts_of(sentences(task), "people"):

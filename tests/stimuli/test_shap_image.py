@@ -39,8 +39,8 @@ def by_package(net: Tiny, x: torch.Tensor, target: int, masker: Any, evaluations
 
     explainer = shap.PartitionExplainer(said, masker)
     picture = x.permute(1, 2, 0).numpy()
-    found = explainer(picture[None], max_evals=evaluations, batch_size=10, silent=True)
-    return np.asarray(found.values[0].sum(-1), np.float64)
+    explanation = explainer(picture[None], max_evals=evaluations, batch_size=10, silent=True)
+    return np.asarray(explanation.values[0].sum(-1), np.float64)
 
 
 def rounding(net: Tiny, x: torch.Tensor, expected: NDArray[np.float64]) -> float:
@@ -57,8 +57,8 @@ def test_it_finds_the_values_of_the_package_on_a_blurred_ground(evaluations: int
     masker = shap.maskers.Image("blur(16,16)", x[1].permute(1, 2, 0).shape)
     expected = by_package(net, x[1], 1, masker, evaluations)
     params: dict[str, Any] = {"evaluations": evaluations, "blur_px": 16}
-    found = maps_of("shap_partition", net, subjects_of(x[1:], first=1), **params)[0]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=rounding(net, x, expected))
+    values = maps_of("shap_partition", net, subjects_of(x[1:], first=1), **params)[0]
+    np.testing.assert_allclose(values, expected, rtol=0, atol=rounding(net, x, expected))
 
 
 def test_it_finds_the_values_of_the_package_on_a_flat_ground() -> None:
@@ -66,8 +66,8 @@ def test_it_finds_the_values_of_the_package_on_a_flat_ground() -> None:
     masker = shap.maskers.Image(np.full((SIDE, SIDE, 3), 0.25, np.float32))
     expected = by_package(net, x[0], 0, masker, 100)
     params: dict[str, Any] = {"evaluations": 100, "fill": "flat", "value": 0.25}
-    found = maps_of("shap_partition", net, subjects_of(x), **params)[0]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=rounding(net, x, expected))
+    values = maps_of("shap_partition", net, subjects_of(x), **params)[0]
+    np.testing.assert_allclose(values, expected, rtol=0, atol=rounding(net, x, expected))
 
 
 @pytest.mark.parametrize(("side", "width"), [(24, 9), (24, 8), (40, 128), (160, 128)])
@@ -91,7 +91,7 @@ def all_orders(score: Any, height: int, width: int) -> NDArray[np.float64]:
             middle = (left + right) // 2
             halves = (top, bottom, left, middle), (top, bottom, middle, right)
         pairs = list(product(orders(halves[0]), orders(halves[1])))
-        return [one + other for one, other in pairs] + [other + one for one, other in pairs]
+        return [left + right for left, right in pairs] + [right + left for left, right in pairs]
 
     total, every = np.zeros((height, width)), orders((0, height, 0, width))
     for order in every:
@@ -118,8 +118,8 @@ def test_it_finds_owen_values(size: tuple[int, int]) -> None:
     subject = Subject(1, "a", 1, image=x)
     params: dict[str, Any] = {"evaluations": 1000, "fill": "flat", "per_round": 4}
     done = explained(net, [subject], Component("shap_partition", params))
-    found = done[0, "shap_partition"].result
-    np.testing.assert_allclose(found.values, all_orders(score, *size), atol=1e-6)
+    attribution = done[0, "shap_partition"].result
+    np.testing.assert_allclose(attribution.values, all_orders(score, *size), atol=1e-6)
 
 
 @pytest.mark.parametrize("output", ["logit", "probability"])

@@ -50,9 +50,9 @@ def test_it_finds_the_one_odd_thing() -> None:
 @pytest.mark.parametrize("shape", [(8, 8), (33, 57), (224, 224), (40, 160)])
 def test_it_maps_pictures_of_any_size(shape: tuple[int, int]) -> None:
     picture = np.random.default_rng(1).random((*shape, 3), dtype=np.float32)
-    found = spectral_residual_map(picture)
-    assert found.shape == shape and found.dtype == np.float32
-    assert found.min() == 0 and found.max() == 1
+    values = spectral_residual_map(picture)
+    assert values.shape == shape and values.dtype == np.float32
+    assert values.min() == 0 and values.max() == 1
 
 
 def test_it_says_nothing_where_nothing_stands_out() -> None:
@@ -61,5 +61,5 @@ def test_it_says_nothing_where_nothing_stands_out() -> None:
 
 def test_it_never_asks_the_network() -> None:
     subjects = subjects_of(pictures(2))
-    found = maps_of("spectral_residual", linear_net(), subjects)
-    np.testing.assert_array_equal(found, maps_of("spectral_residual", convolutional_net(), subjects))
+    maps = maps_of("spectral_residual", linear_net(), subjects)
+    np.testing.assert_array_equal(maps, maps_of("spectral_residual", convolutional_net(), subjects))

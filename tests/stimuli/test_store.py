@@ -1,4 +1,4 @@
-"""Both stores keep the same promises: written once, whole or not at all, listed in order."""
+"""Both stores behave alike: a file is written once, completely or not at all, and listed in order."""
 
 import os
 import signal
@@ -108,9 +108,9 @@ def test_it_shows_no_part_of_a_file_whose_writer_was_killed(tmp_path: Path) -> N
     os.kill(writer.pid, signal.SIGKILL)
     writer.wait()
     writer.stdout.close()
-    found = list(store.keys())
-    assert found and all(len(store.get(key)) == 4_000_000 for key in found)
-    assert store.put(f"maps/{len(found)}.npz", b"next")
+    keys = list(store.keys())
+    assert keys and all(len(store.get(key)) == 4_000_000 for key in keys)
+    assert store.put(f"maps/{len(keys)}.npz", b"next")
 
 
 def test_it_copies_where_links_are_impossible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 
 
 def replaced(net: Tiny, layer: str, outputs: Tensor, picture: Tensor) -> Tensor:
-    """Logits of the whole network for one picture, told that the layer said something else."""
+    """Logits of the whole network for one picture, with the outputs of a layer replaced."""
     hook = net.layer_module(layer).register_forward_hook(lambda *_: outputs.clone())
     try:
         logits: Tensor = net.module(picture.expand(len(outputs), -1, -1, -1))
@@ -34,17 +34,19 @@ def replaced(net: Tiny, layer: str, outputs: Tensor, picture: Tensor) -> Tensor:
 
 
 def past(tail: Tail, picture: Tensor) -> list[Tensor]:
-    """What goes around the layer for one picture, that runs with another beside it."""
+    """The values that go around the layer for one picture, which runs in a batch with another."""
     beside = torch.stack([picture, torch.zeros_like(picture)])
     return [values[:1] for values in tail.around(beside)]
 
 
 def outputs_of(net: Tiny, layer: str, count: int) -> Tensor:
-    kept: list[Tensor] = []
-    hook = net.layer_module(layer).register_forward_hook(lambda _m, _i, output: kept.append(output.clone()))
+    outputs: list[Tensor] = []
+    hook = net.layer_module(layer).register_forward_hook(
+        lambda _m, _i, output: outputs.append(output.clone())
+    )
     net.module(pictures(count))
     hook.remove()
-    return kept[0]
+    return outputs[0]
 
 
 THROUGH = [
@@ -102,10 +104,10 @@ class Deciding(nn.Module):
         self.last = nn.Linear(4, 2)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        found = self.first(inputs)
-        if found.sum() > 0:
-            found = found.relu()
-        logits: Tensor = self.last(found.mean((2, 3)))
+        hidden = self.first(inputs)
+        if hidden.sum() > 0:
+            hidden = hidden.relu()
+        logits: Tensor = self.last(hidden.mean((2, 3)))
         return logits
 
 
@@ -123,8 +125,8 @@ class Remembering(nn.Module):
         self.last = nn.Linear(7, 2)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        found = torch.cat([self.first(inputs).relu().mean((2, 3)), inputs.mean((2, 3))], 1)
-        logits: Tensor = self.last(found)
+        hidden = torch.cat([self.first(inputs).relu().mean((2, 3)), inputs.mean((2, 3))], 1)
+        logits: Tensor = self.last(hidden)
         return logits
 
 
@@ -213,7 +215,10 @@ def test_it_serves_the_planner(make: Callable[[], Tiny], layer: str) -> None:
         return (yield LayerScores(layer, Scaled(5)))
 
     network = Network(net, rows=4)
-    done = {one.name: one for one in drive([Job(one.key, one, asking) for one in subjects], network)}
+    done = {
+        outcome.name: outcome
+        for outcome in drive([Job(subject.key, subject, asking) for subject in subjects], network)
+    }
     assert network.bill.tails == 2 * 5
     assert network.bill.forwards == 2 * (1 + ((make, layer) in AROUND))
     for at, subject in enumerate(subjects):
@@ -240,7 +245,7 @@ def test_it_keeps_a_layer_that_scores_wait_for_while_others_trace() -> None:
         return "traced"
 
     jobs = [Job(name, subject, start) for name, start in (("scores", scoring), ("trace", tracing))]
-    done = {one.name: one for one in drive(jobs, Network(net, rows=4))}
+    done = {outcome.name: outcome for outcome in drive(jobs, Network(net, rows=4))}
     assert done["trace"].result == "traced"
     assert done["scores"].error is None
     assert len(done["scores"].result) == 3

@@ -80,12 +80,13 @@ def test_it_has_the_coefficients_of_the_package_for_a_trained_network() -> None:
     for text in people_of("sentiment")[:6]:
         target = int(net.text_logits([text])[0].argmax())
         subject = subject_of(text, target)
-        found = explained(net, [subject], Component("lime_text"))[0]
+        attribution = explained(net, [subject], Component("lime_text"))[0]
         theirs = package(net, text, lime_seed(subject, 0), target)
         order = {
-            text[start:end]: value for (start, end), value in zip(found.spans, found.values, strict=True)
+            text[start:end]: value
+            for (start, end), value in zip(attribution.spans, attribution.values, strict=True)
         }
-        words = list(dict.fromkeys(text[start:end] for start, end in found.spans))
+        words = list(dict.fromkeys(text[start:end] for start, end in attribution.spans))
         for feature, value in theirs:
             assert order[words[feature]] == pytest.approx(value, abs=1e-6)  # kept in single precision
         assert sum(value != 0 for value in order.values()) == 3
@@ -135,8 +136,11 @@ def test_it_ranks_the_words_of_a_linear_model_by_their_weights() -> None:
     weights = {"awful": -2.0, "fine": 1.4, "splendid": 2.6, "the": 0.05, "film": 0.3, "song": -0.7}
     text = "The film was splendid, the song awful; all in all fine"
     for params in ({"top": 5, "feature_selection": "highest_weights"}, {"top": 5}):
-        found = explained(bag_of_words(weights, 0.3), [text], Component("lime_text", params))[0]
-        value = {text[a:b].lower(): float(v) for (a, b), v in zip(found.spans, found.values, strict=True)}
+        attribution = explained(bag_of_words(weights, 0.3), [text], Component("lime_text", params))[0]
+        value = {
+            text[a:b].lower(): float(v)
+            for (a, b), v in zip(attribution.spans, attribution.values, strict=True)
+        }
         ranked = sorted(weights, key=lambda word: -abs(weights[word]))[:5]
         assert sorted(ranked, key=lambda word: -abs(value[word])) == ranked
         assert all(np.sign(value[word]) == np.sign(weights[word]) for word in ranked)
@@ -167,11 +171,11 @@ def test_it_runs_no_string_twice() -> None:
 def test_it_depends_on_key_and_seed_alone() -> None:
     net = interactions()
     text = "a few words that are all a little different from each other"
-    one = explained(net, [subject_of(text)], Component("lime_text"))[0]
+    alone = explained(net, [subject_of(text)], Component("lime_text"))[0]
     among = explained(net, [*TEXTS[:3], subject_of(text)], Component("lime_text"), rows=5)[3]
     other = explained(net, [subject_of(text, seed=8)], Component("lime_text"))[0]
-    assert (one.values == among.values).all()
-    assert (one.values != other.values).any()
+    assert (alone.values == among.values).all()
+    assert (alone.values != other.values).any()
 
 
 def constant() -> dict[str, ToyText]:
@@ -195,10 +199,10 @@ def test_it_marks_nothing_where_no_word_matters(name: str, text: str) -> None:
         Component("random_text"),
         Component("random_text", {"of": "shap_text"}),
     ):
-        found = explained(net, [text], component)[0]
-        assert len(found.values) == len(text.split()) and not found.values.any()
-        assert not any(piece["shade"] for piece in token_document(text, found)["tokens"])
-        assert all(np.isfinite(value) for value in found.checks.values())
+        attribution = explained(net, [text], component)[0]
+        assert len(attribution.values) == len(text.split()) and not attribution.values.any()
+        assert not any(piece["shade"] for piece in token_document(text, attribution)["tokens"])
+        assert all(np.isfinite(value) for value in attribution.checks.values())
 
 
 def test_it_marks_a_word_of_a_small_effect() -> None:
@@ -206,25 +210,25 @@ def test_it_marks_a_word_of_a_small_effect() -> None:
     for base in (0.0, -20.0):
         net = ToyText(lambda text, base=base: (0.0, base + 1e-3 * text.count("film")))  # type: ignore[misc]
         for name in ("lime_text", "shap_text"):
-            found = explained(net, ["one film of many"], Component(name))[0]
-            assert int(np.argmax(np.abs(found.values))) == 1 and found.values[1] > 0
+            attribution = explained(net, ["one film of many"], Component(name))[0]
+            assert int(np.argmax(np.abs(attribution.values))) == 1 and attribution.values[1] > 0
 
 
 def test_it_tells_how_stable_its_choice_is() -> None:
     plain = bag_of_words({"alpha": 4.0, "beta": -3.0, "gamma": 2.0})
     text = "alpha one two beta three four five six gamma seven eight nine"
-    found = explained(plain, [text], Component("lime_text", {"stability_runs": 4}))[0]
-    assert found.checks["stability"] == 1.0
-    assert found.checks["stability_by_chance"] == 3 / 12
+    attribution = explained(plain, [text], Component("lime_text", {"stability_runs": 4}))[0]
+    assert attribution.checks["stability"] == 1.0
+    assert attribution.checks["stability_by_chance"] == 3 / 12
     without = explained(plain, [text], Component("lime_text"))[0]
-    assert (found.values == without.values).all() and "stability" not in without.checks
+    assert (attribution.values == without.values).all() and "stability" not in without.checks
     assert agreement([(1, 2, 3), (3, 4, 5), (2, 1, 3)]) == pytest.approx((1 / 3 + 1 + 1 / 3) / 3)
 
 
 def test_it_says_nothing_about_a_text_without_words() -> None:
     for name in ("lime_text", "shap_text", "random_text", "input_gradient_text"):
-        found = explained(bag_of_words({}), ["?! ..."], Component(name))[0]
-        assert found.spans == () and len(found.values) == 0
+        attribution = explained(bag_of_words({}), ["?! ..."], Component(name))[0]
+        assert attribution.spans == () and len(attribution.values) == 0
 
 
 def test_its_defaults_are_those_of_the_paper() -> None:

@@ -33,8 +33,8 @@ def above_chance(net: TextPredictor | ToyText, texts: list[str]) -> NDArray[np.f
     long = [text for text in texts if len(text.split()) >= MIN_WORDS][:40]
     targets = net.text_logits(long).argmax(1)
     subjects = [subject_of(text, int(target)) for text, target in zip(long, targets, strict=True)]
-    found = explained(net, subjects, LIME)
-    return np.array([one.checks["stability"] - one.checks["stability_by_chance"] for one in found])
+    results = explained(net, subjects, LIME)
+    return np.array([result.checks["stability"] - result.checks["stability_by_chance"] for result in results])
 
 
 def test_its_marks_are_chance_where_only_the_number_of_words_decides() -> None:

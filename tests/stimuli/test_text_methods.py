@@ -47,8 +47,8 @@ def with_interactions() -> ToyText:
     return ToyText(logits)
 
 
-def value_of(net: Any, kept: Any, output: str = "probability") -> float:
-    words = [word for word, stays in zip(re.findall(r"\w+", TEXT), kept, strict=True) if stays]
+def value_of(net: Any, shown: Any, output: str = "probability") -> float:
+    words = [word for word, stays in zip(re.findall(r"\w+", TEXT), shown, strict=True) if stays]
     yes = float(probabilities_of(net)([" ".join(words)])[0, 1])
     return yes if output == "probability" else float(np.log(yes / (1 - yes)))
 
@@ -59,16 +59,16 @@ def test_it_has_the_shapley_values_of_brute_force(output: str) -> None:
     count = len(net.words(TEXT))
     brute = np.zeros(count)
     orders = list(itertools.permutations(range(count)))
-    worth = {kept: value_of(net, kept, output) for kept in itertools.product((0, 1), repeat=count)}
+    worth = {shown: value_of(net, shown, output) for shown in itertools.product((0, 1), repeat=count)}
     for order in orders:
-        kept = [0] * count
+        shown = [0] * count
         for word in order:
-            before = worth[tuple(kept)]
-            kept[word] = 1
-            brute[word] += worth[tuple(kept)] - before
-    found = explained(net, [TEXT], Component("shap_text", {"output": output}))[0]
-    np.testing.assert_allclose(found.values, brute / len(orders), atol=1e-6)
-    assert found.checks["efficiency_gap"] < 1e-12
+            before = worth[tuple(shown)]
+            shown[word] = 1
+            brute[word] += worth[tuple(shown)] - before
+    attribution = explained(net, [TEXT], Component("shap_text", {"output": output}))[0]
+    np.testing.assert_allclose(attribution.values, brute / len(orders), atol=1e-6)
+    assert attribution.checks["efficiency_gap"] < 1e-12
 
 
 def test_it_has_the_values_of_the_package_shap() -> None:
@@ -89,14 +89,14 @@ def test_it_comes_close_by_random_orders_and_is_always_efficient() -> None:
     exact = explained(net, [TEXT], Component("shap_text"))[0].values
     for orders, close in ((2, 0.2), (200, 0.02)):
         params = {"exact_words": 0, "orders": orders}
-        found = explained(net, [TEXT], Component("shap_text", params))[0]
-        assert found.checks["efficiency_gap"] < 1e-12
-        np.testing.assert_allclose(found.values, exact, atol=close)
+        attribution = explained(net, [TEXT], Component("shap_text", params))[0]
+        assert attribution.checks["efficiency_gap"] < 1e-12
+        np.testing.assert_allclose(attribution.values, exact, atol=close)
     assert (
         explained(net, [subject_of(TEXT, seed=9)], Component("shap_text", {"exact_words": 0, "orders": 1}))[
             0
         ].values
-        != found.values
+        != attribution.values
     ).any()
 
 
@@ -113,8 +113,8 @@ def test_it_ranks_the_words_of_a_linear_model_by_their_weights() -> None:
     text = "A film splendid, one song awful; all in all quite fine"
     for exact in (14, 0):
         params = {"output": "log_odds", "exact_words": exact}
-        found = explained(bag_of_words(weights), [text], Component("shap_text", params))[0]
-        value = {text[a:b]: float(v) for (a, b), v in zip(found.spans, found.values, strict=True)}
+        attribution = explained(bag_of_words(weights), [text], Component("shap_text", params))[0]
+        value = {text[a:b]: float(v) for (a, b), v in zip(attribution.spans, attribution.values, strict=True)}
         assert value == pytest.approx({word: weights.get(word, 0.0) for word in value}, abs=1e-6)
 
 
@@ -122,33 +122,33 @@ def test_it_keeps_the_strongest_words_only() -> None:
     net = with_interactions()
     everything = explained(net, [TEXT], Component("shap_text"))[0].values
     strongest = explained(net, [TEXT], Component("shap_text", {"top": 2}))[0].values
-    kept = np.argsort(-np.abs(everything))[:2]
-    assert set(np.flatnonzero(strongest)) == set(kept)
-    assert (strongest[kept] == everything[kept]).all()
+    largest = np.argsort(-np.abs(everything))[:2]
+    assert set(np.flatnonzero(strongest)) == set(largest)
+    assert (strongest[largest] == everything[largest]).all()
 
 
 def test_it_masks_words_where_asked_to() -> None:
     net = ToyText(lambda text: (0.0, float(text.count("[X]"))))
     params = {"hidden": "masked", "mask_word": "[X]", "output": "log_odds"}
-    found = explained(net, ["a b c"], Component("shap_text", params))[0]
-    np.testing.assert_allclose(found.values, -1.0, atol=1e-6)
+    attribution = explained(net, ["a b c"], Component("shap_text", params))[0]
+    np.testing.assert_allclose(attribution.values, -1.0, atol=1e-6)
 
 
 def test_it_adds_up_gradient_times_embedding_over_the_parts_of_a_word() -> None:
     """By hand: a part has number * 1 + -1 * 0.5; words of two letters or more have two parts."""
-    found = explained(bag_of_words({}), ["I saw, it"], Component("input_gradient_text"))[0]
-    assert found.spans == ((0, 1), (2, 5), (7, 9))
-    np.testing.assert_allclose(found.values, [0.5, 2 * 1.5, 2 * 2.5])
+    attribution = explained(bag_of_words({}), ["I saw, it"], Component("input_gradient_text"))[0]
+    assert attribution.spans == ((0, 1), (2, 5), (7, 9))
+    np.testing.assert_allclose(attribution.values, [0.5, 2 * 1.5, 2 * 2.5])
 
 
 def test_it_leaves_marks_out_of_the_gradient() -> None:
     net = trained("tense")
     text = people_of("tense")[0]
-    found = explained(net, [text], Component("input_gradient_text"))[0]
+    attribution = explained(net, [text], Component("input_gradient_text"))[0]
     traced = net.text_gradient(text, 1)
     products = (traced.gradients * traced.embeddings).sum(1)
     is_word = [text[start:end].isalpha() for start, end in traced.spans]
-    np.testing.assert_allclose(found.values, products[is_word], rtol=1e-5)
+    np.testing.assert_allclose(attribution.values, products[is_word], rtol=1e-5)
 
 
 @pytest.mark.parametrize("of", ["lime_text", "shap_text", "input_gradient_text"])
@@ -159,12 +159,12 @@ def test_its_control_has_the_same_values_on_random_words(of: str) -> None:
     control = explained(net, texts, Component("random_text", {"of": of}))
     again = explained(net, texts, Component("random_text", {"of": of}))
     moved = 0
-    for one, other, same in zip(source, control, again, strict=True):
-        assert one.spans == other.spans
-        assert sorted(one.values) == sorted(other.values)
+    for attribution, other, same in zip(source, control, again, strict=True):
+        assert attribution.spans == other.spans
+        assert sorted(attribution.values) == sorted(other.values)
         assert (other.values == same.values).all()
         assert other.checks == {}
-        moved += bool((one.values != other.values).any())
+        moved += bool((attribution.values != other.values).any())
     assert moved > 25
     if of == "lime_text":
         assert all(int((other.values != 0).sum()) == 3 for other in control)
@@ -173,9 +173,13 @@ def test_its_control_has_the_same_values_on_random_words(of: str) -> None:
 def test_its_control_marks_every_place_equally_often() -> None:
     """Over 2,000 keys each of six words gets the one mark about a sixth of the time (99.9 % interval)."""
     subjects = [subject_of("a b c d e f", seed=seed) for seed in range(2000)]
-    found = explained(bag_of_words({"c": 2.0}), subjects, Component("random_text", {"of": "shap_text"}))
-    places = [int(np.argmax(one.values)) for one in found]
-    assert all(one.values[place] > 0.3 for one, place in zip(found, places, strict=True))
+    attributions = explained(
+        bag_of_words({"c": 2.0}), subjects, Component("random_text", {"of": "shap_text"})
+    )
+    places = [int(np.argmax(attribution.values)) for attribution in attributions]
+    assert all(
+        attribution.values[place] > 0.3 for attribution, place in zip(attributions, places, strict=True)
+    )
     assert np.abs(np.bincount(places, minlength=6) / 2000 - 1 / 6).max() < 3.3 * np.sqrt(5 / 36 / 2000)
 
 
@@ -189,7 +193,7 @@ REPEATED = (
 
 
 def test_its_control_marks_equal_words_alike_where_the_method_does() -> None:
-    """Nobody can tell it apart by a word that is marked here and not there, or by how much is marked."""
+    """It differs from the method neither in marking only some places of a word nor in how much it marks."""
     net = bag_of_words({"the": 2.0, "film": -1.0, "best": 1.5, "very": 0.7, "never": 1.0, "good": 1.0})
     for text in REPEATED:
         source = explained(net, [text], Component("lime_text"))[0]
@@ -197,12 +201,12 @@ def test_its_control_marks_equal_words_alike_where_the_method_does() -> None:
         places: list[tuple[bool, ...]] = []
         for seed in range(100):
             control = explained(net, [subject_of(text, seed=seed)], Component("random_text"))[0]
-            own = explained(net, [subject_of(text, seed=seed)], Component("lime_text"))[0]
+            attribution = explained(net, [subject_of(text, seed=seed)], Component("lime_text"))[0]
             of_word: dict[str, set[float]] = {}
             for word, value in zip(words, control.values, strict=True):
                 of_word.setdefault(word, set()).add(float(value))
             assert all(len(values) == 1 for values in of_word.values())
-            assert sorted(control.values) == sorted(own.values)
+            assert sorted(control.values) == sorted(attribution.values)
             places.append(tuple(control.values != 0))
         assert len(set(places)) > 1 or len(set(words)) == 1
 
@@ -213,8 +217,8 @@ def test_its_control_marks_as_many_different_words_where_counts_allow() -> None:
     values = np.array([text[start:end] == "good" for start, end in spans], np.float32)
     chosen = []
     for seed in range(400):
-        found = scattered(text, spans, values, np.random.default_rng(seed))
-        (word,) = {text[a:b] for (a, b), value in zip(spans, found, strict=True) if value}
+        moved = scattered(text, spans, values, np.random.default_rng(seed))
+        (word,) = {text[a:b] for (a, b), value in zip(spans, moved, strict=True) if value}
         chosen.append(word)
     counts = [chosen.count(word) for word in ("good", "film", "song", "bad")]
     assert sum(counts) == 400 and min(counts) > 65
@@ -224,9 +228,9 @@ def test_its_control_treats_every_place_alone_where_the_method_does() -> None:
     text = "good film good song and more words"
     spans = bag_of_words({}).words(text)
     values = np.array([1, 0, 2, 0, 0, 0, 0], np.float32)
-    found = [scattered(text, spans, values, np.random.default_rng(seed)) for seed in range(100)]
-    assert all(sorted(one) == sorted(values) for one in found)
-    assert {int(one.argmax()) for one in found} == set(range(7))
+    draws = [scattered(text, spans, values, np.random.default_rng(seed)) for seed in range(100)]
+    assert all(sorted(drawn) == sorted(values) for drawn in draws)
+    assert {int(drawn.argmax()) for drawn in draws} == set(range(7))
 
 
 def test_its_control_takes_the_parameters_of_the_method() -> None:
@@ -290,13 +294,13 @@ class TestDriving:
         net = bag_of_words({"b": 1.0})
 
         def steps() -> Any:
-            two, none, one = yield TextScores(["a", "b"]), TextScores([]), TextScores(["b"])
+            two, none, last = yield TextScores(["a", "b"]), TextScores([]), TextScores(["b"])
             more = yield TextScores(["b b"])
-            return two, none, one, more
+            return two, none, last, more
 
         (done,) = drive_texts([Job("x", subject_of("a b"), steps)], net)
-        two, none, one, more = done.result
-        assert two.shape == (2, 2) and none.shape == (0, 2) and (two[1] == one[0]).all()
+        two, none, last, more = done.result
+        assert two.shape == (2, 2) and none.shape == (0, 2) and (two[1] == last[0]).all()
         np.testing.assert_allclose(more[0, 1], 1 / (1 + np.exp(-2)), rtol=1e-6)
         assert two.dtype == np.float64
 
@@ -309,6 +313,6 @@ class TestDriving:
         method = open_explainer(Component("lime_text"))
         good = subject_of("a b")
         jobs = [Job("bad", subject_of("x"), wrong), Job("good", good, lambda: method.explain(net, good))]
-        done = {one.name: one for one in drive_texts(jobs, net)}
+        done = {outcome.name: outcome for outcome in drive_texts(jobs, net)}
         assert isinstance(done["bad"].error, NotApplicable)
         assert done["good"].error is None

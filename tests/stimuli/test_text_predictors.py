@@ -1,4 +1,4 @@
-"""Text predictors: the same row for a text whatever stands beside it, gradients, archives, training."""
+"""Text predictors: the same row for a text beside any others, gradients, archives, training."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ MIXED = (
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestEveryKind:
-    def test_it_gives_a_text_the_same_row_whatever_stands_beside_it(self, kind: str, tmp_path: Path) -> None:
+    def test_it_gives_a_text_the_same_row_beside_any_others(self, kind: str, tmp_path: Path) -> None:
         net = of_kind(kind, tmp_path)
         together = net.text_logits(MIXED)
         assert together.shape == (6, len(net.labels)) and together.dtype == np.float32
@@ -162,8 +162,8 @@ class TestEveryKind:
         with torch.inference_mode():
             high, low = (double(start + step * direction, mask)[0, 1] for step in (1e-4, -1e-4))
         expected = float(high - low) / 2e-4
-        found = float((traced.gradients * direction[0, list(tokens.own)].numpy()).sum())
-        assert found == pytest.approx(expected, rel=1e-3, abs=1e-6)
+        slope = float((traced.gradients * direction[0, list(tokens.own)].numpy()).sum())
+        assert slope == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
     def test_it_comes_back_from_its_archive(self, kind: str, tmp_path: Path) -> None:
         net = of_kind(kind, tmp_path)
@@ -221,20 +221,20 @@ def test_its_training_is_named_beforehand(tmp_path: Path) -> None:
     spelt_out = Component("trained_text", {"epochs": 20, "pooling": "lstm"})
     assert training_key_of(spelt_out, dataset, "aa", tmp_path) in names
     model_folder(tmp_path, classifies=False)
-    own = Component("trained_text", {"encoder": "transformers", "encoder_path": "model"})
-    before = training_key_of(own, dataset, "aa", tmp_path)
+    component = Component("trained_text", {"encoder": "transformers", "encoder_path": "model"})
+    before = training_key_of(component, dataset, "aa", tmp_path)
     config = tmp_path / "model" / "config.json"
     config.write_text(config.read_text() + " ")
-    assert training_key_of(own, dataset, "aa", tmp_path) != before
+    assert training_key_of(component, dataset, "aa", tmp_path) != before
 
 
 def test_it_does_not_change_the_encoder(tmp_path: Path) -> None:
     net = of_kind("frozen", tmp_path)
     from safetensors.torch import load_file
 
-    kept = load_file(tmp_path / "model" / "model.safetensors")
+    before = load_file(tmp_path / "model" / "model.safetensors")
     for name, value in net.network.encoder.model.state_dict().items():  # type: ignore[union-attr]
-        assert torch.equal(value, kept[name])
+        assert torch.equal(value, before[name])
 
 
 def test_it_reads_the_encoder_of_a_classifier(tmp_path: Path) -> None:
@@ -403,8 +403,8 @@ def test_it_refuses_models_whose_answer_filling_up_would_change(tmp_path: Path, 
 
 class TestEmbedded:
     def test_it_puts_words_with_one_ending_near_each_other(self) -> None:
-        def near(one: str, other: str) -> float:
-            a, b = word_vector(one, 0), word_vector(other, 0)
+        def near(word: str, other: str) -> float:
+            a, b = word_vector(word, 0), word_vector(other, 0)
             return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
         assert near("painted", "polished") > 0.1 > near("painted", "moon")
@@ -422,8 +422,8 @@ class TestEmbedded:
         monkeypatch.setattr("stimuli.predictors.text.text_encoders.KNOWN_MAX", 5)
         encoder = EmbeddedEncoder(0, 64)
         for text in ("one two three four five six", "seven one", "two seven"):
-            found = encoder.embeddings([encoder.tokens(text)], 10)[0].numpy()
+            vectors = encoder.embeddings([encoder.tokens(text)], 10)[0].numpy()
             words = text.split()
             expected = np.stack([word_vector(word, 0) for word in words])
-            np.testing.assert_array_equal(found[1 : 1 + len(words)], expected)
-            assert not found[2 + len(words) :].any()
+            np.testing.assert_array_equal(vectors[1 : 1 + len(words)], expected)
+            assert not vectors[2 + len(words) :].any()

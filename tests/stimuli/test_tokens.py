@@ -1,4 +1,4 @@
-"""Marked words: the text as it is, grey by magnitude alone, and letters that can be read."""
+"""Marked words: the text is unchanged, grey shows the magnitude only, and letters stay readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods on models of the hub, through the planner, held against passes by hand."""
+"""Methods on models of the hub, through the planner, compared with passes by hand."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def subjects(count: int = 2) -> list[Subject]:
 def maps(predictor: TorchPredictor, *methods: Any) -> dict[str, Any]:
     """What each method says of the first picture of two."""
     done = explained(predictor, subjects(), *methods, rows=4)
-    for one in done.values():
-        if one.error is not None:
-            raise one.error
-    return {str(name[1]): one.result for name, one in done.items() if name[0] == 0}
+    for outcome in done.values():
+        if outcome.error is not None:
+            raise outcome.error
+    return {str(name[1]): outcome.result for name, outcome in done.items() if name[0] == 0}
 
 
 def gradient(predictor: TorchPredictor, x: Tensor) -> Tensor:
@@ -69,37 +69,39 @@ def gradient(predictor: TorchPredictor, x: Tensor) -> Tensor:
 
 def cam(predictor: TorchPredictor, x: Tensor) -> Tensor:
     """Grad-CAM from the definition, tokens brought to their places one by one."""
-    kept: list[Tensor] = []
-    hook = predictor.layer_module().register_forward_hook(lambda _m, _i, out: kept.append(out))
+    outputs: list[Tensor] = []
+    hook = predictor.layer_module().register_forward_hook(lambda _m, _i, out: outputs.append(out))
     logit = predictor(x[None].clone().requires_grad_())[0, TARGET]
     hook.remove()
-    found, slope = kept[0], torch.autograd.grad(logit, kept[0])[0]
+    hidden, slope = outputs[0], torch.autograd.grad(logit, outputs[0])[0]
     layout = predictor.layouts[predictor.layer]
     if layout.kind == "tokens":
         grid = torch.zeros(2, layout.channels, layout.height, layout.width)
         for row in range(layout.height):
             for column in range(layout.width):
                 token = layout.prefix + row * layout.width + column
-                grid[0, :, row, column] = found[0, token].detach()
+                grid[0, :, row, column] = hidden[0, token].detach()
                 grid[1, :, row, column] = slope[0, token]
-        found, slope = grid[:1], grid[1:]
-    coarse = (slope.mean((2, 3), keepdim=True) * found.detach()).sum(1, keepdim=True).relu()
+        hidden, slope = grid[:1], grid[1:]
+    coarse = (slope.mean((2, 3), keepdim=True) * hidden.detach()).sum(1, keepdim=True).relu()
     return functional.interpolate(coarse, size=(SIDE, SIDE), mode="bilinear", align_corners=False)[0, 0]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_explains_models_of_the_hub(models: dict[str, TorchPredictor], name: str) -> None:
     predictor, x = models[name], subjects()[0].pixels
-    found = maps(predictor, *METHODS)
+    attributions = maps(predictor, *METHODS)
     slope = gradient(predictor, x)
     scale = float(slope.abs().max())
     assert scale > 1e-6
-    np.testing.assert_allclose(found["saliency"].values, slope.abs().amax(0), atol=1e-4 * scale)
-    np.testing.assert_allclose(found["gradient_x_input"].values, (slope * x).mean(0), atol=1e-4 * scale)
+    np.testing.assert_allclose(attributions["saliency"].values, slope.abs().amax(0), atol=1e-4 * scale)
+    np.testing.assert_allclose(
+        attributions["gradient_x_input"].values, (slope * x).mean(0), atol=1e-4 * scale
+    )
     by_hand = cam(predictor, x)
     assert float(by_hand.max()) > 0
-    np.testing.assert_allclose(found["grad_cam"].values, by_hand, atol=1e-4 * float(by_hand.max()))
-    assert found["smooth_grad"].values.any()
+    np.testing.assert_allclose(attributions["grad_cam"].values, by_hand, atol=1e-4 * float(by_hand.max()))
+    assert attributions["smooth_grad"].values.any()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -114,8 +116,8 @@ def test_it_occludes_models_of_the_hub(models: dict[str, TorchPredictor], name: 
                 covered = x.clone()
                 covered[:, place[0], place[1]] = 0
                 falls[place] = whole - float(predictor(covered[None])[0, TARGET])
-    found = maps(predictor, METHODS[-1])["occlusion"].values
-    np.testing.assert_allclose(found, falls, atol=1e-4 * float(np.abs(falls).max()))
+    values = maps(predictor, METHODS[-1])["occlusion"].values
+    np.testing.assert_allclose(values, falls, atol=1e-4 * float(np.abs(falls).max()))
 
 
 @pytest.mark.parametrize("name", ["ViT", "ConvNext", "CLIP"])
@@ -124,11 +126,11 @@ def test_it_integrates_to_the_difference_of_the_logits(models: dict[str, TorchPr
     predictor, x = models[name], subjects()[0].pixels
     with torch.no_grad():
         ends = predictor(torch.stack([x, torch.zeros_like(x)]))[:, TARGET]
-    found = maps(predictor, Component("integrated_gradients", {"steps": 200}))["integrated_gradients"]
-    assert 3 * float(found.values.sum()) == pytest.approx(float(ends[0] - ends[1]), rel=0.05)
+    attribution = maps(predictor, Component("integrated_gradients", {"steps": 200}))["integrated_gradients"]
+    assert 3 * float(attribution.values.sum()) == pytest.approx(float(ends[0] - ends[1]), rel=0.05)
 
 
-def test_it_refuses_cams_where_nobody_reads_the_cells(models: dict[str, TorchPredictor]) -> None:
+def test_it_refuses_cams_if_the_cells_are_not_read(models: dict[str, TorchPredictor]) -> None:
     blind = Component("grad_cam", {"layer": "model.vit.layers.1.layernorm_after"})
     with pytest.raises(NotApplicable, match="only the class token is read behind it. Name an earlier layer"):
         open_explainer(blind).require(models["ViT"], "")

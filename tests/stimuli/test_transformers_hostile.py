@@ -1,4 +1,4 @@
-"""Model folders that try to run code, to lead astray or to fill the memory: each is refused in a sentence."""
+"""Model folders that try to run code, mislead or fill the memory: each is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_it_refuses_weights_that_are_missing_left_over_or_of_another_shape(study
 
 
 def test_it_refuses_fewer_layers_than_the_weights_have(study: Path) -> None:
-    """Else a part of the network would silently be cut off."""
+    """Otherwise a part of the network would silently be cut off."""
     rewrite(study / "net", num_hidden_layers=1)
     with pytest.raises(ShapeMismatch, match="has no place in it"):
         load(study)

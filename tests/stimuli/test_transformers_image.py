@@ -1,4 +1,4 @@
-"""Classifiers of the transformers library, held against the library's own passes."""
+"""Classifiers of the transformers library, compared with the library's own passes."""
 
 from __future__ import annotations
 
@@ -108,17 +108,19 @@ def test_it_lays_the_cells_out_as_the_picture_lies(saved: dict[str, tuple[Path, 
     from stimuli.planner.layers import spatial
 
     predictor = load(saved[name][0])
-    first = next(name for name, one in predictor.layouts.items() if one.kind == "tokens")
+    first = next(name for name, layout in predictor.layouts.items() if layout.kind == "tokens")
     layout = predictor.layouts[first]
-    kept: list[torch.Tensor] = []
-    hook = predictor.layer_module(first).register_forward_hook(lambda _m, _i, out: kept.append(out.clone()))
+    outputs: list[torch.Tensor] = []
+    hook = predictor.layer_module(first).register_forward_hook(
+        lambda _m, _i, out: outputs.append(out.clone())
+    )
     plain = torch.full((1, 3, SIDE, SIDE), 0.5)
     spot = plain.clone()
     spot[:, :, : SIDE // 4, 3 * SIDE // 4 :] = 1.0  # top right
     with torch.no_grad():
         predictor(plain), predictor(spot)
     hook.remove()
-    moved = (spatial(kept[1][0], layout) - spatial(kept[0][0], layout)).abs().sum(0) > 1e-6
+    moved = (spatial(outputs[1][0], layout) - spatial(outputs[0][0], layout)).abs().sum(0) > 1e-6
     quarter = layout.height // 4
     assert moved[:quarter, -quarter:].all()
     assert int(moved.sum()) == quarter * quarter
@@ -142,7 +144,8 @@ def test_it_takes_the_study_s_settings_over_the_folder_s(saved: dict[str, tuple[
     keys = {named.key, load(folder).key, load(folder, token_prefix=2).key}
     assert len(keys) == 3 and other.key == load(folder).key
     assert not any(
-        one.kind == "tokens" and one.height > 3 for one in load(folder, token_prefix=2).layouts.values()
+        layout.kind == "tokens" and layout.height > 3
+        for layout in load(folder, token_prefix=2).layouts.values()
     )
 
 

@@ -161,12 +161,12 @@ def explained(
 def maps_of(name: str, net: Any, subjects: Sequence[Subject], *, rows: int = 4, **params: object) -> Maps:
     """The maps of one method, float32 (subjects, H, W); the first error is raised."""
     done = explained(net, subjects, Component(name, params), rows=rows)
-    for one in done.values():
-        if one.error is not None:
-            raise one.error
+    for outcome in done.values():
+        if outcome.error is not None:
+            raise outcome.error
     side = net.input_px
-    found = [done[at, name].result.values for at in range(len(subjects))]
-    return np.stack(found) if found else np.zeros((0, side, side), np.float32)
+    maps = [done[at, name].result.values for at in range(len(subjects))]
+    return np.stack(maps) if maps else np.zeros((0, side, side), np.float32)
 
 
 def seeded(module: nn.Module) -> nn.Module:
