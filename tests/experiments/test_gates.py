@@ -256,7 +256,88 @@ def test_the_quiz_passes_only_if_all_is_right(small: Study) -> None:
     assert gate.stops(small, None) == (replace(stop, attempts_max=2),)
 
 
+def test_it_takes_any_whole_number_of_at_most_nine_digits_if_the_question_has_no_limits() -> None:
+    question = question_row("n", "number", "How many?")
+    for number in (10**9, -(10**9), 0):
+        assert answers_to([question], {"n": number}) == {"n": number}
+    for number in (10**9 + 1, -(10**9) - 1):
+        with pytest.raises(InvalidRequest):
+            answers_to([question], {"n": number})
+
+
+def test_a_question_row_has_every_field_of_the_wire() -> None:
+    assert question_row("q", "text", "Why?", max_length=5) == {
+        "id": "q", "kind": "text", "prompt": "Why?", "choices": None, "required": True, "label": None,
+        "image": None, "min": None, "max": None, "max_length": 5,
+    }  # fmt: skip
+    assert question_row("q", "choice", "?", choices=[("a", "A")])["choices"] == [
+        {"value": "a", "text": "A", "key": "1"}
+    ]
+
+
+def test_instructions_are_read_and_nothing_else(small: Study) -> None:
+    gate, session = get_gate("instructions"), Session(study=small)
+    (stop,) = gate.stops(small, None)
+    judged = gate.judge(session, stop, {"read": True})
+    assert (judged.value, judged.passed, judged.ends) == ({"read": True}, True, False)
+    for value in ({"read": False}, {"read": 1}, {}):
+        with pytest.raises(InvalidRequest) as caught:
+            gate.judge(session, stop, value)
+        assert set(caught.value.fields) == {"value.read"}
+
+
+def test_practice_shows_examples_with_their_label_and_asks_about_the_others(small: Study) -> None:
+    gate = get_gate("practice")
+    asked = gate.questions(small, gate.stops(small, None)[0])
+    assert [row["id"] for row in asked] == [row["id"] for row in small.practice]
+    for question, row in zip(asked, small.practice, strict=True):
+        assert question["image"] == {key: row[key] for key in ("file", "width_px", "height_px")}
+        if row["example"]:
+            expected: tuple[Any, ...] = ("example", False, row["answer"], None)
+        else:
+            choices = [{"value": "A", "text": "A", "key": "f"}, {"value": "B", "text": "B", "key": "j"}]
+            expected = ("predict", True, None, choices)
+        assert tuple(question[key] for key in ("kind", "required", "label", "choices")) == expected
+    assert {row["example"] for row in small.practice} == {True, False}
+    assert gate.files(small) == {row["id"]: row["file"] for row in small.practice}
+
+
+class Reader:
+    """Answers each question in its own way, so that a form shows whom it asked."""
+
+    def recall(self, question: dict[str, Any], attempt: int) -> str:
+        return f"recalled {question['id']} {attempt}"
+
+    def tell(self, question: dict[str, Any]) -> str:
+        return f"told {question['id']}"
+
+    def match_examples(self, questions: list[dict[str, Any]], attempt: int) -> dict[str, Any]:
+        return {"matched": [question["id"] for question in questions], "attempt": attempt}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("instructions", {"read": True}),
+        ("quiz", {"a": "recalled a 1", "b": "recalled b 1"}),
+        ("practice", {"matched": ["a", "b"], "attempt": 1}),
+        ("questions", {"a": "told a", "b": "told b"}),
+        ("plates", {"a": "told a", "b": "told b"}),
+    ],
+)
+def test_an_observer_fills_in_the_form_of_a_page(name: str, expected: dict[str, Any]) -> None:
+    page = {"questions": [{"id": "a"}, {"id": "b"}]}
+    assert FORMS.load(name)(Reader(), page, 1) == expected  # type: ignore[arg-type]
+
+
+def test_an_observer_describes_its_window_and_agrees() -> None:
+    described = FORMS.load("device")(Reader(), {}, 0)  # type: ignore[arg-type]
+    assert described_device(described, "value") == described
+    assert FORMS.load("consent")(Reader(), {}, 0) == {"agree": True}  # type: ignore[arg-type]
+
+
 def test_every_gate_has_a_form_for_observers() -> None:
     assert set(FORMS.names) == set(GATES.names)
+    assert all(get_gate(name).name == name for name in GATES.names)
     with pytest.raises(UnknownName, match="did you mean 'plates'"):
         get_gate("plate")

@@ -72,16 +72,18 @@ def imported_by(path: Path) -> set[str]:
 
 
 def files_for(module: Path, root: Path) -> tuple[str, ...]:
-    """The test files that import a module by name; if there is none, those that import its package. The fast
-    ones only: no browser, no journey."""
+    """The test files that import a module by name, then those that import its package, from whose tables they
+    may load it. No browser, no journey.
+    """
     dotted = ".".join(module.with_suffix("").parts).removesuffix(".__init__")
-    files = [p for p in sorted(root.glob("tests/**/test_*.py")) if not {"journeys", "proofs"} & set(p.parts)]
-    names = {path: imported_by(path) for path in files}
-    for wanted in (dotted, dotted.rpartition(".")[0]):
-        chosen = [str(path.relative_to(root)) for path in files if wanted in names[path]]
-        if chosen:
-            return tuple(chosen)
-    raise SystemExit(f"no test imports {dotted}: add one, or leave it out.")
+    paths = [p for p in sorted(root.glob("tests/**/test_*.py")) if not {"journeys", "proofs"} & set(p.parts)]
+    names = {str(path.relative_to(root)): imported_by(path) for path in paths}
+    chosen = [
+        path for wanted in (dotted, dotted.rpartition(".")[0]) for path in names if wanted in names[path]
+    ]
+    if not chosen:
+        raise SystemExit(f"no test imports {dotted}: add one, or leave it out.")
+    return tuple(dict.fromkeys(chosen))
 
 
 def drawn(folders: Iterable[Path], seed: int, count: int, root: Path = ROOT) -> list[Mutant]:
@@ -195,7 +197,7 @@ class Judge:
         return self.known[key]
 
     def _quick(self, files: Sequence[str]) -> tuple[str, ...]:
-        """The quickest first: most mutants are killed by the first file."""
+        """Without the slow ones, in the same order: most mutants are killed by the first file."""
         for name in files:
             if name not in self.seconds:
                 code, self.seconds[name] = pytest_in(self.tree, [name], 3 * QUICK_S)
@@ -204,7 +206,7 @@ class Judge:
         quick = [name for name in files if self.seconds[name] <= QUICK_S]
         if not quick:
             raise SystemExit(f"{' '.join(files)}: none takes at most {QUICK_S:g} s; add a quick one.")
-        return tuple(sorted(quick, key=self.seconds.__getitem__))
+        return tuple(quick)
 
     def _judged(self, mutant: Mutant, files: tuple[str, ...]) -> Fate:
         target = self.tree / mutant.path

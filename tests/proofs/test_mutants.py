@@ -52,12 +52,12 @@ def changed_condition() -> str:
     return f"{long[:67]}... → {wrong[:67]}..."
 
 
-def test_it_asks_the_tests_that_import_the_module_or_else_its_package(tmp_path: Path) -> None:
+def test_it_asks_the_tests_that_import_the_module_before_those_of_its_package(tmp_path: Path) -> None:
     (tmp_path / "tests/journeys").mkdir(parents=True)
     (tmp_path / "tests/test_share.py").write_text("from room.share import share\n")
     (tmp_path / "tests/test_other.py").write_text("from room import rates\n")
     (tmp_path / "tests/journeys/test_all.py").write_text("import room.share\n")
-    assert files_for(Path("room/share.py"), tmp_path) == ("tests/test_share.py",)
+    assert files_for(Path("room/share.py"), tmp_path) == ("tests/test_share.py", "tests/test_other.py")
     assert files_for(Path("room/unnamed.py"), tmp_path) == ("tests/test_other.py", "tests/test_share.py")
     with pytest.raises(SystemExit, match="no test imports hall.share"):
         files_for(Path("hall/share.py"), tmp_path)

@@ -234,10 +234,7 @@ def test_it_returns_what_its_kind_promises(name: str) -> None:
     assert len(results) == 3
     for subject, attribution in zip(case.subjects, results, strict=True):
         assert attribution.values.dtype == np.float32 and np.isfinite(attribution.values).all()
-        assert (
-            attribution.values.flags.c_contiguous
-            and attribution.values.flags.owndata | attribution.values.flags.writeable
-        )
+        assert attribution.values.flags.c_contiguous and attribution.values.flags.writeable
         assert all(type(value) is float and np.isfinite(value) for value in attribution.checks.values())
         if case.method.kind == "image":
             assert isinstance(attribution, PixelAttribution)

@@ -1,0 +1,394 @@
+"""What each kind of trial puts on its page, takes as an answer, and says of it, written out by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from experiments.kinds import KINDS, base, get_kind
+from experiments.kinds.scoring import agreement, follows, is_as_asked, score
+from experiments.kinds.solve import CANNOT_SAY
+from stimuli.errors import UnknownName
+
+pytestmark = pytest.mark.pure
+
+CHOICES = ("husky", "wolf", "fox")
+TRIAL = base.TrialView(
+    position=3, block=0, phase="test", kind="predict", check="", condition="saliency", choices=CHOICES,
+    expected="", truth="wolf", predicted="husky",
+)  # fmt: skip
+TRIALS: dict[str, base.TrialView] = {
+    "learn": replace(TRIAL, kind="learn", phase="train", label="husky"),
+    "learn, hidden": replace(TRIAL, kind="learn", phase="train"),
+    "predict": TRIAL,
+    "review": replace(TRIAL, kind="review", extra={"answer": "four legs"}),
+    "solve": replace(TRIAL, kind="solve", extra={"grid": 3}),
+    "solve, or not": replace(TRIAL, kind="solve", choices=(*CHOICES, CANNOT_SAY), extra={"grid": 3}),
+    "solve, no region": replace(TRIAL, kind="solve", extra={"grid": 3, "region": False}),
+    "rate": replace(TRIAL, kind="rate", extra={"questions": ["q2", "q1"], "pairs": {"q1": ["", "noisy"]}}),
+    "instructed": replace(TRIAL, kind="instructed", check="instructed", expected="wolf"),
+}
+GOOD: list[tuple[str, dict[str, Any]]] = [
+    ("learn", {"seen": True}),
+    ("learn, hidden", {"choice": "fox"}),
+    ("predict", {"choice": "husky"}),
+    ("review", {"accept": True}),
+    ("review", {"accept": False}),
+    ("solve", {"choice": "fox", "region": [0]}),
+    ("solve", {"choice": "fox", "region": [0, 4, 8]}),
+    ("solve", {"choice": "fox", "region": list(range(9))}),
+    ("solve, or not", {"choice": CANNOT_SAY, "region": None}),
+    ("solve, or not", {"choice": CANNOT_SAY}),
+    ("solve, or not", {"choice": "fox", "region": [1]}),
+    ("solve, no region", {"choice": "fox"}),
+    ("solve, no region", {"choice": "fox", "region": None}),
+    ("solve, no region", {"choice": "fox", "region": [2]}),
+    ("rate", {"q1": 1, "q2": 5}),
+    ("instructed", {"choice": "wolf"}),
+    ("instructed", {"choice": "fox"}),
+]
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("learn", {}, "got the keys none"),
+    ("learn", {"seen": False}, "or another value"),
+    ("learn", {"seen": 1}, "or another value"),
+    ("learn", {"seen": True, "choice": "fox"}, "'seen', 'choice'"),
+    ("learn", {"choice": "fox"}, "'choice'"),
+    ("learn, hidden", {"seen": True}, "'seen'"),
+    ("predict", {}, "got the keys none"),
+    ("predict", {"choice": "cat"}, "one of husky, wolf, fox"),
+    ("predict", {"choice": None}, "one of husky, wolf, fox"),
+    ("predict", {"choice": "fox", "more": 1}, "'choice', 'more'"),
+    ("predict", {"value": "fox"}, "'value'"),
+    ("instructed", {"choice": "cat"}, "one of husky, wolf, fox"),
+    ("review", {"accept": 1}, "or another value"),
+    ("review", {"accept": True, "more": 1}, "'accept', 'more'"),
+    ("review", {}, "got the keys none"),
+    ("solve", {"region": [0]}, "got the keys 'region'"),
+    ("solve", {"choice": "fox", "region": [0], "more": 1}, "got the keys"),
+    ("solve", {"choice": "cat", "region": [0]}, "one of husky, wolf, fox"),
+    ("solve", {"choice": "fox"}, "region is missing"),
+    ("solve", {"choice": "fox", "region": None}, "region is missing"),
+    ("solve", {"choice": "fox", "region": []}, "a list of 1 to 9 cells of the 3 x 3"),
+    ("solve", {"choice": "fox", "region": list(range(10))}, "a list of 1 to 9 cells"),
+    ("solve", {"choice": "fox", "region": (0,)}, "a list of 1 to 9 cells"),
+    ("solve", {"choice": "fox", "region": [9]}, "from 0 to 8 in ascending order"),
+    ("solve", {"choice": "fox", "region": [-1]}, "got '-1' after -1"),
+    ("solve", {"choice": "fox", "region": [2, 2]}, "got '2' after 2"),
+    ("solve", {"choice": "fox", "region": [2, 1]}, "got '1' after 2"),
+    ("solve", {"choice": "fox", "region": [True]}, "whole numbers"),
+    ("solve", {"choice": "fox", "region": [1.0]}, "whole numbers"),
+    ("solve, or not", {"choice": CANNOT_SAY, "region": [0]}, "must be null"),
+    ("solve, or not", {"choice": CANNOT_SAY, "region": []}, "must be null"),
+    ("rate", {"q1": 3}, "q2 is still to be answered"),
+    ("rate", {"q1": 3, "q2": 0}, "q2 must be a whole number from 1 to 5"),
+    ("rate", {"q1": 6, "q2": 1}, "q1 must be a whole number from 1 to 5"),
+    ("rate", {"q1": True, "q2": 1}, "q1 must be"),
+    ("rate", {"q1": 3.0, "q2": 1}, "q1 must be"),
+    ("rate", {"q1": 3, "q2": 1, "q3": 1}, "q3 is not asked here"),
+]
+
+
+def kind_of(trial: base.TrialView) -> base.TrialKind:
+    return get_kind(trial.kind)
+
+
+def test_it_has_a_trial_of_every_kind_here() -> None:
+    assert {trial.kind for trial in TRIALS.values()} == set(KINDS)
+    for name in KINDS:
+        assert get_kind(name).name == name
+    with pytest.raises(UnknownName, match="predict"):
+        get_kind("predicts")
+
+
+@pytest.mark.parametrize(("name", "value"), GOOD)
+def test_it_takes_what_fits(name: str, value: dict[str, Any]) -> None:
+    trial = TRIALS[name]
+    kind_of(trial).check(trial, value)
+    accepted = kind_of(trial).accepted(trial)
+    assert not accepted or value in accepted
+
+
+@pytest.mark.parametrize(("name", "value", "words"), BAD)
+def test_it_names_what_does_not_fit(name: str, value: dict[str, Any], words: str) -> None:
+    trial = TRIALS[name]
+    with pytest.raises(base.InvalidResponse, match=words):
+        kind_of(trial).check(trial, value)
+    # As JSON, in which 1 is not true.
+    assert json.dumps(value) not in map(json.dumps, kind_of(trial).accepted(trial))
+
+
+def test_it_names_the_fields_of_a_rating_and_of_a_region() -> None:
+    for name, value, fields in [
+        ("rate", {"q1": 9, "q4": 1}, {"q1", "q2", "q4"}),
+        ("solve", {"choice": "fox"}, {"region"}),
+    ]:
+        with pytest.raises(base.InvalidResponse) as refused:
+            kind_of(TRIALS[name]).check(TRIALS[name], value)
+        assert set(refused.value.fields) == fields
+
+
+def test_it_lists_at_most_eight_keys_each_cut() -> None:
+    assert base.keys_of({}) == "none"
+    keys = {f"{number:030d}": 0 for number in range(9)}
+    assert base.keys_of(keys) == ", ".join(repr("0" * 20) for _ in range(8))
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_its_preview_is_an_answer(name: str) -> None:
+    trial = TRIALS[name]
+    kind_of(trial).check(trial, kind_of(trial).preview(trial))
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted"),
+    [
+        ("learn", [{"seen": True}]),
+        ("learn, hidden", []),
+        ("predict", [{"choice": choice} for choice in CHOICES]),
+        ("instructed", [{"choice": choice} for choice in CHOICES]),
+        ("review", [{"accept": True}, {"accept": False}]),
+        ("solve", []),
+        ("rate", []),
+    ],
+)
+def test_it_lists_every_answer_if_they_are_few(name: str, accepted: list[dict[str, Any]]) -> None:
+    assert list(kind_of(TRIALS[name]).accepted(TRIALS[name])) == accepted
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "answers", "choice", "cells"),
+    [
+        ("learn", {"seen": True}, (), None, {}),
+        ("learn, hidden", {"choice": "fox"}, ("fox",), "fox", {}),
+        ("predict", {"choice": "fox"}, ("fox",), "fox", {}),
+        ("instructed", {"choice": "fox"}, ("fox",), None, {}),
+        ("review", {"accept": True}, ("accept",), None, {"accepted": True}),
+        ("review", {"accept": False}, ("reject",), None, {"accepted": False}),
+        ("solve", {"choice": "fox", "region": [1, 2]}, ("fox",), "fox", {"region_cells": 2}),
+        ("solve", {"choice": "fox"}, ("fox",), "fox", {"region_cells": None}),
+        ("rate", {"q2": 5, "q1": 1}, ("1", "5"), None, {"questions_asked": ["q2", "q1"]}),
+    ],
+)
+def test_it_says_what_an_answer_gives(
+    name: str, value: dict[str, Any], answers: tuple[str, ...], choice: str | None, cells: dict[str, Any]
+) -> None:
+    trial = TRIALS[name]
+    kind = kind_of(trial)
+    assert (kind.answers(value), kind.choice(value)) == (answers, choice)
+    assert kind.cells(trial, value) == cells
+    assert [column.name for column in kind.columns] == list(cells)
+
+
+def test_it_declares_its_columns_and_its_handing_out() -> None:
+    told = {
+        name: [(column.name, column.dtype, column.unit) for column in get_kind(name).columns]
+        for name in KINDS
+        if get_kind(name).columns
+    }
+    assert told == {
+        "review": [("accepted", "flag", "")],
+        "solve": [("region_cells", "integer", "cells")],
+        "rate": [("questions_asked", "json", "")],
+    }
+    assert [name for name in KINDS if get_kind(name).is_alone] == ["review"]
+    assert [name for name in KINDS if get_kind(name).is_example] == ["learn"]
+    assert {name: get_kind(name).seconds for name in KINDS} == {
+        "learn": 3, "predict": 3, "review": 3, "solve": 12, "rate": 18, "instructed": 3
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A scene whose parts say which part they are."""
+
+    label: str | None = "Husky"
+    buttons: tuple[base.Button, ...] = tuple(
+        base.Button(value=value, text=value.title(), key=key)
+        for value, key in zip(CHOICES, "fjk", strict=True)
+    )
+    reservoir: tuple[str, ...] = ("7", "8")
+
+    def image(self, role: str = "") -> base.Media:
+        return base.Media(url=f"image:{role}", width_px=1, height_px=2, alt="")
+
+    def explanation(self, role: str = "") -> base.Media:
+        return base.Media(url=f"mark:{role}", width_px=1, height_px=2, alt="")
+
+    def text(self, role: str = "") -> base.Text:
+        return base.Text(tokens=(base.Token(text=f"text:{role}", shade=None),))
+
+    def words(self, name: str, /, **values: str) -> str:
+        return f"{name} {values}" if values else name
+
+
+STAGE = Stage()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("learn", {"image", "explanation", "text", "label", "choices"}),
+        ("predict", {"image", "explanation", "text", "prompt", "choices", "reservoir"}),
+        ("instructed", {"prompt", "choices", "reservoir"}),
+        ("review", {"image", "mark", "text", "answer", "choices"}),
+        ("solve", {"image", "grid", "choices"}),
+        ("rate", {"label", "image", "mark", "text", "sentence", "questions"}),
+    ],
+)
+def test_its_page_receives_these_parts_of_the_scene(name: str, shown: set[str]) -> None:
+    trial = TRIALS[name]
+    content = kind_of(trial).content(trial, STAGE)
+    assert type(content) is kind_of(trial).content_model
+    told = content.model_dump()
+    assert set(told) == shown
+    scene = {
+        "image": STAGE.image(), "explanation": STAGE.explanation(), "mark": STAGE.explanation(),
+        "text": STAGE.text(), "label": "Husky", "choices": STAGE.buttons, "reservoir": ("7", "8"),
+    }  # fmt: skip
+    for part in shown & scene.keys():
+        assert getattr(content, part) == scene[part]
+    rest = {part: told[part] for part in shown - scene.keys() - {"questions"}}
+    assert (
+        rest
+        == {
+            "learn": {},
+            "predict": {"prompt": None},
+            "instructed": {"prompt": "instructed {'key': 'J'}"},
+            "review": {"answer": "four legs"},
+            "solve": {"grid": 3},
+            "rate": {"sentence": None},
+        }[name]
+    )
+
+
+def test_an_old_check_of_kind_predict_tells_the_key_too() -> None:
+    old = replace(TRIAL, check="instructed", expected="fox")
+    assert getattr(kind_of(old).content(old, STAGE), "prompt") == "instructed {'key': 'K'}"  # noqa: B009
+
+
+def test_a_rating_asks_in_the_order_of_the_plan_and_shows_pairs() -> None:
+    trial = TRIALS["rate"]
+    asked = kind_of(trial).content(trial, STAGE).model_dump()["questions"]
+    assert [(row["id"], row["text"], row["low"], row["high"]) for row in asked] == [
+        ("q2", "rate_q2", "rate_low", "rate_high"),
+        ("q1", "rate_q1", "rate_low", "rate_high"),
+    ]
+    assert asked[0]["pair"] is None
+    assert [(side["image"]["url"], side["mark"]["url"], side["sentence"]) for side in asked[1]["pair"]] == [
+        ("image:", "mark:", None),
+        ("image:noisy", "mark:noisy", None),
+    ]
+
+
+def test_only_a_guess_before_the_label_waits_for_the_reply() -> None:
+    assert get_kind("learn").waits({"label": None}) and not get_kind("learn").waits({"label": "Husky"})
+    assert not any(get_kind(name).waits({"label": None}) for name in KINDS if name != "learn")
+
+
+@dataclass
+class Watcher:
+    """An observer that always picks the last option, and notes what it was asked to do."""
+
+    acts: list[str] = field(default_factory=list)
+
+    def _reply(self, act: str) -> base.Reply:
+        self.acts.append(act)
+        return base.Reply({"choice": "fox"}, 11, 12)
+
+    def study(self, trial: Mapping[str, Any]) -> base.Reply:
+        return self._reply("study")
+
+    def decide(self, trial: Mapping[str, Any]) -> base.Reply:
+        return self._reply("decide")
+
+    def obey(self, trial: Mapping[str, Any]) -> base.Reply:
+        return self._reply("obey")
+
+    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
+        self.acts.append(name)
+        return list(options)[-1]
+
+    def linger_ms(self, trial: Mapping[str, Any]) -> int:
+        return 700
+
+
+@pytest.mark.parametrize(
+    ("name", "acts", "reply"),
+    [
+        ("learn", ["study"], base.Reply({"choice": "fox"}, 11, 12)),
+        ("predict", ["decide"], base.Reply({"choice": "fox"}, 11, 12)),
+        ("instructed", ["obey"], base.Reply({"choice": "fox"}, 11, 12)),
+        ("review", ["accept"], base.Reply({"accept": False}, 700, 700)),
+        ("solve", ["choice", "cell"], base.Reply({"choice": "fox", "region": [8]}, 700, 700)),
+        ("rate", ["q2", "q1"], base.Reply({"q2": 5, "q1": 5}, 1400, 1400)),
+    ],
+)
+def test_an_observer_does_what_the_kind_permits(name: str, acts: list[str], reply: base.Reply) -> None:
+    trial, watcher = TRIALS[name], Watcher()
+    wire = {"content": kind_of(trial).content(trial, STAGE).model_dump()}
+    assert kind_of(trial).answer(watcher, wire) == reply
+    assert watcher.acts == acts
+    if "choice" not in reply.value or name in ("solve", "predict", "instructed"):
+        kind_of(trial).check(trial, reply.value)
+
+
+def test_an_observer_obeys_an_old_check_and_says_when_it_cannot_solve() -> None:
+    old = replace(TRIAL, check="instructed", expected="fox")
+    watcher = Watcher()
+    kind_of(old).answer(watcher, {"content": kind_of(old).content(old, STAGE).model_dump()})
+    assert watcher.acts == ["obey"]
+    buttons = (*STAGE.buttons, base.Button(value=CANNOT_SAY, text="Cannot say", key="l"))
+    trial = TRIALS["solve, or not"]
+    content = kind_of(trial).content(trial, replace(STAGE, buttons=buttons)).model_dump()
+    assert kind_of(trial).answer(Watcher(), {"content": content}).value == {
+        "choice": CANNOT_SAY, "region": None
+    }  # fmt: skip
+
+
+# Right, agreeing, obeying
+
+
+@pytest.mark.parametrize(
+    ("change", "value", "expected"),
+    [
+        ({"right": "wolf"}, {"choice": "wolf"}, 1.0),
+        ({"right": "wolf"}, {"choice": "fox"}, 0.0),
+        ({}, {"choice": "wolf"}, None),
+        ({"right": "wolf", "check": "repeat", "expected": "wolf"}, {"choice": "wolf"}, None),
+        ({"kind": "rate", "right": "wolf"}, {"q1": 1}, 0.0),
+    ],
+)
+def test_an_answer_is_right_if_the_plan_says_so(
+    change: dict[str, Any], value: dict[str, Any], expected: float | None
+) -> None:
+    assert score(replace(TRIAL, **change), value) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "label", "expected"),
+    [
+        ({}, "fox", 1.0),
+        ({}, "wolf", 0.0),
+        ({}, None, None),
+        ({"phase": "train"}, "fox", None),
+        ({"phase": "practice"}, "fox", 1.0),
+        ({"check": "repeat"}, "fox", None),
+        ({"kind": "instructed"}, "fox", None),
+    ],
+)
+def test_an_answer_agrees_with_a_label_or_is_not_asked_for_one(
+    change: dict[str, Any], label: str | None, expected: float | None
+) -> None:
+    assert agreement(replace(TRIAL, **change), {"choice": "fox"}, label) == expected
+
+
+def test_a_check_is_met_by_the_answer_that_it_asks_for() -> None:
+    check = TRIALS["instructed"]
+    assert is_as_asked(check, {"choice": "wolf"}) is True and is_as_asked(check, {"choice": "fox"}) is False
+    assert is_as_asked(TRIAL, {"choice": "wolf"}) is None
+    assert follows("rate", "3", {"q1": 3, "q2": 3}) and not follows("rate", "3", {"q1": 3, "q2": 4})
+    assert not follows("learn", "fox", {"seen": True})
