@@ -50,9 +50,9 @@ def candidates() -> Iterator[str]:
     if named:
         yield named
     for name in NAMES:
-        found = shutil.which(name)
-        if found:
-            yield found
+        path = shutil.which(name)
+        if path:
+            yield path
     yield from PLACES
     for cache in playwright_caches():
         for pattern in CACHED:
@@ -91,25 +91,25 @@ def installers() -> Iterator[list[list[str]]]:
 
 def chromium() -> str:
     """The path of a Chromium that runs; installs one where that is possible."""
-    found = find_chromium()
+    path = find_chromium()
     said: list[str] = []
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PLAYWRIGHT_BROWSERS_PATH": str(OWN_CACHE)}
-    for commands in [] if found else installers():
+    for commands in [] if path else installers():
         for command in commands:
             result = subprocess.run(command, env=env, capture_output=True, text=True)
             if result.returncode != 0:
                 said.append(f"{' '.join(command)}: {(result.stderr or result.stdout).strip()[-300:]}")
                 break
-        found = find_chromium()
-        if found:
+        path = find_chromium()
+        if path:
             break
-    if found is None:
+    if path is None:
         raise ServiceFailed(
             "The browser tests need a Chromium, and none was found or could be installed: set CHROMIUM to "
             "one, or apt install chromium, or run .venv/bin/playwright install chromium-headless-shell.\n"
             + "\n".join(said)
         )
-    return found
+    return path
 
 
 @contextmanager

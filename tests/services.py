@@ -122,8 +122,8 @@ def is_postgres_usable(folder: Path, user: str | None) -> bool:
             )
         except OSError:
             return False
-        found = re.search(r"(\d+)", result.stdout)
-        if result.returncode != 0 or found is None or int(found[1]) < OLDEST_POSTGRESQL:
+        version = re.search(r"(\d+)", result.stdout)
+        if result.returncode != 0 or version is None or int(version[1]) < OLDEST_POSTGRESQL:
             return False
     return True
 
@@ -307,8 +307,8 @@ def web_server(env: Mapping[str, str], *, workers: int = 1) -> Iterator[WebServe
 
 
 def listening_url(service: Service) -> str | None:
-    found = re.search(r"Listening at: (http://127\.0\.0\.1:\d+)", service.log())
-    return found[1] if found else None
+    match = re.search(r"Listening at: (http://127\.0\.0\.1:\d+)", service.log())
+    return match[1] if match else None
 
 
 def is_answering(url: str, service: Service) -> bool:

@@ -85,15 +85,15 @@ class Import:
 
 def committed(*suffixes: str) -> list[Path]:
     """The files of the checkout that are not installed, built or run-time state."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for here, folders, names in os.walk(ROOT):
         folders[:] = [name for name in folders if name not in SKIPPED and (name[0] != "." or name == ".ci")]
-        found += [
+        paths += [
             Path(here, name)
             for name in names
             if name != ".git" and (not suffixes or Path(name).suffix in suffixes)
         ]
-    return sorted(found)
+    return sorted(paths)
 
 
 def module_name(path: Path) -> str:
@@ -124,14 +124,14 @@ def imports_of(name: str) -> Iterator[Import]:
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
-        found: set[str] = set()
+        modules: set[str] = set()
         if isinstance(node, ast.Import):
-            found = {alias.name for alias in node.names}
+            modules = {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = absolute(name, node)
             inner = {alias.name: f"{base}.{alias.name}" for alias in node.names}
-            found = {path if path in SOURCES else base for path in inner.values()}
-        for path in sorted(found):
+            modules = {path if path in SOURCES else base for path in inner.values()}
+        for path in sorted(modules):
             yield Import(name, path, getattr(node, "lineno", 0), id(node) in for_types)
 
 
@@ -140,8 +140,8 @@ def absolute(name: str, node: ast.ImportFrom) -> str:
         return node.module or ""
     package = name.split(".")
     is_package = SOURCES[name].name == "__init__.py"
-    kept = package[: len(package) - node.level + is_package]
-    return ".".join([*kept, *([node.module] if node.module else [])])
+    parents = package[: len(package) - node.level + is_package]
+    return ".".join([*parents, *([node.module] if node.module else [])])
 
 
 def pure_modules() -> list[str]:
@@ -167,10 +167,10 @@ def dotted(node: ast.AST) -> str:
 
 def test_it_imports_downwards_only() -> None:
     upward = [
-        str(found)
+        str(statement)
         for name in IN_ROOMS
-        for found in imports_of(name)
-        if found.imported.split(".")[0] in (*ROOMS[ROOMS.index(name.split(".")[0]) + 1 :], *OUTSIDE)
+        for statement in imports_of(name)
+        if statement.imported.split(".")[0] in (*ROOMS[ROOMS.index(name.split(".")[0]) + 1 :], *OUTSIDE)
     ]
     assert not upward, "\n".join(upward)
 
@@ -190,7 +190,8 @@ def test_it_names_no_upper_module_in_a_table() -> None:
 def test_it_has_no_import_cycle() -> None:
     """Imports inside functions count, and those for the type checker: who reads one must read the other."""
     graph = {
-        name: {found.imported for found in imports_of(name) if not is_left(found)} & SOURCES.keys()
+        name: {statement.imported for statement in imports_of(name) if not is_left(statement)}
+        & SOURCES.keys()
         for name in SOURCES
     }
     try:
@@ -199,20 +200,24 @@ def test_it_has_no_import_cycle() -> None:
         pytest.fail("a cycle: " + " <- ".join(error.args[1]))
 
 
-def is_left(found: Import) -> bool:
-    return found.is_for_types and (found.importer, found.imported) in LEFT
+def is_left(statement: Import) -> bool:
+    return statement.is_for_types and (statement.importer, statement.imported) in LEFT
 
 
 def test_it_keeps_the_pure_rooms_free_of_the_world() -> None:
     pure = set(pure_modules())
     wrong = [
-        str(found)
+        str(statement)
         for name in sorted(pure)
-        for found in imports_of(name)
-        if (name, found.imported) not in ALLOWED
+        for statement in imports_of(name)
+        if (name, statement.imported) not in ALLOWED
         and (
-            found.imported.split(".")[0] in IMPURE_PACKAGES | IMPURE_MODULES
-            or (found.imported in SOURCES and found.imported not in pure and found.imported not in ROOMS)
+            statement.imported.split(".")[0] in IMPURE_PACKAGES | IMPURE_MODULES
+            or (
+                statement.imported in SOURCES
+                and statement.imported not in pure
+                and statement.imported not in ROOMS
+            )
         )
     ]
     assert not wrong, "\n".join(wrong)

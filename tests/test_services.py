@@ -90,9 +90,9 @@ def test_it_copies_the_wheel_where_the_server_may_not_enter_the_checkout(
         "is_postgres_usable",
         lambda folder, user: tmp_path in folder.parents and really(folder, None),
     )
-    found = services.find_postgres(str(tmp_path), services.server_user())
-    assert tmp_path in found.parents
-    assert (found / "postgres").stat().st_mode & 0o555 == 0o555
+    folder = services.find_postgres(str(tmp_path), services.server_user())
+    assert tmp_path in folder.parents
+    assert (folder / "postgres").stat().st_mode & 0o555 == 0o555
 
 
 def test_it_says_what_to_do_without_a_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:

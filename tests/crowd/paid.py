@@ -117,8 +117,8 @@ class Stage:
 
     def truth(self) -> dict[str, dict[str, Any]]:
         """The platform's own record: submission hash -> what was paid."""
-        found = self.sim.control.state()["submissions"]
-        return {submission_hash(self.posting, name): work for name, work in found.items()}
+        works = self.sim.control.state()["submissions"]
+        return {submission_hash(self.posting, name): work for name, work in works.items()}
 
     def paid(self, row: Submission) -> tuple[int, list[int]]:
         """(rewards paid, bonuses) of one submission by the platform's own record."""

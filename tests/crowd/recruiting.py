@@ -57,13 +57,13 @@ def simulated(platform: str, **options: Any) -> Iterator[Any]:
 
 def offers(platform: str, sim: Any) -> list[dict[str, Any]]:
     """What the platform offers by its own record: each study; all HITs of one reference together."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, one in sim.control("state")["postings"].items():
-        key = one["annotation"].split("#")[0].split(" ")[0] if platform == "mturk" else name
-        group = found.setdefault(key, {"places": 0, "states": set()})
-        group["places"] += one["places"]
-        group["states"].add(one["state"])
-    return list(found.values())
+    groups: dict[str, dict[str, Any]] = {}
+    for name, posting in sim.control("state")["postings"].items():
+        key = posting["annotation"].split("#")[0].split(" ")[0] if platform == "mturk" else name
+        group = groups.setdefault(key, {"places": 0, "states": set()})
+        group["places"] += posting["places"]
+        group["states"].add(posting["state"])
+    return list(groups.values())
 
 
 def held(
@@ -101,8 +101,10 @@ def held(
 def known_there(row: Submission, sim: Any) -> dict[str, Any]:
     """The platform's own record of a submission of ours."""
     works = sim.control("state")["submissions"].values()
-    found = [one for one in works if submission_hash(row.posting, one["submission"]) == row.submission_hash]
-    return dict(found[0])
+    matches = [
+        work for work in works if submission_hash(row.posting, work["submission"]) == row.submission_hash
+    ]
+    return dict(matches[0])
 
 
 def arrive(posting: Posting, sim: Any, name: str = "ada", **more: Any) -> Visitor:

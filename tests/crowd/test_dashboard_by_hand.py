@@ -80,10 +80,10 @@ def test_it_looks_the_same_whatever_the_person_scored(
     study: Study, desk: Client, right: Callable[[Trial], bool]
 ) -> None:
     """Two people who differ in condition and in scored answers alone have the same page."""
-    one = stored.sitting(study, "one", condition="baseline", right=lambda trial: True)
+    first = stored.sitting(study, "one", condition="baseline", right=lambda trial: True)
     other = stored.sitting(study, "other", condition="grad_cam", right=right)
     pages = []
-    for session in (one, other):
+    for session in (first, other):
         shown = main_of(text_of(desk, page_of(session)))
         shown = re.sub(r"p-[0-9a-f]{16}|[0-9a-f-]{36}|value=\"[A-Za-z0-9]{64}\"", "X", shown)
         pages.append(shown)
@@ -192,8 +192,8 @@ def test_it_lists_who_was_kept_with_signs_of_quality(
     study: Study, desk: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     stored.cast(study)
-    kept = [stored.sitting(study, f"k{number}", condition="control") for number in range(2)]
-    kept[0].events.create(uuid="0" * 32, kind="focus_lost", at_ms=1)
+    passed = [stored.sitting(study, f"k{number}", condition="control") for number in range(2)]
+    passed[0].events.create(uuid="0" * 32, kind="focus_lost", at_ms=1)
     desk.get(f"{ROOT}exclusions/?status=kept")
     with django_assert_max_num_queries(18):
         few = text_of(desk, f"{ROOT}exclusions/?status=kept")
@@ -203,7 +203,7 @@ def test_it_lists_who_was_kept_with_signs_of_quality(
     with django_assert_max_num_queries(18):
         many = text_of(desk, f"{ROOT}exclusions/?status=kept")
     assert "7 sittings that screening kept" in many
-    leave_out(desk, kept[0])
+    leave_out(desk, passed[0])
     assert "1 sitting not kept" in text_of(desk, f"{ROOT}exclusions/?status=by_hand")
 
 

@@ -31,10 +31,10 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def stage(researcher: User) -> Iterator[paid.Stage]:
     """A posting on a simulated Prolific, with somebody whose id is known because they consented."""
-    with paid.offered(paid.paying()) as found:
-        found.person(matches=4)
-        paid.settle(found.study, yes=False)
-        yield found
+    with paid.offered(paid.paying()) as offered:
+        offered.person(matches=4)
+        paid.settle(offered.study, yes=False)
+        yield offered
 
 
 def letter_of(stage: paid.Stage, body: str = "My page <b>froze</b>.") -> Message:

@@ -97,8 +97,8 @@ def test_it_adds_up_what_was_sent_is_due_and_lies_ahead(desk: Client) -> None:
     assert spending.unknown == 1 and spending.unknown_until is not None
     # By hand: who has finished and is owed something, all kinds together, over the minutes of the sitting.
     hourly = [(140 + 25) * 60 / 5, 140 * 60 / 6, 140 * 60 / 7]
-    found = hourly_of(study, "live")
-    assert found.median_cents == round(median(hourly)) and found.people == 3
+    pay = hourly_of(study, "live")
+    assert pay.median_cents == round(median(hourly)) and pay.people == 3
     page = text_of(desk)
     assert "3.05 GBP" in page and "90.00 GBP" in page and "14.00 GBP per hour" in page
     assert "1 payout may or may not have been paid" in page and "SECRET" not in page

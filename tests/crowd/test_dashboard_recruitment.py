@@ -41,8 +41,8 @@ def text_of(client: Client, path: str = ROOT) -> str:
 def said_after(client: Client, path: str, data: dict[str, Any] | None = None) -> str:
     """The sentence that the page says after a form was sent."""
     reply = client.post(path, data or {}, follow=True)
-    found = re.findall(r'class="message \w+" role="status">(.*?)</p>', reply.content.decode(), re.DOTALL)
-    return " ".join(found)
+    sentences = re.findall(r'class="message \w+" role="status">(.*?)</p>', reply.content.decode(), re.DOTALL)
+    return " ".join(sentences)
 
 
 def live(study: Study, **changes: Any) -> Posting:

@@ -34,8 +34,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
 
 @pytest.fixture
 def stage(researcher: User) -> Iterator[paid.Stage]:
-    with paid.offered(paid.paying()) as found:
-        yield found
+    with paid.offered(paid.paying()) as offered:
+        yield offered
 
 
 @pytest.fixture
@@ -188,9 +188,9 @@ def test_it_writes_to_somebody_who_never_came_without_keeping_who_it_is(
     truth = stage.truth()[row.submission_hash]
     outside = [str(truth[key]) for key in ("person", "submission") if key in truth]
     assert outside
-    for kept in (row, stored):
-        kept.refresh_from_db()
-        assert not any(one in str(vars(kept)) for one in outside)
+    for record in (row, stored):
+        record.refresh_from_db()
+        assert not any(outside_id in str(vars(record)) for outside_id in outside)
     pages = [
         f"{ROOT}messages/",
         f"{ROOT}recruitment/submissions/{row.pk}/",
@@ -199,7 +199,7 @@ def test_it_writes_to_somebody_who_never_came_without_keeping_who_it_is(
     ]
     for path in pages:
         text = desk.get(path).content.decode()
-        assert not any(one in text for one in outside), path
+        assert not any(outside_id in text for outside_id in outside), path
 
 
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after"])

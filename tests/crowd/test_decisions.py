@@ -78,14 +78,14 @@ def test_it_writes_down_every_rejection_that_failed(uncertain: bool, state: str,
 
 def test_it_approves_a_batch_by_a_click(researcher: User) -> None:
     with paid.offered(paid.paying()) as stage:
-        one, two = stage.person(matches=4), stage.person(matches=4)
+        first, second = stage.person(matches=4), stage.person(matches=4)
         paid.settle(stage.study, yes=False)
-        decided = decide_batch(researcher, [one.pk], "approve")
+        decided = decide_batch(researcher, [first.pk], "approve")
         assert (decided.done, decided.problems) == (1, ())
-        assert (stage.paid(one), stage.paid(two)) == ((140, []), (0, []))
+        assert (stage.paid(first), stage.paid(second)) == ((140, []), (0, []))
         assert paid.settle(stage.study) == ""
-        assert (stage.paid(one), stage.paid(two)) == ((140, [20]), (140, [20]))
-        late = decide_batch(researcher, [one.pk], "reject", "x" * 120, "FAILED_CHECK")
+        assert (stage.paid(first), stage.paid(second)) == ((140, [20]), (140, [20]))
+        late = decide_batch(researcher, [first.pk], "reject", "x" * 120, "FAILED_CHECK")
         assert late.done == 0
         paid.agree(stage)
 

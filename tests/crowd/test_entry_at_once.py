@@ -28,7 +28,7 @@ def at_once(visitors: list[Visitor]) -> list[tuple[int, str]]:
     """All join together, each over a connection of its own; status and code of each reply."""
     together = Barrier(len(visitors), timeout=60)
 
-    def one(visitor: Visitor) -> tuple[int, str]:
+    def join(visitor: Visitor) -> tuple[int, str]:
         try:
             connection.ensure_connection()
             together.wait()
@@ -38,7 +38,7 @@ def at_once(visitors: list[Visitor]) -> list[tuple[int, str]]:
             connection.close()
 
     with ThreadPoolExecutor(len(visitors)) as pool:
-        return list(pool.map(one, visitors))
+        return list(pool.map(join, visitors))
 
 
 def test_it_gives_one_person_one_sitting_however_they_come(study: Study) -> None:

@@ -51,7 +51,9 @@ def looked(stage: paid.Stage) -> Reconciled:
 def kinds(stage: paid.Stage) -> dict[str, str]:
     """Kind -> sentence of what the three-way page lists."""
     sync_posting(Posting.objects.get(pk=stage.posting.pk), bonuses=True)
-    return {one.kind: one.sentence for one in agreement_of(stage.study).disagreements}
+    return {
+        disagreement.kind: disagreement.sentence for disagreement in agreement_of(stage.study).disagreements
+    }
 
 
 def work_of(stage: paid.Stage) -> str:
@@ -124,9 +126,9 @@ def test_it_pays_no_grant_on_top_of_an_approval_that_came_later() -> None:
         looked(stage)
         assert row.session is not None
         grant(row.session, "compensation", 50, "grace", "our server was slow")
-        found = list(Payout.objects.values_list("pk", flat=True))
-        withhold(found, "grace", "not yet decided")
-        release(found, "grace", "decided after all")
+        payouts = list(Payout.objects.values_list("pk", flat=True))
+        withhold(payouts, "grace", "not yet decided")
+        release(payouts, "grace", "decided after all")
         assert paid.settle(stage.study) == ""
         assert stage.paid(row) == (0, [])
         approve_there(stage)
@@ -158,8 +160,8 @@ def test_it_says_who_was_compensated_and_is_approved_later() -> None:
         assert stage.paid(row) == (0, [140])
         approve_there(stage)
         assert "compensated here with 1.40" in kinds(stage)["approved_compensated"]
-        found = looked(stage)
-        assert len(found.troubles) == 1 and "they were paid twice" in found.troubles[0]
+        reconciled = looked(stage)
+        assert len(reconciled.troubles) == 1 and "they were paid twice" in reconciled.troubles[0]
         assert LogEntry.objects.filter(change_message__contains="they were paid twice").count() == 1
         # The ledger has what was really paid, and the page keeps it.
         assert stage.ledger(row) == {"base": ("sent", 140), "compensation": ("sent", 140)}
@@ -274,8 +276,10 @@ def test_it_counts_a_hand_made_bonus_as_no_proof_where_references_are_kept() -> 
         row = stage.person(matches=4)
         assert looked(stage).decided == 2
         lost_and_paid_by_hand(stage, row)
-        found = looked(stage)
-        assert any("bonuses on the platform that this ledger did not send" in note for note in found.notes)
+        reconciled = looked(stage)
+        assert any(
+            "bonuses on the platform that this ledger did not send" in note for note in reconciled.notes
+        )
         assert stage.ledger(row)["bonus"][0] == "due"
         assert "that this ledger did not send" in paid.settle(stage.study)
         cents = stage.ledger(row)["bonus"][1]
@@ -287,8 +291,8 @@ def test_it_says_so_where_only_an_amount_proves_a_bonus() -> None:
         row = stage.person(matches=4)
         assert looked(stage).decided == 2
         lost_and_paid_by_hand(stage, row)
-        found = looked(stage)
-        assert any("without saying whose it is" in note for note in found.notes)
+        reconciled = looked(stage)
+        assert any("without saying whose it is" in note for note in reconciled.notes)
         assert stage.ledger(row)["bonus"][0] == "sent"
 
 
@@ -331,14 +335,14 @@ def test_it_keeps_a_person_s_cap_over_two_sittings_that_are_decided_at_once() ->
     """Two workers decide two sittings of one person at the same moment, by two postings."""
     study = paid.paying(reward={"person_cap_cents": 300, "bonus_max_cents": 160, "bonus_per_match_cents": 20})
     with paid.offered(study) as stage:
-        one, two = stage.person(matches=8), stage.person(matches=8)
-        assert one.session is not None and two.session is not None
-        Session.objects.filter(pk=two.session.pk).update(participant=one.session.participant)
+        first, second = stage.person(matches=8), stage.person(matches=8)
+        assert first.session is not None and second.session is not None
+        Session.objects.filter(pk=second.session.pk).update(participant=first.session.participant)
         other = Posting.objects.create(
             study=study, platform="prolific", mode="rehearsal", state="closed", currency="GBP",
             reward_cents=140, cap_cents=10_000,
         )  # fmt: skip
-        Submission.objects.filter(pk=two.pk).update(posting=other)
+        Submission.objects.filter(pk=second.pk).update(posting=other)
         start = threading.Barrier(2)
 
         def decide(posting: Posting) -> None:

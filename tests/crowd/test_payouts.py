@@ -59,15 +59,15 @@ def came(posting: Posting, session: Session, name: str) -> Session:
 
 
 def cast(posting: Posting, origin: str = "human") -> dict[str, Session]:
-    found = {}
+    sessions = {}
     for name, how in DUE.items():
         right = paid.right_until(3 if name == "kept" else 0)
         session = stored.sitting(posting.study, name, origin=origin, **(how | {"right": right}))
-        found[name] = came(posting, session, name)
-    half = found["half"]
+        sessions[name] = came(posting, session, name)
+    half = sessions["half"]
     half.responses.filter(position__gte=half.responses.count() // 2).delete()
-    Session.objects.filter(pk=found["away"].pk).update(state="turned_away")
-    return found
+    Session.objects.filter(pk=sessions["away"].pk).update(state="turned_away")
+    return sessions
 
 
 def rows(session: Session) -> dict[str, int]:
@@ -130,9 +130,9 @@ def test_it_counts_matches_as_every_report_does(study: Study) -> None:
     decide_due(posting)
     trials = read_frames(study).trials
     expected = trials.groupby("session", sort=False)["matches_model"].sum()
-    found = [rows(people[number]).get("bonus", 0) for number in range(6)]
-    assert found == [min(int(count) * 5, 30) for count in expected]
-    assert 0 < min(found) < 30
+    bonuses = [rows(people[number]).get("bonus", 0) for number in range(6)]
+    assert bonuses == [min(int(count) * 5, 30) for count in expected]
+    assert 0 < min(bonuses) < 30
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ def test_it_withholds_and_releases_in_somebody_s_name(study: Study, researcher: 
     payouts = list(Payout.objects.filter(session=people["kept"]).values_list("pk", flat=True))
     assert withhold(payouts, "grace", "the same answer everywhere") == 2
     assert last_entry() == ("grace", "Withheld 1.55 GBP of 1 person: the same answer everywhere")
-    kept = Payout.objects.filter(session=people["kept"])
-    assert set(kept.values_list("state", "decided_by")) == {("withheld", "grace")}
+    withheld = Payout.objects.filter(session=people["kept"])
+    assert set(withheld.values_list("state", "decided_by")) == {("withheld", "grace")}
     assert withhold(payouts, "grace", "again") == 0
     assert release(payouts, "ada@desk", "looked again") == 2
     assert last_entry() == ("legible", "ada@desk: Released 1.55 GBP of 1 person: looked again")

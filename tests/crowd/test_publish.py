@@ -54,10 +54,10 @@ def test_it_goes_live_with_every_place_free_for_people(tmp_path: Path, store_fol
     study = opened_study(write_study(tmp_path))
     robot = Person("robot", simulated="learner").take_part()
     assert robot.verdict == "passed" and study_facts(study, "simulated").conditions != ()
-    kept = Slot.objects.filter(kept=True)
-    assert kept.count() == 1 and sum(c.kept for c in study_facts(study, "human").conditions) == 0
+    slots = Slot.objects.filter(kept=True)
+    assert slots.count() == 1 and sum(c.kept for c in study_facts(study, "human").conditions) == 0
     call_command("publish", "small", "--live")
-    assert not kept.exists() and Posting.objects.get().live
+    assert not slots.exists() and Posting.objects.get().live
     refused = Person("another", simulated="learner").join()
     assert refused.status_code == 403 and refused.json()["error"]["code"] == "not_admitted"
     assert Person("ada").join().status_code == 201
@@ -129,8 +129,8 @@ class Typist:
         self.shown = shown
 
     def readline(self) -> str:
-        found = re.findall(r"Type the sum of ([0-9.,]+) ", self.shown.getvalue())
-        return f"{found[-1]}\n"
+        sums = re.findall(r"Type the sum of ([0-9.,]+) ", self.shown.getvalue())
+        return f"{sums[-1]}\n"
 
 
 def test_it_takes_the_sum_as_an_option_and_a_cap_above_it() -> None:
@@ -281,7 +281,7 @@ def test_it_makes_one_offer_though_it_is_killed_at_any_call(
         done = run(*words)
         assert done.returncode == 0, done.stderr
         assert killed == len(DEADLY[platform])
-        assert [one["places"] for one in offers(platform, sim)] == [3]
+        assert [offer["places"] for offer in offers(platform, sim)] == [3]
     assert "is open on" in done.stdout
 
 

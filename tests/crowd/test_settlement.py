@@ -59,12 +59,12 @@ def calls_of(stage: paid.Stage, word: str) -> int:
 
 def test_it_pays_everybody_who_is_due_on_prolific() -> None:
     with paid.offered(paid.paying()) as stage:
-        kept = stage.person(matches=4)
+        passed = stage.person(matches=4)
         excluded = stage.person(verdict="screened", matches=8)
         quiz = stage.person(verdict="screened", condition=None, outcome="screened")
         left = stage.person(verdict="incomplete", outcome="", answers=4)
         assert paid.settle(stage.study) == ""
-        assert stage.paid(kept) == (140, [20])
+        assert stage.paid(passed) == (140, [20])
         assert stage.paid(excluded) == (140, [30])
         assert stage.paid(quiz) == (0, [70])
         assert stage.paid(left) == (0, [])
@@ -77,13 +77,13 @@ def test_it_pays_everybody_who_is_due_on_prolific() -> None:
 
 def test_it_pays_everybody_who_is_due_on_mechanical_turk() -> None:
     with paid.offered(paid.paying_on("mturk"), "mturk") as stage:
-        kept = stage.person(matches=4)
+        passed = stage.person(matches=4)
         quiz = stage.person(verdict="screened", condition=None, outcome="screened")
         withdrew = stage.person(verdict="withdrawn", answers=3, outcome="withdrawn")
         never = stage.person(matches=1, outcome="")
         sentence = paid.settle(stage.study)
         assert sentence == ""
-        assert stage.paid(kept) == (35, [125])
+        assert stage.paid(passed) == (35, [125])
         assert stage.paid(quiz) == (35, [35])
         assert stage.paid(withdrew) == (35, [105])
         assert stage.paid(never) == (0, [])
@@ -344,11 +344,11 @@ def test_it_goes_on_after_a_kill(word: str) -> None:
 
 
 def in_a_process(stage: paid.Stage, *options: str) -> "subprocess.Popen[bytes]":
-    found = connection.settings_dict
-    url = f"sqlite:///{found['NAME']}"
+    database = connection.settings_dict
+    url = f"sqlite:///{database['NAME']}"
     if connection.vendor == "postgresql":
-        place = f"{found['HOST']}:{found['PORT']}/{found['NAME']}"
-        url = f"postgresql://{found['USER']}:{found['PASSWORD']}@{place}"
+        place = f"{database['HOST']}:{database['PORT']}/{database['NAME']}"
+        url = f"postgresql://{database['USER']}:{database['PASSWORD']}@{place}"
     return subprocess.Popen(
         [sys.executable, "manage.py", "settle", stage.study.slug, *options],
         cwd=ROOT,

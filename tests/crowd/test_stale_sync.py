@@ -96,8 +96,8 @@ def during_a_sync(
     """Syncs, while somebody else acts; the row after both."""
     rival = Rival(lambda: act(Posting.objects.get(pk=posting.pk)), monkeypatch)
     at_the_list(sim, rival.go)
-    found = sync_posting(posting)
-    assert not found.error, found.error
+    synced = sync_posting(posting)
+    assert not synced.error, synced.error
     rival.end()
     posting.refresh_from_db()
     return posting
@@ -133,16 +133,16 @@ def test_it_loses_no_place_that_is_added_during_a_sync(
     with simulated(platform) as sim:
         posting = publish(study_of(12), platform, sim, places=9)
         held(posting, sim)
-        row = during_a_sync(posting, sim, lambda own: add_places(own, 9), monkeypatch)
+        row = during_a_sync(posting, sim, lambda posting: add_places(posting, 9), monkeypatch)
         assert row.places == wanted_of(row) == 18
-        assert sum(one["places"] for one in offers(platform, sim)) == 18
+        assert sum(offer["places"] for offer in offers(platform, sim)) == 18
         if platform == "mturk":
             assert sorted(row.facts["hits"]) == sorted(sim.control("state")["postings"])
         # Whoever comes by a new place is found in the list.
         for _ in range(12):
             held(row, sim)
-        found = sync_posting(row)
-        assert sum(found.counts.values()) == 13 and not Submission.objects.filter(state="unknown").exists()
+        synced = sync_posting(row)
+        assert sum(synced.counts.values()) == 13 and not Submission.objects.filter(state="unknown").exists()
 
 
 def test_it_says_so_when_a_sync_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_it_says_so_when_a_sync_takes_too_long(monkeypatch: pytest.MonkeyPatch) 
         posting = publish(study_of(12), "prolific", sim, places=4)
         calls = sim.calls_count
         with exclusive(f"sync-{posting.pk}"):
-            for act in (close, pause, resume, lambda own: add_places(own, 1)):
+            for act in (close, pause, resume, lambda posting: add_places(posting, 1)):
                 with pytest.raises(Busy, match="at this moment, so nothing was done. Try again in a minute"):
                     act(posting)
         assert sim.calls_count == calls and sum(waited) == pytest.approx(4 * places.BUSY_S)
@@ -172,7 +172,7 @@ def test_it_keeps_what_was_changed_after_the_look() -> None:
         assert sorted(row.facts["places"].values()) == [2, 9] and not row.sync_error
 
 
-@pytest.mark.parametrize("verb", [pause, resume, lambda own: add_places(own, 1)])
+@pytest.mark.parametrize("verb", [pause, resume, lambda posting: add_places(posting, 1)])
 def test_it_takes_nothing_up_again_that_somebody_else_has_closed(verb: Any) -> None:
     with simulated("prolific") as sim:
         mine = publish(study_of(12), "prolific", sim, places=4)
@@ -192,7 +192,7 @@ def test_it_revives_nothing_that_ends_on_the_platforms_page_during_a_sync() -> N
 
         at_the_list(sim, end)
         assert not sync_posting(posting).error
-        assert [one["places"] for one in offers("prolific", sim)] == [4]
+        assert [offer["places"] for offer in offers("prolific", sim)] == [4]
         assert not sync_posting(posting).error and Posting.objects.get().state == "closed"
 
 
@@ -216,11 +216,11 @@ def test_it_makes_no_hit_twice_days_after_a_call_was_cut_off() -> None:
         posting = publish(study_of(12), "mturk", sim, places=9)
         cut_off_while_it_adds(posting, sim, 5)
         sim.control("advance", seconds=3 * 86400)
-        found = sync_posting(posting)
-        assert "An addition of places that was cut off is finished." in found.changes, found
+        synced = sync_posting(posting)
+        assert "An addition of places that was cut off is finished." in synced.changes, synced
         row = Posting.objects.get()
         assert sorted(row.facts["hits"]) == sorted(sim.control("state")["postings"])
-        assert row.places == 14 and sorted(one["places"] for one in offers("mturk", sim)) == [5, 9]
+        assert row.places == 14 and sorted(offer["places"] for offer in offers("mturk", sim)) == [5, 9]
 
 
 def test_it_closes_a_hit_that_it_never_heard_of() -> None:
@@ -241,11 +241,11 @@ def once_consents_are_read(act: Callable[[], object]) -> Iterator[None]:
     done: list[bool] = []
 
     def wrapper(execute: Any, sql: str, *rest: Any) -> Any:
-        found = execute(sql, *rest)
+        result = execute(sql, *rest)
         if not done and sql.startswith("SELECT") and '"experiments_gate"' in sql:
             done.append(True)
             act()
-        return found
+        return result
 
     with connection.execute_wrapper(wrapper):
         yield

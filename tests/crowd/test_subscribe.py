@@ -19,13 +19,16 @@ def test_it_subscribes_once_and_shows_the_secret_once(capsys: pytest.CaptureFixt
         second = capsys.readouterr().out
         subscriptions = list(simulated.notices.subscriptions.values())
         secret = simulated.notices.secret
-    found = re.search(r"PROLIFIC_WEBHOOK_SECRET=(\S+)", first)
-    assert found is not None and found[1] == secret and secret not in second
-    assert sorted(one.event_type for one in subscriptions) == [
+    secret_line = re.search(r"PROLIFIC_WEBHOOK_SECRET=(\S+)", first)
+    assert secret_line is not None and secret_line[1] == secret and secret not in second
+    assert sorted(subscription.event_type for subscription in subscriptions) == [
         "study.status.change",
         "submission.status.change",
     ]
-    assert all(one.is_enabled and one.target_url.endswith("/hooks/prolific/") for one in subscriptions)
+    assert all(
+        subscription.is_enabled and subscription.target_url.endswith("/hooks/prolific/")
+        for subscription in subscriptions
+    )
     assert second.count("already") == 2
 
 
@@ -41,7 +44,11 @@ def test_it_never_ends_a_secret_that_stands(answer: int) -> None:
             except CommandError:
                 continue
         assert len(simulated.notices.secrets) == 1
-        enabled = {one.event_type for one in simulated.notices.subscriptions.values() if one.is_enabled}
+        enabled = {
+            subscription.event_type
+            for subscription in simulated.notices.subscriptions.values()
+            if subscription.is_enabled
+        }
     assert enabled == {"study.status.change", "submission.status.change"}
 
 

@@ -45,9 +45,9 @@ def publish(study: Study, platform: str, sim: Any, **more: Any) -> Posting:
 
 
 def synced(posting: Posting, **more: Any) -> Synced:
-    found = sync_posting(posting, **more)
-    assert not found.error, found.error
-    return found
+    result = sync_posting(posting, **more)
+    assert not result.error, result.error
+    return result
 
 
 def everything_outside_crowd() -> str:
@@ -72,9 +72,9 @@ def test_it_follows_a_whole_life_and_learns_a_name_after_consent(small: Study, p
         code = posting.codes["complete"]
         assert code in exit["url"] or code in exit["fields"].values()
         hand_in(sim, ada, code)
-        found = synced(posting)
+        result = synced(posting)
         row.refresh_from_db()
-        assert found.counts == {"awaiting": 1} and row.state == "awaiting" and row.code == code
+        assert result.counts == {"awaiting": 1} and row.state == "awaiting" and row.code == code
         assert row.session == ada.session() and row.seen_at and row.completed_at
         assert row.external_id == ada.submission and Identity.objects.get().external_id == ada.simulated
         assert ada.simulated not in everything_outside_crowd()
@@ -129,8 +129,8 @@ def test_it_frees_the_slot_of_returned_work() -> None:
         session = running(row)
         assert Slot.objects.filter(holder=session).count() == 1
         sim.control("return", submission=known_there(row, sim)["submission"])
-        found = synced(posting)
-        assert "a place is free again, its person returned the work: 1." in found.changes
+        result = synced(posting)
+        assert "a place is free again, its person returned the work: 1." in result.changes
         session.refresh_from_db()
         assert (session.state, session.verdict) == ("finished", "incomplete")
         assert not Slot.objects.filter(holder=session).exists()
@@ -154,8 +154,8 @@ def test_it_lets_somebody_finish_whose_time_was_over(small: Study) -> None:
         ada.arrive()
         ada.answer(3)
         sim.control("time_out", submission=ada.submission)
-        found = synced(posting)
-        assert "a place is free again, its time is over: 1." in found.changes
+        result = synced(posting)
+        assert "a place is free again, its time is over: 1." in result.changes
         assert not Slot.objects.filter(holder=ada.session()).exists()
         ada.answer()
         assert ada.end().status_code == 200
@@ -203,10 +203,10 @@ def test_it_loses_nothing_while_the_platform_is_down(platform: str) -> None:
         row = held(posting, sim)
         sim.faults.down = True
         for _ in range(3):
-            found = sync_posting(posting)
-            assert f"{platform} could not be read, and nothing was lost" in found.error
+            result = sync_posting(posting)
+            assert f"{platform} could not be read, and nothing was lost" in result.error
         posting.refresh_from_db()
-        assert posting.sync_error == found.error and "last answered never" in found.error
+        assert posting.sync_error == result.error and "last answered never" in result.error
         assert posting.state == "open" and Submission.objects.get().state == "unknown"
         held(posting, sim)
         sim.faults.down = False
@@ -242,11 +242,11 @@ def test_it_keeps_letters_of_our_people_once() -> None:
         sim.control("message", person=stranger, body="About another study.")
         assert "2 new messages." in synced(posting).changes
         assert not any("messages" in change for change in synced(posting).changes)
-        found = Message.objects.order_by("pk")
-        assert [one.body for one in found] == ["Where is my bonus?", "It is me again."]
-        assert {one.identity for one in found} == {row.identity} and {one.state for one in found} == {
-            "received"
-        }
+        messages = Message.objects.order_by("pk")
+        assert [message.body for message in messages] == ["Where is my bonus?", "It is me again."]
+        assert {message.identity for message in messages} == {row.identity} and {
+            message.state for message in messages
+        } == {"received"}
 
 
 def test_it_reads_bonuses_that_somebody_paid_on_the_platforms_page() -> None:

@@ -123,10 +123,10 @@ def test_it_hands_in_work_only_for_leavers_who_earned_something(
         ada.arrive("trials" if place == "answered" else place)
         if place == "answered":
             ada.answer(2)
-        found = ada.leave(reason).json()["exit"]
-        assert found["method"] == ("POST" if earns else "none"), place
-        assert found["fields"].get("completion") == (hits.codes[outcome] if earns else None), place
-        assert ada.end().json()["exit"] == found, "a repeat says the same"
+        way = ada.leave(reason).json()["exit"]
+        assert way["method"] == ("POST" if earns else "none"), place
+        assert way["fields"].get("completion") == (hits.codes[outcome] if earns else None), place
+        assert ada.end().json()["exit"] == way, "a repeat says the same"
 
 
 def test_it_hands_in_the_part_of_somebody_who_leaves_and_has_it_removed(hits: Posting) -> None:

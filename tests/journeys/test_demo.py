@@ -70,9 +70,9 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
     before, controls = said.split("Controls of the observers")
     assert "Computational observers, not people. Mix: learner=0.8" in before
     assert "Computational observers, not people." in controls
-    found = json.loads((Path(project_env["LEGIBLE_VAR"]) / "controls.json").read_text())
-    assert found["heading"] == "Computational observers, not people."
-    together = [row for row in found["rows"] if not row["condition"]]
+    report = json.loads((Path(project_env["LEGIBLE_VAR"]) / "controls.json").read_text())
+    assert report["heading"] == "Computational observers, not people."
+    together = [row for row in report["rows"] if not row["condition"]]
     assert [row["control"] for row in together] == ["baseline", "shown", "permuted", "other_image"]
     for row in together:
         numbers = str(row["answers_count"]), f"{100 * row['accuracy']:.1f}", f"{100 * row['gain']:+.1f}"

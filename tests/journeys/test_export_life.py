@@ -111,10 +111,10 @@ def test_it_lets_no_outside_name_out(study: Study, tokens: list[str], tmp_path: 
 def test_it_keeps_people_and_observers_apart_when_cleaned(
     study: Study, tokens: list[str], tmp_path: Path
 ) -> None:
-    for folder, origin, kept in (("people", "human", 2), ("observers", "simulated", 1)):
+    for folder, origin, passed in (("people", "human", 2), ("observers", "simulated", 1)):
         out = export(study, tmp_path / folder, "--cleaned", "--origin", origin)
         people = table(out, "participants")
-        assert [(row["origin"], row["status"]) for row in people] == [(origin, "passed")] * kept
+        assert [(row["origin"], row["status"]) for row in people] == [(origin, "passed")] * passed
         sessions = {row["session"] for row in people}
         answers = Response.objects.filter(session__verdict="passed", session__origin=origin)
         trials = table(out, "trials")

@@ -141,12 +141,12 @@ def test_it_completes_with_a_worker_killed_at_random(
 def check_complete(env: dict[str, str], total: int, items: int) -> None:
     """Every stimulus once, done, with its files; every map one file; nothing half in the store."""
     columns = "key, state, attribution_key, explanation_file, image_key"
-    found = rows(env["DATABASE_URL"], f"SELECT {columns} FROM stimuli_stimulus")
-    assert len(found) == len({row[0] for row in found}) == total
-    assert {row[1] for row in found} == {"done"}
-    per_image = Counter(row[4] for row in found)
+    stimuli = rows(env["DATABASE_URL"], f"SELECT {columns} FROM stimuli_stimulus")
+    assert len(stimuli) == len({row[0] for row in stimuli}) == total
+    assert {row[1] for row in stimuli} == {"done"}
+    per_image = Counter(row[4] for row in stimuli)
     assert len(per_image) == items and set(per_image.values()) == {len(METHODS) + 1}
     store = Path(env["STORAGE_URL"])
     maps = [path for path in (store / "maps").rglob("*") if path.is_file() and path.suffix == ".npz"]
-    assert sorted(path.stem for path in maps) == sorted({str(row[2]) for row in found if row[3]})
-    assert all((store / str(row[3])).stat().st_size for row in found if row[3])
+    assert sorted(path.stem for path in maps) == sorted({str(row[2]) for row in stimuli if row[3]})
+    assert all((store / str(row[3])).stat().st_size for row in stimuli if row[3])

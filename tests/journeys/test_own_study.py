@@ -46,11 +46,11 @@ class Block:
 
 
 def blocks() -> list[Block]:
-    found = [Block(file or "", language, text) for file, language, text in BLOCK.findall(PAGE)]
+    parsed = [Block(file or "", language, text) for file, language, text in BLOCK.findall(PAGE)]
     for before, after in SMALLER.items():
-        assert any(before in block.text for block in found), f"the page no longer says {before!r}"
-        found = [Block(b.file, b.language, b.text.replace(before, after)) for b in found]
-    return found
+        assert any(before in block.text for block in parsed), f"the page no longer says {before!r}"
+        parsed = [Block(b.file, b.language, b.text.replace(before, after)) for b in parsed]
+    return parsed
 
 
 class Reader:

@@ -91,8 +91,8 @@ class Machines:
 
     def rows(self) -> dict[str, list[list[object]]]:
         said = self.done("", "shell", "-c", ROWS)
-        found: dict[str, list[list[object]]] = json.loads(said.partition("ROWS")[2])
-        return found
+        records: dict[str, list[list[object]]] = json.loads(said.partition("ROWS")[2])
+        return records
 
     def imports(self) -> str:
         """The programs that imported the package."""

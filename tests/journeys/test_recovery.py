@@ -135,14 +135,14 @@ def test_it_recovers_a_planted_effect_from_the_rows(crowd: Crowd) -> None:
     assert set(Session.objects.values_list("state", "verdict")) == {("finished", "passed")}
     assert Slot.objects.filter(kept=True).count() == PEOPLE * len(CONDITIONS)
     report = crowd.report()
-    found, answers = rows(report), PEOPLE * TESTS
+    measured, answers = rows(report), PEOPLE * TESTS
     for (condition, block), planted in EFFECT.items():
         low, high = binom.interval(0.999, answers, planted)
-        assert low <= found[condition]["accuracy"][block] * answers <= high, (condition, block)
-        assert found[condition]["n"] == PEOPLE
-    low, high = found["saliency"]["intervals"]["utility"]
+        assert low <= measured[condition]["accuracy"][block] * answers <= high, (condition, block)
+        assert measured[condition]["n"] == PEOPLE
+    low, high = measured["saliency"]["intervals"]["utility"]
     assert 1 < low <= UTILITY <= high
-    low, high = found["control"]["intervals"]["utility"]
+    low, high = measured["control"]["intervals"]["utility"]
     assert low <= 1 <= high
     assert report["anova"]["p"] < 0.001
     found_p = {frozenset((p["first"], p["second"])): p["p"] for p in report["tukey"]["pairs"]}
@@ -218,8 +218,8 @@ def test_it_screens_planted_people_who_miss_a_check(crowd: Crowd) -> None:
 def test_it_gives_the_ideal_everything_and_says_why_there_is_no_test(crowd: Crowd) -> None:
     crowd.answer(ideal(crowd.predicted, Streams(5)))
     crowd.finish()
-    found = make_report(crowd.study, "simulated")
-    report = found.json()
+    made = make_report(crowd.study, "simulated")
+    report = made.json()
     for row in report["conditions"]:
         assert (row["n"], row["accuracy"], row["accuracy_mean"]) == (PEOPLE, [1.0] * BLOCKS, 1.0)
         assert (row["utility"], row["utility_k"]) == (1.0, [1.0] * BLOCKS)
@@ -229,4 +229,4 @@ def test_it_gives_the_ideal_everything_and_says_why_there_is_no_test(crowd: Crow
     assert method["utility"] == [1.0, 1.0]
     assert method["utility_simultaneous"] is method["utility_fieller"] is None
     assert report["anova"] is None and report["tukey"] is None
-    assert "No group has any variance, so no test is defined" in page(found)
+    assert "No group has any variance, so no test is defined" in page(made)

@@ -87,8 +87,8 @@ def assert_ledger(outcomes: Sequence[Outcome]) -> None:
     at_the_door = sum(outcome.step == "join" for outcome in outcomes)
     assert states["turned_away"] == ways["turned_away"] - at_the_door
     assert states.total() == len(outcomes) - at_the_door == Participant.objects.count()
-    kept = Slot.objects.filter(kept=True)
-    assert {slot.holder_id for slot in kept} == set(
+    slots = Slot.objects.filter(kept=True)
+    assert {slot.holder_id for slot in slots} == set(
         Session.objects.filter(verdict="passed").values_list("pk", flat=True)
     )
     held = Slot.objects.filter(kept=False, holder__isnull=False)

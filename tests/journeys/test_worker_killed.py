@@ -86,9 +86,9 @@ def undisturbed(study: Path, store_folder: Path) -> Iterator[dict[str, bytes]]:
 
 
 def check(env: dict[str, str], undisturbed: dict[str, bytes]) -> None:
-    found, made = rows(env["DATABASE_URL"]), files(Path(env["STORAGE_URL"]))
-    assert {row[1] for row in found} == {"done"}
-    named = {name for row in found for name in row[3:7] if name}
+    stimuli, made = rows(env["DATABASE_URL"]), files(Path(env["STORAGE_URL"]))
+    assert {row[1] for row in stimuli} == {"done"}
+    named = {name for row in stimuli for name in row[3:7] if name}
     assert named <= set(made)
     assert made.keys() == undisturbed.keys()
     pictures = {name: content for name, content in made.items() if name.endswith(".png")}

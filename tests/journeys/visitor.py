@@ -120,5 +120,5 @@ class Visitor:
 def violations(page: Page, axe: str) -> list[dict[str, Any]]:
     """What axe finds on the page as it is, of serious or critical impact."""
     page.evaluate(axe)
-    found: list[dict[str, Any]] = page.evaluate("async () => (await axe.run(document)).violations")
-    return [rule for rule in found if rule["impact"] in {"serious", "critical"}]
+    broken: list[dict[str, Any]] = page.evaluate("async () => (await axe.run(document)).violations")
+    return [rule for rule in broken if rule["impact"] in {"serious", "critical"}]

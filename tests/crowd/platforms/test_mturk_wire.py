@@ -193,8 +193,8 @@ def test_it_reads_all_pages() -> None:
 
     def page(members: dict[str, Any]) -> Any:
         start = int(members.get("NextToken", "0"))
-        found = [{"HITId": f"3{number}"} for number in range(start, min(start + 100, 200))]
-        return reply(HITs=found, NumResults=len(found), NextToken=str(start + 100))
+        hits = [{"HITId": f"3{number}"} for number in range(start, min(start + 100, 200))]
+        return reply(HITs=hits, NumResults=len(hits), NextToken=str(start + 100))
 
     with script(page) as made:
         assert [hit["HITId"] for hit in made.wire.pages("ListHITs", "HITs")] == [f"3{n}" for n in range(200)]

@@ -166,8 +166,8 @@ def test_it_pays_with_one_request_whatever_happens(answer: Line, state: str) -> 
     assert script.calls == ["POST /api/v1/bulk-bonus-payments/b1/pay/"]
     assert script.asked[0].body == b""
     assert waits == []
-    assert [(one.reference, one.state) for one in settled] == [("r1", state), ("r2", state)]
-    assert all(one.message for one in settled if one.state != "sent")
+    assert [(result.reference, result.state) for result in settled] == [("r1", state), ("r2", state)]
+    assert all(result.message for result in settled if result.state != "sent")
 
 
 def test_it_pays_once_over_a_connection_that_was_used_before() -> None:
@@ -198,8 +198,8 @@ def test_it_knows_that_nobody_was_paid_where_nobody_listens() -> None:
 def test_it_reads_what_was_paid_in_minor_units() -> None:
     detail = said({"id": "s1", "study_id": STUDY, "bonus_payments": [150, 1.0]})
     with serving(Script(detail)) as url:
-        found = list(bonuses(wired(url), POSTED, ["s1", "s1"]))
-    assert [(bonus.submission, bonus.cents) for bonus in found] == [("s1", 150), ("s1", 1)]
+        listed = list(bonuses(wired(url), POSTED, ["s1", "s1"]))
+    assert [(bonus.submission, bonus.cents) for bonus in listed] == [("s1", 150), ("s1", 1)]
 
 
 def test_it_takes_no_bonus_of_another_study_for_proof() -> None:

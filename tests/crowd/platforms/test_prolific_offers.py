@@ -67,11 +67,11 @@ def test_it_takes_the_maximum_time_of_the_options_if_it_is_allowed() -> None:
 
 def test_it_gives_each_outcome_its_documented_code() -> None:
     codes = {code["code"]: code for code in completion_codes(on_prolific())}
-    found = {
+    outcomes = {
         outcome: (codes[name]["code_type"], codes[name]["actions"][0]["action"])
         for outcome, name in offer().codes.items()
     }
-    assert found == OUTCOMES
+    assert outcomes == OUTCOMES
     assert {code["code_type"] for code in codes.values()} <= DOCUMENTED_TYPES
     assert len(codes) == len(OUTCOMES)
 
@@ -115,8 +115,8 @@ def test_it_rounds_the_expected_time_up() -> None:
 
 
 def test_it_keeps_out_children_of_a_higher_age_and_earlier_people() -> None:
-    found = filters(on_prolific(minimum_age=21, excluded=("b", "a")))
-    assert found == [
+    chosen = filters(on_prolific(minimum_age=21, excluded=("b", "a")))
+    assert chosen == [
         {"filter_id": "age", "selected_range": {"lower": 21, "upper": 100}},
         {"filter_id": "previous_studies_blocklist", "selected_values": ["a", "b"]},
     ]
@@ -227,8 +227,8 @@ def test_it_says_which_setting_is_missing() -> None:
 def test_it_sees_what_the_platform_has_otherwise(name: str, value: object) -> None:
     body = study_body(on_prolific(excluded=("a",)), ACCOUNT)
     assert not list(differences(body, body))
-    (found,) = differences(body, {**body, name: value})
-    assert found.startswith(name)
+    (difference,) = differences(body, {**body, name: value})
+    assert difference.startswith(name)
 
 
 def test_it_sees_a_code_that_would_pay_at_once() -> None:
@@ -243,7 +243,7 @@ def test_it_overlooks_what_the_platform_adds_or_reorders() -> None:
     read = {
         **body,
         "completion_codes": [{**code, "id": "x"} for code in reversed(body["completion_codes"])],
-        "filters": [{**one, "title": "t", "selected_values": ["b", "a"]} for one in body["filters"]],
+        "filters": [{**row, "title": "t", "selected_values": ["b", "a"]} for row in body["filters"]],
         "external_study_url": encoded,
         "id": "x",
     }  # fmt: skip

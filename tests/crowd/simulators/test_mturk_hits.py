@@ -71,7 +71,7 @@ def test_it_reviews_only_what_is_reviewable(sim: Simulator, turk: Any) -> None:
     assert refusal(turk.delete_hit, HITId=mine) == "InvalidHITState"
     reviewable = turk.list_reviewable_hits()["HITs"]
     reviewing = turk.list_reviewable_hits(Status="Reviewing")["HITs"]
-    assert ([one["HITId"] for one in reviewable], [one["HITId"] for one in reviewing]) == ([], [mine])
+    assert ([row["HITId"] for row in reviewable], [row["HITId"] for row in reviewing]) == ([], [mine])
 
 
 def test_it_counts_places_as_documented(sim: Simulator, turk: Any) -> None:
@@ -83,11 +83,11 @@ def test_it_counts_places_as_documented(sim: Simulator, turk: Any) -> None:
     turk.reject_assignment(AssignmentId=works[1]["assignment"], RequesterFeedback="Left empty.")
 
     def counts() -> tuple[int, int, int]:
-        found = hit(turk, mine)
+        answer = hit(turk, mine)
         return (
-            found["NumberOfAssignmentsPending"],
-            found["NumberOfAssignmentsAvailable"],
-            found["NumberOfAssignmentsCompleted"],
+            answer["NumberOfAssignmentsPending"],
+            answer["NumberOfAssignmentsAvailable"],
+            answer["NumberOfAssignmentsCompleted"],
         )
 
     assert counts() == (2, 1, 2)  # held and previewed; free; decided, a rejected place being used up
@@ -106,7 +106,7 @@ def test_it_refuses_growth_over_the_ten(sim: Simulator, turk: Any) -> None:
     turk.create_additional_assignments_for_hit(**grow(small, 2))
     assert refusal(turk.create_additional_assignments_for_hit, **grow(small, 1)) == code
     turk.create_additional_assignments_for_hit(**grow(large, 90))
-    assert [hit(turk, one)["MaxAssignments"] for one in (small, large)] == [9, 100]
+    assert [hit(turk, hit_id)["MaxAssignments"] for hit_id in (small, large)] == [9, 100]
     call = turk.create_additional_assignments_for_hit
     assert refusal(call, **grow(large, 0)) == "InvalidParameterValue"
 
@@ -211,9 +211,9 @@ def test_it_ends_work_at_its_deadline(sim: Simulator, turk: Any) -> None:
 def test_it_expires_at_once_for_any_past_time(sim: Simulator, turk: Any, when: Any) -> None:
     mine = offer(turk)
     turk.update_expiration_for_hit(HITId=mine, ExpireAt=when)
-    found = hit(turk, mine)
-    assert found["HITStatus"] == "Reviewable"
-    assert found["Expiration"].astimezone(UTC) == mturk.START
+    answer = hit(turk, mine)
+    assert answer["HITStatus"] == "Reviewable"
+    assert answer["Expiration"].astimezone(UTC) == mturk.START
 
 
 def test_it_opens_again_with_a_later_expiry(sim: Simulator, turk: Any) -> None:
@@ -256,8 +256,8 @@ def test_it_pages_without_losing_or_repeating(count: int, size: int) -> None:
         turk = client(sim)
         made = [offer(turk, RequesterAnnotation=f"number-{index}") for index in range(count)]
         pages = list(turk.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": size}))
-        found = [one["HITId"] for page in pages for one in page["HITs"]]
-        assert found == made[::-1]
+        listed = [row["HITId"] for page in pages for row in page["HITs"]]
+        assert listed == made[::-1]
         assert all(page["NumResults"] == len(page["HITs"]) <= size for page in pages)
         assert ("NextToken" in pages[-1]) is False and all("NextToken" in page for page in pages[:-1])
 
@@ -274,9 +274,9 @@ def test_it_carries_a_token_on_a_full_last_page_and_sometimes_on_another(sim: Si
 
 
 def test_it_takes_a_page_token_of_the_same_list_only(sim: Simulator, turk: Any) -> None:
-    one, other = offer(turk, MaxAssignments=9), offer(turk)
+    first, other = offer(turk, MaxAssignments=9), offer(turk)
     for _ in range(2):
-        submitted(sim, one)
-    found = turk.list_assignments_for_hit(HITId=one, MaxResults=1)["NextToken"]
-    assert refusal(turk.list_assignments_for_hit, HITId=other, NextToken=found) == "InvalidParameterValue"
-    assert refusal(turk.list_hits, NextToken=found) == "InvalidParameterValue"
+        submitted(sim, first)
+    token = turk.list_assignments_for_hit(HITId=first, MaxResults=1)["NextToken"]
+    assert refusal(turk.list_assignments_for_hit, HITId=other, NextToken=token) == "InvalidParameterValue"
+    assert refusal(turk.list_hits, NextToken=token) == "InvalidParameterValue"

@@ -37,8 +37,8 @@ def balance(turk: Any) -> str:
 
 
 def truth(sim: Simulator, work: dict[str, Any]) -> tuple[str, int, int, list[int]]:
-    found = sim.control.state()["submissions"][work["submission"]]
-    return found["state"], found["reward_paid_count"], found["reward_paid_cents"], found["bonuses"]
+    record = sim.control.state()["submissions"][work["submission"]]
+    return record["state"], record["reward_paid_count"], record["reward_paid_cents"], record["bonuses"]
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_it_pays_a_reward_once(sim: Simulator, turk: Any) -> None:
     late = {"AssignmentId": work["assignment"], "RequesterFeedback": "No."}
     assert refusal(turk.reject_assignment, **late) == "InvalidAssignmentState"
     assert truth(sim, work) == ("Approved", 1, 200, [])
-    found = turk.get_assignment(AssignmentId=work["assignment"])["Assignment"]
-    assert (found["AssignmentStatus"], found["RequesterFeedback"]) == ("Approved", "Thank you.")
+    assignment = turk.get_assignment(AssignmentId=work["assignment"])["Assignment"]
+    assert (assignment["AssignmentStatus"], assignment["RequesterFeedback"]) == ("Approved", "Thank you.")
 
 
 def test_it_decides_only_what_was_submitted(sim: Simulator, turk: Any) -> None:
@@ -114,16 +114,16 @@ def test_it_leaves_work_undecided_without_money() -> None:
 
 def test_it_approves_by_itself_when_the_delay_is_over(sim: Simulator, turk: Any) -> None:
     mine = offer(turk, AutoApprovalDelayInSeconds=3 * DAY)
-    kept, rejected = submitted(sim), submitted(sim)
+    undecided, rejected = submitted(sim), submitted(sim)
     turk.reject_assignment(AssignmentId=rejected["assignment"], RequesterFeedback="Left empty.")
     sim.clock.advance(3 * DAY - 1)
-    assert truth(sim, kept) == ("Submitted", 0, 0, [])
+    assert truth(sim, undecided) == ("Submitted", 0, 0, [])
     sim.clock.advance(1)
-    assert truth(sim, kept) == ("Approved", 1, 200, [])
+    assert truth(sim, undecided) == ("Approved", 1, 200, [])
     assert truth(sim, rejected) == ("Rejected", 0, 0, [])
-    found = turk.list_assignments_for_hit(HITId=mine, AssignmentStatuses=["Approved"])["Assignments"]
-    assert [one["AssignmentId"] for one in found] == [kept["assignment"]]
-    assert found[0]["ApprovalTime"] == found[0]["AutoApprovalTime"]
+    approved = turk.list_assignments_for_hit(HITId=mine, AssignmentStatuses=["Approved"])["Assignments"]
+    assert [assignment["AssignmentId"] for assignment in approved] == [undecided["assignment"]]
+    assert approved[0]["ApprovalTime"] == approved[0]["AutoApprovalTime"]
 
 
 def test_it_approves_by_itself_at_once_without_a_delay(sim: Simulator, turk: Any) -> None:
@@ -200,9 +200,9 @@ def test_it_lists_bonuses_of_a_hit_and_of_an_assignment(sim: Simulator, turk: An
             WorkerId=work["person"], AssignmentId=work["assignment"], BonusAmount=f"0.0{number}", Reason="r"
         )
     pages = turk.get_paginator("list_bonus_payments").paginate(HITId=mine, PaginationConfig={"PageSize": 1})
-    assert [one["BonusAmount"] for page in pages for one in page["BonusPayments"]] == ["0.01", "0.02"]
-    found = turk.list_bonus_payments(AssignmentId=works[2]["assignment"])["BonusPayments"]
-    assert [(one["WorkerId"], one["BonusAmount"]) for one in found] == [(works[2]["person"], "0.03")]
+    assert [bonus["BonusAmount"] for page in pages for bonus in page["BonusPayments"]] == ["0.01", "0.02"]
+    listed = turk.list_bonus_payments(AssignmentId=works[2]["assignment"])["BonusPayments"]
+    assert [(bonus["WorkerId"], bonus["BonusAmount"]) for bonus in listed] == [(works[2]["person"], "0.03")]
 
 
 @pytest.mark.parametrize("amount", ["0", "0.00"])
@@ -215,8 +215,8 @@ def test_it_sends_no_empty_bonus(sim: Simulator, turk: Any, amount: str) -> None
 
 def test_it_sends_a_bonus_only_to_the_worker_of_the_assignment(sim: Simulator, turk: Any) -> None:
     offer(turk)
-    one, other = submitted(sim), submitted(sim)
-    bonus = {"AssignmentId": one["assignment"], "Reason": "r", "BonusAmount": "1.00"}
+    first, other = submitted(sim), submitted(sim)
+    bonus = {"AssignmentId": first["assignment"], "Reason": "r", "BonusAmount": "1.00"}
     assert refusal(turk.send_bonus, **bonus, WorkerId=other["person"]) == "InvalidParameterValue"
     assert balance(turk) == "10000.00"
 
@@ -373,6 +373,6 @@ def test_it_never_loses_a_place(sim: Simulator, turk: Any) -> None:
     walk = Walk(sim, turk)
     for _ in range(200):
         walk.step(["take", "complete", "return", "advance"][int(draws.integers(4))], int(draws.integers(20)))
-        found = sim.control.state()["postings"][mine]
-        assert found["held"] + found["done"] + found["free"] == 7
-    assert hit(turk, mine)["NumberOfAssignmentsAvailable"] == found["free"]
+        posting = sim.control.state()["postings"][mine]
+        assert posting["held"] + posting["done"] + posting["free"] == 7
+    assert hit(turk, mine)["NumberOfAssignmentsAvailable"] == posting["free"]

@@ -61,9 +61,9 @@ def test_it_tells_what_happens_in_order(sim: Simulator, turk: Any) -> None:
     verb(sim, "return", submission=sim.control.take(posting=mine)["submission"])
     sim.control.take(posting=mine)
     sim.clock.advance(600)
-    one, two = submitted(sim, mine), submitted(sim, mine)
-    turk.approve_assignment(AssignmentId=one["assignment"])
-    turk.reject_assignment(AssignmentId=two["assignment"], RequesterFeedback="Left empty.")
+    first, second = submitted(sim, mine), submitted(sim, mine)
+    turk.approve_assignment(AssignmentId=first["assignment"])
+    turk.reject_assignment(AssignmentId=second["assignment"], RequesterFeedback="Left empty.")
     turk.create_additional_assignments_for_hit(HITId=mine, NumberOfAdditionalAssignments=1)
     turk.update_expiration_for_hit(HITId=mine, ExpireAt=0)
     turk.delete_hit(HITId=mine)
@@ -124,9 +124,9 @@ def test_it_says_nothing_of_work_submitted_after_expiry(sim: Simulator, turk: An
 def test_it_delivers_twice_backwards_and_late(sim: Simulator, turk: Any) -> None:
     listened(turk, ["AssignmentAccepted", "AssignmentSubmitted"])
     submitted(sim)
-    found = delivered(sim, duplicates=True, reverse=True, late_s=600)
-    assert kinds(found) == ["AssignmentSubmitted", "AssignmentAccepted"] * 2
-    assert len({document["EventDocId"] for document in found}) == 2
+    documents = delivered(sim, duplicates=True, reverse=True, late_s=600)
+    assert kinds(documents) == ["AssignmentSubmitted", "AssignmentAccepted"] * 2
+    assert len({document["EventDocId"] for document in documents}) == 2
     assert sim.clock.now() == mturk.START.replace(minute=10)
 
 
@@ -168,7 +168,7 @@ def test_it_puts_documents_into_a_queue(sim: Simulator, turk: Any) -> None:
         assert verb(sim, "deliver", endpoint=endpoint, queue_url=url, duplicates=True) == {"sent": 2}
         got = queue.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
         documents = [json.loads(message["Body"]) for message in got]
-        assert [one["Events"][0]["AssignmentId"] for one in documents] == [work["assignment"]] * 2
+        assert [document["Events"][0]["AssignmentId"] for document in documents] == [work["assignment"]] * 2
         assert documents[0]["EventDocId"] == documents[1]["EventDocId"]
     finally:
         server.stop()

@@ -251,10 +251,10 @@ def test_it_can_insist_on_https() -> None:
 def test_it_writes_errors_as_the_platform_does(sim: Simulator, turk: Any) -> None:
     with pytest.raises(turk.exceptions.RequestError) as caught:
         turk.get_hit(HITId="3NONE")
-    found = caught.value.response
-    assert found["TurkErrorCode"] == "AWS.MechanicalTurk.HITDoesNotExist"
-    assert found["ResponseMetadata"]["HTTPStatusCode"] == 400
-    assert found["Message"].endswith(f"({EPOCH_MS})") and "3NONE" in found["Message"]
+    response = caught.value.response
+    assert response["TurkErrorCode"] == "AWS.MechanicalTurk.HITDoesNotExist"
+    assert response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    assert response["Message"].endswith(f"({EPOCH_MS})") and "3NONE" in response["Message"]
 
 
 def test_it_fails_on_demand_before_and_after_the_effect(sim: Simulator, turk: Any) -> None:

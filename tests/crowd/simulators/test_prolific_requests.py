@@ -260,10 +260,10 @@ def test_it_loses_nothing_when_many_ask_at_once() -> None:
                 http.post("/_simulator/take", json={"posting": study})
 
         threads = [threading.Thread(target=ask) for _ in range(30)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join(30)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
         works = client.verb("state")["submissions"].values()
         assert len(works) == len({work["person"] for work in works}) == 10
 

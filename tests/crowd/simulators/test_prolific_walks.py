@@ -48,26 +48,26 @@ def steps(client: Client, study: str) -> list[Callable[[str, float], object]]:
     def verb(name: str, **members: object) -> None:
         client.http.post(f"/_simulator/{name}", json=members)
 
-    def bonus(one: str, where: float) -> None:
-        made = client.batch(study, f"{one},{1 + where:.2f}")
+    def bonus(submission: str, drawn: float) -> None:
+        made = client.batch(study, f"{submission},{1 + drawn:.2f}")
         if made.status_code == 201:
             client.post(f"bulk-bonus-payments/{made.json()['id']}/pay/")
 
     reject = {"message": "x" * 100, "rejection_category": "NO_DATA"}
     return [
-        lambda one, where: verb("take", posting=study),
-        lambda one, where: verb("take", posting=study),
-        lambda one, where: verb("complete", submission=one, code=DONE),
-        lambda one, where: verb("complete", submission=one, code=DONE),
-        lambda one, where: verb("return", submission=one) if where < 0.5 else None,
-        lambda one, where: verb("advance", seconds=300 * where),
-        lambda one, where: client.post("submissions/bulk-approve/", {"submission_ids": [one]}),
-        lambda one, where: client.decide(one, "APPROVE"),
-        lambda one, where: client.decide(one, "REJECT", **reject) if where < 0.3 else None,
-        lambda one, where: client.patch(
-            f"studies/{study}/", {"total_available_places": PLACES + int(6 * where)}
+        lambda submission, drawn: verb("take", posting=study),
+        lambda submission, drawn: verb("take", posting=study),
+        lambda submission, drawn: verb("complete", submission=submission, code=DONE),
+        lambda submission, drawn: verb("complete", submission=submission, code=DONE),
+        lambda submission, drawn: verb("return", submission=submission) if drawn < 0.5 else None,
+        lambda submission, drawn: verb("advance", seconds=300 * drawn),
+        lambda submission, drawn: client.post("submissions/bulk-approve/", {"submission_ids": [submission]}),
+        lambda submission, drawn: client.decide(submission, "APPROVE"),
+        lambda submission, drawn: client.decide(submission, "REJECT", **reject) if drawn < 0.3 else None,
+        lambda submission, drawn: client.patch(
+            f"studies/{study}/", {"total_available_places": PLACES + int(6 * drawn)}
         ),
-        lambda one, where: client.move(study, ("PAUSE", "START")[where < 0.7]),
+        lambda submission, drawn: client.move(study, ("PAUSE", "START")[drawn < 0.7]),
         bonus,
     ]
 
@@ -81,9 +81,9 @@ def test_it_conserves_money_and_places_whatever_happens(seed: int) -> None:
         study = published(client)
         likely = steps(client, study)
         for _ in range(STEPS):
-            one = list(seen)[int(draw.integers(len(seen)))] if seen else "none"
+            submission = list(seen)[int(draw.integers(len(seen)))] if seen else "none"
             with suppress(httpx.RemoteProtocolError):  # the answer was lost; the effect stands
-                likely[int(draw.integers(len(likely)))](one, float(draw.random()))
+                likely[int(draw.integers(len(likely)))](submission, float(draw.random()))
             state = client.verb("state")
             check(state, study)
             for name, work in state["submissions"].items():
