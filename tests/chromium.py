@@ -1,4 +1,5 @@
-"""A headless Chromium for the browser tests: found, else installed, else the remedies in a sentence."""
+"""A headless Chromium for the browser tests: an installed one, else a new one, else a sentence that names
+the remedies."""
 
 import os
 import shutil
@@ -40,7 +41,7 @@ FLAGS = (
 
 
 def flags() -> list[str]:
-    """Chromium's sandbox does not run as root, and stays on for everybody else."""
+    """Chromium's sandbox does not run as root; for every other user it stays on."""
     return [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
 
 
@@ -67,7 +68,7 @@ def playwright_caches() -> list[Path]:
 
 
 def is_chromium(program: str) -> bool:
-    """Executed to see, because a name may be a stub that asks for another package."""
+    """The program is executed, because a name may be a stub that only asks for another package."""
     try:
         result = subprocess.run([program, "--version", *flags()], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -90,7 +91,7 @@ def installers() -> Iterator[list[list[str]]]:
 
 
 def chromium() -> str:
-    """The path of a Chromium that runs; installs one where that is possible."""
+    """The path of a Chromium that runs; installs one if possible."""
     path = find_chromium()
     said: list[str] = []
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PLAYWRIGHT_BROWSERS_PATH": str(OWN_CACHE)}

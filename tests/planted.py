@@ -1,4 +1,4 @@
-"""People who know what never leaves the server: for recovery tests, on plans in memory only.
+"""People who know answers that never leave the server: for recovery tests, on plans in memory only.
 
 They answer with a planted probability of agreeing with the model, so that an analysis can be asked to find it
 again. They have no place in the registry of people, cannot take a study over HTTP, and never stand in a
@@ -62,7 +62,7 @@ class Planted:
 
 
 def ideal(predicted: Mapping[str, str], streams: Streams) -> Planted:
-    """Somebody who always agrees with the model: accuracy 1 in every condition and block."""
+    """A person who always agrees with the model: accuracy 1 in every condition and block."""
     return Planted(predicted, lambda condition, block: 1.0, streams)
 
 

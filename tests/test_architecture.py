@@ -1,4 +1,4 @@
-"""The house rules that a reader could not see at a glance: directions, purity, sizes, names, addresses."""
+"""Rules of the code that a reader cannot see at a glance: directions, purity, sizes, names, addresses."""
 
 import ast
 import os
@@ -44,7 +44,7 @@ LEFT = {
     ("analysis.reports.html", "analysis.reports.report"),
     ("experiments.simulation", "experiments.simulation.people"),
 }
-"""Circles that only types make, to be mended with their rooms (H20)."""
+"""Import cycles made by types only; to be removed when their rooms are rebuilt (H20)."""
 CLOCKS = {"now", "utcnow", "today"}
 SEEDED = {"Generator", "SeedSequence", "BitGenerator", "PCG64", "PCG64DXSM", "Philox", "default_rng"}
 TORCH_DRAWS = {"rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial"}
@@ -188,7 +188,7 @@ def test_it_names_no_upper_module_in_a_table() -> None:
 
 
 def test_it_has_no_import_cycle() -> None:
-    """Imports inside functions count, and those for the type checker: who reads one must read the other."""
+    """Imports inside functions count, and those for the type checker: a reader needs both modules."""
     graph = {
         name: {statement.imported for statement in imports_of(name) if not is_left(statement)}
         & SOURCES.keys()

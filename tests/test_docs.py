@@ -1,4 +1,4 @@
-"""The documentation says what there is, and nothing that is not there."""
+"""The documentation names everything that exists, and nothing else."""
 
 import ast
 import json

@@ -39,7 +39,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 class Recorded(Installation):
-    """An installation whose commands are written down; every one succeeds unless it contains `failing`."""
+    """An installation whose commands are recorded; each succeeds unless it contains `failing`."""
 
     def __init__(self, root: Path, *, is_dev: bool = True, failing: Sequence[str] = ()) -> None:
         super().__init__(root, is_dev=is_dev)

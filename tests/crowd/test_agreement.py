@@ -142,7 +142,7 @@ WRONG = [
         "silent for 20 minutes or more, after saying that it was offline",
     ),
 ]
-"""What all three say, the kind of their disagreement, words of its sentence."""
+"""The state of all three, the kind of their disagreement, words of its sentence."""
 
 
 @pytest.mark.parametrize(("kind", "seen", "says"), WRONG)

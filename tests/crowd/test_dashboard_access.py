@@ -1,4 +1,4 @@
-"""Who gets in, how, and what every page tells the browser."""
+"""Who may log in, how, and the headers of every page."""
 
 import time
 import uuid
@@ -132,7 +132,7 @@ def test_it_gives_one_of_two_simultaneous_clicks_the_login(researcher: User) -> 
     token = make_login_path(researcher).split("/")[2]
     with mock.patch("crowd.dashboard.onetime.person_of", return_value=researcher):
         assert spend(token) is not None
-        researcher.last_login = None  # what the other request had read
+        researcher.last_login = None  # as the other request had read it
         assert spend(token) is None
 
 

@@ -167,7 +167,7 @@ def test_it_knows_no_sitting_of_another_study(study: Study, desk: Client) -> Non
 
 
 def test_it_tells_no_condition_anywhere_while_results_are_sealed(study: Study, desk: Client) -> None:
-    """Whoever leaves people out and takes them back learns nothing: all numbers by condition stay."""
+    """Leaving people out and taking them back tells a researcher nothing: no number by condition changes."""
     stored.sitting(study, "ada", condition="grad_cam")
     stored.sitting(study, "eve", condition="baseline", right=lambda trial: False)
     session = Session.objects.get(slot__condition__name="grad_cam")

@@ -1,4 +1,4 @@
-"""Closing a study closes whatever still recruits for it, verified, or does not close it."""
+"""Closing a study closes and verifies every posting that still recruits; otherwise the study stays open."""
 
 from io import StringIO
 from typing import Any

@@ -30,7 +30,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def stage(researcher: User) -> Iterator[paid.Stage]:
-    """A posting on a simulated Prolific, with somebody whose id is known because they consented."""
+    """A posting on a simulated Prolific, with a person whose id is known because they consented."""
     with paid.offered(paid.paying()) as offered:
         offered.person(matches=4)
         paid.settle(offered.study, yes=False)

@@ -32,14 +32,14 @@ MONEY = re.compile(r"(\d+\.\d\d) GBP")
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """Waiting between two tries passes at once, and an unknown payout may be settled at once."""
+    """No time passes between two tries, and an unknown payout may be settled at once."""
     monkeypatch.setattr("crowd.accounts.time", SimpleNamespace(sleep=lambda seconds: None))
     settings.PAYOUT_GRACE_S = 0
 
 
 @pytest.fixture
 def sent(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
-    """A broker that only remembers what a worker is asked for."""
+    """A broker that only records the tasks."""
     settings.CELERY_BROKER_URL = "redis://nowhere"
     asked: list[tuple[Any, ...]] = []
     for task in (tasks.pay_batch, tasks.decide_people):
@@ -262,7 +262,7 @@ def test_it_withholds_in_a_name_with_a_reason_and_takes_it_back(study: Study, de
 
 
 def rejectable(stage: paid.Stage) -> Submission:
-    """Somebody who handed in and failed both instructed checks."""
+    """A person who submitted and failed both instructed checks."""
     row = stage.person(verdict="screened", matches=1)
     assert row.session is not None
     for response in row.session.responses.filter(trial__check_kind="instructed").select_related("trial"):

@@ -32,7 +32,7 @@ def text_of(client: Client, path: str) -> str:
 
 
 def busy(study: Study, people: int) -> None:
-    """A cast, and some who are at it now."""
+    """A cast, and some people who are taking part now."""
     stored.cast(study)
     for number in range(people):
         session = stored.sitting(study, f"now-{number}", condition="control", verdict="", answers=3)

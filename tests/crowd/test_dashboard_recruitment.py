@@ -25,7 +25,7 @@ ROOT = "/studies/wolf-or-husky/recruitment/"
 
 @pytest.fixture
 def sent(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
-    """A broker that only remembers what a worker is asked for."""
+    """A broker that only records the tasks."""
     settings.CELERY_BROKER_URL = "redis://nowhere"
     asked: list[tuple[Any, ...]] = []
     monkeypatch.setattr(tasks.change_posting, "delay", lambda *args: asked.append(args))

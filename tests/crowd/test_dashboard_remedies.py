@@ -1,5 +1,5 @@
 """What a researcher does for one person: write first, grant, ask to return, approve by hand, also for
-somebody who never came; who and why stand in the log."""
+a person who never came; the log names the researcher and the reason."""
 
 import re
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def stage(researcher: User) -> Iterator[paid.Stage]:
 
 @pytest.fixture
 def broker(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """A broker that only remembers what a worker is asked for."""
+    """A broker that only records the tasks."""
     settings.CELERY_BROKER_URL = "redis://nowhere"
     asked: list[tuple[Any, ...]] = []
     monkeypatch.setattr(tasks.carry_out, "delay", lambda *args: asked.append(args))
@@ -49,7 +49,7 @@ def broker(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ..
 
 
 def stranger(stage: paid.Stage) -> Submission:
-    """Somebody who handed in on the platform and never came here."""
+    """A person who submitted on the platform and never came here."""
     taken = stage.sim.control.take()
     stage.sim.control.complete(taken["submission"], stage.posting.codes["complete"])
     stage.sim.clock.advance(10)
@@ -79,7 +79,7 @@ def short(row: Submission) -> str:
 
 
 def run(*args: str, **options: Any) -> str:
-    """What a command says; its error as text."""
+    """The output of a command; its error as text."""
     out = StringIO()
     try:
         call_command(*args, stdout=out, **options)

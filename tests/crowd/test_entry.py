@@ -1,4 +1,4 @@
-"""Who comes in from a platform, and who does not."""
+"""Who may enter from a platform, and who may not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def change_recruiting(study: Study, **changes: Any) -> None:
 
 
 def another_study(study: Study, slug: str) -> Study:
-    """A second open study with nothing in it."""
+    """A second open study without content."""
     fields = {"title": study.title, "paradigm": study.paradigm, "definition": study.definition,
               "digest": slug, "seed": 1, "state": "open"}  # fmt: skip
     return Study.objects.create(slug=slug, **fields)
@@ -146,7 +146,7 @@ def test_it_refuses_an_offer_that_was_not_posted(offered: Posting, hits: Posting
 def test_it_refuses_somebody_else_s_submission(offered: Posting, hits: Posting) -> None:
     assert prolific("ada", offered, "s1").join().status_code == 201
     refused(prolific("bo", offered, "s1").join(), 403, "not_admitted")
-    # The platform's own list came first, and knows better than an address that anybody can write.
+    # The platform's own list came first, and counts more than an address that any person can write.
     Submission.objects.create(
         posting=offered,
         submission_hash=keyed_hash("submission", "prolific", "s2"),
@@ -274,7 +274,7 @@ def test_it_takes_a_person_of_prolific_once(offered: Posting) -> None:
 
 
 def test_it_hands_in_no_work_for_somebody_who_did_none(hits: Posting) -> None:
-    """On Mechanical Turk whatever is submitted is paid; a second visit is to be given back."""
+    """On Mechanical Turk every submission is paid, so a second visit has to be given back."""
     turker("A1ADA", hits, "3A1").join()
     body = refused(turker("A1ADA", hits, "3A2").join(), 409, "taken_part")
     assert body["exit"]["method"] == "none"
@@ -345,7 +345,7 @@ def test_it_does_not_believe_a_simulated_person_of_a_live_posting(offered: Posti
 
 
 def test_it_lets_nobody_into_a_live_study_by_an_address_that_was_for_trying_it_out(small: Study) -> None:
-    """The local posting is still open; anybody can write its addresses."""
+    """The local posting is still open; any person can write its addresses."""
     bot = Visitor("bot1", platform="local", query="person=bot1")
     trial = posting(small, "link", mode="rehearsal", options={"panel": "students"})
     sandbox = posting(small, "mturk", mode="sandbox")
@@ -358,7 +358,7 @@ def test_it_lets_nobody_into_a_live_study_by_an_address_that_was_for_trying_it_o
         body = refused(visitor.join(), 403, "not_admitted")
         assert "simulated" in body["error"]["message"] or "has begun" in body["error"]["message"]
     assert Session.objects.count() == 1
-    # Whoever was at it may go on, a researcher may look, and a local posting that is live itself is one.
+    # A started session may go on, a researcher may look, and a local posting may be live itself.
     assert Visitor("early", platform="local", query="person=early").join().status_code == 200
     assert Visitor("me", platform="local", query=preview_query(small, 0)).join().status_code == 201
     assert prolific("ada", live).join().status_code == 201

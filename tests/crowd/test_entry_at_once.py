@@ -1,4 +1,4 @@
-"""People who come twice in the same moment, and everybody at once."""
+"""People who come twice at the same moment, and many people at once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def at_once(visitors: list[Visitor]) -> list[tuple[int, str]]:
 
 
 def test_it_gives_one_person_one_sitting_however_they_come(study: Study) -> None:
-    """Two submissions of one person in the same moment: one begins, the other is told."""
+    """Two submissions of one person in the same moment: one begins, the other is refused."""
     offer = posting(study, "prolific")
     for number in range(ROUNDS):
         name = f"twin{number}"

@@ -84,7 +84,7 @@ def test_it_is_free_again_once_its_process_was_killed() -> None:
 
 
 def comes_free(name: str) -> bool:
-    """A database notices a dead connection at once, but in its own process."""
+    """A database notices a dead connection at once, but in a process of its own."""
     gone = threading.Event()
     for _ in range(200):
         try:

@@ -1,4 +1,4 @@
-"""What older databases hold is carried over."""
+"""Rows of older databases are migrated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nobody is paid twice for one sitting, and a cap holds: proved by the platform's own record."""
+"""No person is paid twice for one sitting, and a cap holds: proved by the platform's own record."""
 
 import threading
 from datetime import timedelta
@@ -36,20 +36,20 @@ DAY_S = 86_400
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """Waiting between two tries passes at once, and an unknown payout may be settled at once."""
+    """No time passes between two tries, and an unknown payout may be settled at once."""
     monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
     settings.PAYOUT_GRACE_S = 0
 
 
 def looked(stage: paid.Stage) -> Reconciled:
-    """What a run finds by looking."""
+    """What a run learns by reading the platform."""
     posting = Posting.objects.get(pk=stage.posting.pk)
     with exclusive(f"settle-{stage.study.slug}") as _:
         return catch_up(posting, market_of(posting))
 
 
 def kinds(stage: paid.Stage) -> dict[str, str]:
-    """Kind -> sentence of what the three-way page lists."""
+    """Kind -> sentence of each disagreement on the three-way page."""
     sync_posting(Posting.objects.get(pk=stage.posting.pk), bonuses=True)
     return {
         disagreement.kind: disagreement.sentence for disagreement in agreement_of(stage.study).disagreements
@@ -62,7 +62,7 @@ def work_of(stage: paid.Stage) -> str:
 
 
 def approve_there(stage: paid.Stage) -> None:
-    """Somebody approves the work on the platform's own page."""
+    """The work is approved on the platform's own page."""
     world = stage.sim.world
     submission_states._approve(world, world.submissions[work_of(stage)])
 
@@ -210,7 +210,7 @@ def test_it_never_forgets_a_bonus_that_was_accepted_and_not_carried_out(settings
         bonus.refresh_from_db()
         assert bonus.state == "due" and bonus.decided_by == "grace" and "Sent again by grace" in bonus.reason
         assert "never arrived: Prolific's support" in LogEntry.objects.latest("pk").change_message
-        # The platform gave the first one up.
+        # The platform has cancelled the first one.
         for batch in stage.sim.world.batches.values():
             batch.in_progress = False
         object.__setattr__(stage.sim.world.options, "pay_delay_s", 0.0)
@@ -252,7 +252,7 @@ def test_it_never_spends_more_than_the_cap_fees_included(platform: str) -> None:
 
 
 def money(stage: paid.Stage) -> int:
-    """What the account holds."""
+    """The balance of the account."""
     return int(stage.sim.control.state()["balance"])
 
 
@@ -297,7 +297,7 @@ def test_it_says_so_where_only_an_amount_proves_a_bonus() -> None:
 
 
 def lost_and_paid_by_hand(stage: paid.Stage, row: Submission) -> None:
-    """Our payment never reached the platform, and nobody knows; somebody pays the same amount by hand."""
+    """Our payment was lost, which we do not know; a researcher pays the same amount by hand."""
     lost_before_it_arrived(stage)
     bonus = Payout.objects.get(kind="bonus")
     row.refresh_from_db()
@@ -366,7 +366,7 @@ def test_it_keeps_a_person_s_cap_over_two_sittings_that_are_decided_at_once() ->
 
 
 def without_an_answer(stage: paid.Stage) -> None:
-    """The coming bonus payment takes effect, and its answer is lost; after that the platform is well."""
+    """The coming bonus payment takes effect, and its answer is lost; after that the platform works again."""
     for batch in stage.sim.world.batches.values():
         batch.in_progress = False
 
@@ -390,7 +390,7 @@ def test_it_pays_nobody_twice_whose_lost_payment_is_carried_out_late(settings: A
     with paid.offered(paid.paying(), options=prolific.Options(pay_delay_s=3600)) as stage:
         row = stage.person(matches=4)
         without_an_answer(stage)
-        # This platform takes a second batch beside the first.
+        # This platform accepts a second batch beside the first.
         for batch in stage.sim.world.batches.values():
             batch.in_progress = False
         after_the_grace()
@@ -398,7 +398,7 @@ def test_it_pays_nobody_twice_whose_lost_payment_is_carried_out_late(settings: A
         for _ in range(2):
             said = paid.settle(stage.study)
             assert f"gave no answer to 1 bonus (0.20 GBP; {name})" in said and "Nothing is sent again" in said
-            assert "Run settle again" not in said  # Looking once more decides nothing.
+            assert "Run settle again" not in said  # Reading once more decides nothing.
         page = desk.get(reverse("dashboard:money", args=[stage.study.slug])).content.decode()
         bonus = Payout.objects.get(kind="bonus")
         assert "Needs your hand" in page and "may or may not have been paid" not in page
@@ -472,7 +472,7 @@ def test_it_sends_again_only_what_a_named_person_releases(settings: Any) -> None
 
 
 def lost_before_it_arrived(stage: paid.Stage) -> None:
-    """Our payment never reached the platform, and nobody knows."""
+    """Our payment never reached the platform, which we do not know."""
     bonus = Payout.objects.get(kind="bonus")
     batch = PayoutBatch.objects.create(
         posting=stage.posting, purpose="bonus", cents=bonus.cents, currency=bonus.currency, by="x"

@@ -1,4 +1,4 @@
-"""The ledger's rows: who gets one, when, and what a named person may decide about it."""
+"""The ledger's rows: for whom, when, and what a named person may decide about them."""
 
 import threading
 from typing import Any

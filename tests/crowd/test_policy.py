@@ -1,4 +1,4 @@
-"""Who is due what: tables computed by hand, and what must hold for every table."""
+"""What each person is due: tables computed by hand, and rules that hold for every table."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Forgetting removes who somebody is, leaves what accounting needs, and says which is which."""
+"""Forgetting removes a person's identity, keeps what accounting needs, and says which is which."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RAW = "60bf9310e8dec401be6e9615"
 
 @pytest.fixture
 def person(tmp_path: Path, store_folder: Path) -> Identity:
-    """Somebody who took part by the local platform, with ids as a sync would have stored them."""
+    """A person who took part on the local platform, with ids as a sync would have stored them."""
     world.opened_study(world.write_study(tmp_path))
     world.Person("ann").take_part()
     Identity.objects.update(external_id=RAW)
@@ -149,7 +149,7 @@ def test_a_live_posting_is_checked_for_dangerous_settings(person: Identity, sett
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting between two tries passes at once."""
+    """No time passes between two tries."""
     monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
 
 
@@ -159,12 +159,12 @@ def identity_of(row: Submission) -> Identity:
 
 
 def go_on(row: Submission) -> None:
-    """As if the person were in the middle of the trials."""
+    """Sets the session back to the middle of the trials."""
     paid.unfinished(row.session, state="running", verdict="", finished_at=None, started_at=timezone.now())
 
 
 def outside_ids(stage: paid.Stage) -> set[str]:
-    """What of the platform's own ids and their hashes is stored anywhere here."""
+    """The platform's own ids and their hashes that are stored here, in any table."""
     works = stage.sim.control.state()["submissions"]
     text = stored_text()
     hashes = {row.person_hash for row in Identity.objects.all()}
@@ -199,7 +199,7 @@ def test_it_leaves_payable_whoever_is_forgotten_while_taking_part(at_once: None)
         assert "1 of their sittings has not ended" in " ".join(done.remains)
         assert done.ids == forget_due().ids == 0
         paid.unfinished(row.session, state="finished", verdict="passed", finished_at=timezone.now())
-        # The daily sweep comes before anybody settles.
+        # The daily sweep comes before the first settling.
         assert forget_due().ids == 0
         assert paid.settle(stage.study) == "" and stage.paid(row) == (140, [20])
         assert_nothing_left(stage)
@@ -223,7 +223,7 @@ def test_it_pays_pro_rata_whoever_has_everything_removed_in_the_middle(at_once: 
 
 
 def test_it_owes_nothing_more_to_whoever_left_and_has_the_answers_removed(at_once: None) -> None:
-    """The platform said that they are gone; having removed what they answered is not having finished."""
+    """The platform said that they are gone; a person who has the answers removed has not finished."""
     with paid.offered(paid.paying()) as stage:
         row = stage.person(answers=10, outcome="")
         go_on(row)

@@ -64,7 +64,7 @@ def test_it_goes_live_with_every_place_free_for_people(tmp_path: Path, store_fol
 
 
 def publish(*words: str, typed: str = "", monkeypatch: pytest.MonkeyPatch | None = None) -> str:
-    """What the command prints; `typed` is what the person answers."""
+    """The output of the command; `typed` is the researcher's input."""
     said = io.StringIO()
     if monkeypatch is not None:
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
@@ -123,7 +123,7 @@ def test_it_shows_everything_and_publishes_when_the_sum_is_typed(
 
 
 class Typist:
-    """Somebody who types the sum that is asked for."""
+    """A researcher who types the sum that is asked for."""
 
     def __init__(self, shown: io.StringIO) -> None:
         self.shown = shown
@@ -286,7 +286,7 @@ def test_it_makes_one_offer_though_it_is_killed_at_any_call(
 
 
 DEADLY = {"prolific": ("POST studies/", "transition"), "mturk": ("CreateHITType", "CreateHITWithHITType")}
-"""Calls after whose effect the process dies, one run each."""
+"""Calls after whose effect the process dies, each in a run of its own."""
 STORE = """
 from tests.crowd.recruiting import study_of
 study_of()

@@ -1,4 +1,4 @@
-"""Publishing from a committed row, once, whatever breaks; places, replacements, closing, the pilot."""
+"""Publishing from a committed row, once, also if calls fail; places, replacements, closing, the pilot."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tests.world import silent
 __all__ = ["public"]
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("constraints")]
 ENOUGH = 40
-"""More faults in a row than any call is tried."""
+"""More faults in a row than a call has tries."""
 
 
 @pytest.fixture(params=PLATFORMS)
@@ -64,7 +64,7 @@ def test_it_publishes_once_however_often_it_is_asked(platform: str) -> None:
     assert len(set(again.codes.values())) == len(again.codes) and {len(c) for c in again.codes.values()} == {
         10
     }
-    # On Mechanical Turk whatever is handed in is paid, so who is due nothing has nothing to hand in.
+    # On Mechanical Turk every submission is paid, so a person who is due nothing cannot submit.
     assert ({"declined", "device"} & set(again.codes) == set()) == (platform == "mturk")
     assert {"complete", "failed_checks"} <= set(again.codes)
 

@@ -1,4 +1,4 @@
-"""Paying against the real simulators: everybody once, whatever fails, proved by the platform's own record."""
+"""Paying on the simulators: every person once, also if calls fail, proved by the platform's own record."""
 
 import io
 import os
@@ -36,7 +36,7 @@ PLATFORMS = ("prolific", "mturk")
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """Waiting between two tries passes at once, and an unknown payout may be settled at once."""
+    """No time passes between two tries, and an unknown payout may be settled at once."""
     monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
     settings.PAYOUT_GRACE_S = 0
 
@@ -182,7 +182,7 @@ def test_it_never_repeats_a_lost_payment_before_the_list_was_read_late_enough(
         assert "may or may not have been paid" in paid.settle(stage.study)
         assert stage.paid(row)[1] == []
         Payout.objects.filter(state="unknown").update(called_at=timezone.now() - timedelta(seconds=901))
-        if platform == "prolific":  # It pays a repeat, so a person has to know that the first one is lost.
+        if platform == "prolific":  # It pays every repeat, so a person has to confirm the loss of the first.
             for _ in range(2):
                 assert NEEDS_HAND in paid.settle(stage.study) and stage.paid(row)[1] == []
             bonus = Payout.objects.get(kind="bonus")
@@ -207,7 +207,7 @@ def test_it_finds_a_lost_payment_on_the_list(platform: str, settings: Any) -> No
 
 
 def lose_the_payment(stage: paid.Stage, kind: Any) -> None:
-    """The coming bonus payment fails so: known by the call before it."""
+    """The next bonus payment fails like this; the call before it shows that it comes."""
     last = "bonus-payments" if stage.posting.platform == "prolific" else "ApproveAssignment"
 
     def before(call: Any) -> None:
@@ -323,7 +323,7 @@ def test_it_runs_once_at_a_time() -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("word", ["bulk-approve", "submissions/bonus-payments", "/pay/"])
 def test_it_goes_on_after_a_kill(word: str) -> None:
-    """The process dies after the platform has acted, before it hears of it."""
+    """The process dies after the platform has acted and before the answer arrives."""
     with paid.offered(paid.paying()) as stage:
         rows = [stage.person(matches=4) for _ in range(2)]
         processes: list[subprocess.Popen[bytes]] = []
@@ -406,7 +406,7 @@ def test_it_reports_a_bonus_that_it_did_not_send(platform: str) -> None:
         posting = Posting.objects.get(pk=stage.posting.pk)
         market = market_of(posting)
         market.pay(posted_of(posting), market.prepare(posted_of(posting), by_hand), by_hand)
-        # Its list and the ledger differ, so somebody has to look: the run says so, and is no success.
+        # Its list and the ledger differ, so a person has to look: the run says so, and is no success.
         assert "got 0.07" in paid.settle(stage.study)
         assert sum(stage.paid(row)[1]) + stage.paid(row)[0] == 167
 
@@ -447,7 +447,7 @@ def test_it_says_when_money_is_short_and_pays_once_there_is_some() -> None:
 
 
 def test_it_pays_the_others_when_one_is_refused() -> None:
-    """A permanent refusal of a whole batch is one person's, not everybody's."""
+    """A permanent refusal of a whole batch is caused by one person and fails only for them."""
     with paid.offered(paid.paying()) as stage:
         rows = [stage.person(matches=4) for _ in range(5)]
         paid.settle(stage.study, yes=False)

@@ -37,7 +37,7 @@ class Desk:
     def address(
         self, name: str = "ada", *, signer: Signer | None = None, age_s: float = 0, **changes: Any
     ) -> str:
-        """The query string of somebody whom the platform sends."""
+        """The query string of a person whom the platform sends."""
         fields = {"PROLIFIC_PID": name, "STUDY_ID": self.offer.external_id, "SESSION_ID": f"s-{name}"}
         template = TEMPLATE.format(slug=self.offer.study.slug, via=self.offer.key)
         signed_at = datetime.now(UTC) - timedelta(seconds=age_s)
@@ -116,7 +116,7 @@ def test_it_opens_one_link_in_one_browser(desk: Desk) -> None:
     assert desk.send(query).join().status_code == 201
     assert "another browser" in refused(desk.send(query, attempt="load-2").join())
     assert desk.send(query).join().status_code == 200
-    # The platform sends the same person anew: that is theirs, and the older link is over.
+    # The platform sends the same person anew: the new link is theirs, and the older one is over.
     assert desk.send(desk.address(), attempt="load-3").join().status_code == 200
     refused(desk.send(query).join())
     assert Session.objects.count() == 1
@@ -137,7 +137,7 @@ def test_it_finds_the_session_again_when_the_signature_is_long_over(
     reply = reload.join()
     assert reply.status_code == 200 and reload.session() == ada_session(ada, reload)
     assert reply.json()["sitting"] and set(parse_qs(reply.json()["query"])) == {"via", "resume"}
-    # The end is told by this address as well.
+    # The end is reported by this address as well.
     reload.arrive("consent")
     reload.gate({"agree": False})
     assert desk.offer.codes["declined"] in reload.end().json()["exit"]["url"]
@@ -148,7 +148,7 @@ def test_it_finds_the_session_again_when_the_signature_is_long_over(
 
 
 def ada_session(ada: Visitor, reload: Visitor) -> Session:
-    """Hers, although her older page has lost it to the newer one."""
+    """Ada's session; her first page has lost it to the reload."""
     assert ada.call("GET", "/api/session/").status_code == 401
     return Session.objects.get(submission__isnull=False)
 

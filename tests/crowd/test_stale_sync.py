@@ -1,4 +1,4 @@
-"""What changes while a platform is being asked: nobody's decision is undone by what was seen before it."""
+"""What changes while a sync reads the platform: an older reading never undoes a newer decision."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.crowd.recruiting import PLATFORMS, held, offers, public, simulated, s
 __all__ = ["public"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases("locks")]
 LISTS = ("ListAssignmentsForHIT", "/submissions/")
-"""The call that reads who took part, of each platform."""
+"""Each platform's call that lists the participants."""
 
 
 @pytest.fixture(params=PLATFORMS)
@@ -44,7 +44,7 @@ def publish(study: Study, platform: str, sim: Any, **more: Any) -> Posting:
 
 
 def at_the_list(sim: Any, act: Callable[[], object]) -> None:
-    """Does something once, while the platform's list of people is on its way."""
+    """Does something once, after the platform was asked for its list and before the answer arrives."""
     done: list[bool] = []
 
     def hook(call: Any) -> None:
@@ -56,7 +56,7 @@ def at_the_list(sim: Any, act: Callable[[], object]) -> None:
 
 
 class Rival:
-    """Somebody in another process, as far as the database can tell, who acts at the same moment."""
+    """A second actor at the same moment; for the database it is another process."""
 
     def __init__(self, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
         self.act = act
@@ -93,7 +93,7 @@ class Rival:
 def during_a_sync(
     posting: Posting, sim: Any, act: Callable[[Posting], object], monkeypatch: pytest.MonkeyPatch
 ) -> Posting:
-    """Syncs, while somebody else acts; the row after both."""
+    """Syncs while another actor acts; the row after both."""
     rival = Rival(lambda: act(Posting.objects.get(pk=posting.pk)), monkeypatch)
     at_the_list(sim, rival.go)
     synced = sync_posting(posting)
@@ -104,7 +104,7 @@ def during_a_sync(
 
 
 def stopped_there(platform: str, sim: Any) -> bool:
-    """Whether nobody can take a place any more, by the platform's own word."""
+    """Whether the platform itself refuses every further person."""
     with pytest.raises(Exception, match="(?i)place|open|assignable"):
         sim.control("take")
     return True
@@ -138,7 +138,7 @@ def test_it_loses_no_place_that_is_added_during_a_sync(
         assert sum(offer["places"] for offer in offers(platform, sim)) == 18
         if platform == "mturk":
             assert sorted(row.facts["hits"]) == sorted(sim.control("state")["postings"])
-        # Whoever comes by a new place is found in the list.
+        # People in the new places are in the list.
         for _ in range(12):
             held(row, sim)
         synced = sync_posting(row)
@@ -197,7 +197,7 @@ def test_it_revives_nothing_that_ends_on_the_platforms_page_during_a_sync() -> N
 
 
 def cut_off_while_it_adds(posting: Posting, sim: Any, count: int) -> None:
-    """The platform makes the HIT, and nothing more is heard of it."""
+    """The platform makes the HIT, but its answer never arrives."""
 
     def hook(call: Any) -> None:
         if call.operation == "CreateHITWithHITType":
@@ -232,7 +232,7 @@ def test_it_closes_a_hit_that_it_never_heard_of() -> None:
         assert len(Posting.objects.get().facts["hits"]) == 2
 
 
-# Who is forgotten meanwhile ----------------------------------------------------------------------------
+# People forgotten meanwhile ----------------------------------------------------------------------------
 
 
 @contextmanager
@@ -284,7 +284,7 @@ def test_it_learns_the_ids_of_somebody_forgotten_who_may_still_earn_pay(platform
         assert paid.settle(stage.study) == ""
         base, bonuses = stage.paid(row)
         assert base + sum(bonuses) == 160
-        # Everything is paid: what is forgotten now stays so.
+        # Everything is paid: data forgotten now stay forgotten.
         forget(identity, responses=False, reason="asked")
         assert not sync_posting(stage.posting).error
         row.refresh_from_db()

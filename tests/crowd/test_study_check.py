@@ -1,4 +1,4 @@
-"""The dry plan names, before anybody is paid, what a careful researcher would want to know of pictures."""
+"""Before any payment the dry plan says what a careful researcher wants to know about the pictures."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_it_looks_at_more_pictures_once_they_are_there(
 def test_it_finds_the_activation_maps_that_are_one_by_algebra(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
-    """Global average pooling and one linear layer: three names, one picture."""
+    """Global average pooling and one linear layer: three methods, one picture."""
     tiny = '{ name = "trained_cnn", epochs = 2, width = 4, input_px = 32, train_items = 40 }'
     cams = {name: f'{{ name = "{name}" }}' for name in ("grad_cam", "hires_cam", "xgrad_cam")}
     printed = check(study_with(tmp_path, tiny, **cams))
@@ -113,7 +113,7 @@ def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) ->
     known = Measurement.objects.filter(measured_at__isnull=False, error="").values_list("metric", flat=True)
     explained = Stimulus.objects.exclude(spec__explainer=None).count()
     assert sorted(known) == sorted(["deletion"] * explained + ["method_similarity"] * explained)
-    # Metrics are no part of what people meet: another one may be asked for under the same definition.
+    # People never see metrics: another one may be asked for under the same definition.
     digest = Study.objects.get().digest
     path.write_text(path.read_text().replace("[texts]", '[[metrics]]\nname = "sparsity"\n[texts]'))
     call_command("build_stimuli", str(path), stdout=StringIO())

@@ -34,7 +34,7 @@ def test_it_subscribes_once_and_shows_the_secret_once(capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("answer", range(1, 7))
 def test_it_never_ends_a_secret_that_stands(answer: int) -> None:
-    """Whichever answer is lost, a repeat finishes, and at most one secret was ever made."""
+    """If an answer is lost, a repeat finishes, and at most one secret was ever made."""
     with prolific.simulator(seed=4) as simulated:
         untouched: list[Fault] = [""] * answer
         simulated.faults.forced = [*untouched, "lost_answer"]

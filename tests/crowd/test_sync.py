@@ -1,4 +1,4 @@
-"""In step with a platform: who is who, what a state means for a slot, and what an outage leaves behind."""
+"""Syncing with a platform: identities, what a state means for a slot, and the rows after an outage."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_it_does_not_learn_again_who_was_forgotten(platform: str) -> None:
         identity = Identity.objects.get()
         assert identity.external_id
         forget(identity, responses=False, reason="asked")
-        # What is owed was written down first, and is paid before the ids may go.
+        # What is due was stored first, and is paid before the ids may be deleted.
         assert Payout.objects.update(state="sent")
         forget(identity, responses=False, reason="asked")
         synced(posting)
@@ -114,7 +114,7 @@ def test_it_keeps_work_of_people_who_never_came(platform: str) -> None:
 
 
 def running(row: Submission) -> Session:
-    """The sitting of a submission, as if its person were still at it."""
+    """The sitting of a submission, set back to running."""
     assert row.session is not None
     Session.objects.filter(pk=row.session.pk).update(state="running", verdict="", finished_at=None)
     soon = timezone.now() + timedelta(hours=1)

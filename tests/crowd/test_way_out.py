@@ -1,4 +1,4 @@
-"""How everybody gets back to the platform, and who is given which code."""
+"""How people get back to the platform, and with which code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hits(small: Study) -> Posting:
 
 
 def fate(outcome: str, visitor: Visitor) -> Any:
-    """Lives until the last call, which is answered with the exit."""
+    """Takes part up to the last call, whose reply holds the exit."""
     if outcome in ("complete", "failed_checks"):
         visitor.arrive()
         visitor.answer(miss_checks=outcome == "failed_checks")
@@ -105,7 +105,7 @@ LEAVERS: dict[str, dict[str, bool]] = {
     "full": {"device": False, "consent": False, "quiz": True, "trials": True, "answered": True},
     "none": {"device": False, "consent": False, "quiz": False, "trials": False, "answered": False},
 }
-"""By the study's policy for withdrawing: where somebody stands, and whether leaving there earns anything."""
+"""By the study's policy for withdrawing: how far the person is, and whether leaving there earns anything."""
 
 
 @pytest.mark.parametrize("reason", ["time", "technical failure"])
@@ -113,7 +113,7 @@ LEAVERS: dict[str, dict[str, bool]] = {
 def test_it_hands_in_work_only_for_leavers_who_earned_something(
     hits: Posting, policy: str, reason: str
 ) -> None:
-    """Amazon pays whatever is handed in, looked at or not; so nobody hands in a page that was only opened."""
+    """Amazon pays every submission, reviewed or not; so a page that was only opened is not submitted."""
     definition = {**hits.study.definition, "policy": {"withdrawn": policy}}
     Study.objects.filter(id=hits.study_id).update(definition=definition, digest=f"{policy}-leaver")
     outcome = "failure" if "failure" in reason else "withdrawn"
@@ -150,7 +150,7 @@ def test_it_keeps_the_code_of_completion_of_whoever_finished_and_withdraws_then(
 
 
 def test_it_gives_no_code_of_completion_for_an_end_that_is_not_due(offered: Posting, hits: Posting) -> None:
-    """Asked too early, with a stranger's query, or after leaving: none of these is the end of the work."""
+    """Asking too early, with another person's query or after leaving: in no case is the work complete."""
     bo = prolific("bo", offered)
     bo.arrive()
     bo.answer()

@@ -1,4 +1,4 @@
-"""Notifications: verified, stored once, answered fast; they wake a sync and nothing else."""
+"""Notifications: verified, stored once, answered fast; they trigger a sync and nothing else."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_it_stores_a_notification_once_and_asks_for_a_sync(posting: Posting) -> 
     notice = Notice.objects.get()
     assert (notice.platform, notice.event_id, notice.kind) == ("prolific", "event-1", "study.status.change")
     assert notice.posting == posting
-    # The same again, as after a lost answer: thanked for, and nothing more.
+    # The same notification again, as after a lost answer: accepted, without effect.
     assert deliver().status_code == 200 and Notice.objects.count() == 1
     posting.refresh_from_db()
     assert posting.sync_asked_at == asked
@@ -156,7 +156,7 @@ def test_it_takes_the_simulators_secret_only_while_something_is_rehearsed(postin
     assert deliver(secret="rehearsal").status_code == 200
     posting.refresh_from_db()
     rehearsed.refresh_from_db()
-    # Everybody knows it, so it wakes no real posting, though the two have the same name there.
+    # The secret is public, so it triggers no sync of a real posting, though both have the same name there.
     assert posting.sync_asked_at is None and rehearsed.sync_asked_at is not None
     assert deliver().status_code == 200 and Notice.objects.count() == 2
     posting.refresh_from_db()

@@ -1,4 +1,4 @@
-"""The demo as a person runs it, in a process of its own and a world of its own; never in the repository's."""
+"""The demo as a person runs it, in a process of its own, with rows and files of its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ slots = 2
 
 @pytest.fixture
 def study_file(tmp_path: Path) -> Path:
-    """The small study with a fourth condition, so that the walk-in places come out even."""
+    """The small study with a fourth condition, so that the walk-in places divide evenly."""
     path = write_study(tmp_path / "study")
     path.write_text(path.read_text() + FOURTH)
     return path
@@ -79,11 +79,11 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
         found_row = rf"^\S.* {'.* '.join(re.escape(number) for number in numbers)} "
         assert re.search(found_row, controls, re.MULTILINE), (row, controls)
     with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", port)) != 0  # its server went with it
+        assert probe.connect_ex(("127.0.0.1", port)) != 0  # its server has ended as well
 
 
 class Neighbour(BaseHTTPRequestHandler):
-    """Another demo's server, as far as anybody can tell from its health."""
+    """A server whose health reply is that of another demo."""
 
     def do_GET(self) -> None:
         self.send_response(200)

@@ -54,7 +54,7 @@ def blocks() -> list[Block]:
 
 
 class Reader:
-    """Somebody who does what the page says, with a home folder that is empty but for the checkout."""
+    """A person who does what the page says; the home folder holds only the checkout."""
 
     def __init__(self, home: Path, env: dict[str, str]) -> None:
         self.home = home
@@ -121,7 +121,7 @@ def test_it_goes_from_an_empty_folder_to_a_verified_export(reader: Reader) -> No
     stimuli = pd.read_csv(reader.study / "data" / "stimuli.csv")
     assert set(stimuli["truth"]) == set(stimuli["predicted"]) == {"disc", "square"}
     wrong_share = float((stimuli["truth"] != stimuli["predicted"]).mean())
-    assert 0.3 < wrong_share < 0.7  # the tint decides, and it misleads in half of the pictures
+    assert 0.3 < wrong_share < 0.7  # the tint decides, and is wrong in half of the pictures
     assert (reader.study / "report" / "report.html").stat().st_size > 10_000
     assert "are as they were exported from 'disc-or-square'" in printed
     told = (ROOT / "docs" / "data.md").read_text()

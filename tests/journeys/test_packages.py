@@ -50,7 +50,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     path = world.write_study(tmp_path / "study", slots=1)
-    for number in range(ITEMS // 4, 14):  # fewer pictures will do
+    for number in range(ITEMS // 4, 14):  # fewer pictures are enough
         for picture in (tmp_path / "study" / "images").glob(f"*/*-{number:02d}.png"):
             picture.unlink()
     text = path.read_text().replace('explainer = { name = "saliency" }', RINGS)

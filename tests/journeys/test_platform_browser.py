@@ -1,5 +1,5 @@
-"""People of the simulated platforms in Chromium, against the production server: preview, frame, every way
-out."""
+"""People of the simulated platforms in Chromium, against the production server: preview, frame, every
+exit."""
 
 import json
 import os
@@ -112,7 +112,7 @@ def return_to(page: "Page") -> str:
 
 
 class Careless(Visitor):
-    """Reads no instruction: every check is answered with another key than the one asked for."""
+    """Ignores instructions: every check is answered with another key than the one asked for."""
 
     def pick(self, values: list[str]) -> str:
         right = super().pick(values)
@@ -143,7 +143,7 @@ def declines(visitor: Visitor) -> None:
 
 
 def meets_a_fault(visitor: Visitor) -> None:
-    """Our server answers what no page can deal with, again and again."""
+    """Our server's replies are unusable for the page, again and again."""
     visitor.walk("instructions")
     visitor.page.route("**/api/session/instructions/", lambda route: route.fulfill(status=422, body="{}"))
     visitor.press_primary()
@@ -185,7 +185,7 @@ def test_it_sends_back_whoever_leaves_with_the_code_of_their_end(
 
 
 def test_it_sends_back_whoever_has_a_phone_alone(on_prolific: Offered, browser: "Browser") -> None:
-    """Refused before consent, with a way out that keeps the person's standing."""
+    """Refused before consent, with an exit that does the person's account no harm."""
     context = browser.new_context(**PHONE)
     try:
         page = context.new_page()
@@ -318,7 +318,7 @@ def test_it_is_framed_by_the_platform_and_by_nobody_else(on_mturk: Offered, page
 
 
 def test_it_sends_back_whoever_finds_every_place_taken(on_mturk: Offered, page: "Page") -> None:
-    """Last, for it fills the study. Nothing was done that could be handed in."""
+    """This test is the last, because it fills the study. The person did no work that could be submitted."""
     on_mturk.stage.world("fill")
     page.goto(f"{on_mturk.take()['page']}&sandbox=strict")
     frame = frame_of(page)

@@ -1,7 +1,7 @@
-"""What was planted comes back: people with known accuracy, stored as responses, screened, read and reported.
+"""A planted effect is recovered: people with known accuracy are stored as responses, screened and reported.
 
-The planted people know what never leaves the server, so they answer plans in memory; from the response rows
-on, everything is the study's own machinery.
+The planted people know answers that never leave the server, so they answer plans in memory; from the response
+rows on, everything is done by the project's own code.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Crowd:
         return session
 
     def answer(self, person: Planted) -> None:
-        """Replaces the answers of everybody by those of planted people."""
+        """Replaces all answers by those of planted people."""
         Response.objects.filter(session__in=self.sessions).delete()
         now = timezone.now()
         Response.objects.bulk_create(
@@ -187,7 +187,7 @@ def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd, sc
 def test_it_notices_answers_that_are_counted_as_people(
     crowd: Crowd, monkeypatch: pytest.MonkeyPatch, statistics: str, notice: Callable[[Crowd, Scale], None]
 ) -> None:
-    """The short form is long enough for the commonest fault of such reports."""
+    """The shortened description is long enough to show the most frequent fault of such reports."""
     right = getattr(accuracy, statistics)
 
     def wrong(groups: Mapping[str, Any], *more: Any, **options: Any) -> Any:
@@ -225,7 +225,7 @@ def test_it_gives_the_ideal_everything_and_says_why_there_is_no_test(crowd: Crow
         assert (row["utility"], row["utility_k"]) == (1.0, [1.0] * BLOCKS)
         assert row["intervals"]["accuracy_mean"] is None and row["tukey_p"] is None
     method = rows(report)["saliency"]["intervals"]
-    # Draws of people who all agree are all alike; what divides by a spread has nothing to say.
+    # Draws of people who all agree are all alike; a value that is divided by their spread is undefined.
     assert method["utility"] == [1.0, 1.0]
     assert method["utility_simultaneous"] is method["utility_fieller"] is None
     assert report["anova"] is None and report["tukey"] is None

@@ -1,8 +1,8 @@
 """People on each platform, one call in twenty failing, and the settling process killed (-9) at random points:
-everybody is paid what the policy owes, once, to the cent. Forty people and four deaths in `make test`, three
-hundred and twenty in `make prove`.
+each person is paid what the policy owes, once, to the cent. Forty people and four kills in `make test`, three
+hundred and twenty people in `make prove`.
 
-What is owed is worked out here again, naively, from the stored sittings; what was paid is the simulated
+What is due is computed here again, in a simple way, from the stored sittings; what was paid is the simulated
 platform's own count of every payment.
 """
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 PEOPLE, PEOPLE_FULL = 40, 300
 KILLS, KILLS_FULL = 4, 20
 EFFECTS_MIN = 2
-"""So many of the deaths at least come between a payment and its answer."""
+"""At least this many kills come between a payment and its answer."""
 SHARE = 0.05
 RUNS_MAX = 60
 SLOTS, SLOTS_FULL = 20, 140
@@ -120,7 +120,7 @@ class Settler:
         self._count("after an effect")
 
     def run_killed_at_a_moment(self) -> None:
-        """Anywhere between the start of the process and its end, which nobody here can name."""
+        """At any moment between the start of the process and its end."""
         self.left = -1
         alarm = threading.Timer(float(self.rng.uniform(0.8, 3.0)), self._strike)
         alarm.start()
@@ -137,7 +137,7 @@ class Settler:
         self.left = -1
 
     def finish(self) -> None:
-        """With a researcher who asks the platform: what its list does not show by now was never paid."""
+        """With a researcher who asks the platform: a payment missing from its list was never made."""
         words: list[str] = []
         for _ in range(RUNS_MAX):
             if self.run(*words) == 0:
@@ -150,7 +150,7 @@ class Settler:
 
 
 def published(study: Study, platform: str, site: str) -> Posting:
-    """Publishing meets faults too; repeated, it finds what it made."""
+    """Publishing has faults too; a repeat finds what an earlier try made."""
     for _ in range(20):
         try:
             return publish_posting(study, platform, "rehearsal", site=site, by="test")
@@ -160,8 +160,8 @@ def published(study: Study, platform: str, site: str) -> Posting:
 
 
 def owed_cents(session: Session) -> int:
-    """The policy by hand: finished people get the reward and two cents per match up to nine, whoever was
-    screened before a place gets the reward, whoever left gets nothing."""
+    """The policy by hand: finished people get the reward and two cents per match up to nine, people screened
+    before they got a place get the reward, people who left get nothing."""
     if session.state == "turned_away":
         return REWARD // 4
     if session.state != "finished" or session.verdict == "incomplete":
@@ -257,7 +257,7 @@ def check(posting: Posting, truth: Mapping[str, Any]) -> None:
 def check_unpayable(
     posting: Posting, session: Session | None, there: Mapping[str, Any], paid: list[int]
 ) -> None:
-    """Only Mechanical Turk cannot pay somebody whose work was never submitted; the ledger keeps it open."""
+    """Mechanical Turk alone cannot pay a person who never submitted; the ledger keeps the payout open."""
     assert posting.platform == "mturk" and not paid and session is not None, (session, there)
     assert there["state"] not in ("Submitted", "Approved"), there
     states = set(Payout.objects.filter(session=session).values_list("state", flat=True))

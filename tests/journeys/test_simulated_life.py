@@ -52,7 +52,7 @@ def served_again(env: Mapping[str, str], port: int) -> Iterator[Service]:
 
 
 def population(difficult: int = 10) -> list[Person]:
-    """The usual mix, and more of those who make trouble."""
+    """The usual mix, with more people who cause trouble."""
     usual = populate(parse_mix(DEFAULT_MIX), 24, seed=1)
     return [*populate(parse_mix(DIFFICULT), difficult, seed=2), *usual]
 
@@ -63,7 +63,7 @@ def session_of(outcome: Outcome) -> Session | None:
 
 
 def assert_answered_once(outcomes: Sequence[Outcome]) -> None:
-    """What people sent is what is stored: each position of a sitting once, from the first on."""
+    """The stored responses are those that people sent: each position of a sitting once, from the first on."""
     for outcome in outcomes:
         session = session_of(outcome)
         if session is None:
@@ -79,7 +79,7 @@ def assert_answered_once(outcomes: Sequence[Outcome]) -> None:
 
 
 def assert_ledger(outcomes: Sequence[Outcome]) -> None:
-    """Who came is finished, gone, or turned away; who passed holds a slot, and nobody else keeps one."""
+    """Each person has finished, left or been turned away; only those who passed keep a slot."""
     ways = Counter(outcome.status for outcome in outcomes)
     states = Counter(Session.objects.values_list("state", flat=True))
     assert states["finished"] == ways["finished"] + ways["screened"]
@@ -98,7 +98,7 @@ def assert_ledger(outcomes: Sequence[Outcome]) -> None:
 
 
 def broken_rules(session: Session) -> list[str]:
-    """What the study's only rule about answers must have said, from the rows alone."""
+    """The expected verdict of the study's only rule about answers, from the rows alone."""
     checks = Response.objects.filter(session=session, trial__check_kind="instructed")
     followed = [value == {"choice": asked} for value, asked in checks.values_list("value", "trial__expected")]
     assert len(followed) == 2
@@ -121,7 +121,7 @@ def test_it_serves_a_crowd_and_every_number_adds_up(server: WebServer, study: St
             assert [reason["rule"] for reason in session.reasons] == rules
             assert session.verdict == ("screened" if rules else "passed")
             assert session.comment.startswith(SPEECH_MARK)
-    # Who was turned away late has no verdict either, but did not leave.
+    # People who were turned away late have no verdict either, but did not leave.
     came = Session.objects.exclude(state="turned_away")
     verdicts = Counter(came.values_list("simulated_kind", "verdict"))
     assert verdicts["careless", "screened"] > verdicts["careless", "passed"]
@@ -133,7 +133,7 @@ def test_it_serves_a_crowd_and_every_number_adds_up(server: WebServer, study: St
 
 
 def assert_ends_full(server: WebServer, study: Study) -> None:
-    """Who has left is reported; the slots are served again until each is kept, and none twice."""
+    """People who left are reported; the slots are served again until each is kept, and none twice."""
     for session in Session.objects.filter(state="running").select_related("slot"):
         assert mark_left(session)
         session.refresh_from_db()

@@ -1,4 +1,4 @@
-"""A protocol that nothing shared knows goes from its file over HTTP and Chromium to report and export.
+"""A protocol that no shared code knows works from its file over HTTP and Chromium to report and export.
 
 Every process is started as in a deployment; only the settings differ, which put the toy's lines into the
 tables (tests/toy/settings.py).

@@ -1,4 +1,4 @@
-"""Who comes from Mechanical Turk, and the way back."""
+"""Arrivals from Mechanical Turk, and the way back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is Mechanical Turk's own, beyond the contract of all platforms: HITs, fees, qualifications, tokens."""
+"""What only Mechanical Turk has, beyond the contract of all platforms: HITs, fees, qualifications, tokens."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Scene:
         return dict(self.sim.control("take", person=person, posting=hit))
 
     def worked(self, count: int = 1) -> list[str]:
-        """So many newcomers take a place and hand their work in."""
+        """`count` new people take a place and submit their work; their submissions."""
         submissions = []
         for _ in range(count):
             submissions.append(self.take()["submission"])
@@ -121,7 +121,7 @@ def test_it_never_grows_a_hit_across_the_fee_step(
     revised = on.market.revise(posted, replace(first_offer, places=then))
     assert on.sizes() == expected
     assert (revised.places, len(revised.facts["hits"])) == (then, len(expected))
-    assert {call.status for call in on.sim.log} == {200}  # it did not try what is refused
+    assert {call.status for call in on.sim.log} == {200}  # it did not try a call that would be refused
 
 
 def test_it_pays_the_fee_that_it_quoted_for_either_way(on: Scene) -> None:
@@ -156,7 +156,7 @@ def test_it_finds_the_hit_that_a_token_made_though_no_list_shows_it(
 
 
 def test_it_tells_two_postings_of_one_study_apart(on: Scene) -> None:
-    """A pilot and the real thing have the same HIT type; each has HITs and a list of people of its own."""
+    """A pilot and the live study have the same HIT type; each has HITs and a list of people of its own."""
     pilot = on.market.publish(offer(reference="pilot", places=5))
     main = on.market.publish(offer(reference="main", places=9, excluded=(pilot.external_id,)))
     assert pilot.external_id != main.external_id
@@ -173,7 +173,7 @@ def test_it_lets_nobody_come_twice_though_there_are_several_hits(on: Scene) -> N
     list(on.market.submissions(posted))
     with pytest.raises(Exception, match="lacks a qualification"):
         on.take(person, posted.facts["hits"][1])
-    assert on.sim.control("state")["letters"] == {}  # and nobody was told
+    assert on.sim.control("state")["letters"] == {}  # and no letter was sent
 
 
 def test_it_grants_once(on: Scene) -> None:
@@ -301,7 +301,7 @@ def paid(on: Scene, posted: Posted, *payments: Payment) -> list[str]:
 
 
 def test_it_pays_a_payment_once_however_often_it_is_called(on: Scene) -> None:
-    """A process that died after the call and calls again meets its own token."""
+    """A process that died after the call and calls again uses the same token."""
     posted = on.market.publish(OFFER)
     (submission,) = on.worked()
     for _ in range(3):
@@ -353,7 +353,7 @@ def test_it_prepares_nothing_that_it_could_not_pay(on: Scene, wrong: Payment) ->
 
 
 def test_it_never_pays_the_next_person_under_an_id_that_came_back(on: Scene) -> None:
-    """An assignment id that somebody gave back may be another person's now."""
+    """An assignment id that was given back may belong to another person now."""
     posted = on.market.publish(offer(places=1))
     first = on.take()["submission"]
     on.sim.control("return", submission=first)

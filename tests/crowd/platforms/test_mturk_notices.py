@@ -48,7 +48,7 @@ def test_it_reads_the_envelope_of_sns() -> None:
 
 
 def test_it_tells_several_events_of_one_document_apart() -> None:
-    """Each is its own notice, and the same one whenever the document comes again."""
+    """Each event is a notice of its own, with the same id whenever the document comes again."""
     text = json.dumps(document("doc-1", "3HIT", "3OTHER"))
     first, again = events_of(text), events_of(text)
     assert first == again
@@ -129,7 +129,7 @@ def test_it_empties_the_queue(queue: tuple[str, Any]) -> None:
 
 
 def test_it_deletes_a_message_only_after_it_was_handled(queue: tuple[str, Any]) -> None:
-    """A process that dies while it handles a message meets the message again."""
+    """A message comes again if its process died while handling it."""
     url, client = queue
     client.send_message(QueueUrl=url, MessageBody=json.dumps(document()))
 

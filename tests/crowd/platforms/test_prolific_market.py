@@ -1,4 +1,4 @@
-"""Publishing, enlarging and closing at a simulated Prolific, and what faults leave behind."""
+"""Publishing, enlarging and closing at a simulated Prolific, and the state after faults."""
 
 from dataclasses import replace
 from typing import Any

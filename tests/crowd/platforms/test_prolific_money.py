@@ -171,7 +171,7 @@ def test_it_pays_with_one_request_whatever_happens(answer: Line, state: str) -> 
 
 
 def test_it_pays_once_over_a_connection_that_was_used_before() -> None:
-    """A kept connection that breaks is where libraries like to send again."""
+    """Libraries often send a request again if a reused connection breaks."""
     script = Script(said({}), None)
     with serving(script) as url:
         wire = wired(url)

@@ -1,4 +1,4 @@
-"""Door, signed entry and webhooks beside what the simulated platform makes of them."""
+"""Door, signed entry and webhooks together with the simulated platform."""
 
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit

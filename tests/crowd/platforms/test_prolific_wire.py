@@ -171,7 +171,7 @@ def test_it_remembers_that_an_earlier_try_may_have_had_effect() -> None:
 
 
 def listing(total: int, *, links: bool = True, beyond: int = 404) -> Script:
-    """A list of so many rows, paged as asked."""
+    """A list of `total` rows, in pages of the size asked for."""
 
     def page(asked: Asked) -> Answer:
         number, size = int(asked.query["page"][0]), int(asked.query["page_size"][0])

@@ -1,4 +1,4 @@
-"""Work, decisions, bonuses and letters at a simulated Prolific, and what faults leave behind."""
+"""Work, decisions, bonuses and letters at a simulated Prolific, and the state after faults."""
 
 from dataclasses import replace
 
@@ -156,7 +156,7 @@ def test_it_pays_bonuses_with_one_call_and_says_what_it_knows(kind: Fault, state
 
 
 def test_it_pays_the_same_batch_twice_only_if_it_is_told_to() -> None:
-    """The platform does not protect anybody: so nothing here may call twice."""
+    """The platform pays every repeat, so nothing here may call twice."""
     with played() as (sim, market):
         posted = market.publish(wanted(market))
         done = finished(sim, posted, 1)
@@ -256,7 +256,7 @@ def test_it_asks_to_return_once() -> None:
 def test_it_permits_a_rejection_on_the_grounds_of_the_platform_only(
     minutes: float, failed: int, permitted: bool
 ) -> None:
-    """4.99 minutes are announced as 5, and people are judged by what was announced."""
+    """4.99 minutes are announced as 5, and the announced time counts."""
     with played() as (_, market):
         ground = market.rejection_grounds(minutes, failed)
     assert bool(ground) == permitted

@@ -69,7 +69,7 @@ def refusal(call: Callable[..., Any], **members: Any) -> str:
 
 
 def submitted(sim: Simulator, hit_id: str = "", code: str = "DONE") -> dict[str, Any]:
-    """Somebody takes a HIT and submits it, by the form that their browser posts."""
+    """A worker takes a HIT and submits it, by the form that their browser posts."""
     taken = sim.control.take(posting=hit_id)
     assert post(sim, assignmentId=taken["assignment"], completion=code).status_code == 200
     return taken

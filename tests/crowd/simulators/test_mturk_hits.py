@@ -238,7 +238,7 @@ def test_it_disposes_of_a_hit_after_120_days(sim: Simulator, turk: Any) -> None:
 
 
 def test_it_pays_for_nothing_that_the_account_could_not_pay() -> None:
-    """Three places at 2.00 and a fifth cost 7.20; ten or more cost two fifths on top."""
+    """Three places at 2.00 and a fifth cost 7.20; ten or more cost two fifths more."""
     with mturk.simulator(options=mturk.Options(balance_cents=720)) as sim:
         turk = client(sim)
         offer(turk, MaxAssignments=3)

@@ -170,7 +170,7 @@ def test_it_asks_for_feedback_with_a_rejection(sim: Simulator, turk: Any) -> Non
 
 
 def test_it_pays_a_bonus_once_per_token_and_again_a_day_later(sim: Simulator, turk: Any) -> None:
-    """A token is forgotten: who repeats an old payment pays twice."""
+    """A token is forgotten: repeating an old payment pays twice."""
     offer(turk)
     work = submitted(sim)
     bonus = {
@@ -240,7 +240,7 @@ STEP = st.tuples(
 
 
 class Walk:
-    """A requester and workers who do what a list of numbers says, whether it makes sense or not."""
+    """A requester and workers who follow a list of numbers, whether it makes sense or not."""
 
     def __init__(self, sim: Simulator, turk: Any) -> None:
         self.sim, self.turk = sim, turk
@@ -248,7 +248,7 @@ class Walk:
         self.hits: list[str] = []
 
     def step(self, what: str, number: int) -> None:
-        """What is refused is passed over: the law must hold all the same."""
+        """Refused calls are skipped; the balance must be right all the same."""
         with suppress(ClientError, HTTPClientError, CannotBe, IndexError):
             getattr(self, what)(number)
 
@@ -296,7 +296,7 @@ setattr(Walk, "return", Walk.give_back)
 
 
 def check_books(sim: Simulator, turk: Any) -> None:
-    """What came in is what is there and what went out, in cents; fees recomputed in whole numbers."""
+    """The money that came in equals balance plus payments, in cents; fees are recomputed in whole numbers."""
     state = sim.control.state()
     out = fees = 0
     for name, work in state["submissions"].items():
@@ -367,7 +367,7 @@ def test_it_pays_once_when_many_ask_at_the_same_time(sim: Simulator, turk: Any) 
 
 
 def test_it_never_loses_a_place(sim: Simulator, turk: Any) -> None:
-    """Held, done and free places sum to all places, whatever happens."""
+    """Held, done and free places always sum to all places."""
     draws = Streams(9)("places")
     mine = offer(turk, MaxAssignments=7, LifetimeInSeconds=30 * DAY, AssignmentDurationInSeconds=DAY)
     walk = Walk(sim, turk)

@@ -1,4 +1,4 @@
-"""Event notifications: which events come, in what document, and how untidily they are delivered."""
+"""Event notifications: which events come, in what document, and in what disorder they are delivered."""
 
 import json
 from collections.abc import Iterator
@@ -112,7 +112,7 @@ def test_it_tells_only_of_what_was_asked_for(sim: Simulator, turk: Any) -> None:
 
 
 def test_it_says_nothing_of_work_submitted_after_expiry(sim: Simulator, turk: Any) -> None:
-    """Only who looks learns of it: notifications are hints."""
+    """Only the list shows such work: notifications are hints."""
     mine = listened(turk, ["AssignmentSubmitted"], LifetimeInSeconds=60)
     held = sim.control.take()
     sim.clock.advance(60)
@@ -152,7 +152,7 @@ def test_it_joins_events_where_it_is_told_to() -> None:
 
 
 def test_it_puts_documents_into_a_queue(sim: Simulator, turk: Any) -> None:
-    """With the real client of the queue service, into a stand-in of the queue."""
+    """With the real client of the queue service, into a replacement of the queue."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:

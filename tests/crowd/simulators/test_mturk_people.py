@@ -1,4 +1,4 @@
-"""Workers: what they see, take, give back and post; who may come; who is written to."""
+"""Workers: what they see, take, give back and post; who may come; who gets messages."""
 
 import re
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ def test_it_takes_the_form_of_the_page(sim: Simulator, turk: Any) -> None:
     assert fields == [("completion", "DONE"), ("note", "x < y & \u00e9\ufffd")]
     assert sim.control.state()["submissions"][taken["submission"]]["code"] == "DONE"
     real = turk.get_assignment(AssignmentId=taken["assignment"])["Assignment"]
-    assert real["WorkerId"] == taken["person"]  # whoever the form claims to be
+    assert real["WorkerId"] == taken["person"]  # not the person that the form names
 
 
 def test_it_refuses_a_form_that_the_platform_would_not_take(sim: Simulator, turk: Any) -> None:
@@ -190,7 +190,7 @@ def test_it_lets_in_who_is_qualified(
 
 
 def test_it_keeps_out_who_took_part_before(sim: Simulator, turk: Any) -> None:
-    """The way to offer HITs of nine without meeting anybody twice."""
+    """How to offer HITs of nine without getting a worker twice."""
     made = turk.create_qualification_type(
         Name="took part", Description="Took part in the study.", QualificationTypeStatus="Active"
     )
@@ -292,7 +292,7 @@ def test_it_blocks_and_unblocks(sim: Simulator, turk: Any) -> None:
     with pytest.raises(CannotBe, match="blocked"):
         sim.control.take(person=person)
     turk.delete_worker_block(WorkerId=person)
-    turk.delete_worker_block(WorkerId=person)  # one that is not blocked is no error
+    turk.delete_worker_block(WorkerId=person)  # unblocking a worker who is not blocked is no error
     assert sim.control.take(person=person)
 
 

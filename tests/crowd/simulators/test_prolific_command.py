@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["heard", "ignored"])
 def interrupts(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a child inherits of Ctrl-C: from a terminal, or from a script that starts it in the background."""
+    """How a child inherits Ctrl-C: from a terminal, or from a script that starts it in the background."""
     before = signal.signal(signal.SIGINT, request.param)
     yield
     signal.signal(signal.SIGINT, before)

@@ -61,7 +61,7 @@ def test_it_carries_messages_both_ways() -> None:
         assert [message["body"] for message in both] == ["Thank you.", "The page froze."]
         [letter] = client.get("messages/unread/").json()["results"]
         assert (letter["sender_id"], letter["data"]["study_id"]) == (person, study)
-        assert client.get("messages/unread/").json()["results"] == [letter]  # looking does not mark as read
+        assert client.get("messages/unread/").json()["results"] == [letter]  # it stays unread
         assert client.verb("state")["letters"] == {person: ["Thank you."]}
 
 

@@ -1,6 +1,6 @@
 """Random walks through the simulated Prolific, with failing calls: money and places are conserved throughout.
 
-The rules are told afresh here; nothing of the simulator's own arithmetic is used but its list of payments.
+The rules are written again here; of the simulator's own arithmetic only its list of payments is used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOVES = {
 
 
 def published(client: Client) -> str:
-    """Under faults a draft may exist without our knowing; only one that is out is of use."""
+    """Under faults a draft may exist without our knowledge; only a published one is of use."""
     while True:
         try:
             made = client.post("studies/", documented(total_available_places=PLACES))
@@ -43,7 +43,7 @@ def published(client: Client) -> str:
 
 
 def steps(client: Client, study: str) -> list[Callable[[str, float], object]]:
-    """What may happen next, to one submission (empty: none yet), with a number drawn from 0 to 1."""
+    """Possible next steps, each for a submission ("none": none yet) and a number drawn from 0 to 1."""
 
     def verb(name: str, **members: object) -> None:
         client.http.post(f"/_simulator/{name}", json=members)
@@ -82,7 +82,7 @@ def test_it_conserves_money_and_places_whatever_happens(seed: int) -> None:
         likely = steps(client, study)
         for _ in range(STEPS):
             submission = list(seen)[int(draw.integers(len(seen)))] if seen else "none"
-            with suppress(httpx.RemoteProtocolError):  # the answer was lost; the effect stands
+            with suppress(httpx.RemoteProtocolError):  # the answer was lost; the effect remains
                 likely[int(draw.integers(len(likely)))](submission, float(draw.random()))
             state = client.verb("state")
             check(state, study)
@@ -92,7 +92,7 @@ def test_it_conserves_money_and_places_whatever_happens(seed: int) -> None:
                     seen[name] = work["state"]
         assert client.sim.faults.met
     steps_of_two = {(a, d) for a, b in MOVES for c, d in MOVES if b == c}
-    assert moves <= MOVES | steps_of_two  # time may carry a submission over two states at once
+    assert moves <= MOVES | steps_of_two  # a submission may pass two states in one step of time
     assert len(moves) >= 4
 
 

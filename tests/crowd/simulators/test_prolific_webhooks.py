@@ -1,4 +1,4 @@
-"""Webhooks of the simulated Prolific: set-up, signatures, deliveries that repeat, mix up and come late."""
+"""Webhooks of the simulated Prolific: set-up, signatures, deliveries that repeat, mix and come late."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECRET = "cGNqFPb6y0RT3XO9-example"
 
 
 class Listener:
-    """An endpoint of ours: keeps what comes and answers as told."""
+    """An endpoint of ours: keeps the requests and answers with `status`."""
 
     def __init__(self) -> None:
         self.got: list[Asked] = []
@@ -35,7 +35,7 @@ class Listener:
 
     @property
     def stories(self) -> list[tuple[str, str]]:
-        """(event id, status told) in the order of arrival, of submissions only."""
+        """(event id, status) in the order of arrival, of submissions only."""
         told = [(request.headers["x-event-id"], json.loads(request.body)) for request in self.got]
         return [
             (event, body["status"])
