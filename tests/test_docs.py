@@ -180,7 +180,7 @@ def anchor_of(heading: str) -> str:
         ("command", COMMANDS, "docs/running.md"),
     ],
 )
-def test_it_documents_whatever_is_registered(kind: str, names: dict[str, Any], page: str) -> None:
+def test_it_documents_every_registered_name(kind: str, names: dict[str, Any], page: str) -> None:
     missing = [name for name in names if not re.search(rf"[`\"]{re.escape(name)}\b", PAGES[page])]
     assert not missing, f"{page} does not name the {kind} {missing}"
 

@@ -101,7 +101,7 @@ def test_it_says_what_to_do_without_a_postgresql(monkeypatch: pytest.MonkeyPatch
         pass
 
 
-def test_it_takes_another_port_when_somebody_was_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_takes_another_port_if_the_first_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     with services.postgres() as first:
         ports = iter([first.port, services.free_port()])
         monkeypatch.setattr(services, "free_port", lambda: next(ports))

@@ -427,7 +427,7 @@ def test_it_composes_without_a_secret_in_the_file(compose: dict[str, Any]) -> No
     assert str(compose["services"]["database"].get("ports", "")) == ""
 
 
-def test_it_builds_an_image_that_runs_as_nobody_special() -> None:
+def test_it_builds_an_image_that_does_not_run_as_root() -> None:
     text = (ROOT / "Dockerfile").read_text()
     users = re.findall(r"^USER (\S+)", text, re.MULTILINE)
     assert users and users[-1] not in {"root", "0"}

@@ -168,7 +168,7 @@ def test_it_waits_for_a_list_that_may_be_behind() -> None:
     assert kinds(replace(FINE, theirs=Theirs(), read_at=None)) == []
 
 
-def test_it_misses_nobody_at_work_where_the_list_shows_only_what_was_handed_in() -> None:
+def test_it_reports_no_running_session_if_the_list_shows_only_submitted_work() -> None:
     mturk = replace(FINE, platform="mturk", theirs=Theirs(), lists_active=False)
     assert kinds(mturk) == ["unknown_there"]
     assert kinds(replace(mturk, ours=RUNNING, browser=Browser(NOW))) == []

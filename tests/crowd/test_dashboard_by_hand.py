@@ -76,7 +76,7 @@ def test_it_shows_signs_of_quality_and_neither_condition_nor_score_nor_identity(
 
 
 @pytest.mark.parametrize("right", [lambda trial: True, lambda trial: bool(trial.check_kind)])
-def test_it_looks_the_same_whatever_the_person_scored(
+def test_it_looks_the_same_for_every_score(
     study: Study, desk: Client, right: Callable[[Trial], bool]
 ) -> None:
     """Two people who differ in condition and in scored answers alone have the same page."""

@@ -113,7 +113,7 @@ def test_a_call_without_an_answer_is_never_repeated(stage: paid.Stage, desk: Cli
     assert "It may have arrived" in text_of(desk)
 
 
-def test_whoever_dies_in_the_call_leaves_it_unknown(
+def test_a_process_that_dies_in_the_call_leaves_it_unknown(
     stage: paid.Stage, desk: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     letter = letter_of(stage)

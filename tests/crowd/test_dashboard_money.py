@@ -142,7 +142,7 @@ def test_it_shows_the_ledger_by_pseudonym_filters_and_pages(desk: Client) -> Non
         text_of(desk, ROOT + nonsense)
 
 
-def test_it_tells_nobody_s_score_by_a_bonus_while_results_are_sealed(desk: Client) -> None:
+def test_it_tells_no_score_by_a_bonus_while_results_are_sealed(desk: Client) -> None:
     study = paid.paying()
     posting = live(study)
     session = stored.sitting(study, "ada", condition="control")

@@ -282,7 +282,7 @@ def test_it_previews_any_single_trial_without_holding_a_place(small: Study) -> N
 
 
 @pytest.mark.parametrize("is_sealed", [True, False])
-def test_it_shows_a_report_whatever_its_reporter(
+def test_it_shows_a_report_of_any_reporter(
     study: Study, desk: Client, monkeypatch: pytest.MonkeyPatch, is_sealed: bool
 ) -> None:
     overridden(monkeypatch, reports.REPORTERS, "meta_predictor", "tests.analysis.toy_reporter:report")

@@ -144,7 +144,7 @@ def test_it_asks_before_it_closes(study: Study, desk: Client, sent: list[tuple[A
     assert desk.post(f"{ROOT}{posting.pk}/closes/").status_code == 404
 
 
-def test_it_adds_places_only_to_somebody_who_typed_what_they_cost(
+def test_it_adds_places_only_after_their_cost_was_typed(
     study: Study, desk: Client, sent: list[tuple[Any, ...]]
 ) -> None:
     posting = live(study_with_reward())

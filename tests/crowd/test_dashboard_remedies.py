@@ -134,7 +134,7 @@ def test_it_refuses_an_unknown_act_and_another_study(stage: paid.Stage, desk: Cl
     assert post(desk, row, "note", text=WHY)[0] == 404
 
 
-def test_the_command_grants_in_somebody_s_name(stage: paid.Stage) -> None:
+def test_the_command_grants_in_the_name_of_a_person(stage: paid.Stage) -> None:
     row, slug = here(stage), stage.study.slug
     name = short(row)
     said = run("grant", slug, name, "1.50", kind="bonus", by="grace", reason=WHY)
@@ -154,7 +154,7 @@ def test_the_command_grants_in_somebody_s_name(stage: paid.Stage) -> None:
     )
 
 
-def test_it_writes_to_somebody_first_and_never_twice(stage: paid.Stage, desk: Client) -> None:
+def test_it_writes_to_a_person_first_and_never_twice(stage: paid.Stage, desk: Client) -> None:
     row = here(stage)
     person = Identity.objects.get().external_id
     assert post(desk, row, "write", text="Did your page fail?")[0] == 302
@@ -175,7 +175,7 @@ def test_it_writes_to_somebody_first_and_never_twice(stage: paid.Stage, desk: Cl
     assert post(desk, row, "write", text="x" * 4001)[0] == 400
 
 
-def test_it_writes_to_somebody_who_never_came_without_keeping_who_it_is(
+def test_it_writes_to_a_person_who_never_came_without_storing_their_id(
     stage: paid.Stage, desk: Client, broker: list[tuple[Any, ...]]
 ) -> None:
     row = stranger(stage)
@@ -219,7 +219,7 @@ def test_a_first_message_without_an_answer_is_never_repeated(
     assert "Say to whom" in run("send_messages", "wolf-or-husky", message="Hi", by="grace")
 
 
-def test_it_writes_to_nobody_who_was_forgotten_or_is_somebody_else(stage: paid.Stage, desk: Client) -> None:
+def test_it_writes_to_no_forgotten_and_to_no_other_person(stage: paid.Stage, desk: Client) -> None:
     row = here(stage)
     Identity.objects.update(person_hash="f" * 64)
     status, page = post(desk, row, "write", text="Hello?")
@@ -247,7 +247,7 @@ def test_it_asks_for_a_return_by_a_worker(
 
 
 @pytest.mark.parametrize("came", ["finished", "left", "never"])
-def test_it_approves_whatever_awaits_and_pays_once(
+def test_it_approves_all_awaiting_work_and_pays_once(
     stage: paid.Stage, desk: Client, broker: list[tuple[Any, ...]], came: str
 ) -> None:
     row = (
@@ -271,7 +271,7 @@ def test_it_approves_whatever_awaits_and_pays_once(
     assert post(desk, row, "approve", text=WHY)[0] == 400, "it awaits nothing any more"
 
 
-def test_it_approves_nobody_above_the_cap_or_who_was_denied(stage: paid.Stage, researcher: User) -> None:
+def test_it_approves_no_work_above_the_cap_or_denied_before(stage: paid.Stage, researcher: User) -> None:
     row = stranger(stage)
     Posting.objects.update(cap_cents=100)
     said = run("decide", "wolf-or-husky", "approve", row.submission_hash[:8], by="grace", message=WHY)
@@ -332,7 +332,7 @@ def test_the_agreement_leads_to_what_can_be_done(stage: paid.Stage, desk: Client
     assert log()[-1][0] == "grace" and "Note on work" in log()[-1][1]
 
 
-def test_it_raises_the_cap_in_somebody_s_name(stage: paid.Stage, desk: Client) -> None:
+def test_it_raises_the_cap_in_the_name_of_a_person(stage: paid.Stage, desk: Client) -> None:
     path = f"{ROOT}recruitment/{stage.posting.pk}/cap/"
     before = stage.posting.cap_cents
     assert "Raise the cap" in desk.get(f"{ROOT}recruitment/").content.decode()

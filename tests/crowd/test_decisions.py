@@ -90,7 +90,7 @@ def test_it_approves_a_batch_by_a_click(researcher: User) -> None:
         paid.agree(stage)
 
 
-def test_it_asks_for_a_return_in_somebody_s_name(researcher: User) -> None:
+def test_it_asks_for_a_return_in_the_name_of_a_person(researcher: User) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(verdict="withdrawn", answers=3, outcome="complete")
         paid.settle(stage.study, yes=False)

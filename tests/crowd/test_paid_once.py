@@ -74,7 +74,7 @@ ASKED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("person", ASKED)
-def test_it_pays_somebody_who_was_asked_to_return_once_they_have(
+def test_it_pays_a_person_asked_to_return_once_they_have(
     person: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with paid.offered(paid.paying()) as stage:
@@ -137,7 +137,7 @@ def test_it_pays_no_grant_on_top_of_an_approval_that_came_later() -> None:
         paid.agree(stage)
 
 
-def test_it_pays_nobody_a_compensation_while_a_withheld_reward_may_still_be_approved() -> None:
+def test_it_pays_no_compensation_while_a_withheld_reward_may_still_be_approved() -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person()
         looked(stage)
@@ -170,7 +170,7 @@ def test_it_says_who_was_compensated_and_is_approved_later() -> None:
         assert looked(stage).troubles == []
 
 
-def test_it_warns_before_somebody_compensated_is_approved() -> None:
+def test_it_warns_before_a_compensated_person_is_approved() -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(outcome="")
         stage.sim.control.time_out(work_of(stage))
@@ -385,7 +385,7 @@ def after_the_grace() -> None:
     Payout.objects.exclude(called_at=None).update(called_at=timezone.now() - timedelta(seconds=901))
 
 
-def test_it_pays_nobody_twice_whose_lost_payment_is_carried_out_late(settings: Any, desk: Client) -> None:
+def test_it_pays_no_person_twice_if_a_lost_payment_is_carried_out_late(settings: Any, desk: Client) -> None:
     settings.PAYOUT_GRACE_S = 900
     with paid.offered(paid.paying(), options=prolific.Options(pay_delay_s=3600)) as stage:
         row = stage.person(matches=4)
@@ -410,7 +410,7 @@ def test_it_pays_nobody_twice_whose_lost_payment_is_carried_out_late(settings: A
         paid.agree(stage)
 
 
-def test_it_pays_nobody_twice_where_the_list_shows_another_amount(
+def test_it_pays_no_person_twice_if_the_list_shows_another_amount(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PAYOUT_GRACE_S, listed = 900, submissions.detail
@@ -430,7 +430,7 @@ def test_it_pays_nobody_twice_where_the_list_shows_another_amount(
         assert stage.paid(row) == (140, [20])
 
 
-def test_it_pays_nobody_twice_where_the_list_shows_a_sum(
+def test_it_pays_no_person_twice_if_the_list_shows_a_sum(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PAYOUT_GRACE_S, listed = 900, submissions.detail

@@ -74,7 +74,7 @@ def rows(session: Session) -> dict[str, int]:
     return dict(Payout.objects.filter(session=session).values_list("kind", "cents"))
 
 
-def test_it_writes_a_row_for_whatever_is_due(study: Study) -> None:
+def test_it_writes_a_row_for_every_amount_due(study: Study) -> None:
     posting = posting_of(study)
     people = cast(posting)
     assert decide_due(posting) == 6
@@ -240,7 +240,7 @@ def last_entry() -> tuple[str, str]:
     return entry.user.get_username(), entry.change_message
 
 
-def test_it_withholds_and_releases_in_somebody_s_name(study: Study, researcher: User) -> None:
+def test_it_withholds_and_releases_in_the_name_of_a_person(study: Study, researcher: User) -> None:
     posting = posting_of(study)
     people = cast(posting)
     decide_due(posting)

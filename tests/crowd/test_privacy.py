@@ -64,7 +64,7 @@ def test_it_removes_ids_messages_and_the_hash_once_nothing_needs_them(person: Id
     assert any("accounting" in sentence for sentence in done.remains)
 
 
-def test_it_keeps_the_hash_while_the_study_is_offered_so_that_nobody_comes_twice(person: Identity) -> None:
+def test_it_keeps_the_hash_while_the_study_is_offered_so_that_no_person_comes_twice(person: Identity) -> None:
     forget(person, responses=False, reason="asked")
     assert RAW not in stored_text()
     assert world.Person("ann", submission="again").join().json()["error"]["code"] == "taken_part"
@@ -181,7 +181,7 @@ def assert_nothing_left(stage: paid.Stage) -> None:
     assert outside_ids(stage) == set()
 
 
-def test_it_leaves_payable_whoever_is_forgotten_before_the_platform_was_ever_asked(at_once: None) -> None:
+def test_it_can_still_pay_a_person_forgotten_before_the_first_sync(at_once: None) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(matches=4)
         done = forget(identity_of(row), responses=False, reason="asked")
@@ -190,7 +190,7 @@ def test_it_leaves_payable_whoever_is_forgotten_before_the_platform_was_ever_ask
         assert_nothing_left(stage)
 
 
-def test_it_leaves_payable_whoever_is_forgotten_while_taking_part(at_once: None) -> None:
+def test_it_can_still_pay_a_person_forgotten_while_taking_part(at_once: None) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(matches=4)
         go_on(row)
@@ -205,7 +205,7 @@ def test_it_leaves_payable_whoever_is_forgotten_while_taking_part(at_once: None)
         assert_nothing_left(stage)
 
 
-def test_it_pays_pro_rata_whoever_has_everything_removed_in_the_middle(at_once: None) -> None:
+def test_it_pays_pro_rata_if_all_data_are_removed_in_the_middle(at_once: None) -> None:
     with paid.offered(paid.paying(policy={**paid.POLICY, "withdrawn": "pro_rata"})) as stage:
         row = stage.person(answers=10, outcome="")
         go_on(row)
@@ -222,7 +222,7 @@ def test_it_pays_pro_rata_whoever_has_everything_removed_in_the_middle(at_once: 
         assert_nothing_left(stage)
 
 
-def test_it_owes_nothing_more_to_whoever_left_and_has_the_answers_removed(at_once: None) -> None:
+def test_it_owes_nothing_more_to_a_leaver_who_has_the_answers_removed(at_once: None) -> None:
     """The platform said that they are gone; a person who has the answers removed has not finished."""
     with paid.offered(paid.paying()) as stage:
         row = stage.person(answers=10, outcome="")
@@ -236,7 +236,7 @@ def test_it_owes_nothing_more_to_whoever_left_and_has_the_answers_removed(at_onc
         assert_nothing_left(stage)
 
 
-def test_it_pays_the_whole_bonus_whoever_has_the_answers_removed_after_finishing(at_once: None) -> None:
+def test_it_pays_the_whole_bonus_if_the_answers_are_removed_after_finishing(at_once: None) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(matches=3)
         forget(identity_of(row), responses=True, reason="asked")
@@ -244,7 +244,7 @@ def test_it_pays_the_whole_bonus_whoever_has_the_answers_removed_after_finishing
         assert_nothing_left(stage)
 
 
-def test_it_waits_for_nobody_who_left_long_ago(at_once: None) -> None:
+def test_it_does_not_wait_for_people_who_left_long_ago(at_once: None) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(answers=5, outcome="")
         go_on(row)

@@ -220,7 +220,7 @@ def test_it_says_what_is_missing(words: tuple[str, ...], message: str) -> None:
     assert not Posting.objects.exists()
 
 
-def test_it_sends_nobody_to_an_address_that_they_cannot_reach(settings: Any) -> None:
+def test_it_sends_no_people_to_an_address_that_they_cannot_reach(settings: Any) -> None:
     study_of()
     settings.SECURE, settings.BASE_URL = False, "http://127.0.0.1:8000"
     with pytest.raises(CommandError, match="People on prolific cannot reach http://127.0.0.1:8000"):

@@ -359,7 +359,7 @@ def test_it_replaces_who_used_a_place_up_within_the_cap(platform: str) -> None:
         assert outstanding(Posting.objects.get()) == 3
 
 
-def test_it_replaces_nobody_for_a_place_that_the_platform_opens_again() -> None:
+def test_it_replaces_no_place_that_the_platform_opens_again() -> None:
     study = study_of(12)
     with simulated("prolific") as sim:
         posting = publish(study, "prolific", sim, places=4, cap_cents=10**6)

@@ -148,7 +148,7 @@ def test_it_pays_a_large_batch_only_when_its_total_is_typed(
     ("platform", "kind"),
     [*(("prolific", kind) for kind in KINDS), ("mturk", "5xx_before"), ("mturk", "lost_answer")],
 )
-def test_it_pays_once_whichever_call_fails(platform: str, kind: str) -> None:
+def test_it_pays_once_if_any_call_fails(platform: str, kind: str) -> None:
     """A run with the fault at its first call, at its second, … until a run has fewer calls than that."""
     one_hit = {"platforms": {"mturk": {"base_share": 0.25, "batch": "one"}}}
     with paid.offered(paid.paying_on(platform, **one_hit), platform) as stage:

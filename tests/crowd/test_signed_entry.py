@@ -64,14 +64,14 @@ def refused(reply: Any, status: int = 403, code: str = "not_admitted") -> str:
     return str(reply.json()["error"]["message"])
 
 
-def test_it_lets_in_whoever_the_platform_vouches_for(desk: Desk) -> None:
+def test_it_admits_people_with_a_valid_signature(desk: Desk) -> None:
     reply = desk.send(desk.address()).join()
     assert reply.status_code == 201, reply.content
     row = Submission.objects.get()
     assert len(row.entry_digest) == 64 and "load-1" not in row.entry_digest
 
 
-def test_it_refuses_what_nobody_signed(desk: Desk) -> None:
+def test_it_refuses_an_unsigned_entry(desk: Desk) -> None:
     unsigned = desk.address().split("&prolific_token=")[0]
     assert "lacks the platform's signature" in refused(desk.send(unsigned).join())
     assert Session.objects.count() == 0

@@ -173,7 +173,7 @@ def test_it_keeps_what_was_changed_after_the_look() -> None:
 
 
 @pytest.mark.parametrize("verb", [pause, resume, lambda posting: add_places(posting, 1)])
-def test_it_takes_nothing_up_again_that_somebody_else_has_closed(verb: Any) -> None:
+def test_it_resumes_nothing_that_another_actor_has_closed(verb: Any) -> None:
     with simulated("prolific") as sim:
         mine = publish(study_of(12), "prolific", sim, places=4)
         close(Posting.objects.get())
@@ -252,7 +252,7 @@ def once_consents_are_read(act: Callable[[], object]) -> Iterator[None]:
     assert done
 
 
-def test_it_learns_nobody_who_is_forgotten_during_a_sync(platform: str) -> None:
+def test_it_learns_no_person_who_is_forgotten_during_a_sync(platform: str) -> None:
     with simulated(platform) as sim:
         posting = publish(study_of(), platform, sim, places=4)
         row = held(posting, sim, "incomplete")
@@ -268,7 +268,7 @@ def test_it_learns_nobody_who_is_forgotten_during_a_sync(platform: str) -> None:
         assert identity.person_hash.startswith("forgotten-") and row.seen_at
 
 
-def test_it_learns_the_ids_of_somebody_forgotten_who_may_still_earn_pay(platform: str) -> None:
+def test_it_learns_the_ids_of_a_forgotten_person_who_may_still_earn_pay(platform: str) -> None:
     study = paid.paying_on(platform)
     with paid.offered(study, platform) as stage:
         row = stage.person(matches=4)
@@ -292,7 +292,7 @@ def test_it_learns_the_ids_of_somebody_forgotten_who_may_still_earn_pay(platform
         assert row.external_id == "" and identity.external_id == ""
 
 
-def test_it_pays_somebody_forgotten_before_the_list_was_ever_read(platform: str) -> None:
+def test_it_pays_a_person_forgotten_before_the_list_was_ever_read(platform: str) -> None:
     study = paid.paying_on(platform)
     with paid.offered(study, platform) as stage:
         row = stage.person(matches=4)

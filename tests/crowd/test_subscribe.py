@@ -52,6 +52,6 @@ def test_it_never_ends_a_secret_that_stands(answer: int) -> None:
     assert enabled == {"study.status.change", "submission.status.change"}
 
 
-def test_it_refuses_an_address_that_nobody_reaches() -> None:
+def test_it_refuses_an_address_that_cannot_be_reached() -> None:
     with pytest.raises(CommandError, match="Serve by https"):
         call_command("subscribe")

@@ -147,7 +147,7 @@ def test_it_leaves_a_finished_sitting_that_is_returned_afterwards() -> None:
         assert session.verdict == "passed" and Slot.objects.get(holder=session).kept
 
 
-def test_it_lets_somebody_finish_whose_time_was_over(small: Study) -> None:
+def test_it_lets_a_person_finish_whose_time_was_over(small: Study) -> None:
     with simulated("prolific") as sim:
         posting = publish(small, "prolific", sim)
         ada = arrive(posting, sim)
@@ -163,7 +163,7 @@ def test_it_lets_somebody_finish_whose_time_was_over(small: Study) -> None:
         assert session.verdict == "passed" and [r["rule"] for r in session.reasons] == ["surplus"]
 
 
-def test_it_does_nothing_about_a_state_that_nobody_named() -> None:
+def test_it_does_nothing_about_an_unknown_state() -> None:
     with simulated("prolific") as sim:
         posting = publish(study_of(), "prolific", sim, places=4)
         row = held(posting, sim, code="")
@@ -186,7 +186,7 @@ def test_it_writes_down_two_names_for_one_work_and_stores_neither() -> None:
         assert row.external_id == "" and row.identity.external_id == ""
 
 
-def test_it_ends_nobodys_sitting_by_another_persons_return() -> None:
+def test_it_ends_no_sitting_by_another_persons_return() -> None:
     with simulated("prolific") as sim:
         posting = publish(study_of(), "prolific", sim, places=4)
         row = held(posting, sim, code="", as_person="64b7c0ffee0000000000dead")
@@ -249,7 +249,7 @@ def test_it_keeps_letters_of_our_people_once() -> None:
         } == {"received"}
 
 
-def test_it_reads_bonuses_that_somebody_paid_on_the_platforms_page() -> None:
+def test_it_reads_bonuses_that_were_paid_on_the_platforms_page() -> None:
     with simulated("prolific") as sim:
         posting = publish(study_of(), "prolific", sim, places=4)
         row = held(posting, sim)
@@ -290,7 +290,7 @@ def test_it_reads_one_posting_once_at_a_time() -> None:
         assert sim.calls_count == calls
 
 
-def test_it_asks_every_posting_whatever_one_of_them_does() -> None:
+def test_it_asks_every_posting_although_one_fails() -> None:
     study = study_of()
     with simulated("prolific") as sim, simulated("mturk") as other:
         first = publish_posting(study, "prolific", "live", places=4, site=sim.url)

@@ -63,7 +63,7 @@ def fate(outcome: str, visitor: Visitor) -> Any:
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_it_tells_the_platform_how_it_ended_and_nobody_before(
+def test_it_tells_the_end_to_the_platform_and_not_before(
     offered: Posting, outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No reply before the end holds a code; the last one holds the one code of this outcome."""
@@ -129,7 +129,7 @@ def test_it_hands_in_work_only_for_leavers_who_earned_something(
         assert ada.end().json()["exit"] == way, "a repeat says the same"
 
 
-def test_it_hands_in_the_part_of_somebody_who_leaves_and_has_it_removed(hits: Posting) -> None:
+def test_it_submits_the_part_of_a_leaver_who_has_the_answers_removed(hits: Posting) -> None:
     ada = turker("A1ADA", hits)
     ada.arrive()
     ada.answer(2)
@@ -137,7 +137,7 @@ def test_it_hands_in_the_part_of_somebody_who_leaves_and_has_it_removed(hits: Po
     assert told["exit"]["fields"]["completion"] == hits.codes["withdrawn"]
 
 
-def test_it_keeps_the_code_of_completion_of_whoever_finished_and_withdraws_then(
+def test_it_keeps_the_completion_code_of_a_person_who_withdraws_after_finishing(
     hits: Posting, offered: Posting
 ) -> None:
     bo, ada = prolific("bo", offered), turker("A1ADA", hits)
@@ -177,7 +177,7 @@ def test_it_does_without_the_query_where_the_way_back_needs_none(offered: Postin
     assert ada.finish().json()["exit"]["url"].endswith(offered.codes["complete"])
 
 
-def test_it_refuses_a_query_of_somebody_else(hits: Posting, offered: Posting) -> None:
+def test_it_refuses_a_query_of_another_person(hits: Posting, offered: Posting) -> None:
     ada, bo = turker("A1ADA", hits), turker("A1BO", hits)
     bo.join()
     ada.arrive()
@@ -196,7 +196,7 @@ def test_it_refuses_a_query_of_somebody_else(hits: Posting, offered: Posting) ->
     assert ada.end().json()["exit"]["fields"]["completion"] == hits.codes["complete"]
 
 
-def test_it_never_gives_the_code_of_completion_to_somebody_who_left(offered: Posting) -> None:
+def test_it_never_gives_the_completion_code_to_a_leaver(offered: Posting) -> None:
     """The platform said that they are gone: their session is over, but not everything was answered."""
     ada = prolific("ada", offered)
     ada.arrive()
@@ -205,7 +205,7 @@ def test_it_never_gives_the_code_of_completion_to_somebody_who_left(offered: Pos
     assert ada.end().json()["exit"]["url"].endswith(offered.codes["withdrawn"])
 
 
-def test_it_gives_no_code_of_completion_to_somebody_who_left_and_has_the_answers_removed(
+def test_it_gives_no_completion_code_to_a_leaver_who_has_the_answers_removed(
     offered: Posting,
 ) -> None:
     ada = prolific("ada", offered)
@@ -229,7 +229,7 @@ def test_it_pays_no_attention_to_the_device_once_one_has_fitted(offered: Posting
     assert told["exit"]["url"].endswith(offered.codes["withdrawn"]) and told["debrief"] is None
 
 
-def test_it_shows_the_debrief_to_whoever_agreed_and_left(offered: Posting) -> None:
+def test_it_shows_the_debrief_to_people_who_agreed_and_left(offered: Posting) -> None:
     ada = prolific("ada", offered)
     ada.arrive()
     assert "debrief" in ada.leave("time").json()["debrief"]

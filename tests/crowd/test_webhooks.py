@@ -109,7 +109,7 @@ def test_it_refuses_a_body_of_more_than_64_kib(posting: Posting) -> None:
     assert deliver(body=body).status_code == 200
 
 
-def test_it_answers_post_alone_and_expects_nobody_without_a_secret(settings: Any) -> None:
+def test_it_answers_post_only_and_only_with_a_secret(settings: Any) -> None:
     assert Client().get(PATH).status_code == 405
     settings.PROLIFIC_WEBHOOK_SECRET = ""
     reply = deliver(secret="")
@@ -179,7 +179,7 @@ def test_it_hears_of_mechanical_turk_by_any_of_its_hits() -> None:
     assert tasks.pull_notices() == 0
 
 
-def test_it_follows_a_simulated_platform_whatever_order_its_notifications_come_in(
+def test_it_follows_a_simulated_platform_in_any_order_of_notifications(
     live_server: Any, settings: Any
 ) -> None:
     hook = (f"{live_server.url}{PATH}", "rehearsal")

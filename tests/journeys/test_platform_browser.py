@@ -155,7 +155,7 @@ WAYS = {"screened": fails_the_quiz, "withdrawn": leaves, "declined": declines, "
 
 
 @pytest.mark.parametrize(("kind", "outcome"), [(Visitor, "complete"), (Careless, "failed_checks")])
-def test_it_sends_back_whoever_finishes_with_the_code_of_their_end(
+def test_it_sends_people_who_finish_back_with_the_code_of_their_outcome(
     on_prolific: Offered, page: "Page", kind: type[Visitor], outcome: str
 ) -> None:
     told = on_prolific.stage.told
@@ -174,7 +174,7 @@ def test_it_sends_back_whoever_finishes_with_the_code_of_their_end(
 
 
 @pytest.mark.parametrize("outcome", WAYS)
-def test_it_sends_back_whoever_leaves_with_the_code_of_their_end(
+def test_it_sends_leavers_back_with_the_code_of_their_outcome(
     on_prolific: Offered, page: "Page", outcome: str
 ) -> None:
     visitor = on_prolific.stage.visitor(page)
@@ -184,7 +184,7 @@ def test_it_sends_back_whoever_leaves_with_the_code_of_their_end(
     assert on_prolific.codes[outcome] in return_to(page)
 
 
-def test_it_sends_back_whoever_has_a_phone_alone(on_prolific: Offered, browser: "Browser") -> None:
+def test_it_sends_people_with_only_a_phone_back(on_prolific: Offered, browser: "Browser") -> None:
     """Refused before consent, with an exit that does the person's account no harm."""
     context = browser.new_context(**PHONE)
     try:
@@ -299,7 +299,7 @@ def test_it_asks_a_worker_who_declines_to_give_the_work_back(on_mturk: Offered, 
     assert frame.locator("button").count() == 0
 
 
-def test_it_is_framed_by_the_platform_and_by_nobody_else(on_mturk: Offered, page: "Page") -> None:
+def test_only_the_platform_may_frame_it(on_mturk: Offered, page: "Page") -> None:
     address = on_mturk.take()["url"].replace("&", "&amp;")
 
     def foreign(asked: Asked) -> Answer:
@@ -317,7 +317,7 @@ def test_it_is_framed_by_the_platform_and_by_nobody_else(on_mturk: Offered, page
     assert any("frame-ancestors" in text for text in said)
 
 
-def test_it_sends_back_whoever_finds_every_place_taken(on_mturk: Offered, page: "Page") -> None:
+def test_it_sends_people_back_if_every_place_is_taken(on_mturk: Offered, page: "Page") -> None:
     """This test is the last, because it fills the study. The person did no work that could be submitted."""
     on_mturk.stage.world("fill")
     page.goto(f"{on_mturk.take()['page']}&sandbox=strict")
@@ -326,7 +326,7 @@ def test_it_sends_back_whoever_finds_every_place_taken(on_mturk: Offered, page: 
     assert trouble is not None and "give the task back" in trouble.inner_text()
 
 
-def test_it_leads_back_to_prolific_whoever_comes_too_late(stage: Stage, page: "Page") -> None:
+def test_it_leads_people_who_come_too_late_back_to_prolific(stage: Stage, page: "Page") -> None:
     with prolific.simulator(seed=5, start=datetime.now(UTC), options=prolific.Options(currency="USD")) as sim:
         stage.world("free")
         told = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]

@@ -40,7 +40,7 @@ def wired(url: str, waits: list[float] | None = None) -> Wire:
     return Wire(url, TOKEN, noted.append, trust_env=False)
 
 
-def nobody() -> str:
+def closed_address() -> str:
     """An address at which no server listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

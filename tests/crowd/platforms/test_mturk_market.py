@@ -166,7 +166,7 @@ def test_it_tells_two_postings_of_one_study_apart(on: Scene) -> None:
 # Who may come
 
 
-def test_it_lets_nobody_come_twice_though_there_are_several_hits(on: Scene) -> None:
+def test_it_lets_no_person_come_twice_though_there_are_several_hits(on: Scene) -> None:
     posted = on.market.publish(OFFER)
     (submission,) = on.worked()
     person = submission.partition(":")[2]
@@ -195,7 +195,7 @@ def test_it_keeps_people_of_excluded_postings_away(on: Scene) -> None:
     on.take()
 
 
-def test_it_reads_everybody_though_nobody_can_be_marked(on: Scene) -> None:
+def test_it_reads_all_people_though_marking_fails(on: Scene) -> None:
     posted = on.market.publish(OFFER)
     people = on.worked(2)
     unknown = replace(posted, external_id="3NOSUCHTYPE")
@@ -229,7 +229,7 @@ def test_it_adds_places_to_what_is_over(on: Scene) -> None:
     on.worked(2)
 
 
-def test_it_adds_places_to_a_paused_posting_and_lets_nobody_in(on: Scene) -> None:
+def test_it_adds_places_to_a_paused_posting_and_keeps_it_paused(on: Scene) -> None:
     paused = on.market.pause(on.market.publish(offer(places=12)))
     revised = on.market.revise(paused, offer(places=30))
     assert (revised.state, revised.places) == ("paused", 30)
@@ -389,7 +389,7 @@ def test_it_says_that_the_provider_is_not_available(play: Any) -> None:
     assert (error.value.permanent, error.value.uncertain) == (True, False)
 
 
-def test_it_says_so_where_nobody_answers_any_more() -> None:
+def test_it_says_so_if_the_provider_no_longer_answers() -> None:
     market = MTurk(account("http://127.0.0.1:9"), lambda seconds: None)
     with pytest.raises(PlatformError, match="not available to this account.*cannot be reached"):
         market.quote(OFFER)
@@ -418,7 +418,7 @@ def test_it_reads_what_the_platform_tells() -> None:
     assert len({notice.event_id for notice in notices}) * 2 == len(notices)
 
 
-def test_it_writes_to_nobody_whose_work_is_undecided(on: Scene) -> None:
+def test_it_writes_to_no_person_whose_work_is_undecided(on: Scene) -> None:
     posted = on.market.publish(OFFER)
     (submission,) = on.worked()
     person = submission.partition(":")[2]

@@ -66,7 +66,7 @@ def test_it_says_that_keys_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 @pytest.mark.parametrize(("play", "uncertain"), [(FAULT, True), (LOST, True), (bare("Throttling"), False)])
-def test_it_sends_a_bonus_once_whatever_the_answer(play: Play, uncertain: bool) -> None:
+def test_it_sends_a_bonus_once_for_every_answer(play: Play, uncertain: bool) -> None:
     with script(play) as made:
         with pytest.raises(PlatformError) as error:
             made.wire.call("SendBonus", **BONUS)
@@ -75,13 +75,13 @@ def test_it_sends_a_bonus_once_whatever_the_answer(play: Play, uncertain: bool) 
     assert made.waited_s == []
 
 
-def test_it_sends_a_message_once_whatever_the_answer() -> None:
+def test_it_sends_a_message_once_for_every_answer() -> None:
     with script(FAULT) as made, pytest.raises(PlatformError):
         made.wire.call("NotifyWorkers", Subject="S", MessageText="T", WorkerIds=["A1WORKER"])
     assert len(made.asked) == 1
 
 
-def test_it_is_certain_that_a_bonus_did_not_leave_where_nobody_listens() -> None:
+def test_it_is_certain_that_a_bonus_was_not_sent_if_no_server_listens() -> None:
     wire = Wire(account(f"http://127.0.0.1:{closed_port()}"), no_wait)
     with pytest.raises(PlatformError, match="cannot be reached") as error:
         wire.call("SendBonus", **BONUS)

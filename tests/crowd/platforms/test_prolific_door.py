@@ -73,5 +73,5 @@ def test_it_sends_simulated_people_back_to_the_simulator() -> None:
     assert way.url == "http://127.0.0.1:9000/submissions/complete?cc=A"
 
 
-def test_it_may_be_framed_by_nobody() -> None:
+def test_no_site_may_frame_it() -> None:
     assert DOOR.ancestors(LIVE) == DOOR.form_targets(LIVE) == ()

@@ -83,7 +83,7 @@ def _another(sim: Simulator, number: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", range(7))
-def test_it_publishes_one_study_whichever_call_fails(kind: Fault, place: int) -> None:
+def test_it_publishes_one_study_if_any_call_fails(kind: Fault, place: int) -> None:
     with played() as (sim, market):
         sim.faults.forced = [*[""] * place, kind]  # type: ignore[list-item]
         posted = repeated(lambda: market.publish(wanted(market)))
@@ -194,7 +194,7 @@ def _slots(sim: Simulator, posted: Posted) -> int:
 
 
 @pytest.mark.parametrize("raw", ["COMPLETED", "AWAITING REVIEW"])
-def test_it_closes_whatever_stopping_leads_to(raw: str) -> None:
+def test_it_closes_in_every_state_after_stopping(raw: str) -> None:
     with played(stop_leads_to=raw) as (sim, market):
         posted = market.publish(wanted(market))
         finished(sim, posted, 1)

@@ -177,7 +177,7 @@ def test_it_pays_who_returned_or_ran_out_of_time() -> None:
         assert [result.state for result in settled] == ["sent", "sent"]
 
 
-def test_it_announces_nothing_for_somebody_who_never_took_part() -> None:
+def test_it_announces_nothing_for_a_person_who_never_took_part() -> None:
     with played() as (sim, market):
         posted = market.publish(wanted(market))
         stranger = Payment("r", "a" * 24, "b" * 24, 100, "")

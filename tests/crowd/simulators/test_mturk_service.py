@@ -64,7 +64,7 @@ def ask(sim: Simulator, headers: dict[str, str], body: bytes = b"{}", query: str
     return "ok" if answer.status_code == 200 else str(answer.json()["__type"])
 
 
-def test_it_answers_whoever_signs_with_a_known_key(sim: Simulator, turk: Any) -> None:
+def test_it_answers_requests_signed_with_a_known_key(sim: Simulator, turk: Any) -> None:
     assert ask(sim, signed(sim)) == "ok"
     assert turk.get_account_balance()["AvailableBalance"] == "10000.00"
 

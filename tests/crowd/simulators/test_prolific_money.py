@@ -111,7 +111,7 @@ def test_it_does_not_pay_a_bonus_out_of_what_is_set_aside() -> None:
         assert (state["balance"], state["available"]) == (400, 0)
 
 
-def test_it_approves_nobody_out_of_an_empty_purse() -> None:
+def test_it_approves_no_submission_without_money() -> None:
     with researcher(fee_bp=0, balance_cents=600) as client:
         study = client.published()
         submission = client.finished(study)

@@ -73,7 +73,7 @@ def steps(client: Client, study: str) -> list[Callable[[str, float], object]]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_it_conserves_money_and_places_whatever_happens(seed: int) -> None:
+def test_it_conserves_money_and_places_over_random_walks(seed: int) -> None:
     draw = np.random.default_rng(seed)
     seen: dict[str, str] = {}
     moves: set[tuple[str, str]] = set()
