@@ -47,9 +47,9 @@ def flags() -> list[str]:
 
 def candidates() -> Iterator[str]:
     """Programs that may be a Chromium, best first."""
-    named = os.environ.get("CHROMIUM")
-    if named:
-        yield named
+    setting = os.environ.get("CHROMIUM")
+    if setting:
+        yield setting
     for name in NAMES:
         path = shutil.which(name)
         if path:
@@ -61,10 +61,10 @@ def candidates() -> Iterator[str]:
 
 
 def playwright_caches() -> list[Path]:
-    named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    setting = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
     home = Path(os.environ.get("HOME", "/nonexistent"))
     usual = [home / ".cache" / "ms-playwright", home / "Library" / "Caches" / "ms-playwright"]
-    return [*([Path(named)] if named else []), OWN_CACHE, *usual]
+    return [*([Path(setting)] if setting else []), OWN_CACHE, *usual]
 
 
 def is_chromium(program: str) -> bool:
@@ -77,9 +77,9 @@ def is_chromium(program: str) -> bool:
 
 
 def find_chromium() -> str | None:
-    named = os.environ.get("CHROMIUM")
-    if named and not is_chromium(named):
-        raise ServiceFailed(f"CHROMIUM={named!r} does not run as a Chromium: name another, or unset it.")
+    setting = os.environ.get("CHROMIUM")
+    if setting and not is_chromium(setting):
+        raise ServiceFailed(f"CHROMIUM={setting!r} does not run as a Chromium: name another, or unset it.")
     return next((program for program in candidates() if is_chromium(program)), None)
 
 
@@ -93,13 +93,13 @@ def installers() -> Iterator[list[list[str]]]:
 def chromium() -> str:
     """The path of a Chromium that runs; installs one if possible."""
     path = find_chromium()
-    said: list[str] = []
+    failures: list[str] = []
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PLAYWRIGHT_BROWSERS_PATH": str(OWN_CACHE)}
     for commands in [] if path else installers():
         for command in commands:
             result = subprocess.run(command, env=env, capture_output=True, text=True)
             if result.returncode != 0:
-                said.append(f"{' '.join(command)}: {(result.stderr or result.stdout).strip()[-300:]}")
+                failures.append(f"{' '.join(command)}: {(result.stderr or result.stdout).strip()[-300:]}")
                 break
         path = find_chromium()
         if path:
@@ -108,7 +108,7 @@ def chromium() -> str:
         raise ServiceFailed(
             "The browser tests need a Chromium, and none was found or could be installed: set CHROMIUM to "
             "one, or apt install chromium, or run .venv/bin/playwright install chromium-headless-shell.\n"
-            + "\n".join(said)
+            + "\n".join(failures)
         )
     return path
 

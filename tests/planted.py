@@ -50,8 +50,8 @@ class Planted:
         right = self._model_says(trial)
         wrong = [choice.value for choice in trial.choices if choice.value != right]
         agrees = rng.random() < float(np.clip(self.accuracy(trial.condition, trial.block) + shift, 0, 1))
-        said = right if agrees or not wrong else wrong[int(rng.integers(len(wrong)))]
-        return Answer(trial.position, {"choice": said}, took_ms, took_ms)
+        choice = right if agrees or not wrong else wrong[int(rng.integers(len(wrong)))]
+        return Answer(trial.position, {"choice": choice}, took_ms, took_ms)
 
     def _model_says(self, trial: PlannedTrial) -> str:
         if trial.kind != "predict" or trial.item is None:

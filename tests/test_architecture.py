@@ -176,15 +176,15 @@ def test_it_imports_downwards_only() -> None:
 
 
 def test_it_names_no_upper_module_in_a_table() -> None:
-    named = []
+    faults = []
     for name in IN_ROOMS:
         upper = ROOMS[ROOMS.index(name.split(".")[0]) + 1 :]
         for node in ast.walk(TREES[name]):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 module = node.value.partition(":")[0]
                 if module.split(".")[0] in upper and module in SOURCES and "." in module:
-                    named.append(f"{name} (line {node.lineno}) names {node.value}")
-    assert not named, "\n".join(named)
+                    faults.append(f"{name} (line {node.lineno}) names {node.value}")
+    assert not faults, "\n".join(faults)
 
 
 def test_it_has_no_import_cycle() -> None:
@@ -225,11 +225,11 @@ def test_it_keeps_the_pure_rooms_free_of_the_world() -> None:
 
 def test_it_reads_no_clock_and_draws_no_global_numbers_in_the_pure_rooms() -> None:
     wrong = [
-        f"{name} (line {node.lineno}): {what}"
+        f"{name} (line {node.lineno}): {problem}"
         for name in pure_modules()
         for node in ast.walk(TREES[name])
         if isinstance(node, ast.Call | ast.Attribute)
-        if (what := impurity(node)) and id(node) not in scoped(name)
+        if (problem := impurity(node)) and id(node) not in scoped(name)
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -349,13 +349,13 @@ def test_it_names_modules_for_what_they_do() -> None:
 
 
 def test_it_commits_no_address_of_a_registry_or_a_machine() -> None:
-    named = []
+    faults = []
     for path in committed():
         if path.suffix not in TEXT_SUFFIXES or path == Path(__file__):
             continue
         text = path.read_text(errors="replace")
-        named += [f"{path.relative_to(ROOT)}: {address}" for address in ADDRESSES if address in text]
-    assert not named, "\n".join(named)
+        faults += [f"{path.relative_to(ROOT)}: {address}" for address in ADDRESSES if address in text]
+    assert not faults, "\n".join(faults)
 
 
 def test_it_pins_versions_without_addresses() -> None:

@@ -227,8 +227,8 @@ def test_it_documents_every_setting_and_no_other() -> None:
 
 def test_it_documents_what_other_programs_read_from_the_environment() -> None:
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    named = set(re.findall(r"\$\{(\w+)", json.dumps(compose)))
-    assert not [name for name in named if f"`{name}`" not in PAGES["docs/running.md"]]
+    variables = set(re.findall(r"\$\{(\w+)", json.dumps(compose)))
+    assert not [name for name in variables if f"`{name}`" not in PAGES["docs/running.md"]]
 
 
 @pytest.mark.parametrize("heading", MODELS)

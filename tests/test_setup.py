@@ -214,8 +214,10 @@ def test_it_says_which_python_it_needs(
 
 def test_it_pins_everything_that_the_project_names() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    names = {re.split(r"[\[<>=;! ]", requirement)[0].lower().replace("_", "-") for requirement in named}
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    names = {
+        re.split(r"[\[<>=;! ]", requirement)[0].lower().replace("_", "-") for requirement in requirements
+    }
     text = (ROOT / "requirements" / "constraints.txt").read_text().lower().replace("_", "-")
     missing = {name for name in names if not re.search(rf"^{re.escape(name)}==", text, re.MULTILINE)}
     assert not missing
@@ -372,8 +374,8 @@ def test_it_stops_a_proof_that_takes_too_long(
 
 
 def test_it_proves_by_tests_that_there_are() -> None:
-    named = {word for proof in prove.PROOFS for unit in proof.units for word in unit.command}
-    files = {word.partition("::")[0] for word in named if word.startswith("tests/")}
+    words = {word for proof in prove.PROOFS for unit in proof.units for word in unit.command}
+    files = {word.partition("::")[0] for word in words if word.startswith("tests/")}
     assert files and all((ROOT / file).exists() for file in files)
 
 
@@ -407,8 +409,8 @@ def test_it_composes_the_grown_up_form(compose: dict[str, Any]) -> None:
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     for name in ("web", "database", "broker"):
         assert services[name]["healthcheck"]["test"]
-    named = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", [])}
-    assert named == set(compose["volumes"])
+    volumes = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", [])}
+    assert volumes == set(compose["volumes"])
 
 
 def test_it_composes_with_variables_that_the_settings_read(compose: dict[str, Any]) -> None:

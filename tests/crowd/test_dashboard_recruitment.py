@@ -115,8 +115,8 @@ def test_it_sends_a_worker_and_keeps_the_name(
 ) -> None:
     posting = live(study)
     for act in ("pause", "sync"):
-        said = said_after(desk, f"{ROOT}{posting.pk}/{act}/")
-        assert "A worker was asked to" in said
+        sentence = said_after(desk, f"{ROOT}{posting.pk}/{act}/")
+        assert "A worker was asked to" in sentence
     desk.post(f"{ROOT}{posting.pk}/close/")
     assert sent == [(posting.pk, act, "grace", 0) for act in ("pause", "sync", "close")]
     posting.refresh_from_db()

@@ -57,8 +57,8 @@ def stranger(stage: paid.Stage) -> Submission:
     return Submission.objects.get(session=None)
 
 
-def here(stage: paid.Stage, **how: Any) -> Submission:
-    row = stage.person(**how)
+def here(stage: paid.Stage, **ending: Any) -> Submission:
+    row = stage.person(**ending)
     sync_posting(stage.posting)
     row.refresh_from_db()
     return row
@@ -93,12 +93,12 @@ def test_it_grants_an_amount_once_and_settle_pays_it(stage: paid.Stage, desk: Cl
     assert row.session is not None
     page = desk.get(f"{ROOT}participants/{row.session.pk}/").content.decode()
     assert "Pay an extra amount" in page and f"recruitment/submissions/{row.pk}/" in page
-    given = {"kind": "compensation", "amount": "2.50 GBP", "text": WHY}
-    assert post(desk, row, "grant", **given)[0] == 302
+    form = {"kind": "compensation", "amount": "2.50 GBP", "text": WHY}
+    assert post(desk, row, "grant", **form)[0] == 302
     assert stage.ledger(row)["compensation"] == ("due", 250)
     user, line = next(entry for entry in log() if "Granted" in entry[1])
     assert user == "grace" and "2.50 GBP" in line and short(row) in line and WHY in line
-    status, again = post(desk, row, "grant", **given)
+    status, again = post(desk, row, "grant", **form)
     assert status == 400 and "already" in again
     assert paid.settle(stage.study) == ""
     assert stage.paid(row) == (140, [20, 250])
@@ -137,8 +137,8 @@ def test_it_refuses_an_unknown_act_and_another_study(stage: paid.Stage, desk: Cl
 def test_the_command_grants_in_the_name_of_a_person(stage: paid.Stage) -> None:
     row, slug = here(stage), stage.study.slug
     name = short(row)
-    said = run("grant", slug, name, "1.50", kind="bonus", by="grace", reason=WHY)
-    assert "1.50 GBP are due" in said
+    printed = run("grant", slug, name, "1.50", kind="bonus", by="grace", reason=WHY)
+    assert "1.50 GBP are due" in printed
     assert Payout.objects.get(kind="bonus", decided_by="grace").cents == 150
     assert any(user == "grace" and WHY in line for user, line in log())
     for person, amount, problem in (
@@ -208,8 +208,8 @@ def test_a_first_message_without_an_answer_is_never_repeated(
 ) -> None:
     row = here(stage)
     stage.sim.faults.forced[:] = [fault]
-    said = run("send_messages", "wolf-or-husky", to=short(row), message="Hello?", by="grace")
-    assert "may or may not have arrived" in said
+    printed = run("send_messages", "wolf-or-husky", to=short(row), message="Hello?", by="grace")
+    assert "may or may not have arrived" in printed
     stage.sim.faults.forced.clear()
     assert "No message waits" in run("send_messages", "wolf-or-husky")
     assert "exactly this before" in run(
@@ -274,8 +274,8 @@ def test_it_approves_all_awaiting_work_and_pays_once(
 def test_it_approves_no_work_above_the_cap_or_denied_before(stage: paid.Stage, researcher: User) -> None:
     row = stranger(stage)
     Posting.objects.update(cap_cents=100)
-    said = run("decide", "wolf-or-husky", "approve", row.submission_hash[:8], by="grace", message=WHY)
-    assert "cap of 1.00 GBP would be exceeded" in said and "at least 1.40 GBP" in said
+    printed = run("decide", "wolf-or-husky", "approve", row.submission_hash[:8], by="grace", message=WHY)
+    assert "cap of 1.00 GBP would be exceeded" in printed and "at least 1.40 GBP" in printed
     Posting.objects.update(cap_cents=9000)
     other = here(stage, verdict="incomplete")
     assert other.session is not None
@@ -283,11 +283,11 @@ def test_it_approves_no_work_above_the_cap_or_denied_before(stage: paid.Stage, r
         posting=stage.posting, session=other.session, kind="compensation", cents=50, currency="GBP",
         state="withheld", reason="No.",
     )  # fmt: skip
-    said = run("decide", "wolf-or-husky", "approve", short(other), by="grace", message=WHY)
-    assert "is withheld" in said
+    printed = run("decide", "wolf-or-husky", "approve", short(other), by="grace", message=WHY)
+    assert "is withheld" in printed
     Payout.objects.update(state="sent")
-    said = run("decide", "wolf-or-husky", "approve", short(other), by="grace", message=WHY)
-    assert "0.50 GBP already" in said
+    printed = run("decide", "wolf-or-husky", "approve", short(other), by="grace", message=WHY)
+    assert "0.50 GBP already" in printed
     assert all(work["reward_paid_count"] == 0 for work in stage.truth().values())
 
 

@@ -396,9 +396,12 @@ def test_it_pays_no_person_twice_if_a_lost_payment_is_carried_out_late(settings:
         after_the_grace()
         name = str(Payout.objects.get(kind="bonus").session.participant.pseudonym)[:8]
         for _ in range(2):
-            said = paid.settle(stage.study)
-            assert f"gave no answer to 1 bonus (0.20 GBP; {name})" in said and "Nothing is sent again" in said
-            assert "Run settle again" not in said  # Reading once more decides nothing.
+            sentence = paid.settle(stage.study)
+            assert (
+                f"gave no answer to 1 bonus (0.20 GBP; {name})" in sentence
+                and "Nothing is sent again" in sentence
+            )
+            assert "Run settle again" not in sentence  # Reading once more decides nothing.
         page = desk.get(reverse("dashboard:money", args=[stage.study.slug])).content.decode()
         bonus = Payout.objects.get(kind="bonus")
         assert "Needs your hand" in page and "may or may not have been paid" not in page
@@ -425,8 +428,8 @@ def test_it_pays_no_person_twice_if_the_list_shows_another_amount(
         without_an_answer(stage)
         after_the_grace()
         for _ in range(2):
-            said = paid.settle(stage.study)
-            assert "gave no answer to 1 bonus" in said and "got 0.21 GBP in bonuses" in said
+            sentence = paid.settle(stage.study)
+            assert "gave no answer to 1 bonus" in sentence and "got 0.21 GBP in bonuses" in sentence
         assert stage.paid(row) == (140, [20])
 
 
@@ -447,8 +450,8 @@ def test_it_pays_no_person_twice_if_the_list_shows_a_sum(
         without_an_answer(stage)
         after_the_grace()
         for _ in range(2):
-            said = paid.settle(stage.study)
-            assert "gave no answer to 1 bonus (2.00 GBP" in said and "got 2.20 GBP in bonuses" in said
+            sentence = paid.settle(stage.study)
+            assert "gave no answer to 1 bonus (2.00 GBP" in sentence and "got 2.20 GBP in bonuses" in sentence
         assert stage.paid(row) == (140, [20, 200])
 
 
@@ -462,8 +465,8 @@ def test_it_sends_again_only_what_a_named_person_releases(settings: Any) -> None
         assert "This needs your hand" in paid.settle(stage.study)
         name = str(Payout.objects.get(kind="bonus").session.participant.pseudonym)
         assert "--again needs --by, your name, and --reason" in paid.settle(stage.study, again=[name])
-        said = paid.settle(stage.study, again=["ffffffff"], reason="Prolific says so")
-        assert "ffffffff: no bonus of theirs is missing" in said and stage.paid(row) == (140, [])
+        sentence = paid.settle(stage.study, again=["ffffffff"], reason="Prolific says so")
+        assert "ffffffff: no bonus of theirs is missing" in sentence and stage.paid(row) == (140, [])
         assert paid.settle(stage.study, again=[name], reason="Prolific says that it was never paid") == ""
         assert stage.paid(row) == (140, [20])
         log = LogEntry.objects.filter(change_message__contains="0.20 GBP due again, which never arrived")

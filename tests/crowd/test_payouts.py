@@ -60,9 +60,9 @@ def came(posting: Posting, session: Session, name: str) -> Session:
 
 def cast(posting: Posting, origin: str = "human") -> dict[str, Session]:
     sessions = {}
-    for name, how in DUE.items():
+    for name, ending in DUE.items():
         right = paid.right_until(3 if name == "kept" else 0)
-        session = stored.sitting(posting.study, name, origin=origin, **(how | {"right": right}))
+        session = stored.sitting(posting.study, name, origin=origin, **(ending | {"right": right}))
         sessions[name] = came(posting, session, name)
     half = sessions["half"]
     half.responses.filter(position__gte=half.responses.count() // 2).delete()

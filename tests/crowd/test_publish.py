@@ -65,11 +65,11 @@ def test_it_goes_live_with_every_place_free_for_people(tmp_path: Path, store_fol
 
 def publish(*words: str, typed: str = "", monkeypatch: pytest.MonkeyPatch | None = None) -> str:
     """The output of the command; `typed` is the researcher's input."""
-    said = io.StringIO()
+    output = io.StringIO()
     if monkeypatch is not None:
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-    call_command("publish", "wolf-or-husky", *words, stdout=said)
-    return said.getvalue()
+    call_command("publish", "wolf-or-husky", *words, stdout=output)
+    return output.getvalue()
 
 
 def on(sim: Any, platform: str = "prolific") -> tuple[str, ...]:
@@ -78,9 +78,9 @@ def on(sim: Any, platform: str = "prolific") -> tuple[str, ...]:
 
 def test_it_offers_by_link_with_codes_and_the_panels_own_names() -> None:
     study = study_of(platforms={"link": {"panel": "sona", "person_field": "survey_code"}})
-    said = publish("--platform", "link")
+    printed = publish("--platform", "link")
     posting = Posting.objects.get()
-    assert f"/join/wolf-or-husky/?via={posting.key}" in said and len(posting.codes) == 8
+    assert f"/join/wolf-or-husky/?via={posting.key}" in printed and len(posting.codes) == 8
     assert posting.options["panel"] == "sona" and posting.mode == "rehearsal"
     again = publish("--platform", "link", "--live")
     assert "is live on link" in again and Posting.objects.get().live
@@ -138,8 +138,8 @@ def test_it_takes_the_sum_as_an_option_and_a_cap_above_it() -> None:
     with simulated("prolific") as sim:
         with pytest.raises(CommandError, match="--cap 1.00 USD is less than the total of"):
             publish(*on(sim), "--places", "3", "--cap", "1", "--total", "1")
-        said = publish(*on(sim), "--places", "3", "--cap", "20", "--total", "20.00")
-        assert "wolf-or-husky is open on prolific (rehearsal) with 3 places, 0 taken" in said
+        printed = publish(*on(sim), "--places", "3", "--cap", "20", "--total", "20.00")
+        assert "wolf-or-husky is open on prolific (rehearsal) with 3 places, 0 taken" in printed
         assert Posting.objects.get().cap_cents == 2000
         again = publish(*on(sim), "--places", "3")
         assert "It is there already" in again and Posting.objects.count() == 1
@@ -158,8 +158,8 @@ def test_it_changes_what_is_offered() -> None:
         with pytest.raises(CommandError, match="Nothing was sent: '1' is not"):
             publish("--platform", "prolific", "--add", "2", "--total", "1")
         due = quote_of(Posting.objects.get(), 5).total_cents
-        said = publish("--platform", "prolific", "--add", "2", "--total", f"{due // 100}.{due % 100:02d}")
-        assert "with 5 places" in said and "5, 2 of them new" in said
+        printed = publish("--platform", "prolific", "--add", "2", "--total", f"{due // 100}.{due % 100:02d}")
+        assert "with 5 places" in printed and "5, 2 of them new" in printed
         with pytest.raises(CommandError, match="99 places are more than"):
             publish("--platform", "prolific", "--add", "99")
         assert "is closed" in publish("--platform", "prolific", "--close", "--by", "grace")
@@ -178,8 +178,8 @@ def test_it_publishes_a_pilot_with_slots_of_its_own() -> None:
         publish("--platform", "prolific", "--live", "--pilot")
     with simulated("prolific") as sim:
         publish_posting(study, "prolific", "live", pilot=True, places=5, cap_cents=5000, site=sim.url)
-        said = publish("--platform", "prolific", "--live", "--pilot", "--pause")
-        assert "--pilot --add N" in said
+        printed = publish("--platform", "prolific", "--live", "--pilot", "--pause")
+        assert "--pilot --add N" in printed
         publish("--platform", "prolific", "--live", "--pilot", "--resume")
         assert Posting.objects.get().pilot and Slot.objects.filter(pilot=True).count() == 5
         publish("--platform", "prolific", "--pilot", "--add", "2", "--total", total_for(7))
@@ -294,9 +294,9 @@ study_of()
 
 
 def kill(process: subprocess.Popen[bytes], call: Any, at: str) -> None:
-    named = f"{call.operation} {call.method} {call.path}"
+    text = f"{call.operation} {call.method} {call.path}"
     is_creation = call.method == "POST" and call.path.rstrip("/").endswith("/studies")
-    if at in named or (at == "POST studies/" and is_creation):
+    if at in text or (at == "POST studies/" and is_creation):
         os.kill(process.pid, signal.SIGKILL)
         process.wait(60)
 

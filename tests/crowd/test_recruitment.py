@@ -267,11 +267,11 @@ def test_it_refuses_what_tells_people_nothing(texts: dict[str, str], deception: 
 
 
 def test_it_takes_a_debrief_that_speaks_of_the_deception() -> None:
-    told = "For some people the areas were chosen at random."
+    debrief = "For some people the areas were chosen at random."
     definition = StudyDefinition.model_validate(
         {
             **stored.definition(2).model_dump(mode="json"),
-            "texts": {"consent": "c", "instructions": "i", "debrief": told},
+            "texts": {"consent": "c", "instructions": "i", "debrief": debrief},
             "ethics": {"contact": "lab@example.org", "deception": "Some areas are random."},
             "reward": {"amount_cents": 100, "expected_minutes": 5},
         }

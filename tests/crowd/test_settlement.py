@@ -152,14 +152,14 @@ def test_it_pays_once_if_any_call_fails(platform: str, kind: str) -> None:
     """A run with the fault at its first call, at its second, … until a run has fewer calls than that."""
     one_hit = {"platforms": {"mturk": {"base_share": 0.25, "batch": "one"}}}
     with paid.offered(paid.paying_on(platform, **one_hit), platform) as stage:
-        place, met = 0, 1
-        while met:
+        place, faults = 0, 1
+        while faults:
             row = stage.person(matches=4)
             before = stage.sim.faults.met[kind]
             stage.sim.faults.forced = [*([""] * place), kind]
             settle_until_done(stage)
             stage.sim.faults.forced = []
-            met = stage.sim.faults.met[kind] - before
+            faults = stage.sim.faults.met[kind] - before
             assert sum(stage.paid(row)[1]) + stage.paid(row)[0] == 160
             place += 1
         assert place > 6

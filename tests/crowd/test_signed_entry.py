@@ -43,8 +43,8 @@ class Desk:
         signed_at = datetime.now(UTC) - timedelta(seconds=age_s)
         claims = {**claims_for(template, fields, fields["SESSION_ID"], signed_at), **changes}
         token = (signer or self.sim.signer).token(claims)
-        given = "&".join(f"{name}={value}" for name, value in fields.items())
-        return f"via={self.offer.key}&{given}&prolific_token={token}"
+        query = "&".join(f"{name}={value}" for name, value in fields.items())
+        return f"via={self.offer.key}&{query}&prolific_token={token}"
 
     def send(self, query: str, attempt: str = "load-1") -> Visitor:
         return Visitor("ada", self.offer.study.slug, query=query, attempt=attempt)
@@ -105,8 +105,8 @@ def test_it_refuses_forgeries(desk: Desk) -> None:
         "no end": desk.address(exp=int(datetime.now(UTC).timestamp()) + 10**6),
         "vouches for nobody": desk.address(prolific={}),
     }
-    for what, query in forged.items():
-        assert "signature" in refused(desk.send(query).join()), what
+    for kind, query in forged.items():
+        assert "signature" in refused(desk.send(query).join()), kind
     assert Session.objects.count() == 0
 
 

@@ -76,19 +76,21 @@ def test_it_tells_the_end_to_the_platform_and_not_before(
         return reply
 
     monkeypatch.setattr(Person, "call", listening)
-    told = fate(outcome, ada).json()
-    assert told["exit"]["url"] == f"https://app.prolific.com/submissions/complete?cc={offered.codes[outcome]}"
+    reply = fate(outcome, ada).json()
+    assert (
+        reply["exit"]["url"] == f"https://app.prolific.com/submissions/complete?cc={offered.codes[outcome]}"
+    )
     early = [code for code in offered.codes.values() if any(code in reply for reply in heard[:-1])]
     assert early == [] and len(heard) > 1
     assert [code for code in offered.codes.values() if code in heard[-1]] == [offered.codes[outcome]]
-    assert ada.end().json()["exit"] == told["exit"]
+    assert ada.end().json()["exit"] == reply["exit"]
 
 
 @pytest.mark.parametrize("outcome", ["complete", "failed_checks", "screened", "turned_away", "withdrawn"])
 def test_it_builds_the_form_of_the_platform_from_the_page_s_own_query(hits: Posting, outcome: str) -> None:
     ada = turker("A1ADA", hits)
-    told = fate(outcome, ada).json()
-    assert told["exit"] == {
+    reply = fate(outcome, ada).json()
+    assert reply["exit"] == {
         "method": "POST",
         "url": "https://www.mturk.com/mturk/externalSubmit",
         "fields": {"assignmentId": "3AA1ADA", "completion": hits.codes[outcome]},
@@ -133,8 +135,8 @@ def test_it_submits_the_part_of_a_leaver_who_has_the_answers_removed(hits: Posti
     ada = turker("A1ADA", hits)
     ada.arrive()
     ada.answer(2)
-    told = ada.leave("time", erase=True).json()
-    assert told["exit"]["fields"]["completion"] == hits.codes["withdrawn"]
+    reply = ada.leave("time", erase=True).json()
+    assert reply["exit"]["fields"]["completion"] == hits.codes["withdrawn"]
 
 
 def test_it_keeps_the_completion_code_of_a_person_who_withdraws_after_finishing(
@@ -212,11 +214,11 @@ def test_it_gives_no_completion_code_to_a_leaver_who_has_the_answers_removed(
     ada.arrive()
     ada.answer(5)
     mark_left(ada.session())
-    told = ada.leave("use nothing of mine", erase=True).json()
-    assert told["exit"]["url"].endswith(offered.codes["withdrawn"]) and not told["asks_again"]
+    reply = ada.leave("use nothing of mine", erase=True).json()
+    assert reply["exit"]["url"].endswith(offered.codes["withdrawn"]) and not reply["asks_again"]
     session = ada.session()
     assert session.erased["responses"] == 5 and (session.state, session.verdict) == ("finished", "incomplete")
-    assert ada.end().json()["exit"] == told["exit"]
+    assert ada.end().json()["exit"] == reply["exit"]
 
 
 def test_it_pays_no_attention_to_the_device_once_one_has_fitted(offered: Posting) -> None:
@@ -225,8 +227,8 @@ def test_it_pays_no_attention_to_the_device_once_one_has_fitted(offered: Posting
     ada.gate({**ada.good_value(), "width_px": 390})
     ada.gate(ada.good_value())
     assert Gate.objects.filter(kind="device", passed=True).exists()
-    told = ada.leave("time").json()
-    assert told["exit"]["url"].endswith(offered.codes["withdrawn"]) and told["debrief"] is None
+    reply = ada.leave("time").json()
+    assert reply["exit"]["url"].endswith(offered.codes["withdrawn"]) and reply["debrief"] is None
 
 
 def test_it_shows_the_debrief_to_people_who_agreed_and_left(offered: Posting) -> None:

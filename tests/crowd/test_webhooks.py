@@ -168,11 +168,11 @@ def test_it_hears_of_mechanical_turk_by_any_of_its_hits() -> None:
         **{"study": study_of(), "platform": "mturk", "mode": "sandbox", "external_id": "3QUAL"},
         facts={"hits": ["3HIT1", "3HIT2"]},
     )
-    told = [
+    notices = [
         Notified("e-1", "AssignmentSubmitted", posting="3HIT2"),
         Notified("e-1", "Again", posting="3HIT2"),
     ]
-    assert keep("mturk", told).new == 1 and Notice.objects.get().posting == posting
+    assert keep("mturk", notices).new == 1 and Notice.objects.get().posting == posting
     posting.refresh_from_db()
     assert posting.sync_asked_at is not None
     assert keep("mturk", [Notified("e-2", "HITExpired", posting="3NOBODY")]).woken == (posting.pk,)

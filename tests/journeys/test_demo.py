@@ -59,15 +59,15 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
     port = services.free_port()
     result = run_demo(project_env, study_file, "--participants", "7", "--port", str(port))
     assert result.returncode == 0, result.stderr[-2000:]
-    said = result.stdout
+    printed = result.stdout
     # 7 people over 4 conditions: 2 each, and 2 of the 8 walk-in places in each.
-    assert "small is open: 16 slots in 4 conditions." in said
-    assert "people came, 8 passed" in said
-    assert "Done. 8 walk-in slots are free." in said
+    assert "small is open: 16 slots in 4 conditions." in printed
+    assert "people came, 8 passed" in printed
+    assert "Done. 8 walk-in slots are free." in printed
     for name in CONDITIONS:
-        assert any(row[1] == "2" for row in cells(said, name) if len(row) > 1), (name, said)
-    assert re.search(r"F\(3, 4\) = |No group has any variance", said)
-    before, controls = said.split("Controls of the observers")
+        assert any(row[1] == "2" for row in cells(printed, name) if len(row) > 1), (name, printed)
+    assert re.search(r"F\(3, 4\) = |No group has any variance", printed)
+    before, controls = printed.split("Controls of the observers")
     assert "Computational observers, not people. Mix: learner=0.8" in before
     assert "Computational observers, not people." in controls
     report = json.loads((Path(project_env["LEGIBLE_VAR"]) / "controls.json").read_text())

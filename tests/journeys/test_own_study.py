@@ -124,9 +124,9 @@ def test_it_goes_from_an_empty_folder_to_a_verified_export(reader: Reader) -> No
     assert 0.3 < wrong_share < 0.7  # the tint decides, and is wrong in half of the pictures
     assert (reader.study / "report" / "report.html").stat().st_size > 10_000
     assert "are as they were exported from 'disc-or-square'" in printed
-    told = (ROOT / "docs" / "data.md").read_text()
+    page = (ROOT / "docs" / "data.md").read_text()
     written = [path.name for path in (reader.study / "data").iterdir()]
-    assert not [name for name in (*report, *written) if f"`{name}`" not in told]
+    assert not [name for name in (*report, *written) if f"`{name}`" not in page]
 
 
 @pytest.mark.pure

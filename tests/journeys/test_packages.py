@@ -90,8 +90,8 @@ class Machines:
         return " ".join(result.stderr.split())
 
     def rows(self) -> dict[str, list[list[object]]]:
-        said = self.done("", "shell", "-c", ROWS)
-        records: dict[str, list[list[object]]] = json.loads(said.partition("ROWS")[2])
+        printed = self.done("", "shell", "-c", ROWS)
+        records: dict[str, list[list[object]]] = json.loads(printed.partition("ROWS")[2])
         return records
 
     def imports(self) -> str:
@@ -158,8 +158,8 @@ def test_it_is_refused_by_a_worker_and_a_web_server_without_it(
 ) -> None:
     made_with = f"explainer '{FULL}' was made with legible-toy-methods==1.0, {reason}"
     with services.celery_worker(machines.having(version)):
-        said = machines.refused("1.0", "build_stimuli", str(study))
-    assert f"{ITEMS} of {3 * ITEMS} stimuli could not be rendered" in said and made_with in said
+        printed = machines.refused("1.0", "build_stimuli", str(study))
+    assert f"{ITEMS} of {3 * ITEMS} stimuli could not be rendered" in printed and made_with in printed
     states = {(row[0], str(row[1])[: len(made_with)]) for row in rings(machines.rows())}
     assert states == {("failed", made_with)}
 
@@ -189,8 +189,8 @@ def test_it_is_made_anew_with_another_version(machines: Machines, study: Path) -
     with services.celery_worker(machines.having("")):
         machines.refused("1.0", "build_stimuli", str(study))
     machines.env["CELERY_BROKER_URL"] = ""
-    said = machines.refused("", "build_stimuli", str(study))
-    assert "there is no explainer 'toy_rings'" in said and "known are saliency" in said
+    printed = machines.refused("", "build_stimuli", str(study))
+    assert "there is no explainer 'toy_rings'" in printed and "known are saliency" in printed
     machines.done("1.1", "build_stimuli", str(study))
     done = [row[2]["packages"] for row in rings(machines.rows()) if row[0] == "done"]  # type: ignore[index]
     assert done == [["legible-toy-methods==1.1"]] * ITEMS

@@ -70,9 +70,9 @@ def stage(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             "LEGIBLE_VAR": str(folder / "var"),
             "CELERY_BROKER_URL": "",
         }
-        made = Stage(stack.enter_context(services.web_server(env)), env, {})
-        made.world("open", str(folder / "small"), *LINES)
-        yield made
+        opened = Stage(stack.enter_context(services.web_server(env)), env, {})
+        opened.world("open", str(folder / "small"), *LINES)
+        yield opened
 
 
 @dataclass
@@ -93,15 +93,15 @@ class Offered:
 @pytest.fixture(scope="module")
 def on_prolific(stage: Stage) -> Iterator[Offered]:
     with prolific.simulator(seed=3, start=datetime.now(UTC), options=prolific.Options(currency="USD")) as sim:
-        told = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
-        yield Offered(stage, sim, told["external_id"], told["codes"])
+        posting = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
+        yield Offered(stage, sim, posting["external_id"], posting["codes"])
 
 
 @pytest.fixture(scope="module")
 def on_mturk(stage: Stage) -> Iterator[Offered]:
     with mturk.simulator(seed=4) as sim:
-        told = stage.world("offer", "mturk", sim.url)["postings"]["mturk"]
-        yield Offered(stage, sim, "", told["codes"])
+        posting = stage.world("offer", "mturk", sim.url)["postings"]["mturk"]
+        yield Offered(stage, sim, "", posting["codes"])
 
 
 def return_to(page: "Page") -> str:
@@ -158,8 +158,8 @@ WAYS = {"screened": fails_the_quiz, "withdrawn": leaves, "declined": declines, "
 def test_it_sends_people_who_finish_back_with_the_code_of_their_outcome(
     on_prolific: Offered, page: "Page", kind: type[Visitor], outcome: str
 ) -> None:
-    told = on_prolific.stage.told
-    visitor = kind(page, told["practice"], told["quiz"])
+    opened = on_prolific.stage.told
+    visitor = kind(page, opened["practice"], opened["quiz"])
     seen: list[str] = []
     page.on("response", lambda reply: seen.append(reply.url) if "/api/" not in reply.url else None)
     visitor.arrive(on_prolific.take()["url"])
@@ -306,15 +306,15 @@ def test_only_the_platform_may_frame_it(on_mturk: Offered, page: "Page") -> None
         text = f'<!doctype html><title>Other</title><iframe id="task" src="{address}"></iframe>'
         return Answer(200, text.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
     with serving(foreign) as url:
         page.goto(url)
         element = page.wait_for_selector("#task")
         frame = element.content_frame() if element else None
         assert frame is not None and frame.locator("#app").count() == 0
         assert frame.url.startswith("chrome-error://")
-    assert any("frame-ancestors" in text for text in said)
+    assert any("frame-ancestors" in text for text in messages)
 
 
 def test_it_sends_people_back_if_every_place_is_taken(on_mturk: Offered, page: "Page") -> None:
@@ -329,9 +329,9 @@ def test_it_sends_people_back_if_every_place_is_taken(on_mturk: Offered, page: "
 def test_it_leads_people_who_come_too_late_back_to_prolific(stage: Stage, page: "Page") -> None:
     with prolific.simulator(seed=5, start=datetime.now(UTC), options=prolific.Options(currency="USD")) as sim:
         stage.world("free")
-        told = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
+        posting = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
         stage.world("fill")
-        page.goto(sim.control.take(posting=told["external_id"])["url"])
+        page.goto(sim.control.take(posting=posting["external_id"])["url"])
         page.wait_for_selector('[data-page="trouble"][data-code="full"]')
         assert violations(page, AXE.read_text()) == []
-        assert told["codes"]["turned_away"] in return_to(page)
+        assert posting["codes"]["turned_away"] in return_to(page)

@@ -218,8 +218,8 @@ def test_it_screens_planted_people_who_miss_a_check(crowd: Crowd) -> None:
 def test_it_gives_the_ideal_everything_and_says_why_there_is_no_test(crowd: Crowd) -> None:
     crowd.answer(ideal(crowd.predicted, Streams(5)))
     crowd.finish()
-    made = make_report(crowd.study, "simulated")
-    report = made.json()
+    built = make_report(crowd.study, "simulated")
+    report = built.json()
     for row in report["conditions"]:
         assert (row["n"], row["accuracy"], row["accuracy_mean"]) == (PEOPLE, [1.0] * BLOCKS, 1.0)
         assert (row["utility"], row["utility_k"]) == (1.0, [1.0] * BLOCKS)
@@ -229,4 +229,4 @@ def test_it_gives_the_ideal_everything_and_says_why_there_is_no_test(crowd: Crow
     assert method["utility"] == [1.0, 1.0]
     assert method["utility_simultaneous"] is method["utility_fieller"] is None
     assert report["anova"] is None and report["tukey"] is None
-    assert "No group has any variance, so no test is defined" in page(made)
+    assert "No group has any variance, so no test is defined" in page(built)

@@ -131,9 +131,9 @@ class Settler:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
 
-    def _count(self, how: str) -> None:
+    def _count(self, moment: str) -> None:
         if self.run() == -signal.SIGKILL:
-            self.killed[how] += 1
+            self.killed[moment] += 1
         self.left = -1
 
     def finish(self) -> None:

@@ -127,8 +127,8 @@ def test_it_serves_a_crowd_and_every_number_adds_up(server: WebServer, study: St
     assert verdicts["careless", "screened"] > verdicts["careless", "passed"]
     assert verdicts["learner", "passed"] > verdicts["learner", "screened"]
     assert verdicts["leaver", ""] == sum(outcome.status == "left" for outcome in outcomes) > 0
-    said = Gate.objects.filter(kind="questions_after").values_list("value__strategy", flat=True)
-    assert all(text is None or text.startswith(SPEECH_MARK) for text in said)
+    strategies = Gate.objects.filter(kind="questions_after").values_list("value__strategy", flat=True)
+    assert all(text is None or text.startswith(SPEECH_MARK) for text in strategies)
     assert_ends_full(server, study)
 
 

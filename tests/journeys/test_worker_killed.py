@@ -86,12 +86,12 @@ def undisturbed(study: Path, store_folder: Path) -> Iterator[dict[str, bytes]]:
 
 
 def check(env: dict[str, str], undisturbed: dict[str, bytes]) -> None:
-    stimuli, made = rows(env["DATABASE_URL"]), files(Path(env["STORAGE_URL"]))
+    stimuli, stored = rows(env["DATABASE_URL"]), files(Path(env["STORAGE_URL"]))
     assert {row[1] for row in stimuli} == {"done"}
-    named = {name for row in stimuli for name in row[3:7] if name}
-    assert named <= set(made)
-    assert made.keys() == undisturbed.keys()
-    pictures = {name: content for name, content in made.items() if name.endswith(".png")}
+    listed = {name for row in stimuli for name in row[3:7] if name}
+    assert listed <= set(stored)
+    assert stored.keys() == undisturbed.keys()
+    pictures = {name: content for name, content in stored.items() if name.endswith(".png")}
     assert pictures == {name: undisturbed[name] for name in pictures}
     for content in pictures.values():
         assert content.endswith(b"IEND\xaeB`\x82")

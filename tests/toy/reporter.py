@@ -44,8 +44,8 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
 
 def _piles(answers: pd.DataFrame) -> list[dict[str, Any]]:
     return [
-        {"lane": lane, **{pile: int((given["response"] == pile).sum()) for pile in PILES}}
-        for lane, given in answers.groupby("lane")
+        {"lane": lane, **{pile: int((rows["response"] == pile).sum()) for pile in PILES}}
+        for lane, rows in answers.groupby("lane")
     ]
 
 

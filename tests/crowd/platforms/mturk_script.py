@@ -60,7 +60,7 @@ def account(url: str, queue_url: str = "") -> Account:
 
 @contextmanager
 def script(*plays: Play) -> Iterator[Script]:
-    made = Script(list(plays))
-    with serving(made) as url:
-        made.url = url
-        yield made
+    server = Script(list(plays))
+    with serving(server) as url:
+        server.url = url
+        yield server

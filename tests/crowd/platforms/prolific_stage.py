@@ -40,13 +40,13 @@ def wanted(market: Prolific, places: int = 5, **changes: Any) -> Offer:
 
 def finished(sim: Simulator, posted: Posted, count: int, outcome: str = "complete") -> list[Payment]:
     """`count` people take a place and enter the code of an outcome; a possible bonus payment for each."""
-    made = []
+    payments = []
     for number in range(count):
         taken = sim.control.take(posting=posted.external_id)
         sim.control.complete(taken["submission"], offer().codes[outcome])  # type: ignore[index]
-        made.append(Payment(f"r{number}", taken["submission"], taken["person"], 100 + number, "bonus"))
+        payments.append(Payment(f"r{number}", taken["submission"], taken["person"], 100 + number, "bonus"))
     sim.clock.advance(60)
-    return made
+    return payments
 
 
 def told(sim: Simulator, payment: Payment) -> dict[str, Any]:

@@ -75,8 +75,8 @@ def scene(queue_url: str = "") -> Iterator[Scene]:
 
 @pytest.fixture
 def on() -> Iterator[Scene]:
-    with scene() as made:
-        yield made
+    with scene() as opened:
+        yield opened
 
 
 def offer(**changes: Any) -> Offer:
@@ -324,8 +324,8 @@ def test_it_finds_its_reference_in_what_was_paid(on: Scene) -> None:
 
 def test_it_says_unknown_of_a_used_token_that_no_list_confirms() -> None:
     plays = [refusal("BonusAlreadyExists"), bare("x", status=200)]
-    with script(*plays) as made:
-        market = MTurk(account(made.url), lambda seconds: None)
+    with script(*plays) as server:
+        market = MTurk(account(server.url), lambda seconds: None)
         posted = Posted("3Q", "open", "", 1, 1, {"hits": ["3HIT"], "options": market.check_options({})})
         bonus = payment("3A:A1WORKER")
         results = market.pay(posted, market.prepare(posted, [bonus]), [bonus])
@@ -382,8 +382,8 @@ def test_it_approves_no_work_of_another_study(on: Scene) -> None:
     "play", [bare("AccessDeniedException"), refusal("NotAuthorized"), bare("Gone", status=410)]
 )
 def test_it_says_that_the_provider_is_not_available(play: Any) -> None:
-    with script(play) as made:
-        market = MTurk(account(made.url), lambda seconds: None)
+    with script(play) as server:
+        market = MTurk(account(server.url), lambda seconds: None)
         with pytest.raises(PlatformError, match="not available to this account") as error:
             market.quote(OFFER)
     assert (error.value.permanent, error.value.uncertain) == (True, False)
@@ -409,10 +409,10 @@ def test_it_reads_what_the_platform_tells() -> None:
     with scene("https://sqs.us-east-1.amazonaws.com/123456789012/notices") as on:
         posted = on.market.publish(OFFER)
         on.worked(2)
-        told: list[str] = []
-        on.sim.control.deliver(send=lambda specification, text: told.append(text), duplicates=True)
+        documents: list[str] = []
+        on.sim.control.deliver(send=lambda specification, text: documents.append(text), duplicates=True)
         now = on.sim.clock.now()
-        notices = [notice for text in told for notice in on.market.notified({}, text.encode(), "", now)]
+        notices = [notice for text in documents for notice in on.market.notified({}, text.encode(), "", now)]
     assert {notice.posting for notice in notices} <= set(posted.facts["hits"])
     assert {notice.kind for notice in notices} >= {"AssignmentAccepted", "AssignmentSubmitted"}
     assert len({notice.event_id for notice in notices}) * 2 == len(notices)

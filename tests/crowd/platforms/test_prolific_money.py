@@ -38,7 +38,7 @@ def test_it_writes_amounts_that_read_back_to_the_cent(amounts: list[int]) -> Non
     lines = as_lines([payment(cents, number) for number, cents in enumerate(amounts)]).split("\n")
     read = [line.split(",") for line in lines]
     assert [Fraction(amount) * 100 for _, amount in read] == amounts
-    assert [int(who, 16) for who, _ in read] == list(range(len(amounts)))
+    assert [int(person, 16) for person, _ in read] == list(range(len(amounts)))
     assert all("." in amount and len(amount.split(".")[1]) == 2 for _, amount in read)
 
 

@@ -85,8 +85,8 @@ def test_it_never_lets_a_code_approve_or_reject() -> None:
 
 def test_it_lets_the_platform_pay_screened_people_where_it_can() -> None:
     options = {"fixed_screen_out": True, "screened_reserve_share": 0.25}
-    made = completion_codes(on_prolific(screened_cents=50, places=10, options=options))
-    (code,) = [code for code in made if code["code_type"] == "FIXED_SCREENOUT"]
+    codes = completion_codes(on_prolific(screened_cents=50, places=10, options=options))
+    (code,) = [code for code in codes if code["code_type"] == "FIXED_SCREENOUT"]
     assert code["actions"] == [
         {"action": "FIXED_SCREEN_OUT_PAYMENT", "fixed_screen_out_reward": 50, "slots": math.ceil(2.5)}
     ]
@@ -146,11 +146,11 @@ def test_it_sends_the_options_that_were_chosen() -> None:
 
 
 def test_it_fills_in_the_defaults_of_the_options() -> None:
-    made = checked({})
-    assert made["device_compatibility"] == ["desktop"]
-    assert made["screened_reserve_share"] == 0.2
-    assert made["fixed_screen_out"] is made["signed_entry"] is False
-    assert checked(made) == made
+    options = checked({})
+    assert options["device_compatibility"] == ["desktop"]
+    assert options["screened_reserve_share"] == 0.2
+    assert options["fixed_screen_out"] is options["signed_entry"] is False
+    assert checked(options) == options
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_it_says_what_is_wrong_with_an_option(options: dict[str, Any], words: st
 
 def test_it_takes_composite_filters() -> None:
     inner = [{"filter_id": "a", "selected_values": ["1"]}, {"filter_id": "b", "selected_range": {"upper": 3}}]
-    made = checked({"filters": [{"filter_id": "or", "selected_filters": inner, "weightings": {}}]})
-    assert made["filters"][0]["selected_filters"] == inner
+    options = checked({"filters": [{"filter_id": "or", "selected_filters": inner, "weightings": {}}]})
+    assert options["filters"][0]["selected_filters"] == inner
 
 
 @pytest.mark.parametrize(

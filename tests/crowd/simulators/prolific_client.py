@@ -137,6 +137,6 @@ def said(answer: httpx.Response) -> Any:
 
 def conserved(state: dict[str, Any]) -> bool:
     """The balance fell by the people's money plus the platform's fees, counted twice and independently."""
-    got = sum(work["reward_paid_cents"] + sum(work["bonuses"]) for work in state["submissions"].values())
+    paid = sum(work["reward_paid_cents"] + sum(work["bonuses"]) for work in state["submissions"].values())
     left = state["initial_balance"] - state["balance"]
-    return bool(left == got + state["fees"] and got == sum(state["paid"].values()))
+    return bool(left == paid + state["fees"] and paid == sum(state["paid"].values()))

@@ -85,13 +85,13 @@ def test_it_pays_a_reward_once(sim: Simulator, turk: Any) -> None:
 
 
 def test_it_decides_only_what_was_submitted(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
+    hit_id = offer(turk)
     held = sim.control.take()
     for call in (turk.approve_assignment, turk.get_assignment):
         assert refusal(call, AssignmentId=held["assignment"]) == "AssignmentDoesNotExist"
     bonus = {"WorkerId": held["person"], "AssignmentId": held["assignment"], "Reason": "r"}
     assert refusal(turk.send_bonus, **bonus, BonusAmount="1.00") == "AssignmentDoesNotExist"
-    assert turk.list_assignments_for_hit(HITId=mine)["Assignments"] == []
+    assert turk.list_assignments_for_hit(HITId=hit_id)["Assignments"] == []
 
 
 def test_it_leaves_work_undecided_without_money() -> None:
@@ -113,7 +113,7 @@ def test_it_leaves_work_undecided_without_money() -> None:
 
 
 def test_it_approves_by_itself_when_the_delay_is_over(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, AutoApprovalDelayInSeconds=3 * DAY)
+    hit_id = offer(turk, AutoApprovalDelayInSeconds=3 * DAY)
     undecided, rejected = submitted(sim), submitted(sim)
     turk.reject_assignment(AssignmentId=rejected["assignment"], RequesterFeedback="Left empty.")
     sim.clock.advance(3 * DAY - 1)
@@ -121,7 +121,7 @@ def test_it_approves_by_itself_when_the_delay_is_over(sim: Simulator, turk: Any)
     sim.clock.advance(1)
     assert truth(sim, undecided) == ("Approved", 1, 200, [])
     assert truth(sim, rejected) == ("Rejected", 0, 0, [])
-    approved = turk.list_assignments_for_hit(HITId=mine, AssignmentStatuses=["Approved"])["Assignments"]
+    approved = turk.list_assignments_for_hit(HITId=hit_id, AssignmentStatuses=["Approved"])["Assignments"]
     assert [assignment["AssignmentId"] for assignment in approved] == [undecided["assignment"]]
     assert approved[0]["ApprovalTime"] == approved[0]["AutoApprovalTime"]
 
@@ -193,13 +193,13 @@ def test_it_pays_a_bonus_once_per_token_and_again_a_day_later(sim: Simulator, tu
 
 
 def test_it_lists_bonuses_of_a_hit_and_of_an_assignment(sim: Simulator, turk: Any) -> None:
-    mine, other = offer(turk), offer(turk)
-    works = [submitted(sim, mine), submitted(sim, mine), submitted(sim, other)]
+    hit_id, other = offer(turk), offer(turk)
+    works = [submitted(sim, hit_id), submitted(sim, hit_id), submitted(sim, other)]
     for number, work in enumerate(works, 1):
         turk.send_bonus(
             WorkerId=work["person"], AssignmentId=work["assignment"], BonusAmount=f"0.0{number}", Reason="r"
         )
-    pages = turk.get_paginator("list_bonus_payments").paginate(HITId=mine, PaginationConfig={"PageSize": 1})
+    pages = turk.get_paginator("list_bonus_payments").paginate(HITId=hit_id, PaginationConfig={"PageSize": 1})
     assert [bonus["BonusAmount"] for page in pages for bonus in page["BonusPayments"]] == ["0.01", "0.02"]
     listed = turk.list_bonus_payments(AssignmentId=works[2]["assignment"])["BonusPayments"]
     assert [(bonus["WorkerId"], bonus["BonusAmount"]) for bonus in listed] == [(works[2]["person"], "0.03")]
@@ -247,10 +247,10 @@ class Walk:
         self.works: list[dict[str, Any]] = []
         self.hits: list[str] = []
 
-    def step(self, what: str, number: int) -> None:
+    def step(self, action: str, number: int) -> None:
         """Refused calls are skipped; the balance must be right all the same."""
         with suppress(ClientError, HTTPClientError, CannotBe, IndexError):
-            getattr(self, what)(number)
+            getattr(self, action)(number)
 
     def offer(self, number: int) -> None:
         self.hits.append(
@@ -318,8 +318,8 @@ def test_it_conserves_money_over_any_walk(steps: list[tuple[str, int]], seed: in
     with mturk.simulator(seed=seed, options=mturk.Options(balance_cents=6_000)) as sim:
         walk = Walk(sim, client(sim))
         walk.offer(50)
-        for what, number in steps:
-            walk.step(what, number)
+        for action, number in steps:
+            walk.step(action, number)
         check_books(sim, walk.turk)
 
 
@@ -369,10 +369,10 @@ def test_it_pays_once_when_many_ask_at_the_same_time(sim: Simulator, turk: Any) 
 def test_it_never_loses_a_place(sim: Simulator, turk: Any) -> None:
     """Held, done and free places always sum to all places."""
     draws = Streams(9)("places")
-    mine = offer(turk, MaxAssignments=7, LifetimeInSeconds=30 * DAY, AssignmentDurationInSeconds=DAY)
+    hit_id = offer(turk, MaxAssignments=7, LifetimeInSeconds=30 * DAY, AssignmentDurationInSeconds=DAY)
     walk = Walk(sim, turk)
     for _ in range(200):
         walk.step(["take", "complete", "return", "advance"][int(draws.integers(4))], int(draws.integers(20)))
-        posting = sim.control.state()["postings"][mine]
+        posting = sim.control.state()["postings"][hit_id]
         assert posting["held"] + posting["done"] + posting["free"] == 7
-    assert hit(turk, mine)["NumberOfAssignmentsAvailable"] == posting["free"]
+    assert hit(turk, hit_id)["NumberOfAssignmentsAvailable"] == posting["free"]

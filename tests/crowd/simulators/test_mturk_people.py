@@ -42,14 +42,14 @@ def answers(turk: Any, assignment: str) -> list[tuple[str, str]]:
 
 
 def test_it_leads_to_the_study_with_its_own_query_kept(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
+    hit_id = offer(turk)
     taken = verb(sim, "take")
     assert taken["url"].startswith(f"{STUDY}&")
     assert parse_qsl(urlsplit(taken["url"]).query) == [
         ("via", "abc"),
         ("batch", "1"),
         ("assignmentId", taken["assignment"]),
-        ("hitId", mine),
+        ("hitId", hit_id),
         ("workerId", taken["person"]),
         ("turkSubmitTo", sim.url),
     ]
@@ -58,13 +58,13 @@ def test_it_leads_to_the_study_with_its_own_query_kept(sim: Simulator, turk: Any
 
 
 def test_it_tells_a_preview_nothing_of_a_person(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
+    hit_id = offer(turk)
     query = dict(parse_qsl(urlsplit(verb(sim, "preview")["url"]).query))
     assert query == {
         "via": "abc",
         "batch": "1",
         "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE",
-        "hitId": mine,
+        "hitId": hit_id,
     }
     assert verb(sim, "state")["submissions"] == {}
 
@@ -121,7 +121,7 @@ def test_it_takes_no_form_after_the_deadline_or_a_return(sim: Simulator, turk: A
 
 
 def test_it_gives_a_returned_assignment_id_to_a_second_worker(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
+    hit_id = offer(turk)
     first = sim.control.take()
     sim.control.give_back(first["submission"])
     again = sim.control.take(person=first["person"])
@@ -129,7 +129,7 @@ def test_it_gives_a_returned_assignment_id_to_a_second_worker(sim: Simulator, tu
     second = sim.control.take()
     assert second["assignment"] == first["assignment"] and second["person"] != first["person"]
     assert post(sim, assignmentId=second["assignment"], completion="DONE").status_code == 200
-    listed = turk.list_assignments_for_hit(HITId=mine)["Assignments"]
+    listed = turk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
     assert [(assignment["AssignmentId"], assignment["WorkerId"]) for assignment in listed] == [
         (first["assignment"], second["person"])
     ]
@@ -191,10 +191,10 @@ def test_it_lets_in_who_is_qualified(
 
 def test_it_keeps_out_who_took_part_before(sim: Simulator, turk: Any) -> None:
     """How to offer HITs of nine without getting a worker twice."""
-    made = turk.create_qualification_type(
+    created = turk.create_qualification_type(
         Name="took part", Description="Took part in the study.", QualificationTypeStatus="Active"
     )
-    kind = made["QualificationType"]["QualificationTypeId"]
+    kind = created["QualificationType"]["QualificationTypeId"]
     wanted = [
         wants(kind, "DoesNotExist", ActionsGuarded="DiscoverPreviewAndAccept"),
     ]
@@ -209,8 +209,8 @@ def test_it_keeps_out_who_took_part_before(sim: Simulator, turk: Any) -> None:
     assert verb(sim, "state")["letters"] == {}
     score = turk.get_qualification_score(QualificationTypeId=kind, WorkerId=taken["person"])
     assert (score["Qualification"]["IntegerValue"], score["Qualification"]["Status"]) == (7, "Granted")
-    named = turk.list_hits_for_qualification_type(QualificationTypeId=kind)["HITs"]
-    assert {row["HITId"] for row in named} == {first, second}
+    listed = turk.list_hits_for_qualification_type(QualificationTypeId=kind)["HITs"]
+    assert {row["HITId"] for row in listed} == {first, second}
     turk.disassociate_qualification_from_worker(QualificationTypeId=kind, WorkerId=taken["person"])
     assert sim.control.take(posting=second, person=taken["person"])
 

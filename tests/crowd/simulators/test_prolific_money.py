@@ -133,8 +133,8 @@ def test_it_knows_no_other_batch() -> None:
 
 def test_it_tells_costs_in_minor_units() -> None:
     with researcher(fee_bp=2500, vat_bp=2000) as client:
-        told = client.post("study-cost-calculator/", {"reward": 200, "total_available_places": 3}).json()
-        assert told == {"total_cost": 780}
+        costs = client.post("study-cost-calculator/", {"reward": 200, "total_available_places": 3}).json()
+        assert costs == {"total_cost": 780}
         study = client.published()
         submission = client.finished(study)
         client.decide(submission, "APPROVE")

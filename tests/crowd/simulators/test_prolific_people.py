@@ -12,11 +12,11 @@ pytestmark = pytest.mark.pure
 
 def test_it_draws_habits_in_their_declared_shares() -> None:
     count = 4000
-    met = Counter(Habits(seed=2).of(index) for index in range(count))
-    assert set(met) == set(HABITS)
+    counts = Counter(Habits(seed=2).of(index) for index in range(count))
+    assert set(counts) == set(HABITS)
     for habit, share in SHARES.items():
         spread = (share * (1 - share) / count) ** 0.5
-        assert abs(met[habit] / count - share) < 4.5 * spread
+        assert abs(counts[habit] / count - share) < 4.5 * spread
 
 
 def test_it_gives_the_same_person_the_same_habit() -> None:
@@ -40,12 +40,12 @@ def test_it_takes_other_shares_and_refuses_wrong_ones() -> None:
 
 def test_it_sends_the_people_it_has_before_making_more() -> None:
     with researcher() as client:
-        made = client.verb("people", count=2)["people"]
+        people = client.verb("people", count=2)["people"]
         study = client.published()
         came = [client.verb("take", posting=study) for _ in range(3)]
-        assert [row["person"] for row in came[:2]] == [row["person"] for row in made]
-        assert [row["habit"] for row in came[:2]] == [row["habit"] for row in made]
-        assert came[2]["person"] not in {row["person"] for row in made}
+        assert [row["person"] for row in came[:2]] == [row["person"] for row in people]
+        assert [row["habit"] for row in came[:2]] == [row["habit"] for row in people]
+        assert came[2]["person"] not in {row["person"] for row in people}
 
 
 def test_it_carries_messages_both_ways() -> None:

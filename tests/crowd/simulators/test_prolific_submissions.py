@@ -99,14 +99,14 @@ def test_it_asks_for_a_return_where_the_code_says_so() -> None:
 
 def test_it_keeps_group_membership_as_the_code_says() -> None:
     with researcher() as client:
-        made = client.post("participant-groups/", {"name": "came", "workspace_id": "rehearsal"}).json()
+        group = client.post("participant-groups/", {"name": "came", "workspace_id": "rehearsal"}).json()
         actions = [
             {"action": "MANUALLY_REVIEW"},
-            {"action": "ADD_TO_PARTICIPANT_GROUP", "participant_group": made["id"]},
+            {"action": "ADD_TO_PARTICIPANT_GROUP", "participant_group": group["id"]},
         ]
         study = client.published(completion_codes=[code(DONE, "COMPLETED", *actions)])
         person = client.work(client.finished(study))["participant"]
-        members = client.get(f"participant-groups/{made['id']}/participants/").json()["results"]
+        members = client.get(f"participant-groups/{group['id']}/participants/").json()["results"]
         assert [member["participant_id"] for member in members] == [person]
 
 

@@ -32,9 +32,9 @@ def published(client: Client) -> str:
     """Under faults a draft may exist without our knowledge; only a published one is of use."""
     while True:
         try:
-            made = client.post("studies/", documented(total_available_places=PLACES))
-            if made.status_code == 201:
-                client.move(made.json()["id"], "PUBLISH")
+            answer = client.post("studies/", documented(total_available_places=PLACES))
+            if answer.status_code == 201:
+                client.move(answer.json()["id"], "PUBLISH")
         except httpx.RemoteProtocolError:
             continue
         for study in client.sim.world.studies.values():
@@ -49,9 +49,9 @@ def steps(client: Client, study: str) -> list[Callable[[str, float], object]]:
         client.http.post(f"/_simulator/{name}", json=members)
 
     def bonus(submission: str, drawn: float) -> None:
-        made = client.batch(study, f"{submission},{1 + drawn:.2f}")
-        if made.status_code == 201:
-            client.post(f"bulk-bonus-payments/{made.json()['id']}/pay/")
+        answer = client.batch(study, f"{submission},{1 + drawn:.2f}")
+        if answer.status_code == 201:
+            client.post(f"bulk-bonus-payments/{answer.json()['id']}/pay/")
 
     reject = {"message": "x" * 100, "rejection_category": "NO_DATA"}
     return [

@@ -36,10 +36,10 @@ class Listener:
     @property
     def stories(self) -> list[tuple[str, str]]:
         """(event id, status) in the order of arrival, of submissions only."""
-        told = [(request.headers["x-event-id"], json.loads(request.body)) for request in self.got]
+        received = [(request.headers["x-event-id"], json.loads(request.body)) for request in self.got]
         return [
             (event, body["status"])
-            for event, body in told
+            for event, body in received
             if body["event_type"] == "submission.status.change"
         ]
 
@@ -55,13 +55,13 @@ def subscribed(client: Client, url: str, event_type: str = "submission.status.ch
     """By the documented steps: the subscription and the signing secret."""
     secret = client.post("hooks/secrets/", {"workspace_id": "rehearsal"}).json()
     sent = {"event_type": event_type, "target_url": url, "workspace_id": "rehearsal"}
-    made = client.post("hooks/subscriptions/", sent)
-    assert made.status_code == 201
-    body: dict[str, Any] = made.json()
+    answer = client.post("hooks/subscriptions/", sent)
+    assert answer.status_code == 201
+    body: dict[str, Any] = answer.json()
     [inner] = body.get("results", [body])
     path = f"hooks/subscriptions/{inner['id']}/"
     assert client.post(path, {"secret": "guess"}).status_code == 400
-    assert client.post(path, {"secret": made.headers["X-Hook-Secret"]}).json()["is_enabled"] is True
+    assert client.post(path, {"secret": answer.headers["X-Hook-Secret"]}).json()["is_enabled"] is True
     return inner["id"], secret["value"]
 
 
@@ -142,8 +142,8 @@ def test_it_signs_with_the_newest_secret_only() -> None:
         client.verb("deliver")
         request = listener.got[0]
         stamp = request.headers["x-prolific-request-timestamp"]
-        given = request.headers["x-prolific-request-signature"]
-        assert given == signature(new, stamp, request.body) != signature(old, stamp, request.body)
+        sent = request.headers["x-prolific-request-signature"]
+        assert sent == signature(new, stamp, request.body) != signature(old, stamp, request.body)
         listed = client.get("hooks/secrets/", workspace_id="rehearsal").json()["results"]
         assert [secret["value"] for secret in listed] == [new]
 
@@ -159,8 +159,8 @@ def test_it_repeats_mixes_up_and_comes_late() -> None:
             "AWAITING REVIEW", "AWAITING REVIEW", "ACTIVE", "ACTIVE", "RESERVED", "RESERVED",
         ]  # fmt: skip
         assert len({event for event, _ in stories}) == 3
-        told = int(listener.got[0].headers["x-prolific-request-timestamp"])
-        assert told == int(before.timestamp()) + 3600
+        stamp = int(listener.got[0].headers["x-prolific-request-timestamp"])
+        assert stamp == int(before.timestamp()) + 3600
 
 
 def test_it_forges_and_replays_on_demand() -> None:
@@ -209,8 +209,8 @@ def test_it_survives_an_endpoint_that_is_not_there() -> None:
     with researcher() as client:
         client.verb("webhook", url=gone, secret=SECRET)
         client.take(client.published())
-        told = client.verb("deliver")
-        assert set(told["answers"]) == {0} and told["waiting"] == told["sent"]
+        delivery = client.verb("deliver")
+        assert set(delivery["answers"]) == {0} and delivery["waiting"] == delivery["sent"]
 
 
 def test_it_lets_the_endpoint_ask_back_before_it_answers() -> None:
