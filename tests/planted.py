@@ -1,7 +1,7 @@
 """People who know answers that never leave the server: for recovery tests, on plans in memory only.
 
 They answer with a planted probability of agreeing with the model, so that an analysis can be asked to find it
-again. They have no place in the registry of people, cannot take a study over HTTP, and never stand in a
+again. They have no place in the registry of people, cannot take a study over HTTP, and are never used in a
 demonstration.
 """
 

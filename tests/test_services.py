@@ -1,4 +1,4 @@
-"""The throwaway servers themselves: they answer, and nothing of them is left behind."""
+"""The throwaway servers themselves: they answer, and leave nothing behind."""
 
 import os
 import signal

@@ -95,7 +95,7 @@ def test_it_adds_up_what_was_sent_is_due_and_lies_ahead(desk: Client) -> None:
     assert spending.ahead_cents == 15 * most and spending.cap_cents == 9000
     assert spending.projected_cents == 305 + 140 + most + 15 * most
     assert spending.unknown == 1 and spending.unknown_until is not None
-    # By hand: who has finished and is owed something, all kinds together, over the minutes of the sitting.
+    # By hand: for people who finished, all amounts due together, over the minutes of the sitting.
     hourly = [(140 + 25) * 60 / 5, 140 * 60 / 6, 140 * 60 / 7]
     pay = hourly_of(study, "live")
     assert pay.median_cents == round(median(hourly)) and pay.people == 3

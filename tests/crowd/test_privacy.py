@@ -214,7 +214,7 @@ def test_it_pays_pro_rata_if_all_data_are_removed_in_the_middle(at_once: None) -
         done = forget(identity_of(row), responses=True, reason="asked")
         assert done.responses == 10 and "run settle" in " ".join(done.remains)
         payout = Payout.objects.get()
-        # Ten of so many trials, halves up.
+        # Ten of `total` trials, halves rounded up.
         assert (payout.kind, payout.cents) == ("compensation", (2 * 140 * 10 + total) // (2 * total))
         row.refresh_from_db()
         stage.sim.control("return", submission=row.external_id)

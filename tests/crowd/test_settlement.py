@@ -42,7 +42,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
 
 
 def settle_until_done(stage: paid.Stage, most: int = 5) -> None:
-    """With a researcher who asks the platform about a bonus that its list does not show, and releases it."""
+    """With a researcher who asks the platform about a bonus missing from its list, and releases it."""
     sentences = []
     for _ in range(most):
         sentences.append(paid.settle(stage.study))
@@ -207,7 +207,7 @@ def test_it_finds_a_lost_payment_on_the_list(platform: str, settings: Any) -> No
 
 
 def lose_the_payment(stage: paid.Stage, kind: Any) -> None:
-    """The next bonus payment fails like this; the call before it shows that it comes."""
+    """Makes the next bonus payment fail with `kind`, set during the last call before it."""
     last = "bonus-payments" if stage.posting.platform == "prolific" else "ApproveAssignment"
 
     def before(call: Any) -> None:

@@ -90,7 +90,7 @@ class Neighbour(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextmanager

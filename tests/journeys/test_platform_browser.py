@@ -230,7 +230,7 @@ def test_it_goes_on_after_the_signature_is_over_and_in_no_other_browser(
 
 
 class InFrame:
-    """A page as a visitor has it, whose content stands in a frame."""
+    """A visitor's page whose content is in a frame."""
 
     def __init__(self, page: "Page", frame: "Frame") -> None:
         self.page, self.frame, self.keyboard = page, frame, page.keyboard
@@ -276,7 +276,7 @@ def test_it_takes_a_whole_session_inside_the_frame(on_mturk: Offered, page: "Pag
     pictures = frame.locator("img").all()
     assert pictures
     for picture in pictures:
-        picture.evaluate("image => image.decode()")  # fails where the frame was refused the picture
+        picture.evaluate("image => image.decode()")  # fails if the frame may not load the picture
     visitor.walk("comment")
     visitor.press_primary()
     assert visitor.settle() == "finish"

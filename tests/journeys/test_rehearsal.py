@@ -76,7 +76,7 @@ def study(server_env: dict[str, str], tmp_path: Path, scale: Scale) -> Study:
 
 @dataclass
 class Settler:
-    """Runs `settle` as a process, and kills it where it is told to."""
+    """Runs `settle` as a process, and kills it at a chosen point."""
 
     env: Mapping[str, str]
     simulated: Any

@@ -44,7 +44,7 @@ def study(server_env: dict[str, str], tmp_path: Path) -> Study:
 
 @contextmanager
 def served_again(env: Mapping[str, str], port: int) -> Iterator[Service]:
-    """The production server on the port where it stood before."""
+    """The production server on the same port as before."""
     command = [*services.WEB, "--bind", f"127.0.0.1:{port}", "--workers", "1"]
     with services.project_process("web", command, env) as service:
         service.wait_until(lambda: services.listening_url(service) is not None)

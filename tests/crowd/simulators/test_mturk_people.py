@@ -245,7 +245,7 @@ def test_it_manages_qualification_types(sim: Simulator, turk: Any) -> None:
     )
     for worker in ("AONE", "ATWO"):
         turk.associate_qualification_with_worker(QualificationTypeId=kind, WorkerId=worker)
-    assert verb(sim, "state")["letters"].keys() == {"AONE", "ATWO"}  # they are told unless asked not to
+    assert verb(sim, "state")["letters"].keys() == {"AONE", "ATWO"}  # workers are notified by default
     turk.disassociate_qualification_from_worker(QualificationTypeId=kind, WorkerId="AONE", Reason="r")
     listing = turk.list_workers_with_qualification_type
     by_state = {
