@@ -21,8 +21,8 @@ _WHOLE_FILE = re.compile(r"^pytestmark = (.*)$", re.MULTILINE)
 def may_hold(text: str, expression: str) -> bool:
     """Say whether a test file may hold a test that `-m expression` chooses.
 
-    Read from the source, because reading is a thousand times faster than importing: a mark of the whole file
-    is certain, any other mark in it is possible, a mark that it never mentions is on none of its tests.
+    The source is read, not imported, which is a thousand times faster: a mark of the whole file is certain,
+    any other mark in it is possible, and no test has a mark that the file never mentions.
     """
     if not expression:
         return True
@@ -48,7 +48,7 @@ def measured() -> dict[str, float]:
 
 
 def write_measured(file: Path, spent: Mapping[Path, float]) -> None:
-    """Replace what was measured of these files; what other files took stands."""
+    """Replace the measurements of these files; those of other files stay."""
     old = measured() if file.resolve() == SECONDS else {}
     new = {path.relative_to(ROOT).as_posix(): seconds for path, seconds in spent.items()}
     known = {path: seconds for path, seconds in {**old, **new}.items() if (ROOT / path).exists()}

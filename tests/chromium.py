@@ -1,4 +1,5 @@
-"""A headless Chromium for the browser tests: found, else installed, else the remedies in a sentence."""
+"""A headless Chromium for the browser tests: an installed one, else a new one, else a sentence that names
+the remedies."""
 
 import os
 import shutil
@@ -40,19 +41,19 @@ FLAGS = (
 
 
 def flags() -> list[str]:
-    """Chromium's sandbox does not run as root, and stays on for everybody else."""
+    """Chromium's sandbox does not run as root; for every other user it stays on."""
     return [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
 
 
 def candidates() -> Iterator[str]:
     """Programs that may be a Chromium, best first."""
-    named = os.environ.get("CHROMIUM")
-    if named:
-        yield named
+    setting = os.environ.get("CHROMIUM")
+    if setting:
+        yield setting
     for name in NAMES:
-        found = shutil.which(name)
-        if found:
-            yield found
+        path = shutil.which(name)
+        if path:
+            yield path
     yield from PLACES
     for cache in playwright_caches():
         for pattern in CACHED:
@@ -60,14 +61,14 @@ def candidates() -> Iterator[str]:
 
 
 def playwright_caches() -> list[Path]:
-    named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    setting = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
     home = Path(os.environ.get("HOME", "/nonexistent"))
     usual = [home / ".cache" / "ms-playwright", home / "Library" / "Caches" / "ms-playwright"]
-    return [*([Path(named)] if named else []), OWN_CACHE, *usual]
+    return [*([Path(setting)] if setting else []), OWN_CACHE, *usual]
 
 
 def is_chromium(program: str) -> bool:
-    """Executed to see, because a name may be a stub that asks for another package."""
+    """The program is executed, because a name may be a stub that only asks for another package."""
     try:
         result = subprocess.run([program, "--version", *flags()], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -76,9 +77,9 @@ def is_chromium(program: str) -> bool:
 
 
 def find_chromium() -> str | None:
-    named = os.environ.get("CHROMIUM")
-    if named and not is_chromium(named):
-        raise ServiceFailed(f"CHROMIUM={named!r} does not run as a Chromium: name another, or unset it.")
+    setting = os.environ.get("CHROMIUM")
+    if setting and not is_chromium(setting):
+        raise ServiceFailed(f"CHROMIUM={setting!r} does not run as a Chromium: name another, or unset it.")
     return next((program for program in candidates() if is_chromium(program)), None)
 
 
@@ -90,26 +91,26 @@ def installers() -> Iterator[list[list[str]]]:
 
 
 def chromium() -> str:
-    """The path of a Chromium that runs; installs one where that is possible."""
-    found = find_chromium()
-    said: list[str] = []
+    """The path of a Chromium that runs; installs one if possible."""
+    path = find_chromium()
+    failures: list[str] = []
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PLAYWRIGHT_BROWSERS_PATH": str(OWN_CACHE)}
-    for commands in [] if found else installers():
+    for commands in [] if path else installers():
         for command in commands:
             result = subprocess.run(command, env=env, capture_output=True, text=True)
             if result.returncode != 0:
-                said.append(f"{' '.join(command)}: {(result.stderr or result.stdout).strip()[-300:]}")
+                failures.append(f"{' '.join(command)}: {(result.stderr or result.stdout).strip()[-300:]}")
                 break
-        found = find_chromium()
-        if found:
+        path = find_chromium()
+        if path:
             break
-    if found is None:
+    if path is None:
         raise ServiceFailed(
             "The browser tests need a Chromium, and none was found or could be installed: set CHROMIUM to "
             "one, or apt install chromium, or run .venv/bin/playwright install chromium-headless-shell.\n"
-            + "\n".join(said)
+            + "\n".join(failures)
         )
-    return found
+    return path
 
 
 @contextmanager

@@ -35,7 +35,7 @@ SETTINGS = (
     *("STIMULUS_DEVICE", "STIMULUS_QUEUE"),
     *("HOURLY_FLOOR_CENTS", "SETTLE_CONFIRM_CENTS", "PAYOUT_GRACE_S"),
 )
-# How long an example takes says more of the machine than of the code.
+# The time of an example says more about the machine than about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 stack = pytest.StashKey[ExitStack]()
@@ -55,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Settings are read once, so the database stands and the environment is set before Django looks."""
+    """Settings are read once, so the database and the environment are ready before Django reads them."""
     if hasattr(config, "workerinput"):
         return  # a worker inherits the environment of the run that started it
     resources = config.stash[stack] = ExitStack()
@@ -85,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Counts what a test costs; processes that it started count once they have ended."""
+    """Counts the CPU seconds of a test; processes that it started count once they have ended."""
     before = os.times()
     outcome = yield
     after = os.times()
@@ -116,7 +116,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that need a GPU or a real platform are left out (counted as deselected) where there is none; long
+    """Tests that need a GPU or a real platform are left out (counted as deselected) if there is none; long
     ones come first.
     """
     refuse_marks_without_reason(items)
@@ -124,7 +124,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-    # The longest first: whoever has done with the short ones takes over what is left behind them.
+    # The longest first: a process that has finished its short tests takes over the tests that wait elsewhere.
     items.sort(key=lambda item: "/journeys/" not in item.nodeid)
 
 
@@ -156,7 +156,7 @@ def django_db_setup(
     django_db_modify_db_settings: None,
     run_folder: Path,
 ) -> Iterator[None]:
-    """A migrated database of this worker alone; pytest-django would migrate one for each.
+    """A migrated database for this worker alone; pytest-django would run the migrations in each worker.
 
     SQLite lies in a file: threads and other processes then meet the same locks as in a deployment.
     """
@@ -221,7 +221,7 @@ def redis_url() -> Iterator[str]:
 
 @pytest.fixture
 def project_env(fresh_database: str, tmp_path: Path) -> dict[str, str]:
-    """What other processes of the project need in order to share one world: database, store, own folder."""
+    """The environment for other processes that share the test's database, store and folder."""
     return {
         "DATABASE_URL": fresh_database,
         "STORAGE_URL": str(tmp_path / "store"),

@@ -1,5 +1,5 @@
-"""Migrated databases: one is migrated per run and copied for everybody who needs another; how one is emptied
-after a test that commits.
+"""Migrated databases: a run migrates one and copies it for every process that needs its own; how a database
+is emptied after a test that commits.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
 
 FOLDER_VARIABLE = "LEGIBLE_TEST_FOLDER"
-"""Names the folder of the run, which all of its processes share and which ends with it."""
+"""Names the folder of the run. All of its processes share it, and it is removed at the end."""
 TEMPLATE = "migrated"
 FROM_MIGRATING = frozenset({"django_content_type", "auth_permission"})
-"""Tables that hold what migrating writes; nothing in the project writes there later."""
+"""Tables whose rows are written by migrations; nothing in the project writes there later."""
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def only_one(lock: Path) -> Iterator[None]:
 def new_database(base: str, folder: Path, name: str) -> str:
     """The URL of a new migrated, otherwise empty database of the kind that `base` names.
 
-    Who comes first migrates the template of the run's `folder`; everybody copies it.
+    The first process migrates the template in the run's `folder`; every process copies it.
     """
     with only_one(folder / f"{TEMPLATE}.lock"):
         is_done = folder / f"{TEMPLATE}.done"
@@ -89,7 +89,7 @@ def port_of(url: str) -> int:
 
 
 def use(url: str) -> None:
-    """Let Django's default connection lead there from now on."""
+    """From now on Django's default connection uses this database."""
     from django.conf import settings
     from django.db import connection
 

@@ -23,7 +23,7 @@ STOP_WITHIN_S = 10.0
 
 
 class ServiceFailed(Exception):
-    """A server did not start, or died; the text says why and what to do."""
+    """A server did not start, or died; the text names the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def guard(plan: Plan) -> int:
                 pass
             code = stop(child, plan.stop_signal)
         os.write(1, b"exit %d\n" % code)
-        os.read(0, 1)  # the log may be read until the run lets go
+        os.read(0, 1)  # the log may be read until the run closes the pipe
     except BrokenPipeError:
         pass
     finally:
@@ -86,7 +86,7 @@ def default_signals() -> None:
 
 
 def stop(child: "subprocess.Popen[bytes]", first: int) -> int:
-    """Ask politely, then end the whole process group; children that outlived their leader go too."""
+    """SIGTERM, then SIGKILL for the whole process group, also for children that outlived their leader."""
     try:
         child.send_signal(first)
         code = child.wait(STOP_WITHIN_S)
@@ -108,7 +108,7 @@ class Service:
             [sys.executable, "-I", "-S", __file__, json.dumps(asdict(plan))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            bufsize=0,  # so that what select() sees is all there is
+            bufsize=0,  # so that select() sees every byte
             start_new_session=True,
         )
         assert self.guard.stdin is not None and self.guard.stdout is not None
@@ -145,7 +145,7 @@ class Service:
         self.is_ended = True
 
     def stop(self) -> None:
-        """End the server and wait until nothing is left of it. May be called twice."""
+        """End the server and wait until all its processes are gone. May be called twice."""
         self.is_ended = True
         self.leash.close()
         self.guard.wait()

@@ -68,7 +68,7 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowd.settings")
     django.setup()
     if sys.argv[1] == "open":
-        from tests import world  # brings torch, which the other commands do without
+        from tests import world  # imports torch, which the other commands do not need
 
         path = world.write_study(Path(sys.argv[2]))
         changes = {line.split(" ")[0]: line for line in sys.argv[3:]}

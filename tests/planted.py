@@ -1,7 +1,7 @@
-"""People who know what never leaves the server: for recovery tests, on plans in memory only.
+"""People who know answers that never leave the server: for recovery tests, on plans in memory only.
 
 They answer with a planted probability of agreeing with the model, so that an analysis can be asked to find it
-again. They have no place in the registry of people, cannot take a study over HTTP, and never stand in a
+again. They have no place in the registry of people, cannot take a study over HTTP, and are never used in a
 demonstration.
 """
 
@@ -50,8 +50,8 @@ class Planted:
         right = self._model_says(trial)
         wrong = [choice.value for choice in trial.choices if choice.value != right]
         agrees = rng.random() < float(np.clip(self.accuracy(trial.condition, trial.block) + shift, 0, 1))
-        said = right if agrees or not wrong else wrong[int(rng.integers(len(wrong)))]
-        return Answer(trial.position, {"choice": said}, took_ms, took_ms)
+        choice = right if agrees or not wrong else wrong[int(rng.integers(len(wrong)))]
+        return Answer(trial.position, {"choice": choice}, took_ms, took_ms)
 
     def _model_says(self, trial: PlannedTrial) -> str:
         if trial.kind != "predict" or trial.item is None:
@@ -62,7 +62,7 @@ class Planted:
 
 
 def ideal(predicted: Mapping[str, str], streams: Streams) -> Planted:
-    """Somebody who always agrees with the model: accuracy 1 in every condition and block."""
+    """A person who always agrees with the model: accuracy 1 in every condition and block."""
     return Planted(predicted, lambda condition, block: 1.0, streams)
 
 

@@ -22,7 +22,7 @@ COLUMNS = [field.name for field in Stimulus._meta.fields if field.name not in ("
 
 
 def build_once(keys: Sequence[str]) -> None:
-    """What `build` does; the pictures may come from an earlier test of this run."""
+    """Does the same as `build`; the pictures may come from an earlier test of this run."""
     run = os.environ.get(FOLDER_VARIABLE)
     if run is None or settings.STORAGE_URL.startswith("s3:") or len(missing(keys)) < len(keys):
         build(keys)

@@ -42,7 +42,7 @@ def new_folder(kind: str, owner: str | None = None) -> str:
 
 
 def free_port() -> int:
-    """A loopback port that nobody holds now; who takes it next may come second, so callers try again."""
+    """A free loopback port; another process may take it first, so callers try again."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -74,7 +74,7 @@ def create_database(port: int, name: str, *, template: str = "template1") -> str
 
 
 def drop_database(port: int, name: str) -> None:
-    """Remove the database, and whoever is still connected to it."""
+    """Remove the database and end its open connections."""
     execute(postgres_url(port, "postgres"), f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 
@@ -122,14 +122,15 @@ def is_postgres_usable(folder: Path, user: str | None) -> bool:
             )
         except OSError:
             return False
-        found = re.search(r"(\d+)", result.stdout)
-        if result.returncode != 0 or found is None or int(found[1]) < OLDEST_POSTGRESQL:
+        version = re.search(r"(\d+)", result.stdout)
+        if result.returncode != 0 or version is None or int(version[1]) < OLDEST_POSTGRESQL:
             return False
     return True
 
 
 def find_postgres(folder: str, user: str | None) -> Path:
-    """The folder of usable PostgreSQL programs; the wheel's are copied if `nobody` may not enter there."""
+    """The folder of usable PostgreSQL programs; the wheel's are copied if the server's user may
+    not enter their folder."""
     tried = list(postgres_folders())
     for candidate in tried:
         if is_postgres_usable(candidate, user):
@@ -264,7 +265,7 @@ def project_process(kind: str, command: Sequence[str], env: Mapping[str, str]) -
 
 @contextmanager
 def celery_worker(env: Mapping[str, str], *, concurrency: int = 1) -> Iterator[Service]:
-    """A Celery worker that is ready for messages; `.kill()` takes it away as a power cut would."""
+    """A Celery worker that is ready for messages; `.kill()` ends it as a power cut would."""
     command = [
         *(*WORKER, "--concurrency", str(concurrency)),
         *("--without-gossip", "--without-mingle", "--hostname", f"test-{free_port()}@%h"),
@@ -307,8 +308,8 @@ def web_server(env: Mapping[str, str], *, workers: int = 1) -> Iterator[WebServe
 
 
 def listening_url(service: Service) -> str | None:
-    found = re.search(r"Listening at: (http://127\.0\.0\.1:\d+)", service.log())
-    return found[1] if found else None
+    match = re.search(r"Listening at: (http://127\.0\.0\.1:\d+)", service.log())
+    return match[1] if match else None
 
 
 def is_answering(url: str, service: Service) -> bool:

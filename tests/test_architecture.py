@@ -1,4 +1,4 @@
-"""The house rules that a reader could not see at a glance: directions, purity, sizes, names, addresses."""
+"""Rules of the code that a reader cannot see at a glance: directions, purity, sizes, names, addresses."""
 
 import ast
 import os
@@ -44,7 +44,7 @@ LEFT = {
     ("analysis.reports.html", "analysis.reports.report"),
     ("experiments.simulation", "experiments.simulation.people"),
 }
-"""Circles that only types make, to be mended with their rooms (H20)."""
+"""Import cycles made by types only; to be removed when their rooms are rebuilt (H20)."""
 CLOCKS = {"now", "utcnow", "today"}
 SEEDED = {"Generator", "SeedSequence", "BitGenerator", "PCG64", "PCG64DXSM", "Philox", "default_rng"}
 TORCH_DRAWS = {"rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial"}
@@ -85,15 +85,15 @@ class Import:
 
 def committed(*suffixes: str) -> list[Path]:
     """The files of the checkout that are not installed, built or run-time state."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for here, folders, names in os.walk(ROOT):
         folders[:] = [name for name in folders if name not in SKIPPED and (name[0] != "." or name == ".ci")]
-        found += [
+        paths += [
             Path(here, name)
             for name in names
             if name != ".git" and (not suffixes or Path(name).suffix in suffixes)
         ]
-    return sorted(found)
+    return sorted(paths)
 
 
 def module_name(path: Path) -> str:
@@ -124,14 +124,14 @@ def imports_of(name: str) -> Iterator[Import]:
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
-        found: set[str] = set()
+        modules: set[str] = set()
         if isinstance(node, ast.Import):
-            found = {alias.name for alias in node.names}
+            modules = {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = absolute(name, node)
             inner = {alias.name: f"{base}.{alias.name}" for alias in node.names}
-            found = {path if path in SOURCES else base for path in inner.values()}
-        for path in sorted(found):
+            modules = {path if path in SOURCES else base for path in inner.values()}
+        for path in sorted(modules):
             yield Import(name, path, getattr(node, "lineno", 0), id(node) in for_types)
 
 
@@ -140,8 +140,8 @@ def absolute(name: str, node: ast.ImportFrom) -> str:
         return node.module or ""
     package = name.split(".")
     is_package = SOURCES[name].name == "__init__.py"
-    kept = package[: len(package) - node.level + is_package]
-    return ".".join([*kept, *([node.module] if node.module else [])])
+    parents = package[: len(package) - node.level + is_package]
+    return ".".join([*parents, *([node.module] if node.module else [])])
 
 
 def pure_modules() -> list[str]:
@@ -167,30 +167,31 @@ def dotted(node: ast.AST) -> str:
 
 def test_it_imports_downwards_only() -> None:
     upward = [
-        str(found)
+        str(statement)
         for name in IN_ROOMS
-        for found in imports_of(name)
-        if found.imported.split(".")[0] in (*ROOMS[ROOMS.index(name.split(".")[0]) + 1 :], *OUTSIDE)
+        for statement in imports_of(name)
+        if statement.imported.split(".")[0] in (*ROOMS[ROOMS.index(name.split(".")[0]) + 1 :], *OUTSIDE)
     ]
     assert not upward, "\n".join(upward)
 
 
 def test_it_names_no_upper_module_in_a_table() -> None:
-    named = []
+    faults = []
     for name in IN_ROOMS:
         upper = ROOMS[ROOMS.index(name.split(".")[0]) + 1 :]
         for node in ast.walk(TREES[name]):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 module = node.value.partition(":")[0]
                 if module.split(".")[0] in upper and module in SOURCES and "." in module:
-                    named.append(f"{name} (line {node.lineno}) names {node.value}")
-    assert not named, "\n".join(named)
+                    faults.append(f"{name} (line {node.lineno}) names {node.value}")
+    assert not faults, "\n".join(faults)
 
 
 def test_it_has_no_import_cycle() -> None:
-    """Imports inside functions count, and those for the type checker: who reads one must read the other."""
+    """Imports inside functions count, and those for the type checker: a reader needs both modules."""
     graph = {
-        name: {found.imported for found in imports_of(name) if not is_left(found)} & SOURCES.keys()
+        name: {statement.imported for statement in imports_of(name) if not is_left(statement)}
+        & SOURCES.keys()
         for name in SOURCES
     }
     try:
@@ -199,20 +200,24 @@ def test_it_has_no_import_cycle() -> None:
         pytest.fail("a cycle: " + " <- ".join(error.args[1]))
 
 
-def is_left(found: Import) -> bool:
-    return found.is_for_types and (found.importer, found.imported) in LEFT
+def is_left(statement: Import) -> bool:
+    return statement.is_for_types and (statement.importer, statement.imported) in LEFT
 
 
 def test_it_keeps_the_pure_rooms_free_of_the_world() -> None:
     pure = set(pure_modules())
     wrong = [
-        str(found)
+        str(statement)
         for name in sorted(pure)
-        for found in imports_of(name)
-        if (name, found.imported) not in ALLOWED
+        for statement in imports_of(name)
+        if (name, statement.imported) not in ALLOWED
         and (
-            found.imported.split(".")[0] in IMPURE_PACKAGES | IMPURE_MODULES
-            or (found.imported in SOURCES and found.imported not in pure and found.imported not in ROOMS)
+            statement.imported.split(".")[0] in IMPURE_PACKAGES | IMPURE_MODULES
+            or (
+                statement.imported in SOURCES
+                and statement.imported not in pure
+                and statement.imported not in ROOMS
+            )
         )
     ]
     assert not wrong, "\n".join(wrong)
@@ -220,11 +225,11 @@ def test_it_keeps_the_pure_rooms_free_of_the_world() -> None:
 
 def test_it_reads_no_clock_and_draws_no_global_numbers_in_the_pure_rooms() -> None:
     wrong = [
-        f"{name} (line {node.lineno}): {what}"
+        f"{name} (line {node.lineno}): {problem}"
         for name in pure_modules()
         for node in ast.walk(TREES[name])
         if isinstance(node, ast.Call | ast.Attribute)
-        if (what := impurity(node)) and id(node) not in scoped(name)
+        if (problem := impurity(node)) and id(node) not in scoped(name)
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -344,13 +349,13 @@ def test_it_names_modules_for_what_they_do() -> None:
 
 
 def test_it_commits_no_address_of_a_registry_or_a_machine() -> None:
-    named = []
+    faults = []
     for path in committed():
         if path.suffix not in TEXT_SUFFIXES or path == Path(__file__):
             continue
         text = path.read_text(errors="replace")
-        named += [f"{path.relative_to(ROOT)}: {address}" for address in ADDRESSES if address in text]
-    assert not named, "\n".join(named)
+        faults += [f"{path.relative_to(ROOT)}: {address}" for address in ADDRESSES if address in text]
+    assert not faults, "\n".join(faults)
 
 
 def test_it_pins_versions_without_addresses() -> None:

@@ -1,4 +1,4 @@
-"""The documentation says what there is, and nothing that is not there."""
+"""The documentation names everything that exists, and nothing else."""
 
 import ast
 import json
@@ -77,9 +77,11 @@ STUDY_PAGE = sections(PAGES["docs/study-toml.md"]) | sections(PAGES["docs/method
 def params_model(opener: object) -> type[BaseModel]:
     """The parameters that the module of a table's function declares."""
     module = import_module(opener.__module__)
-    own = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Params)]
+    models = [
+        value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Params)
+    ]
     # A module without parameters of its own takes those that it imports.
-    return next((value for value in own if value.__module__ == module.__name__), own[-1])
+    return next((value for value in models if value.__module__ == module.__name__), models[-1])
 
 
 def documented_models() -> Iterator[tuple[str, type]]:
@@ -121,11 +123,11 @@ def parts_of(annotation: Any) -> Iterator[Any]:
 
 def demands_of(field: FieldInfo) -> Iterator[str]:
     """The numbers that bound a field, and the words that it takes, as the page writes them."""
-    found = list(parts_of(field.annotation))
-    for part in found:
+    parts = list(parts_of(field.annotation))
+    for part in parts:
         if get_origin(part) is Literal:
             yield from (json.dumps(word) for word in get_args(part))
-    for part in [*found, *field.metadata]:
+    for part in [*parts, *field.metadata]:
         for bound in (part, *getattr(part, "metadata", ())):
             for kind in (Ge, Gt, Le, Lt):
                 if isinstance(bound, kind):
@@ -178,7 +180,7 @@ def anchor_of(heading: str) -> str:
         ("command", COMMANDS, "docs/running.md"),
     ],
 )
-def test_it_documents_whatever_is_registered(kind: str, names: dict[str, Any], page: str) -> None:
+def test_it_documents_every_registered_name(kind: str, names: dict[str, Any], page: str) -> None:
     missing = [name for name in names if not re.search(rf"[`\"]{re.escape(name)}\b", PAGES[page])]
     assert not missing, f"{page} does not name the {kind} {missing}"
 
@@ -189,12 +191,12 @@ def test_it_gives_every_command_and_option_a_help(name: str) -> None:
     assert command.help
     parser = command.create_parser("manage.py", name)
     section = sections(PAGES["docs/running.md"])["Commands"]
-    own = [action for action in parser._actions if action.dest not in COMMON]
+    actions = [action for action in parser._actions if action.dest not in COMMON]
     line = next(
         (line for line in section.splitlines() if line.startswith((f"| `{name}`", f"| `{name} "))), ""
     )
     assert line, f"docs/running.md does not name {name}"
-    options = [next((o for o in action.option_strings if o[:2] == "--"), "") for action in own]
+    options = [next((o for o in action.option_strings if o[:2] == "--"), "") for action in actions]
     missing = [option for option in options if f"`{option}" not in line]
     assert not missing, f"docs/running.md does not name {missing} of {name}"
 
@@ -225,8 +227,8 @@ def test_it_documents_every_setting_and_no_other() -> None:
 
 def test_it_documents_what_other_programs_read_from_the_environment() -> None:
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    named = set(re.findall(r"\$\{(\w+)", json.dumps(compose)))
-    assert not [name for name in named if f"`{name}`" not in PAGES["docs/running.md"]]
+    variables = set(re.findall(r"\$\{(\w+)", json.dumps(compose)))
+    assert not [name for name in variables if f"`{name}`" not in PAGES["docs/running.md"]]
 
 
 @pytest.mark.parametrize("heading", MODELS)
@@ -258,8 +260,8 @@ def test_it_documents_the_limits_of_every_screening_rule() -> None:
 
 def test_it_writes_no_words_of_marketing() -> None:
     banned = r"\b(seamless|powerful|cutting.edge|state.of.the.art|easily|simply|robust|blazing|leverag\w*)\b"
-    found = {page: re.findall(banned, text, re.IGNORECASE) for page, text in PAGES.items()}
-    assert not any(found.values()), found
+    matches = {page: re.findall(banned, text, re.IGNORECASE) for page, text in PAGES.items()}
+    assert not any(matches.values()), matches
 
 
 def test_it_has_a_citation_that_reads() -> None:

@@ -1,4 +1,4 @@
-"""The engine knows no protocol: read off the syntax tree, so that no spelling hides a decision.
+"""The engine knows no protocol: checked on the syntax tree, so that no spelling hides a decision.
 
 Trial kinds and gates are compared with literals only in their own rooms and in the paradigms; a paradigm's
 name stands only in its module, its reporter and the tables.

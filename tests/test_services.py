@@ -1,4 +1,4 @@
-"""The throwaway servers themselves: they answer, and nothing of them is left behind."""
+"""The throwaway servers themselves: they answer, and leave nothing behind."""
 
 import os
 import signal
@@ -90,9 +90,9 @@ def test_it_copies_the_wheel_where_the_server_may_not_enter_the_checkout(
         "is_postgres_usable",
         lambda folder, user: tmp_path in folder.parents and really(folder, None),
     )
-    found = services.find_postgres(str(tmp_path), services.server_user())
-    assert tmp_path in found.parents
-    assert (found / "postgres").stat().st_mode & 0o555 == 0o555
+    folder = services.find_postgres(str(tmp_path), services.server_user())
+    assert tmp_path in folder.parents
+    assert (folder / "postgres").stat().st_mode & 0o555 == 0o555
 
 
 def test_it_says_what_to_do_without_a_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_it_says_what_to_do_without_a_postgresql(monkeypatch: pytest.MonkeyPatch
         pass
 
 
-def test_it_takes_another_port_when_somebody_was_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_takes_another_port_if_the_first_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     with services.postgres() as first:
         ports = iter([first.port, services.free_port()])
         monkeypatch.setattr(services, "free_port", lambda: next(ports))

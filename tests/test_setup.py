@@ -39,7 +39,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 class Recorded(Installation):
-    """An installation whose commands are written down; every one succeeds unless it contains `failing`."""
+    """An installation whose commands are recorded; each succeeds unless it contains `failing`."""
 
     def __init__(self, root: Path, *, is_dev: bool = True, failing: Sequence[str] = ()) -> None:
         super().__init__(root, is_dev=is_dev)
@@ -214,8 +214,10 @@ def test_it_says_which_python_it_needs(
 
 def test_it_pins_everything_that_the_project_names() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    names = {re.split(r"[\[<>=;! ]", requirement)[0].lower().replace("_", "-") for requirement in named}
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    names = {
+        re.split(r"[\[<>=;! ]", requirement)[0].lower().replace("_", "-") for requirement in requirements
+    }
     text = (ROOT / "requirements" / "constraints.txt").read_text().lower().replace("_", "-")
     missing = {name for name in names if not re.search(rf"^{re.escape(name)}==", text, re.MULTILINE)}
     assert not missing
@@ -372,8 +374,8 @@ def test_it_stops_a_proof_that_takes_too_long(
 
 
 def test_it_proves_by_tests_that_there_are() -> None:
-    named = {word for proof in prove.PROOFS for unit in proof.units for word in unit.command}
-    files = {word.partition("::")[0] for word in named if word.startswith("tests/")}
+    words = {word for proof in prove.PROOFS for unit in proof.units for word in unit.command}
+    files = {word.partition("::")[0] for word in words if word.startswith("tests/")}
     assert files and all((ROOT / file).exists() for file in files)
 
 
@@ -407,8 +409,8 @@ def test_it_composes_the_grown_up_form(compose: dict[str, Any]) -> None:
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     for name in ("web", "database", "broker"):
         assert services[name]["healthcheck"]["test"]
-    named = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", [])}
-    assert named == set(compose["volumes"])
+    volumes = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", [])}
+    assert volumes == set(compose["volumes"])
 
 
 def test_it_composes_with_variables_that_the_settings_read(compose: dict[str, Any]) -> None:
@@ -427,7 +429,7 @@ def test_it_composes_without_a_secret_in_the_file(compose: dict[str, Any]) -> No
     assert str(compose["services"]["database"].get("ports", "")) == ""
 
 
-def test_it_builds_an_image_that_runs_as_nobody_special() -> None:
+def test_it_builds_an_image_that_does_not_run_as_root() -> None:
     text = (ROOT / "Dockerfile").read_text()
     users = re.findall(r"^USER (\S+)", text, re.MULTILINE)
     assert users and users[-1] not in {"root", "0"}

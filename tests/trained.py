@@ -15,7 +15,7 @@ Trained = TorchPredictor | TextPredictor
 
 
 def trained_once(name: str, train: Callable[[], Trained]) -> Trained:
-    """What `train` returns, or what it returned in another process of this run; `name` says what."""
+    """The result of `train`, in this process or in an earlier one of this run; `name` identifies it."""
     archive = Path(os.environ[FOLDER_VARIABLE], f"trained-{name}")
     with only_one(archive.with_name(f"{archive.name}.lock")):
         if archive.exists():

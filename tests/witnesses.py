@@ -1,8 +1,8 @@
-"""Other libraries that our numbers are held against. Development only; never imported by the product.
+"""Other libraries that our numbers are compared with. Development only; never imported by the product.
 
-Some of them want torchvision, whose compiled part needs a CUDA build of torch. Where there is none, the two
-operators that it misses are declared, not implemented: enough to import it. Those libraries lie in a folder
-of their own beside the environment's packages: no other process finds a torchvision that does not work.
+Some of them need torchvision, whose compiled part needs a CUDA build of torch. Without one, the two operators
+that torchvision misses are declared, not implemented: enough to import it. These libraries lie in a folder of
+their own beside the environment's packages: no other process finds a torchvision that does not work.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _declared: list[torch.library.Library] = []
 
 @cache
 def torchvision() -> Any:
-    """The module torchvision, made importable where torch has no CUDA build."""
+    """The module torchvision, importable also if torch has no CUDA build."""
     if str(FOLDER) not in sys.path:
         sys.path.append(str(FOLDER))
     if torch.version.cuda is None:

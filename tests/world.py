@@ -1,4 +1,4 @@
-"""A small world: one study on a closed-form model, and people with known fates.
+"""A small world: one study on a closed-form model, and people whose answers and endings are known.
 
 Ada finishes and passes. Bo misses the instructed checks and is screened. Cy leaves in the middle. Dee comes
 twice.
@@ -35,8 +35,8 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 def draw_images(folder: Path, per_cell: int = 14) -> None:
-    """Pictures whose brighter upper half tells what the quadrant model answers, half of them in the wrong
-    class."""
+    """Pictures whose brighter side of the upper half decides the quadrant model's answer; half of the answers
+    are wrong."""
     rng = np.random.default_rng(7)
     for truth in CLASSES:
         for predicted in CLASSES:
@@ -145,7 +145,7 @@ def opened_study(path: Path) -> Study:
 
 @dataclass
 class Person:
-    """Somebody with a browser: knows what the page would know, and the trial rows only to play a fate."""
+    """A person with a browser who knows what the page knows. Trial rows only help to answer as planned."""
 
     name: str
     slug: str = "small"

@@ -179,9 +179,9 @@ def test_fieller_is_students_interval_if_the_denominator_does_not_vary() -> None
 def test_fieller_is_a_reciprocal_if_the_numerator_does_not_vary() -> None:
     y = np.array([0.5, 0.7, 0.9])
     half = t.ppf(0.95, 2) * y.std(ddof=1) / math.sqrt(3)
-    found = fieller([0.6, 0.6], y, level=0.9)
-    assert ends(found) == pytest.approx((0.6 / (y.mean() + half), 0.6 / (y.mean() - half)))
-    assert found is not None and found.level == 0.9
+    interval = fieller([0.6, 0.6], y, level=0.9)
+    assert ends(interval) == pytest.approx((0.6 / (y.mean() + half), 0.6 / (y.mean() - half)))
+    assert interval is not None and interval.level == 0.9
     assert ends(fieller([0.0, 0.0], y)) == (0.0, 0.0)
 
 

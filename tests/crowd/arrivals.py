@@ -1,4 +1,4 @@
-"""People who come from platforms, and the postings they come by."""
+"""People who come from platforms, and the postings that send them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUBMIT = {"live": "https://www.mturk.com", "sandbox": "https://workersandbox.mtu
 
 
 def codes_of(name: str) -> dict[str, str]:
-    """Codes that nothing else looks like."""
+    """Codes that differ from every other text."""
     return {outcome: f"{name}{outcome.upper().replace('_', '')}".upper() for outcome in OUTCOMES}
 
 
@@ -32,7 +32,7 @@ def posting(study: Study, platform: str, **more: Any) -> Posting:
 
 
 def refused(reply: Any, status: int, code: str) -> dict[str, Any]:
-    """The body of a refusal, after its status and code were asked for."""
+    """The body of a refusal, once its status and code are checked."""
     assert (reply.status_code, reply.json()["error"]["code"]) == (status, code), reply.content
     body: dict[str, Any] = reply.json()
     return body
@@ -62,7 +62,7 @@ class Visitor(Person):
         return reply
 
     def end(self, comment: str | None = None) -> Any:
-        """Finishes as the page does: with the query that it came with."""
+        """Finishes as the page does: with the query of the arrival."""
         if self.state["step"] == "questions":
             self.gate(self.good_value())
         return self.call("POST", "/api/session/finish/", {"comment": comment, "query": self.address()})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def study(db: None) -> "Study":
-    """An open study of twelve places, as records only: nobody has come yet."""
+    """An open study of twelve places, as records only: no person has come yet."""
     from tests.analysis import stored
 
     return stored.opened(slots=4)
@@ -31,7 +31,7 @@ def small(db: None, tmp_path: Path, store_folder: Path) -> "Study":
 def built(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[int]:
-    """One small study for a whole file: rendering it costs more than all that is asked of it at the door."""
+    """One small study for a whole file: rendering it takes longer than all the tests of entry."""
     from django.test.utils import override_settings
 
     from crowd.models import Posting
@@ -62,7 +62,7 @@ def researcher(db: None) -> "User":
 
 @pytest.fixture
 def desk(researcher: "User") -> "Client":
-    """A browser of somebody who has logged in."""
+    """A browser of a researcher who has logged in."""
     from django.test import Client
 
     client = Client()

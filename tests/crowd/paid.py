@@ -1,4 +1,4 @@
-"""A study on a simulated platform with people at every ending, and the ground truth of who was paid what."""
+"""A study on a simulated platform with people at every ending, and the platform's record of every payment."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def right_until(count: int) -> Callable[[Trial], bool]:
 
 @dataclass
 class Stage:
-    """A posting on a simulator. `sim` is the simulator, whatever the platform."""
+    """A posting on a simulator. `sim` is the platform's simulator."""
 
     sim: Any
     posting: Posting
@@ -79,8 +79,8 @@ class Stage:
         forged: bool = False,
         returns: bool = True,
     ) -> Submission:
-        """Somebody who comes by the platform, takes part and goes back with the outcome's code; `outcome`
-        empty: they never go back. `returns`: asked by the platform to give the place back, they do."""
+        """A person who comes from the platform, takes part and goes back with the outcome's code; with an
+        empty `outcome` they never go back. With `returns` they give the place back when the platform asks."""
         self.count += 1
         if condition == "any":
             condition = stored.CONDITIONS[self.count % 3][0]
@@ -117,8 +117,8 @@ class Stage:
 
     def truth(self) -> dict[str, dict[str, Any]]:
         """The platform's own record: submission hash -> what was paid."""
-        found = self.sim.control.state()["submissions"]
-        return {submission_hash(self.posting, name): work for name, work in found.items()}
+        works = self.sim.control.state()["submissions"]
+        return {submission_hash(self.posting, name): work for name, work in works.items()}
 
     def paid(self, row: Submission) -> tuple[int, list[int]]:
         """(rewards paid, bonuses) of one submission by the platform's own record."""
@@ -163,7 +163,7 @@ def settle(study: Study, *, yes: bool = True, **options: Any) -> str:
 
 
 def agree(stage: Stage) -> None:
-    """Ledger and platform agree to the cent, and nobody was paid twice."""
+    """Ledger and platform agree to the cent, and no person was paid twice."""
     for row in Submission.objects.filter(posting=stage.posting).exclude(session=None):
         work = stage.truth()[row.submission_hash]
         sent = Payout.objects.filter(session=row.session, state="sent")
@@ -172,6 +172,6 @@ def agree(stage: Stage) -> None:
 
 
 def unfinished(session: Session | None, **changes: Any) -> None:
-    """Alters how a stored sitting ended."""
+    """Changes how a stored sitting ended."""
     assert session is not None
     Session.objects.filter(pk=session.pk).update(**changes)

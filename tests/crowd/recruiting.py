@@ -1,4 +1,4 @@
-"""Studies that can be offered on simulated platforms, and what these platforms have to say of it."""
+"""Studies that can be offered on simulated platforms, and the platforms' own records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.crowd.arrivals import Visitor
 
 PLATFORMS = ("prolific", "mturk")
 POLICY = {"turned_away_share": 0, "withdrawn": "none"}
-"""What both platforms can express."""
+"""Options that both platforms accept."""
 REWARD = {"amount_cents": 100, "currency": "USD", "expected_minutes": 5}
 
 
@@ -38,7 +38,7 @@ def changed(study: Study, **changes: Any) -> Study:
 
 @pytest.fixture(autouse=True)
 def public(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The study has an address that platforms take; between two tries no time passes."""
+    """The study has an address that platforms accept; between two tries no time passes."""
     settings.BASE_URL, settings.SECURE = "https://study.example.org", True
     monkeypatch.setattr(open_market, "__defaults__", (lambda seconds: None,))
 
@@ -56,21 +56,21 @@ def simulated(platform: str, **options: Any) -> Iterator[Any]:
 
 
 def offers(platform: str, sim: Any) -> list[dict[str, Any]]:
-    """What the platform offers by its own record: each study; all HITs of one reference together."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, one in sim.control("state")["postings"].items():
-        key = one["annotation"].split("#")[0].split(" ")[0] if platform == "mturk" else name
-        group = found.setdefault(key, {"places": 0, "states": set()})
-        group["places"] += one["places"]
-        group["states"].add(one["state"])
-    return list(found.values())
+    """The platform's own record of its offers: each study; all HITs of one reference as one."""
+    groups: dict[str, dict[str, Any]] = {}
+    for name, posting in sim.control("state")["postings"].items():
+        key = posting["annotation"].split("#")[0].split(" ")[0] if platform == "mturk" else name
+        group = groups.setdefault(key, {"places": 0, "states": set()})
+        group["places"] += posting["places"]
+        group["states"].add(posting["state"])
+    return list(groups.values())
 
 
 def held(
     posting: Posting, sim: Any, verdict: str = "passed", code: str = "complete", *, as_person: str = ""
 ) -> Submission:
-    """Somebody who took a place there, sat here with that verdict, and handed in with that outcome's code
-    (empty: not yet). `as_person`: who they said here that they were."""
+    """A person who took a place there, has a session here with that verdict, and submitted with that
+    outcome's code (empty: not yet). `as_person`: the name that they gave here."""
     taken = sim.control("take")
     session = stored.sitting(
         posting.study,
@@ -101,12 +101,14 @@ def held(
 def known_there(row: Submission, sim: Any) -> dict[str, Any]:
     """The platform's own record of a submission of ours."""
     works = sim.control("state")["submissions"].values()
-    found = [one for one in works if submission_hash(row.posting, one["submission"]) == row.submission_hash]
-    return dict(found[0])
+    matches = [
+        work for work in works if submission_hash(row.posting, work["submission"]) == row.submission_hash
+    ]
+    return dict(matches[0])
 
 
 def arrive(posting: Posting, sim: Any, name: str = "ada", **more: Any) -> Visitor:
-    """Somebody takes a place on the platform and is sent here."""
+    """A person takes a place on the platform and is sent here."""
     taken = sim.control("take", **more)
     visitor = Visitor(
         name, posting.study.slug, platform=posting.platform, query=taken["url"].partition("?")[2]

@@ -38,7 +38,7 @@ FINE = Seen("ada", LISTED, PASSED, Browser(AGO, "trial 24 of 24"), "prolific", C
 
 
 def kinds(seen: Seen, now: datetime = NOW) -> list[str]:
-    return [one.kind for one in compare(seen, now)]
+    return [disagreement.kind for disagreement in compare(seen, now)]
 
 
 def theirs(**changes: Any) -> Seen:
@@ -142,14 +142,18 @@ WRONG = [
         "silent for 20 minutes or more, after saying that it was offline",
     ),
 ]
-"""What all three say, the kind of their disagreement, words of its sentence."""
+"""The state of all three, the kind of their disagreement, words of its sentence."""
 
 
 @pytest.mark.parametrize(("kind", "seen", "says"), WRONG)
 def test_it_names_what_disagrees_with_its_remedy(kind: str, seen: Seen, says: str) -> None:
-    found = compare(seen, NOW)
-    assert [one.kind for one in found] == [kind]
-    assert says in found[0].sentence and found[0].remedy == RULES[kind][1] and found[0].people == ("ada",)
+    disagreements = compare(seen, NOW)
+    assert [disagreement.kind for disagreement in disagreements] == [kind]
+    assert (
+        says in disagreements[0].sentence
+        and disagreements[0].remedy == RULES[kind][1]
+        and disagreements[0].people == ("ada",)
+    )
 
 
 def test_it_has_a_case_here_for_every_kind() -> None:
@@ -164,7 +168,7 @@ def test_it_waits_for_a_list_that_may_be_behind() -> None:
     assert kinds(replace(FINE, theirs=Theirs(), read_at=None)) == []
 
 
-def test_it_misses_nobody_at_work_where_the_list_shows_only_what_was_handed_in() -> None:
+def test_it_reports_no_running_session_if_the_list_shows_only_submitted_work() -> None:
     mturk = replace(FINE, platform="mturk", theirs=Theirs(), lists_active=False)
     assert kinds(mturk) == ["unknown_there"]
     assert kinds(replace(mturk, ours=RUNNING, browser=Browser(NOW))) == []
@@ -175,8 +179,8 @@ def test_it_puts_the_same_of_several_people_together_the_urgent_first() -> None:
     twice = replace(theirs(bonuses=(30, 30)), ours=replace(PASSED, bonuses=(30,)))
     each = [compare(replace(seen, name=name), NOW) for name, seen in
             (("ada", theirs(state="returned")), ("bo", twice), ("cy", theirs(state="returned")))]  # fmt: skip
-    found = together([one for part in each for one in part])
-    assert [(one.kind, one.people) for one in found] == [
+    grouped = together([disagreement for part in each for disagreement in part])
+    assert [(disagreement.kind, disagreement.people) for disagreement in grouped] == [
         ("paid_twice", ("bo",)),
         ("finished_gone", ("ada", "cy")),
     ]
@@ -198,15 +202,19 @@ def test_it_compares_a_study_with_its_platform() -> None:
         sim.world.submissions[known_there(bo, sim)["submission"]].bonuses.append(75)
         assert not sync_posting(posting, bonuses=True).error
     pay(ada, 30, "sent")
-    found = agreement_of(posting.study)
-    names = {row.submission.pk: [one.kind for one in row.disagreements] for row in found.rows}
+    agreement = agreement_of(posting.study)
+    names = {
+        row.submission.pk: [disagreement.kind for disagreement in row.disagreements] for row in agreement.rows
+    }
     assert names[ada.pk] == [] and names[bo.pk] == ["bonus_unknown"] and names[cy.pk] == ["wrong_code"]
     assert names[forged.pk] == ["person_differs"] and names[gone.pk] == ["finished_gone"]
     assert ["never_here"] in names.values()
-    assert (found.total, found.disagreeing, found.pages) == (6, 5, 1)
-    assert all(row.disagreements for row in found.rows[:5]) and not found.rows[5].disagreements
-    assert {one.kind for one in found.disagreements} == {kind for kinds in names.values() for kind in kinds}
-    shown = repr(found.disagreements) + "".join(repr(row.seen) for row in found.rows)
+    assert (agreement.total, agreement.disagreeing, agreement.pages) == (6, 5, 1)
+    assert all(row.disagreements for row in agreement.rows[:5]) and not agreement.rows[5].disagreements
+    assert {disagreement.kind for disagreement in agreement.disagreements} == {
+        kind for kinds in names.values() for kind in kinds
+    }
+    shown = repr(agreement.disagreements) + "".join(repr(row.seen) for row in agreement.rows)
     for work in sim.control("state")["submissions"].values():
         assert work["person"] not in shown and work["submission"] not in shown
 
@@ -278,4 +286,8 @@ def test_it_reads_the_last_sign_of_life_of_the_page() -> None:
     browser = agreement_of(study).rows[0].seen.browser
     assert browser.step == "trial 5 of 16" and browser.offline
     assert browser.seen_at == Event.objects.first().received_at  # type: ignore[union-attr]
-    assert [one.kind for one in agreement_of(study).disagreements if one.kind == "silent"] == ["silent"]
+    assert [
+        disagreement.kind
+        for disagreement in agreement_of(study).disagreements
+        if disagreement.kind == "silent"
+    ] == ["silent"]

@@ -1,4 +1,4 @@
-"""Who gets in, how, and what every page tells the browser."""
+"""Who may log in, how, and the headers of every page."""
 
 import time
 import uuid
@@ -34,11 +34,11 @@ OF_ONE = {
 
 
 def address(pattern: URLPattern, slug: str = "wolf-or-husky") -> str:
-    found = "/" + str(pattern.pattern)
+    path = "/" + str(pattern.pattern)
     for name, value in {**VALUES, "slug": slug, "token": "x"}.items():
         for kind in ("slug", "int", "uuid", "str"):
-            found = found.replace(f"<{kind}:{name}>", value)
-    return found
+            path = path.replace(f"<{kind}:{name}>", value)
+    return path
 
 
 PAGES = [pattern for pattern in urlpatterns if pattern.name not in OPEN_TO_ALL]
@@ -121,8 +121,8 @@ def test_it_logs_in_once_by_a_link_that_looking_does_not_spend(researcher: User)
 
 
 def test_it_spends_all_links_of_a_person_with_the_first(researcher: User) -> None:
-    one, other = make_login_path(researcher), make_login_path(researcher)
-    Client().post(one)
+    first, other = make_login_path(researcher), make_login_path(researcher)
+    Client().post(first)
     researcher.refresh_from_db()
     assert Client().post(other).status_code == 410
     assert Client().get(make_login_path(researcher)).status_code == 200
@@ -132,7 +132,7 @@ def test_it_gives_one_of_two_simultaneous_clicks_the_login(researcher: User) -> 
     token = make_login_path(researcher).split("/")[2]
     with mock.patch("crowd.dashboard.onetime.person_of", return_value=researcher):
         assert spend(token) is not None
-        researcher.last_login = None  # what the other request had read
+        researcher.last_login = None  # as the other request had read it
         assert spend(token) is None
 
 

@@ -114,10 +114,10 @@ def test_participants_show_the_platform_s_state_and_payouts_and_no_outside_id(
     )
     listed = text_of(desk, f"{ROOT}participants/")
     assert "submitted" in listed and "1.40 of 2.00 GBP" in listed and ">due<" in listed
-    one = text_of(desk, f"{ROOT}participants/{session.pk}/")
-    assert "AWAITING REVIEW" in one and "Prolific" in one and "to return the submission" in one
-    assert "Granted." in one and str(session.participant.pseudonym)[:8] in one
-    for page in (listed, one, text_of(desk, f"{ROOT}exclusions/?status=kept")):
+    detail = text_of(desk, f"{ROOT}participants/{session.pk}/")
+    assert "AWAITING REVIEW" in detail and "Prolific" in detail and "to return the submission" in detail
+    assert "Granted." in detail and str(session.participant.pseudonym)[:8] in detail
+    for page in (listed, detail, text_of(desk, f"{ROOT}exclusions/?status=kept")):
         assert "RAW-" not in page and "64SECRET" not in page and f"{1:064}" not in page
     before = text_of(desk, f"{ROOT}participants/?origin=simulated")
     assert "Nobody fits" in before

@@ -76,14 +76,14 @@ def test_it_shows_signs_of_quality_and_neither_condition_nor_score_nor_identity(
 
 
 @pytest.mark.parametrize("right", [lambda trial: True, lambda trial: bool(trial.check_kind)])
-def test_it_looks_the_same_whatever_the_person_scored(
+def test_it_looks_the_same_for_every_score(
     study: Study, desk: Client, right: Callable[[Trial], bool]
 ) -> None:
     """Two people who differ in condition and in scored answers alone have the same page."""
-    one = stored.sitting(study, "one", condition="baseline", right=lambda trial: True)
+    first = stored.sitting(study, "one", condition="baseline", right=lambda trial: True)
     other = stored.sitting(study, "other", condition="grad_cam", right=right)
     pages = []
-    for session in (one, other):
+    for session in (first, other):
         shown = main_of(text_of(desk, page_of(session)))
         shown = re.sub(r"p-[0-9a-f]{16}|[0-9a-f-]{36}|value=\"[A-Za-z0-9]{64}\"", "X", shown)
         pages.append(shown)
@@ -167,7 +167,7 @@ def test_it_knows_no_sitting_of_another_study(study: Study, desk: Client) -> Non
 
 
 def test_it_tells_no_condition_anywhere_while_results_are_sealed(study: Study, desk: Client) -> None:
-    """Whoever leaves people out and takes them back learns nothing: all numbers by condition stay."""
+    """Leaving people out and taking them back tells a researcher nothing: no number by condition changes."""
     stored.sitting(study, "ada", condition="grad_cam")
     stored.sitting(study, "eve", condition="baseline", right=lambda trial: False)
     session = Session.objects.get(slot__condition__name="grad_cam")
@@ -192,8 +192,8 @@ def test_it_lists_who_was_kept_with_signs_of_quality(
     study: Study, desk: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     stored.cast(study)
-    kept = [stored.sitting(study, f"k{number}", condition="control") for number in range(2)]
-    kept[0].events.create(uuid="0" * 32, kind="focus_lost", at_ms=1)
+    passed = [stored.sitting(study, f"k{number}", condition="control") for number in range(2)]
+    passed[0].events.create(uuid="0" * 32, kind="focus_lost", at_ms=1)
     desk.get(f"{ROOT}exclusions/?status=kept")
     with django_assert_max_num_queries(18):
         few = text_of(desk, f"{ROOT}exclusions/?status=kept")
@@ -203,7 +203,7 @@ def test_it_lists_who_was_kept_with_signs_of_quality(
     with django_assert_max_num_queries(18):
         many = text_of(desk, f"{ROOT}exclusions/?status=kept")
     assert "7 sittings that screening kept" in many
-    leave_out(desk, kept[0])
+    leave_out(desk, passed[0])
     assert "1 sitting not kept" in text_of(desk, f"{ROOT}exclusions/?status=by_hand")
 
 

@@ -1,4 +1,4 @@
-"""Closing a study closes whatever still recruits for it, verified, or does not close it."""
+"""Closing a study closes and verifies every posting that still recruits; otherwise the study stays open."""
 
 from io import StringIO
 from typing import Any
@@ -43,8 +43,8 @@ def test_it_closes_the_postings_there_and_then_the_study(researcher: User, platf
     with simulated(platform) as sim:
         publish_posting(study, platform, "rehearsal", site=sim.url, places=3)
         Posting.objects.create(study=study, platform="local", mode="live")
-        said = close()
-        assert "wolf-or-husky is closed." in said and said.count("Closed:") == 2
+        printed = close()
+        assert "wolf-or-husky is closed." in printed and printed.count("Closed:") == 2
         assert offers(platform, sim)[0]["states"].isdisjoint({"ACTIVE", "Assignable"})
     assert state() == "closed"
     assert set(Posting.objects.values_list("state", flat=True)) == {"closed"}
@@ -70,8 +70,8 @@ def test_a_posting_that_cannot_be_closed_keeps_the_study_open(researcher: User, 
     Posting.objects.create(study=study, platform="local", mode="live")
     row = {"mode": "live", "state": "open" if external_id else "draft", "external_id": external_id}
     Posting.objects.create(study=study, platform="prolific", **row)
-    said = close()
-    assert "error: wolf-or-husky stays open" in said and "places on prolific (live)" in said
+    printed = close()
+    assert "error: wolf-or-husky stays open" in printed and "places on prolific (live)" in printed
     assert state() == "open"
     assert dict(Posting.objects.values_list("platform", "state")) == {
         "local": "closed",

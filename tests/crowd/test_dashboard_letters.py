@@ -30,11 +30,11 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def stage(researcher: User) -> Iterator[paid.Stage]:
-    """A posting on a simulated Prolific, with somebody whose id is known because they consented."""
-    with paid.offered(paid.paying()) as found:
-        found.person(matches=4)
-        paid.settle(found.study, yes=False)
-        yield found
+    """A posting on a simulated Prolific, with a person whose id is known because they consented."""
+    with paid.offered(paid.paying()) as offered:
+        offered.person(matches=4)
+        paid.settle(offered.study, yes=False)
+        yield offered
 
 
 def letter_of(stage: paid.Stage, body: str = "My page <b>froze</b>.") -> Message:
@@ -113,7 +113,7 @@ def test_a_call_without_an_answer_is_never_repeated(stage: paid.Stage, desk: Cli
     assert "It may have arrived" in text_of(desk)
 
 
-def test_whoever_dies_in_the_call_leaves_it_unknown(
+def test_a_process_that_dies_in_the_call_leaves_it_unknown(
     stage: paid.Stage, desk: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     letter = letter_of(stage)

@@ -32,14 +32,14 @@ MONEY = re.compile(r"(\d+\.\d\d) GBP")
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """Waiting between two tries passes at once, and an unknown payout may be settled at once."""
+    """No time passes between two tries, and an unknown payout may be settled at once."""
     monkeypatch.setattr("crowd.accounts.time", SimpleNamespace(sleep=lambda seconds: None))
     settings.PAYOUT_GRACE_S = 0
 
 
 @pytest.fixture
 def sent(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
-    """A broker that only remembers what a worker is asked for."""
+    """A broker that only records the tasks."""
     settings.CELERY_BROKER_URL = "redis://nowhere"
     asked: list[tuple[Any, ...]] = []
     for task in (tasks.pay_batch, tasks.decide_people):
@@ -95,10 +95,10 @@ def test_it_adds_up_what_was_sent_is_due_and_lies_ahead(desk: Client) -> None:
     assert spending.ahead_cents == 15 * most and spending.cap_cents == 9000
     assert spending.projected_cents == 305 + 140 + most + 15 * most
     assert spending.unknown == 1 and spending.unknown_until is not None
-    # By hand: who has finished and is owed something, all kinds together, over the minutes of the sitting.
+    # By hand: for people who finished, all amounts due together, over the minutes of the sitting.
     hourly = [(140 + 25) * 60 / 5, 140 * 60 / 6, 140 * 60 / 7]
-    found = hourly_of(study, "live")
-    assert found.median_cents == round(median(hourly)) and found.people == 3
+    pay = hourly_of(study, "live")
+    assert pay.median_cents == round(median(hourly)) and pay.people == 3
     page = text_of(desk)
     assert "3.05 GBP" in page and "90.00 GBP" in page and "14.00 GBP per hour" in page
     assert "1 payout may or may not have been paid" in page and "SECRET" not in page
@@ -142,7 +142,7 @@ def test_it_shows_the_ledger_by_pseudonym_filters_and_pages(desk: Client) -> Non
         text_of(desk, ROOT + nonsense)
 
 
-def test_it_tells_nobody_s_score_by_a_bonus_while_results_are_sealed(desk: Client) -> None:
+def test_it_tells_no_score_by_a_bonus_while_results_are_sealed(desk: Client) -> None:
     study = paid.paying()
     posting = live(study)
     session = stored.sitting(study, "ada", condition="control")
@@ -262,7 +262,7 @@ def test_it_withholds_in_a_name_with_a_reason_and_takes_it_back(study: Study, de
 
 
 def rejectable(stage: paid.Stage) -> Submission:
-    """Somebody who handed in and failed both instructed checks."""
+    """A person who submitted and failed both instructed checks."""
     row = stage.person(verdict="screened", matches=1)
     assert row.session is not None
     for response in row.session.responses.filter(trial__check_kind="instructed").select_related("trial"):

@@ -32,7 +32,7 @@ def text_of(client: Client, path: str) -> str:
 
 
 def busy(study: Study, people: int) -> None:
-    """A cast, and some who are at it now."""
+    """A cast, and some people who are taking part now."""
     stored.cast(study)
     for number in range(people):
         session = stored.sitting(study, f"now-{number}", condition="control", verdict="", answers=3)
@@ -282,7 +282,7 @@ def test_it_previews_any_single_trial_without_holding_a_place(small: Study) -> N
 
 
 @pytest.mark.parametrize("is_sealed", [True, False])
-def test_it_shows_a_report_whatever_its_reporter(
+def test_it_shows_a_report_of_any_reporter(
     study: Study, desk: Client, monkeypatch: pytest.MonkeyPatch, is_sealed: bool
 ) -> None:
     overridden(monkeypatch, reports.REPORTERS, "meta_predictor", "tests.analysis.toy_reporter:report")

@@ -25,7 +25,7 @@ ROOT = "/studies/wolf-or-husky/recruitment/"
 
 @pytest.fixture
 def sent(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
-    """A broker that only remembers what a worker is asked for."""
+    """A broker that only records the tasks."""
     settings.CELERY_BROKER_URL = "redis://nowhere"
     asked: list[tuple[Any, ...]] = []
     monkeypatch.setattr(tasks.change_posting, "delay", lambda *args: asked.append(args))
@@ -41,8 +41,8 @@ def text_of(client: Client, path: str = ROOT) -> str:
 def said_after(client: Client, path: str, data: dict[str, Any] | None = None) -> str:
     """The sentence that the page says after a form was sent."""
     reply = client.post(path, data or {}, follow=True)
-    found = re.findall(r'class="message \w+" role="status">(.*?)</p>', reply.content.decode(), re.DOTALL)
-    return " ".join(found)
+    sentences = re.findall(r'class="message \w+" role="status">(.*?)</p>', reply.content.decode(), re.DOTALL)
+    return " ".join(sentences)
 
 
 def live(study: Study, **changes: Any) -> Posting:
@@ -115,8 +115,8 @@ def test_it_sends_a_worker_and_keeps_the_name(
 ) -> None:
     posting = live(study)
     for act in ("pause", "sync"):
-        said = said_after(desk, f"{ROOT}{posting.pk}/{act}/")
-        assert "A worker was asked to" in said
+        sentence = said_after(desk, f"{ROOT}{posting.pk}/{act}/")
+        assert "A worker was asked to" in sentence
     desk.post(f"{ROOT}{posting.pk}/close/")
     assert sent == [(posting.pk, act, "grace", 0) for act in ("pause", "sync", "close")]
     posting.refresh_from_db()
@@ -144,7 +144,7 @@ def test_it_asks_before_it_closes(study: Study, desk: Client, sent: list[tuple[A
     assert desk.post(f"{ROOT}{posting.pk}/closes/").status_code == 404
 
 
-def test_it_adds_places_only_to_somebody_who_typed_what_they_cost(
+def test_it_adds_places_only_after_their_cost_was_typed(
     study: Study, desk: Client, sent: list[tuple[Any, ...]]
 ) -> None:
     posting = live(study_with_reward())

@@ -1,5 +1,5 @@
 """What a researcher does for one person: write first, grant, ask to return, approve by hand, also for
-somebody who never came; who and why stand in the log."""
+a person who never came; the log names the researcher and the reason."""
 
 import re
 from collections.abc import Iterator
@@ -34,13 +34,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
 
 @pytest.fixture
 def stage(researcher: User) -> Iterator[paid.Stage]:
-    with paid.offered(paid.paying()) as found:
-        yield found
+    with paid.offered(paid.paying()) as offered:
+        yield offered
 
 
 @pytest.fixture
 def broker(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """A broker that only remembers what a worker is asked for."""
+    """A broker that only records the tasks."""
     settings.CELERY_BROKER_URL = "redis://nowhere"
     asked: list[tuple[Any, ...]] = []
     monkeypatch.setattr(tasks.carry_out, "delay", lambda *args: asked.append(args))
@@ -49,7 +49,7 @@ def broker(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ..
 
 
 def stranger(stage: paid.Stage) -> Submission:
-    """Somebody who handed in on the platform and never came here."""
+    """A person who submitted on the platform and never came here."""
     taken = stage.sim.control.take()
     stage.sim.control.complete(taken["submission"], stage.posting.codes["complete"])
     stage.sim.clock.advance(10)
@@ -57,8 +57,8 @@ def stranger(stage: paid.Stage) -> Submission:
     return Submission.objects.get(session=None)
 
 
-def here(stage: paid.Stage, **how: Any) -> Submission:
-    row = stage.person(**how)
+def here(stage: paid.Stage, **ending: Any) -> Submission:
+    row = stage.person(**ending)
     sync_posting(stage.posting)
     row.refresh_from_db()
     return row
@@ -79,7 +79,7 @@ def short(row: Submission) -> str:
 
 
 def run(*args: str, **options: Any) -> str:
-    """What a command says; its error as text."""
+    """The output of a command; its error as text."""
     out = StringIO()
     try:
         call_command(*args, stdout=out, **options)
@@ -93,12 +93,12 @@ def test_it_grants_an_amount_once_and_settle_pays_it(stage: paid.Stage, desk: Cl
     assert row.session is not None
     page = desk.get(f"{ROOT}participants/{row.session.pk}/").content.decode()
     assert "Pay an extra amount" in page and f"recruitment/submissions/{row.pk}/" in page
-    given = {"kind": "compensation", "amount": "2.50 GBP", "text": WHY}
-    assert post(desk, row, "grant", **given)[0] == 302
+    form = {"kind": "compensation", "amount": "2.50 GBP", "text": WHY}
+    assert post(desk, row, "grant", **form)[0] == 302
     assert stage.ledger(row)["compensation"] == ("due", 250)
     user, line = next(entry for entry in log() if "Granted" in entry[1])
     assert user == "grace" and "2.50 GBP" in line and short(row) in line and WHY in line
-    status, again = post(desk, row, "grant", **given)
+    status, again = post(desk, row, "grant", **form)
     assert status == 400 and "already" in again
     assert paid.settle(stage.study) == ""
     assert stage.paid(row) == (140, [20, 250])
@@ -134,11 +134,11 @@ def test_it_refuses_an_unknown_act_and_another_study(stage: paid.Stage, desk: Cl
     assert post(desk, row, "note", text=WHY)[0] == 404
 
 
-def test_the_command_grants_in_somebody_s_name(stage: paid.Stage) -> None:
+def test_the_command_grants_in_the_name_of_a_person(stage: paid.Stage) -> None:
     row, slug = here(stage), stage.study.slug
     name = short(row)
-    said = run("grant", slug, name, "1.50", kind="bonus", by="grace", reason=WHY)
-    assert "1.50 GBP are due" in said
+    printed = run("grant", slug, name, "1.50", kind="bonus", by="grace", reason=WHY)
+    assert "1.50 GBP are due" in printed
     assert Payout.objects.get(kind="bonus", decided_by="grace").cents == 150
     assert any(user == "grace" and WHY in line for user, line in log())
     for person, amount, problem in (
@@ -154,7 +154,7 @@ def test_the_command_grants_in_somebody_s_name(stage: paid.Stage) -> None:
     )
 
 
-def test_it_writes_to_somebody_first_and_never_twice(stage: paid.Stage, desk: Client) -> None:
+def test_it_writes_to_a_person_first_and_never_twice(stage: paid.Stage, desk: Client) -> None:
     row = here(stage)
     person = Identity.objects.get().external_id
     assert post(desk, row, "write", text="Did your page fail?")[0] == 302
@@ -175,7 +175,7 @@ def test_it_writes_to_somebody_first_and_never_twice(stage: paid.Stage, desk: Cl
     assert post(desk, row, "write", text="x" * 4001)[0] == 400
 
 
-def test_it_writes_to_somebody_who_never_came_without_keeping_who_it_is(
+def test_it_writes_to_a_person_who_never_came_without_storing_their_id(
     stage: paid.Stage, desk: Client, broker: list[tuple[Any, ...]]
 ) -> None:
     row = stranger(stage)
@@ -188,9 +188,9 @@ def test_it_writes_to_somebody_who_never_came_without_keeping_who_it_is(
     truth = stage.truth()[row.submission_hash]
     outside = [str(truth[key]) for key in ("person", "submission") if key in truth]
     assert outside
-    for kept in (row, stored):
-        kept.refresh_from_db()
-        assert not any(one in str(vars(kept)) for one in outside)
+    for record in (row, stored):
+        record.refresh_from_db()
+        assert not any(outside_id in str(vars(record)) for outside_id in outside)
     pages = [
         f"{ROOT}messages/",
         f"{ROOT}recruitment/submissions/{row.pk}/",
@@ -199,7 +199,7 @@ def test_it_writes_to_somebody_who_never_came_without_keeping_who_it_is(
     ]
     for path in pages:
         text = desk.get(path).content.decode()
-        assert not any(one in text for one in outside), path
+        assert not any(outside_id in text for outside_id in outside), path
 
 
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after"])
@@ -208,8 +208,8 @@ def test_a_first_message_without_an_answer_is_never_repeated(
 ) -> None:
     row = here(stage)
     stage.sim.faults.forced[:] = [fault]
-    said = run("send_messages", "wolf-or-husky", to=short(row), message="Hello?", by="grace")
-    assert "may or may not have arrived" in said
+    printed = run("send_messages", "wolf-or-husky", to=short(row), message="Hello?", by="grace")
+    assert "may or may not have arrived" in printed
     stage.sim.faults.forced.clear()
     assert "No message waits" in run("send_messages", "wolf-or-husky")
     assert "exactly this before" in run(
@@ -219,7 +219,7 @@ def test_a_first_message_without_an_answer_is_never_repeated(
     assert "Say to whom" in run("send_messages", "wolf-or-husky", message="Hi", by="grace")
 
 
-def test_it_writes_to_nobody_who_was_forgotten_or_is_somebody_else(stage: paid.Stage, desk: Client) -> None:
+def test_it_writes_to_no_forgotten_and_to_no_other_person(stage: paid.Stage, desk: Client) -> None:
     row = here(stage)
     Identity.objects.update(person_hash="f" * 64)
     status, page = post(desk, row, "write", text="Hello?")
@@ -247,7 +247,7 @@ def test_it_asks_for_a_return_by_a_worker(
 
 
 @pytest.mark.parametrize("came", ["finished", "left", "never"])
-def test_it_approves_whatever_awaits_and_pays_once(
+def test_it_approves_all_awaiting_work_and_pays_once(
     stage: paid.Stage, desk: Client, broker: list[tuple[Any, ...]], came: str
 ) -> None:
     row = (
@@ -271,11 +271,11 @@ def test_it_approves_whatever_awaits_and_pays_once(
     assert post(desk, row, "approve", text=WHY)[0] == 400, "it awaits nothing any more"
 
 
-def test_it_approves_nobody_above_the_cap_or_who_was_denied(stage: paid.Stage, researcher: User) -> None:
+def test_it_approves_no_work_above_the_cap_or_denied_before(stage: paid.Stage, researcher: User) -> None:
     row = stranger(stage)
     Posting.objects.update(cap_cents=100)
-    said = run("decide", "wolf-or-husky", "approve", row.submission_hash[:8], by="grace", message=WHY)
-    assert "cap of 1.00 GBP would be exceeded" in said and "at least 1.40 GBP" in said
+    printed = run("decide", "wolf-or-husky", "approve", row.submission_hash[:8], by="grace", message=WHY)
+    assert "cap of 1.00 GBP would be exceeded" in printed and "at least 1.40 GBP" in printed
     Posting.objects.update(cap_cents=9000)
     other = here(stage, verdict="incomplete")
     assert other.session is not None
@@ -283,11 +283,11 @@ def test_it_approves_nobody_above_the_cap_or_who_was_denied(stage: paid.Stage, r
         posting=stage.posting, session=other.session, kind="compensation", cents=50, currency="GBP",
         state="withheld", reason="No.",
     )  # fmt: skip
-    said = run("decide", "wolf-or-husky", "approve", short(other), by="grace", message=WHY)
-    assert "is withheld" in said
+    printed = run("decide", "wolf-or-husky", "approve", short(other), by="grace", message=WHY)
+    assert "is withheld" in printed
     Payout.objects.update(state="sent")
-    said = run("decide", "wolf-or-husky", "approve", short(other), by="grace", message=WHY)
-    assert "0.50 GBP already" in said
+    printed = run("decide", "wolf-or-husky", "approve", short(other), by="grace", message=WHY)
+    assert "0.50 GBP already" in printed
     assert all(work["reward_paid_count"] == 0 for work in stage.truth().values())
 
 
@@ -332,7 +332,7 @@ def test_the_agreement_leads_to_what_can_be_done(stage: paid.Stage, desk: Client
     assert log()[-1][0] == "grace" and "Note on work" in log()[-1][1]
 
 
-def test_it_raises_the_cap_in_somebody_s_name(stage: paid.Stage, desk: Client) -> None:
+def test_it_raises_the_cap_in_the_name_of_a_person(stage: paid.Stage, desk: Client) -> None:
     path = f"{ROOT}recruitment/{stage.posting.pk}/cap/"
     before = stage.posting.cap_cents
     assert "Raise the cap" in desk.get(f"{ROOT}recruitment/").content.decode()

@@ -1,4 +1,4 @@
-"""What a named person decides about somebody's work: approve, ask to return, reject on permitted grounds."""
+"""Decisions of a named person about a submission: approve, ask to return, reject on permitted grounds."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """Waiting between two tries passes at once, and an unknown payout may be settled at once."""
+    """No time passes between two tries, and an unknown payout may be settled at once."""
     monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
     settings.PAYOUT_GRACE_S = 0
 
@@ -61,7 +61,7 @@ def test_it_writes_down_every_rejection_that_failed(uncertain: bool, state: str,
         fail_checks(failed)
         paid.settle(stage.study, yes=False)
         if uncertain:
-            # The reading before the decision succeeds; no answer comes to the decision, whatever is tried.
+            # Reading before the decision succeeds; every try of the decision gets no answer.
             stage.sim.faults.forced = ["", *["5xx_before"] * 12]
         else:
             stage.sim.clock.advance(22 * 86_400)  # The platform has approved it, so it refuses.
@@ -78,19 +78,19 @@ def test_it_writes_down_every_rejection_that_failed(uncertain: bool, state: str,
 
 def test_it_approves_a_batch_by_a_click(researcher: User) -> None:
     with paid.offered(paid.paying()) as stage:
-        one, two = stage.person(matches=4), stage.person(matches=4)
+        first, second = stage.person(matches=4), stage.person(matches=4)
         paid.settle(stage.study, yes=False)
-        decided = decide_batch(researcher, [one.pk], "approve")
+        decided = decide_batch(researcher, [first.pk], "approve")
         assert (decided.done, decided.problems) == (1, ())
-        assert (stage.paid(one), stage.paid(two)) == ((140, []), (0, []))
+        assert (stage.paid(first), stage.paid(second)) == ((140, []), (0, []))
         assert paid.settle(stage.study) == ""
-        assert (stage.paid(one), stage.paid(two)) == ((140, [20]), (140, [20]))
-        late = decide_batch(researcher, [one.pk], "reject", "x" * 120, "FAILED_CHECK")
+        assert (stage.paid(first), stage.paid(second)) == ((140, [20]), (140, [20]))
+        late = decide_batch(researcher, [first.pk], "reject", "x" * 120, "FAILED_CHECK")
         assert late.done == 0
         paid.agree(stage)
 
 
-def test_it_asks_for_a_return_in_somebody_s_name(researcher: User) -> None:
+def test_it_asks_for_a_return_in_the_name_of_a_person(researcher: User) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(verdict="withdrawn", answers=3, outcome="complete")
         paid.settle(stage.study, yes=False)

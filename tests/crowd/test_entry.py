@@ -1,4 +1,4 @@
-"""Who comes in from a platform, and who does not."""
+"""Who may enter from a platform, and who may not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def change_recruiting(study: Study, **changes: Any) -> None:
 
 
 def another_study(study: Study, slug: str) -> Study:
-    """A second open study with nothing in it."""
+    """A second open study without content."""
     fields = {"title": study.title, "paradigm": study.paradigm, "definition": study.definition,
               "digest": slug, "seed": 1, "state": "open"}  # fmt: skip
     return Study.objects.create(slug=slug, **fields)
@@ -60,7 +60,7 @@ def rows() -> tuple[int, ...]:
     return tuple(table.objects.count() for table in (Session, Identity, Submission, Participant))
 
 
-def test_it_lets_somebody_in_by_the_posting_s_key_and_keeps_hashes_alone(offered: Posting) -> None:
+def test_it_admits_a_person_by_the_posting_s_key_and_keeps_only_hashes(offered: Posting) -> None:
     ada = prolific("ada5f0c2", offered)
     assert ada.join().status_code == 201
     row = Submission.objects.select_related("identity").get()
@@ -88,7 +88,7 @@ def test_it_refuses_a_key_of_another_study_or_platform(offered: Posting) -> None
     refused(stranger.join(), 404, "no_study")
 
 
-def test_it_takes_nobody_new_on_a_closed_posting_but_lets_people_finish(offered: Posting) -> None:
+def test_it_takes_no_new_people_on_a_closed_posting_but_lets_people_finish(offered: Posting) -> None:
     ada = prolific("ada", offered)
     ada.arrive()
     ada.answer(3)
@@ -128,7 +128,7 @@ def test_it_refuses_a_name_that_no_platform_gives(hits: Posting, offered: Postin
         "",
     ],
 )
-def test_it_sends_nobody_to_a_foreign_host(hits: Posting, address: str) -> None:
+def test_it_sends_no_person_to_a_foreign_host(hits: Posting, address: str) -> None:
     refused(turker("A1EVIL", hits, extra={"turkSubmitTo": address}).join(), 400, "invalid")
     ada = turker("A1ADA", hits)
     ada.arrive("consent")
@@ -143,10 +143,10 @@ def test_it_refuses_an_offer_that_was_not_posted(offered: Posting, hits: Posting
     assert turker("A1ADA", hits).join().status_code == 201
 
 
-def test_it_refuses_somebody_else_s_submission(offered: Posting, hits: Posting) -> None:
+def test_it_refuses_another_person_s_submission(offered: Posting, hits: Posting) -> None:
     assert prolific("ada", offered, "s1").join().status_code == 201
     refused(prolific("bo", offered, "s1").join(), 403, "not_admitted")
-    # The platform's own list came first, and knows better than an address that anybody can write.
+    # The platform's own list came first, and counts more than an address that any person can write.
     Submission.objects.create(
         posting=offered,
         submission_hash=keyed_hash("submission", "prolific", "s2"),
@@ -214,7 +214,7 @@ def test_it_speaks_the_study_s_language_at_the_door(small: Study) -> None:
     assert "&quot;language&quot;: &quot;de&quot;" in app
 
 
-def test_it_makes_no_row_and_no_cookie_for_whoever_only_looks(offered: Posting, hits: Posting) -> None:
+def test_it_makes_no_row_and_no_cookie_for_a_visit_of_the_page_alone(offered: Posting, hits: Posting) -> None:
     """Robots that follow links in messages load the page and nothing else."""
     for visitor in (prolific("ada", offered), turker("A1ADA", hits)):
         page = Client().get(f"/join/small/?{visitor.address()}")
@@ -250,7 +250,7 @@ def test_it_may_be_framed_by_its_platform_alone(
         assert "X-Frame-Options" not in page
 
 
-def test_it_takes_a_person_once_whatever_the_platform(small: Study) -> None:
+def test_it_takes_a_person_once_over_all_panels_of_a_register(small: Study) -> None:
     """Two panels with one register, and a returned submission."""
     first = posting(small, "link", options={"panel": "students"})
     second = posting(small, "link", pilot=True, options={"panel": "students"})
@@ -273,14 +273,14 @@ def test_it_takes_a_person_of_prolific_once(offered: Posting) -> None:
     }
 
 
-def test_it_hands_in_no_work_for_somebody_who_did_none(hits: Posting) -> None:
-    """On Mechanical Turk whatever is submitted is paid; a second visit is to be given back."""
+def test_it_submits_no_work_for_a_person_who_did_none(hits: Posting) -> None:
+    """On Mechanical Turk every submission is paid, so a second visit has to be given back."""
     turker("A1ADA", hits, "3A1").join()
     body = refused(turker("A1ADA", hits, "3A2").join(), 409, "taken_part")
     assert body["exit"]["method"] == "none"
 
 
-def test_it_takes_nobody_from_a_study_that_is_excluded(offered: Posting) -> None:
+def test_it_takes_no_people_of_an_excluded_study(offered: Posting) -> None:
     took_part(another_study(offered.study, "other"), person_hash(offered, "ada"))
     took_part(another_study(offered.study, "unrelated"), person_hash(offered, "cy"))
     change_recruiting(offered.study, excludes=["other", "never-was", "list:banned"])
@@ -293,7 +293,7 @@ def test_it_takes_nobody_from_a_study_that_is_excluded(offered: Posting) -> None
     assert prolific("cy", offered).join().status_code == 201
 
 
-def test_it_sends_back_whoever_finds_the_study_full_or_closed(offered: Posting) -> None:
+def test_it_sends_people_back_from_a_full_or_closed_study(offered: Posting) -> None:
     Slot.objects.update(kept=True)
     body = refused(prolific("ada", offered).join(), 410, "full")
     assert body["exit"]["url"].endswith(offered.codes["turned_away"])
@@ -303,7 +303,7 @@ def test_it_sends_back_whoever_finds_the_study_full_or_closed(offered: Posting) 
     assert "closed" in body["error"]["message"] and body["exit"]["method"] == "GET"
 
 
-def test_it_turns_away_whoever_waits_at_the_last_gate_with_the_way_back(offered: Posting) -> None:
+def test_it_turns_people_away_at_the_last_gate_with_the_way_back(offered: Posting) -> None:
     ada = prolific("ada", offered)
     ada.arrive("practice")
     Slot.objects.update(kept=True)
@@ -344,8 +344,8 @@ def test_it_does_not_believe_a_simulated_person_of_a_live_posting(offered: Posti
     assert (ada.session().origin, ada.session().simulated_kind) == ("human", "")
 
 
-def test_it_lets_nobody_into_a_live_study_by_an_address_that_was_for_trying_it_out(small: Study) -> None:
-    """The local posting is still open; anybody can write its addresses."""
+def test_it_admits_no_person_to_a_live_study_by_a_test_address(small: Study) -> None:
+    """The local posting is still open; any person can write its addresses."""
     bot = Visitor("bot1", platform="local", query="person=bot1")
     trial = posting(small, "link", mode="rehearsal", options={"panel": "students"})
     sandbox = posting(small, "mturk", mode="sandbox")
@@ -358,7 +358,7 @@ def test_it_lets_nobody_into_a_live_study_by_an_address_that_was_for_trying_it_o
         body = refused(visitor.join(), 403, "not_admitted")
         assert "simulated" in body["error"]["message"] or "has begun" in body["error"]["message"]
     assert Session.objects.count() == 1
-    # Whoever was at it may go on, a researcher may look, and a local posting that is live itself is one.
+    # A started session may go on, a researcher may look, and a local posting may be live itself.
     assert Visitor("early", platform="local", query="person=early").join().status_code == 200
     assert Visitor("me", platform="local", query=preview_query(small, 0)).join().status_code == 201
     assert prolific("ada", live).join().status_code == 201
@@ -366,7 +366,7 @@ def test_it_lets_nobody_into_a_live_study_by_an_address_that_was_for_trying_it_o
     assert Visitor("bot1", platform="local", query="person=bot1").join().status_code == 201
 
 
-def test_it_gives_nobody_a_place_that_a_platform_has_promised(offered: Posting) -> None:
+def test_it_gives_away_no_place_that_a_platform_has_promised(offered: Posting) -> None:
     by_link = posting(offered.study, "link")
     guest = Visitor("guest", platform="link", via=by_link.key, fields={"person": "guest"})
     free = Slot.objects.filter(study=offered.study).count()

@@ -1,4 +1,4 @@
-"""People who come twice in the same moment, and everybody at once."""
+"""People who come twice at the same moment, and many people at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def at_once(visitors: list[Visitor]) -> list[tuple[int, str]]:
     """All join together, each over a connection of its own; status and code of each reply."""
     together = Barrier(len(visitors), timeout=60)
 
-    def one(visitor: Visitor) -> tuple[int, str]:
+    def join(visitor: Visitor) -> tuple[int, str]:
         try:
             connection.ensure_connection()
             together.wait()
@@ -38,11 +38,11 @@ def at_once(visitors: list[Visitor]) -> list[tuple[int, str]]:
             connection.close()
 
     with ThreadPoolExecutor(len(visitors)) as pool:
-        return list(pool.map(one, visitors))
+        return list(pool.map(join, visitors))
 
 
 def test_it_gives_one_person_one_sitting_however_they_come(study: Study) -> None:
-    """Two submissions of one person in the same moment: one begins, the other is told."""
+    """Two submissions of one person in the same moment: one begins, the other is refused."""
     offer = posting(study, "prolific")
     for number in range(ROUNDS):
         name = f"twin{number}"

@@ -84,7 +84,7 @@ def test_it_is_free_again_once_its_process_was_killed() -> None:
 
 
 def comes_free(name: str) -> bool:
-    """A database notices a dead connection at once, but in its own process."""
+    """A database notices a dead connection at once, but in a process of its own."""
     gone = threading.Event()
     for _ in range(200):
         try:
@@ -97,10 +97,11 @@ def comes_free(name: str) -> bool:
 
 def database_url() -> str:
     """The database of this test, for another process."""
-    found = connection.settings_dict
+    database = connection.settings_dict
     if connection.vendor == "postgresql":
-        return f"postgresql://{found['USER']}:{found['PASSWORD']}@{found['HOST']}:{found['PORT']}/{found['NAME']}"
-    return f"sqlite:///{found['NAME']}"
+        place = f"{database['HOST']}:{database['PORT']}/{database['NAME']}"
+        return f"postgresql://{database['USER']}:{database['PASSWORD']}@{place}"
+    return f"sqlite:///{database['NAME']}"
 
 
 def test_it_notices_that_the_database_has_let_go() -> None:

@@ -1,4 +1,4 @@
-"""What older databases hold is carried over."""
+"""Rows of older databases are migrated."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ def test_postings_keep_whether_they_are_live_and_get_keys_of_their_own() -> None
         executor.migrate(latest)
     from crowd.models import Posting
 
-    found = list(Posting.objects.order_by("id"))
-    assert [posting.mode for posting in found] == ["rehearsal", "live"]
-    assert len({posting.key for posting in found}) == 2 and all(len(posting.key) == 22 for posting in found)
+    migrated = list(Posting.objects.order_by("id"))
+    assert [posting.mode for posting in migrated] == ["rehearsal", "live"]
+    assert len({posting.key for posting in migrated}) == 2 and all(
+        len(posting.key) == 22 for posting in migrated
+    )

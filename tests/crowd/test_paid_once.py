@@ -1,4 +1,4 @@
-"""Nobody is paid twice for one sitting, and a cap holds: proved by the platform's own record."""
+"""No person is paid twice for one sitting, and a cap holds: proved by the platform's own record."""
 
 import threading
 from datetime import timedelta
@@ -36,22 +36,24 @@ DAY_S = 86_400
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """Waiting between two tries passes at once, and an unknown payout may be settled at once."""
+    """No time passes between two tries, and an unknown payout may be settled at once."""
     monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
     settings.PAYOUT_GRACE_S = 0
 
 
 def looked(stage: paid.Stage) -> Reconciled:
-    """What a run finds by looking."""
+    """What a run learns by reading the platform."""
     posting = Posting.objects.get(pk=stage.posting.pk)
     with exclusive(f"settle-{stage.study.slug}") as _:
         return catch_up(posting, market_of(posting))
 
 
 def kinds(stage: paid.Stage) -> dict[str, str]:
-    """Kind -> sentence of what the three-way page lists."""
+    """Kind -> sentence of each disagreement on the three-way page."""
     sync_posting(Posting.objects.get(pk=stage.posting.pk), bonuses=True)
-    return {one.kind: one.sentence for one in agreement_of(stage.study).disagreements}
+    return {
+        disagreement.kind: disagreement.sentence for disagreement in agreement_of(stage.study).disagreements
+    }
 
 
 def work_of(stage: paid.Stage) -> str:
@@ -60,7 +62,7 @@ def work_of(stage: paid.Stage) -> str:
 
 
 def approve_there(stage: paid.Stage) -> None:
-    """Somebody approves the work on the platform's own page."""
+    """The work is approved on the platform's own page."""
     world = stage.sim.world
     submission_states._approve(world, world.submissions[work_of(stage)])
 
@@ -72,7 +74,7 @@ ASKED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("person", ASKED)
-def test_it_pays_somebody_who_was_asked_to_return_once_they_have(
+def test_it_pays_a_person_asked_to_return_once_they_have(
     person: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with paid.offered(paid.paying()) as stage:
@@ -124,9 +126,9 @@ def test_it_pays_no_grant_on_top_of_an_approval_that_came_later() -> None:
         looked(stage)
         assert row.session is not None
         grant(row.session, "compensation", 50, "grace", "our server was slow")
-        found = list(Payout.objects.values_list("pk", flat=True))
-        withhold(found, "grace", "not yet decided")
-        release(found, "grace", "decided after all")
+        payouts = list(Payout.objects.values_list("pk", flat=True))
+        withhold(payouts, "grace", "not yet decided")
+        release(payouts, "grace", "decided after all")
         assert paid.settle(stage.study) == ""
         assert stage.paid(row) == (0, [])
         approve_there(stage)
@@ -135,7 +137,7 @@ def test_it_pays_no_grant_on_top_of_an_approval_that_came_later() -> None:
         paid.agree(stage)
 
 
-def test_it_pays_nobody_a_compensation_while_a_withheld_reward_may_still_be_approved() -> None:
+def test_it_pays_no_compensation_while_a_withheld_reward_may_still_be_approved() -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person()
         looked(stage)
@@ -158,8 +160,8 @@ def test_it_says_who_was_compensated_and_is_approved_later() -> None:
         assert stage.paid(row) == (0, [140])
         approve_there(stage)
         assert "compensated here with 1.40" in kinds(stage)["approved_compensated"]
-        found = looked(stage)
-        assert len(found.troubles) == 1 and "they were paid twice" in found.troubles[0]
+        reconciled = looked(stage)
+        assert len(reconciled.troubles) == 1 and "they were paid twice" in reconciled.troubles[0]
         assert LogEntry.objects.filter(change_message__contains="they were paid twice").count() == 1
         # The ledger has what was really paid, and the page keeps it.
         assert stage.ledger(row) == {"base": ("sent", 140), "compensation": ("sent", 140)}
@@ -168,7 +170,7 @@ def test_it_says_who_was_compensated_and_is_approved_later() -> None:
         assert looked(stage).troubles == []
 
 
-def test_it_warns_before_somebody_compensated_is_approved() -> None:
+def test_it_warns_before_a_compensated_person_is_approved() -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(outcome="")
         stage.sim.control.time_out(work_of(stage))
@@ -208,7 +210,7 @@ def test_it_never_forgets_a_bonus_that_was_accepted_and_not_carried_out(settings
         bonus.refresh_from_db()
         assert bonus.state == "due" and bonus.decided_by == "grace" and "Sent again by grace" in bonus.reason
         assert "never arrived: Prolific's support" in LogEntry.objects.latest("pk").change_message
-        # The platform gave the first one up.
+        # The platform has cancelled the first one.
         for batch in stage.sim.world.batches.values():
             batch.in_progress = False
         object.__setattr__(stage.sim.world.options, "pay_delay_s", 0.0)
@@ -250,7 +252,7 @@ def test_it_never_spends_more_than_the_cap_fees_included(platform: str) -> None:
 
 
 def money(stage: paid.Stage) -> int:
-    """What the account holds."""
+    """The balance of the account."""
     return int(stage.sim.control.state()["balance"])
 
 
@@ -274,8 +276,10 @@ def test_it_counts_a_hand_made_bonus_as_no_proof_where_references_are_kept() -> 
         row = stage.person(matches=4)
         assert looked(stage).decided == 2
         lost_and_paid_by_hand(stage, row)
-        found = looked(stage)
-        assert any("bonuses on the platform that this ledger did not send" in note for note in found.notes)
+        reconciled = looked(stage)
+        assert any(
+            "bonuses on the platform that this ledger did not send" in note for note in reconciled.notes
+        )
         assert stage.ledger(row)["bonus"][0] == "due"
         assert "that this ledger did not send" in paid.settle(stage.study)
         cents = stage.ledger(row)["bonus"][1]
@@ -287,13 +291,13 @@ def test_it_says_so_where_only_an_amount_proves_a_bonus() -> None:
         row = stage.person(matches=4)
         assert looked(stage).decided == 2
         lost_and_paid_by_hand(stage, row)
-        found = looked(stage)
-        assert any("without saying whose it is" in note for note in found.notes)
+        reconciled = looked(stage)
+        assert any("without saying whose it is" in note for note in reconciled.notes)
         assert stage.ledger(row)["bonus"][0] == "sent"
 
 
 def lost_and_paid_by_hand(stage: paid.Stage, row: Submission) -> None:
-    """Our payment never reached the platform, and nobody knows; somebody pays the same amount by hand."""
+    """Our payment was lost, which we do not know; a researcher pays the same amount by hand."""
     lost_before_it_arrived(stage)
     bonus = Payout.objects.get(kind="bonus")
     row.refresh_from_db()
@@ -331,14 +335,14 @@ def test_it_keeps_a_person_s_cap_over_two_sittings_that_are_decided_at_once() ->
     """Two workers decide two sittings of one person at the same moment, by two postings."""
     study = paid.paying(reward={"person_cap_cents": 300, "bonus_max_cents": 160, "bonus_per_match_cents": 20})
     with paid.offered(study) as stage:
-        one, two = stage.person(matches=8), stage.person(matches=8)
-        assert one.session is not None and two.session is not None
-        Session.objects.filter(pk=two.session.pk).update(participant=one.session.participant)
+        first, second = stage.person(matches=8), stage.person(matches=8)
+        assert first.session is not None and second.session is not None
+        Session.objects.filter(pk=second.session.pk).update(participant=first.session.participant)
         other = Posting.objects.create(
             study=study, platform="prolific", mode="rehearsal", state="closed", currency="GBP",
             reward_cents=140, cap_cents=10_000,
         )  # fmt: skip
-        Submission.objects.filter(pk=two.pk).update(posting=other)
+        Submission.objects.filter(pk=second.pk).update(posting=other)
         start = threading.Barrier(2)
 
         def decide(posting: Posting) -> None:
@@ -362,7 +366,7 @@ def test_it_keeps_a_person_s_cap_over_two_sittings_that_are_decided_at_once() ->
 
 
 def without_an_answer(stage: paid.Stage) -> None:
-    """The coming bonus payment takes effect, and its answer is lost; after that the platform is well."""
+    """The coming bonus payment takes effect, and its answer is lost; after that the platform works again."""
     for batch in stage.sim.world.batches.values():
         batch.in_progress = False
 
@@ -381,20 +385,23 @@ def after_the_grace() -> None:
     Payout.objects.exclude(called_at=None).update(called_at=timezone.now() - timedelta(seconds=901))
 
 
-def test_it_pays_nobody_twice_whose_lost_payment_is_carried_out_late(settings: Any, desk: Client) -> None:
+def test_it_pays_no_person_twice_if_a_lost_payment_is_carried_out_late(settings: Any, desk: Client) -> None:
     settings.PAYOUT_GRACE_S = 900
     with paid.offered(paid.paying(), options=prolific.Options(pay_delay_s=3600)) as stage:
         row = stage.person(matches=4)
         without_an_answer(stage)
-        # This platform takes a second batch beside the first.
+        # This platform accepts a second batch beside the first.
         for batch in stage.sim.world.batches.values():
             batch.in_progress = False
         after_the_grace()
         name = str(Payout.objects.get(kind="bonus").session.participant.pseudonym)[:8]
         for _ in range(2):
-            said = paid.settle(stage.study)
-            assert f"gave no answer to 1 bonus (0.20 GBP; {name})" in said and "Nothing is sent again" in said
-            assert "Run settle again" not in said  # Looking once more decides nothing.
+            sentence = paid.settle(stage.study)
+            assert (
+                f"gave no answer to 1 bonus (0.20 GBP; {name})" in sentence
+                and "Nothing is sent again" in sentence
+            )
+            assert "Run settle again" not in sentence  # Reading once more decides nothing.
         page = desk.get(reverse("dashboard:money", args=[stage.study.slug])).content.decode()
         bonus = Payout.objects.get(kind="bonus")
         assert "Needs your hand" in page and "may or may not have been paid" not in page
@@ -406,7 +413,7 @@ def test_it_pays_nobody_twice_whose_lost_payment_is_carried_out_late(settings: A
         paid.agree(stage)
 
 
-def test_it_pays_nobody_twice_where_the_list_shows_another_amount(
+def test_it_pays_no_person_twice_if_the_list_shows_another_amount(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PAYOUT_GRACE_S, listed = 900, submissions.detail
@@ -421,12 +428,12 @@ def test_it_pays_nobody_twice_where_the_list_shows_another_amount(
         without_an_answer(stage)
         after_the_grace()
         for _ in range(2):
-            said = paid.settle(stage.study)
-            assert "gave no answer to 1 bonus" in said and "got 0.21 GBP in bonuses" in said
+            sentence = paid.settle(stage.study)
+            assert "gave no answer to 1 bonus" in sentence and "got 0.21 GBP in bonuses" in sentence
         assert stage.paid(row) == (140, [20])
 
 
-def test_it_pays_nobody_twice_where_the_list_shows_a_sum(
+def test_it_pays_no_person_twice_if_the_list_shows_a_sum(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PAYOUT_GRACE_S, listed = 900, submissions.detail
@@ -443,8 +450,8 @@ def test_it_pays_nobody_twice_where_the_list_shows_a_sum(
         without_an_answer(stage)
         after_the_grace()
         for _ in range(2):
-            said = paid.settle(stage.study)
-            assert "gave no answer to 1 bonus (2.00 GBP" in said and "got 2.20 GBP in bonuses" in said
+            sentence = paid.settle(stage.study)
+            assert "gave no answer to 1 bonus (2.00 GBP" in sentence and "got 2.20 GBP in bonuses" in sentence
         assert stage.paid(row) == (140, [20, 200])
 
 
@@ -458,8 +465,8 @@ def test_it_sends_again_only_what_a_named_person_releases(settings: Any) -> None
         assert "This needs your hand" in paid.settle(stage.study)
         name = str(Payout.objects.get(kind="bonus").session.participant.pseudonym)
         assert "--again needs --by, your name, and --reason" in paid.settle(stage.study, again=[name])
-        said = paid.settle(stage.study, again=["ffffffff"], reason="Prolific says so")
-        assert "ffffffff: no bonus of theirs is missing" in said and stage.paid(row) == (140, [])
+        sentence = paid.settle(stage.study, again=["ffffffff"], reason="Prolific says so")
+        assert "ffffffff: no bonus of theirs is missing" in sentence and stage.paid(row) == (140, [])
         assert paid.settle(stage.study, again=[name], reason="Prolific says that it was never paid") == ""
         assert stage.paid(row) == (140, [20])
         log = LogEntry.objects.filter(change_message__contains="0.20 GBP due again, which never arrived")
@@ -468,7 +475,7 @@ def test_it_sends_again_only_what_a_named_person_releases(settings: Any) -> None
 
 
 def lost_before_it_arrived(stage: paid.Stage) -> None:
-    """Our payment never reached the platform, and nobody knows."""
+    """Our payment never reached the platform, which we do not know."""
     bonus = Payout.objects.get(kind="bonus")
     batch = PayoutBatch.objects.create(
         posting=stage.posting, purpose="bonus", cents=bonus.cents, currency=bonus.currency, by="x"

@@ -1,4 +1,4 @@
-"""The ledger's rows: who gets one, when, and what a named person may decide about it."""
+"""The ledger's rows: for whom, when, and what a named person may decide about them."""
 
 import threading
 from typing import Any
@@ -59,22 +59,22 @@ def came(posting: Posting, session: Session, name: str) -> Session:
 
 
 def cast(posting: Posting, origin: str = "human") -> dict[str, Session]:
-    found = {}
-    for name, how in DUE.items():
+    sessions = {}
+    for name, ending in DUE.items():
         right = paid.right_until(3 if name == "kept" else 0)
-        session = stored.sitting(posting.study, name, origin=origin, **(how | {"right": right}))
-        found[name] = came(posting, session, name)
-    half = found["half"]
+        session = stored.sitting(posting.study, name, origin=origin, **(ending | {"right": right}))
+        sessions[name] = came(posting, session, name)
+    half = sessions["half"]
     half.responses.filter(position__gte=half.responses.count() // 2).delete()
-    Session.objects.filter(pk=found["away"].pk).update(state="turned_away")
-    return found
+    Session.objects.filter(pk=sessions["away"].pk).update(state="turned_away")
+    return sessions
 
 
 def rows(session: Session) -> dict[str, int]:
     return dict(Payout.objects.filter(session=session).values_list("kind", "cents"))
 
 
-def test_it_writes_a_row_for_whatever_is_due(study: Study) -> None:
+def test_it_writes_a_row_for_every_amount_due(study: Study) -> None:
     posting = posting_of(study)
     people = cast(posting)
     assert decide_due(posting) == 6
@@ -130,9 +130,9 @@ def test_it_counts_matches_as_every_report_does(study: Study) -> None:
     decide_due(posting)
     trials = read_frames(study).trials
     expected = trials.groupby("session", sort=False)["matches_model"].sum()
-    found = [rows(people[number]).get("bonus", 0) for number in range(6)]
-    assert found == [min(int(count) * 5, 30) for count in expected]
-    assert 0 < min(found) < 30
+    bonuses = [rows(people[number]).get("bonus", 0) for number in range(6)]
+    assert bonuses == [min(int(count) * 5, 30) for count in expected]
+    assert 0 < min(bonuses) < 30
 
 
 @pytest.mark.parametrize(
@@ -240,15 +240,15 @@ def last_entry() -> tuple[str, str]:
     return entry.user.get_username(), entry.change_message
 
 
-def test_it_withholds_and_releases_in_somebody_s_name(study: Study, researcher: User) -> None:
+def test_it_withholds_and_releases_in_the_name_of_a_person(study: Study, researcher: User) -> None:
     posting = posting_of(study)
     people = cast(posting)
     decide_due(posting)
     payouts = list(Payout.objects.filter(session=people["kept"]).values_list("pk", flat=True))
     assert withhold(payouts, "grace", "the same answer everywhere") == 2
     assert last_entry() == ("grace", "Withheld 1.55 GBP of 1 person: the same answer everywhere")
-    kept = Payout.objects.filter(session=people["kept"])
-    assert set(kept.values_list("state", "decided_by")) == {("withheld", "grace")}
+    withheld = Payout.objects.filter(session=people["kept"])
+    assert set(withheld.values_list("state", "decided_by")) == {("withheld", "grace")}
     assert withhold(payouts, "grace", "again") == 0
     assert release(payouts, "ada@desk", "looked again") == 2
     assert last_entry() == ("legible", "ada@desk: Released 1.55 GBP of 1 person: looked again")

@@ -1,4 +1,4 @@
-"""Who is due what: tables computed by hand, and what must hold for every table."""
+"""What each person is due: tables computed by hand, and rules that hold for every table."""
 
 from fractions import Fraction
 
@@ -120,8 +120,8 @@ def test_it_pays_the_base_first_where_approving_is_the_only_way(
 
 def test_it_gives_each_amount_a_sentence() -> None:
     terms = Terms(140, 35, screened_share=0.5, bonus_per_match_cents=3, bonus_max_cents=50)
-    found = [*owed(terms, Sitting("complete", matches=4)), *owed(terms, Sitting("screened"))]
-    assert [due.reason for due in found] == [
+    dues = [*owed(terms, Sitting("complete", matches=4)), *owed(terms, Sitting("screened"))]
+    assert [due.reason for due in dues] == [
         "Consented and finished.",
         "The rest of the reward (105); 4 answers that match the model, 3 each, at most 50.",
         "Screened out before a place: 50% of the reward.",
@@ -185,9 +185,9 @@ def test_it_owes_who_finished_the_same_however_it_is_split(terms: Terms, matches
 
 @given(some_terms(), sittings)
 def test_it_owes_each_kind_once_and_nothing_of_no_cents(terms: Terms, sitting: Sitting) -> None:
-    found: tuple[Due, ...] = owed(terms, sitting)
-    assert len({due.kind for due in found}) == len(found)
-    assert all(due.cents > 0 and due.reason.endswith(".") for due in found)
+    dues: tuple[Due, ...] = owed(terms, sitting)
+    assert len({due.kind for due in dues}) == len(dues)
+    assert all(due.cents > 0 and due.reason.endswith(".") for due in dues)
 
 
 @given(st.integers(1, 100_000), shares)

@@ -1,4 +1,4 @@
-"""Forgetting removes who somebody is, leaves what accounting needs, and says which is which."""
+"""Forgetting removes a person's identity, keeps what accounting needs, and says which is which."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RAW = "60bf9310e8dec401be6e9615"
 
 @pytest.fixture
 def person(tmp_path: Path, store_folder: Path) -> Identity:
-    """Somebody who took part by the local platform, with ids as a sync would have stored them."""
+    """A person who took part on the local platform, with ids as a sync would have stored them."""
     world.opened_study(world.write_study(tmp_path))
     world.Person("ann").take_part()
     Identity.objects.update(external_id=RAW)
@@ -64,7 +64,7 @@ def test_it_removes_ids_messages_and_the_hash_once_nothing_needs_them(person: Id
     assert any("accounting" in sentence for sentence in done.remains)
 
 
-def test_it_keeps_the_hash_while_the_study_is_offered_so_that_nobody_comes_twice(person: Identity) -> None:
+def test_it_keeps_the_hash_while_the_study_is_offered_so_that_no_person_comes_twice(person: Identity) -> None:
     forget(person, responses=False, reason="asked")
     assert RAW not in stored_text()
     assert world.Person("ann", submission="again").join().json()["error"]["code"] == "taken_part"
@@ -149,7 +149,7 @@ def test_a_live_posting_is_checked_for_dangerous_settings(person: Identity, sett
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting between two tries passes at once."""
+    """No time passes between two tries."""
     monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
 
 
@@ -159,12 +159,12 @@ def identity_of(row: Submission) -> Identity:
 
 
 def go_on(row: Submission) -> None:
-    """As if the person were in the middle of the trials."""
+    """Sets the session back to the middle of the trials."""
     paid.unfinished(row.session, state="running", verdict="", finished_at=None, started_at=timezone.now())
 
 
 def outside_ids(stage: paid.Stage) -> set[str]:
-    """What of the platform's own ids and their hashes is stored anywhere here."""
+    """The platform's own ids and their hashes that are stored here, in any table."""
     works = stage.sim.control.state()["submissions"]
     text = stored_text()
     hashes = {row.person_hash for row in Identity.objects.all()}
@@ -181,7 +181,7 @@ def assert_nothing_left(stage: paid.Stage) -> None:
     assert outside_ids(stage) == set()
 
 
-def test_it_leaves_payable_whoever_is_forgotten_before_the_platform_was_ever_asked(at_once: None) -> None:
+def test_it_can_still_pay_a_person_forgotten_before_the_first_sync(at_once: None) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(matches=4)
         done = forget(identity_of(row), responses=False, reason="asked")
@@ -190,7 +190,7 @@ def test_it_leaves_payable_whoever_is_forgotten_before_the_platform_was_ever_ask
         assert_nothing_left(stage)
 
 
-def test_it_leaves_payable_whoever_is_forgotten_while_taking_part(at_once: None) -> None:
+def test_it_can_still_pay_a_person_forgotten_while_taking_part(at_once: None) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(matches=4)
         go_on(row)
@@ -199,13 +199,13 @@ def test_it_leaves_payable_whoever_is_forgotten_while_taking_part(at_once: None)
         assert "1 of their sittings has not ended" in " ".join(done.remains)
         assert done.ids == forget_due().ids == 0
         paid.unfinished(row.session, state="finished", verdict="passed", finished_at=timezone.now())
-        # The daily sweep comes before anybody settles.
+        # The daily sweep comes before the first settling.
         assert forget_due().ids == 0
         assert paid.settle(stage.study) == "" and stage.paid(row) == (140, [20])
         assert_nothing_left(stage)
 
 
-def test_it_pays_pro_rata_whoever_has_everything_removed_in_the_middle(at_once: None) -> None:
+def test_it_pays_pro_rata_if_all_data_are_removed_in_the_middle(at_once: None) -> None:
     with paid.offered(paid.paying(policy={**paid.POLICY, "withdrawn": "pro_rata"})) as stage:
         row = stage.person(answers=10, outcome="")
         go_on(row)
@@ -214,7 +214,7 @@ def test_it_pays_pro_rata_whoever_has_everything_removed_in_the_middle(at_once: 
         done = forget(identity_of(row), responses=True, reason="asked")
         assert done.responses == 10 and "run settle" in " ".join(done.remains)
         payout = Payout.objects.get()
-        # Ten of so many trials, halves up.
+        # Ten of `total` trials, halves rounded up.
         assert (payout.kind, payout.cents) == ("compensation", (2 * 140 * 10 + total) // (2 * total))
         row.refresh_from_db()
         stage.sim.control("return", submission=row.external_id)
@@ -222,8 +222,8 @@ def test_it_pays_pro_rata_whoever_has_everything_removed_in_the_middle(at_once: 
         assert_nothing_left(stage)
 
 
-def test_it_owes_nothing_more_to_whoever_left_and_has_the_answers_removed(at_once: None) -> None:
-    """The platform said that they are gone; having removed what they answered is not having finished."""
+def test_it_owes_nothing_more_to_a_leaver_who_has_the_answers_removed(at_once: None) -> None:
+    """The platform said that they are gone; a person who has the answers removed has not finished."""
     with paid.offered(paid.paying()) as stage:
         row = stage.person(answers=10, outcome="")
         go_on(row)
@@ -236,7 +236,7 @@ def test_it_owes_nothing_more_to_whoever_left_and_has_the_answers_removed(at_onc
         assert_nothing_left(stage)
 
 
-def test_it_pays_the_whole_bonus_whoever_has_the_answers_removed_after_finishing(at_once: None) -> None:
+def test_it_pays_the_whole_bonus_if_the_answers_are_removed_after_finishing(at_once: None) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(matches=3)
         forget(identity_of(row), responses=True, reason="asked")
@@ -244,7 +244,7 @@ def test_it_pays_the_whole_bonus_whoever_has_the_answers_removed_after_finishing
         assert_nothing_left(stage)
 
 
-def test_it_waits_for_nobody_who_left_long_ago(at_once: None) -> None:
+def test_it_does_not_wait_for_people_who_left_long_ago(at_once: None) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(answers=5, outcome="")
         go_on(row)

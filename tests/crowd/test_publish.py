@@ -54,22 +54,22 @@ def test_it_goes_live_with_every_place_free_for_people(tmp_path: Path, store_fol
     study = opened_study(write_study(tmp_path))
     robot = Person("robot", simulated="learner").take_part()
     assert robot.verdict == "passed" and study_facts(study, "simulated").conditions != ()
-    kept = Slot.objects.filter(kept=True)
-    assert kept.count() == 1 and sum(c.kept for c in study_facts(study, "human").conditions) == 0
+    slots = Slot.objects.filter(kept=True)
+    assert slots.count() == 1 and sum(c.kept for c in study_facts(study, "human").conditions) == 0
     call_command("publish", "small", "--live")
-    assert not kept.exists() and Posting.objects.get().live
+    assert not slots.exists() and Posting.objects.get().live
     refused = Person("another", simulated="learner").join()
     assert refused.status_code == 403 and refused.json()["error"]["code"] == "not_admitted"
     assert Person("ada").join().status_code == 201
 
 
 def publish(*words: str, typed: str = "", monkeypatch: pytest.MonkeyPatch | None = None) -> str:
-    """What the command prints; `typed` is what the person answers."""
-    said = io.StringIO()
+    """The output of the command; `typed` is the researcher's input."""
+    output = io.StringIO()
     if monkeypatch is not None:
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-    call_command("publish", "wolf-or-husky", *words, stdout=said)
-    return said.getvalue()
+    call_command("publish", "wolf-or-husky", *words, stdout=output)
+    return output.getvalue()
 
 
 def on(sim: Any, platform: str = "prolific") -> tuple[str, ...]:
@@ -78,9 +78,9 @@ def on(sim: Any, platform: str = "prolific") -> tuple[str, ...]:
 
 def test_it_offers_by_link_with_codes_and_the_panels_own_names() -> None:
     study = study_of(platforms={"link": {"panel": "sona", "person_field": "survey_code"}})
-    said = publish("--platform", "link")
+    printed = publish("--platform", "link")
     posting = Posting.objects.get()
-    assert f"/join/wolf-or-husky/?via={posting.key}" in said and len(posting.codes) == 8
+    assert f"/join/wolf-or-husky/?via={posting.key}" in printed and len(posting.codes) == 8
     assert posting.options["panel"] == "sona" and posting.mode == "rehearsal"
     again = publish("--platform", "link", "--live")
     assert "is live on link" in again and Posting.objects.get().live
@@ -123,14 +123,14 @@ def test_it_shows_everything_and_publishes_when_the_sum_is_typed(
 
 
 class Typist:
-    """Somebody who types the sum that is asked for."""
+    """A researcher who types the sum that is asked for."""
 
     def __init__(self, shown: io.StringIO) -> None:
         self.shown = shown
 
     def readline(self) -> str:
-        found = re.findall(r"Type the sum of ([0-9.,]+) ", self.shown.getvalue())
-        return f"{found[-1]}\n"
+        sums = re.findall(r"Type the sum of ([0-9.,]+) ", self.shown.getvalue())
+        return f"{sums[-1]}\n"
 
 
 def test_it_takes_the_sum_as_an_option_and_a_cap_above_it() -> None:
@@ -138,8 +138,8 @@ def test_it_takes_the_sum_as_an_option_and_a_cap_above_it() -> None:
     with simulated("prolific") as sim:
         with pytest.raises(CommandError, match="--cap 1.00 USD is less than the total of"):
             publish(*on(sim), "--places", "3", "--cap", "1", "--total", "1")
-        said = publish(*on(sim), "--places", "3", "--cap", "20", "--total", "20.00")
-        assert "wolf-or-husky is open on prolific (rehearsal) with 3 places, 0 taken" in said
+        printed = publish(*on(sim), "--places", "3", "--cap", "20", "--total", "20.00")
+        assert "wolf-or-husky is open on prolific (rehearsal) with 3 places, 0 taken" in printed
         assert Posting.objects.get().cap_cents == 2000
         again = publish(*on(sim), "--places", "3")
         assert "It is there already" in again and Posting.objects.count() == 1
@@ -158,8 +158,8 @@ def test_it_changes_what_is_offered() -> None:
         with pytest.raises(CommandError, match="Nothing was sent: '1' is not"):
             publish("--platform", "prolific", "--add", "2", "--total", "1")
         due = quote_of(Posting.objects.get(), 5).total_cents
-        said = publish("--platform", "prolific", "--add", "2", "--total", f"{due // 100}.{due % 100:02d}")
-        assert "with 5 places" in said and "5, 2 of them new" in said
+        printed = publish("--platform", "prolific", "--add", "2", "--total", f"{due // 100}.{due % 100:02d}")
+        assert "with 5 places" in printed and "5, 2 of them new" in printed
         with pytest.raises(CommandError, match="99 places are more than"):
             publish("--platform", "prolific", "--add", "99")
         assert "is closed" in publish("--platform", "prolific", "--close", "--by", "grace")
@@ -178,8 +178,8 @@ def test_it_publishes_a_pilot_with_slots_of_its_own() -> None:
         publish("--platform", "prolific", "--live", "--pilot")
     with simulated("prolific") as sim:
         publish_posting(study, "prolific", "live", pilot=True, places=5, cap_cents=5000, site=sim.url)
-        said = publish("--platform", "prolific", "--live", "--pilot", "--pause")
-        assert "--pilot --add N" in said
+        printed = publish("--platform", "prolific", "--live", "--pilot", "--pause")
+        assert "--pilot --add N" in printed
         publish("--platform", "prolific", "--live", "--pilot", "--resume")
         assert Posting.objects.get().pilot and Slot.objects.filter(pilot=True).count() == 5
         publish("--platform", "prolific", "--pilot", "--add", "2", "--total", total_for(7))
@@ -220,7 +220,7 @@ def test_it_says_what_is_missing(words: tuple[str, ...], message: str) -> None:
     assert not Posting.objects.exists()
 
 
-def test_it_sends_nobody_to_an_address_that_they_cannot_reach(settings: Any) -> None:
+def test_it_sends_no_people_to_an_address_that_they_cannot_reach(settings: Any) -> None:
     study_of()
     settings.SECURE, settings.BASE_URL = False, "http://127.0.0.1:8000"
     with pytest.raises(CommandError, match="People on prolific cannot reach http://127.0.0.1:8000"):
@@ -281,12 +281,12 @@ def test_it_makes_one_offer_though_it_is_killed_at_any_call(
         done = run(*words)
         assert done.returncode == 0, done.stderr
         assert killed == len(DEADLY[platform])
-        assert [one["places"] for one in offers(platform, sim)] == [3]
+        assert [offer["places"] for offer in offers(platform, sim)] == [3]
     assert "is open on" in done.stdout
 
 
 DEADLY = {"prolific": ("POST studies/", "transition"), "mturk": ("CreateHITType", "CreateHITWithHITType")}
-"""Calls after whose effect the process dies, one run each."""
+"""Calls after whose effect the process dies, each in a run of its own."""
 STORE = """
 from tests.crowd.recruiting import study_of
 study_of()
@@ -294,9 +294,9 @@ study_of()
 
 
 def kill(process: subprocess.Popen[bytes], call: Any, at: str) -> None:
-    named = f"{call.operation} {call.method} {call.path}"
+    text = f"{call.operation} {call.method} {call.path}"
     is_creation = call.method == "POST" and call.path.rstrip("/").endswith("/studies")
-    if at in named or (at == "POST studies/" and is_creation):
+    if at in text or (at == "POST studies/" and is_creation):
         os.kill(process.pid, signal.SIGKILL)
         process.wait(60)
 

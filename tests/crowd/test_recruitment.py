@@ -1,4 +1,4 @@
-"""Publishing from a committed row, once, whatever breaks; places, replacements, closing, the pilot."""
+"""Publishing from a committed row, once, also if calls fail; places, replacements, closing, the pilot."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tests.world import silent
 __all__ = ["public"]
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("constraints")]
 ENOUGH = 40
-"""More faults in a row than any call is tried."""
+"""More faults in a row than a call has tries."""
 
 
 @pytest.fixture(params=PLATFORMS)
@@ -64,7 +64,7 @@ def test_it_publishes_once_however_often_it_is_asked(platform: str) -> None:
     assert len(set(again.codes.values())) == len(again.codes) and {len(c) for c in again.codes.values()} == {
         10
     }
-    # On Mechanical Turk whatever is handed in is paid, so who is due nothing has nothing to hand in.
+    # On Mechanical Turk every submission is paid, so a person who is due nothing cannot submit.
     assert ({"declined", "device"} & set(again.codes) == set()) == (platform == "mturk")
     assert {"complete", "failed_checks"} <= set(again.codes)
 
@@ -82,12 +82,12 @@ def test_it_finds_what_a_lost_call_has_made_wherever_the_line_breaks(platform: s
             try:
                 publish(study, platform, sim)
             except PlatformError:
-                kept = Posting.objects.get(pk=row.pk)
-                assert kept.state == "draft" and "publish it again" in kept.sync_error
+                stored = Posting.objects.get(pk=row.pk)
+                assert stored.state == "draft" and "publish it again" in stored.sync_error
             sim.faults.forced.clear()
             done = publish(study, platform, sim)
             assert done.pk == row.pk and done.state == "open" and not done.sync_error
-            assert [one["places"] for one in offers(platform, sim)] == [3], broken
+            assert [offer["places"] for offer in offers(platform, sim)] == [3], broken
         Posting.objects.all().delete()
 
 
@@ -107,7 +107,7 @@ def test_it_lets_a_draft_be_published_with_other_places(platform: str) -> None:
         row = commit(planned(study, platform, "rehearsal", places=4, site=sim.url))
         done = publish(study, platform, sim, places=9)
         assert done.pk == row.pk and done.places == wanted_of(done) == 9 and done.cap_cents > row.cap_cents
-        assert [one["places"] for one in offers(platform, sim)] == [9]
+        assert [offer["places"] for offer in offers(platform, sim)] == [9]
 
 
 def test_it_takes_no_other_options_for_what_is_offered_already() -> None:
@@ -151,7 +151,7 @@ def test_it_adds_places_and_raises_the_cap_with_them(platform: str) -> None:
         cap = posting.cap_cents
         posting = add_places(posting, 4, "grace")
         assert posting.places == 7 and wanted_of(posting) == 7 and posting.cap_cents > cap
-        assert sum(one["places"] for one in offers(platform, sim)) == 7
+        assert sum(offer["places"] for offer in offers(platform, sim)) == 7
         with pytest.raises(StudyError, match="6 places are more than the 5 that are free"):
             add_places(posting, 6)
 
@@ -168,12 +168,12 @@ def test_it_finishes_an_addition_that_was_cut_off(platform: str) -> None:
         sim.faults.forced.clear()
         row = Posting.objects.get()
         assert row.places == 7 and "the next sync" in row.sync_error
-        assert sum(one["places"] for one in offers(platform, sim)) == 3
-        found = sync_posting(row)
-        assert "An addition of places that was cut off is finished." in found.changes, found
+        assert sum(offer["places"] for offer in offers(platform, sim)) == 3
+        synced = sync_posting(row)
+        assert "An addition of places that was cut off is finished." in synced.changes, synced
         posting = Posting.objects.get()
         assert posting.places == 7 and wanted_of(posting) == 7 and not posting.sync_error
-        assert sum(one["places"] for one in offers(platform, sim)) == 7
+        assert sum(offer["places"] for offer in offers(platform, sim)) == 7
 
 
 def test_it_pauses_resumes_and_closes_what_the_platform_confirms(platform: str) -> None:
@@ -267,11 +267,11 @@ def test_it_refuses_what_tells_people_nothing(texts: dict[str, str], deception: 
 
 
 def test_it_takes_a_debrief_that_speaks_of_the_deception() -> None:
-    told = "For some people the areas were chosen at random."
+    debrief = "For some people the areas were chosen at random."
     definition = StudyDefinition.model_validate(
         {
             **stored.definition(2).model_dump(mode="json"),
-            "texts": {"consent": "c", "instructions": "i", "debrief": told},
+            "texts": {"consent": "c", "instructions": "i", "debrief": debrief},
             "ethics": {"contact": "lab@example.org", "deception": "Some areas are random."},
             "reward": {"amount_cents": 100, "expected_minutes": 5},
         }
@@ -348,18 +348,18 @@ def test_it_replaces_who_used_a_place_up_within_the_cap(platform: str) -> None:
         Posting.objects.update(cap_cents=posting.cap_cents + price)
         for verdict in ("passed", "screened", "screened", "screened"):
             held(posting, sim, verdict)
-        found = sync_posting(posting)
-        assert "1 replacements opened." in found.changes, found
+        synced = sync_posting(posting)
+        assert "1 replacements opened." in synced.changes, synced
         posting = Posting.objects.get()
         # Three are missing and one is paid for; nothing more is opened by asking again.
-        assert posting.places == 5 and sum(one["places"] for one in offers(platform, sim)) == 5
+        assert posting.places == 5 and sum(offer["places"] for offer in offers(platform, sim)) == 5
         assert sync_posting(posting).error == "" and Posting.objects.get().places == 5
         assert top_up(Posting.objects.get(), 10**6) == 2
         assert Posting.objects.get().places == 7 and wanted_of(Posting.objects.get()) == 4
         assert outstanding(Posting.objects.get()) == 3
 
 
-def test_it_replaces_nobody_for_a_place_that_the_platform_opens_again() -> None:
+def test_it_replaces_no_place_that_the_platform_opens_again() -> None:
     study = study_of(12)
     with simulated("prolific") as sim:
         posting = publish(study, "prolific", sim, places=4, cap_cents=10**6)
@@ -369,8 +369,8 @@ def test_it_replaces_nobody_for_a_place_that_the_platform_opens_again() -> None:
         Session.objects.filter(pk=session.pk).update(state="running", verdict="")
         Slot.objects.filter(holder=session).update(kept=False)
         sim.control("return", submission=known_there(submission, sim)["submission"])
-        found = sync_posting(posting)
-        assert "a place is free again, its person returned the work: 1." in found.changes, found
+        synced = sync_posting(posting)
+        assert "a place is free again, its person returned the work: 1." in synced.changes, synced
         submission.refresh_from_db()
         assert submission.state == "returned" and not Slot.objects.filter(holder=session).exists()
         assert Session.objects.get(pk=session.pk).verdict == "incomplete"

@@ -1,4 +1,4 @@
-"""Paying against the real simulators: everybody once, whatever fails, proved by the platform's own record."""
+"""Paying on the simulators: every person once, also if calls fail, proved by the platform's own record."""
 
 import io
 import os
@@ -36,13 +36,13 @@ PLATFORMS = ("prolific", "mturk")
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """Waiting between two tries passes at once, and an unknown payout may be settled at once."""
+    """No time passes between two tries, and an unknown payout may be settled at once."""
     monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
     settings.PAYOUT_GRACE_S = 0
 
 
 def settle_until_done(stage: paid.Stage, most: int = 5) -> None:
-    """With a researcher who asks the platform about a bonus that its list does not show, and releases it."""
+    """With a researcher who asks the platform about a bonus missing from its list, and releases it."""
     sentences = []
     for _ in range(most):
         sentences.append(paid.settle(stage.study))
@@ -59,12 +59,12 @@ def calls_of(stage: paid.Stage, word: str) -> int:
 
 def test_it_pays_everybody_who_is_due_on_prolific() -> None:
     with paid.offered(paid.paying()) as stage:
-        kept = stage.person(matches=4)
+        passed = stage.person(matches=4)
         excluded = stage.person(verdict="screened", matches=8)
         quiz = stage.person(verdict="screened", condition=None, outcome="screened")
         left = stage.person(verdict="incomplete", outcome="", answers=4)
         assert paid.settle(stage.study) == ""
-        assert stage.paid(kept) == (140, [20])
+        assert stage.paid(passed) == (140, [20])
         assert stage.paid(excluded) == (140, [30])
         assert stage.paid(quiz) == (0, [70])
         assert stage.paid(left) == (0, [])
@@ -77,13 +77,13 @@ def test_it_pays_everybody_who_is_due_on_prolific() -> None:
 
 def test_it_pays_everybody_who_is_due_on_mechanical_turk() -> None:
     with paid.offered(paid.paying_on("mturk"), "mturk") as stage:
-        kept = stage.person(matches=4)
+        passed = stage.person(matches=4)
         quiz = stage.person(verdict="screened", condition=None, outcome="screened")
         withdrew = stage.person(verdict="withdrawn", answers=3, outcome="withdrawn")
         never = stage.person(matches=1, outcome="")
         sentence = paid.settle(stage.study)
         assert sentence == ""
-        assert stage.paid(kept) == (35, [125])
+        assert stage.paid(passed) == (35, [125])
         assert stage.paid(quiz) == (35, [35])
         assert stage.paid(withdrew) == (35, [105])
         assert stage.paid(never) == (0, [])
@@ -148,18 +148,18 @@ def test_it_pays_a_large_batch_only_when_its_total_is_typed(
     ("platform", "kind"),
     [*(("prolific", kind) for kind in KINDS), ("mturk", "5xx_before"), ("mturk", "lost_answer")],
 )
-def test_it_pays_once_whichever_call_fails(platform: str, kind: str) -> None:
+def test_it_pays_once_if_any_call_fails(platform: str, kind: str) -> None:
     """A run with the fault at its first call, at its second, … until a run has fewer calls than that."""
     one_hit = {"platforms": {"mturk": {"base_share": 0.25, "batch": "one"}}}
     with paid.offered(paid.paying_on(platform, **one_hit), platform) as stage:
-        place, met = 0, 1
-        while met:
+        place, faults = 0, 1
+        while faults:
             row = stage.person(matches=4)
             before = stage.sim.faults.met[kind]
             stage.sim.faults.forced = [*([""] * place), kind]
             settle_until_done(stage)
             stage.sim.faults.forced = []
-            met = stage.sim.faults.met[kind] - before
+            faults = stage.sim.faults.met[kind] - before
             assert sum(stage.paid(row)[1]) + stage.paid(row)[0] == 160
             place += 1
         assert place > 6
@@ -182,7 +182,7 @@ def test_it_never_repeats_a_lost_payment_before_the_list_was_read_late_enough(
         assert "may or may not have been paid" in paid.settle(stage.study)
         assert stage.paid(row)[1] == []
         Payout.objects.filter(state="unknown").update(called_at=timezone.now() - timedelta(seconds=901))
-        if platform == "prolific":  # It pays a repeat, so a person has to know that the first one is lost.
+        if platform == "prolific":  # It pays every repeat, so a person has to confirm the loss of the first.
             for _ in range(2):
                 assert NEEDS_HAND in paid.settle(stage.study) and stage.paid(row)[1] == []
             bonus = Payout.objects.get(kind="bonus")
@@ -207,7 +207,7 @@ def test_it_finds_a_lost_payment_on_the_list(platform: str, settings: Any) -> No
 
 
 def lose_the_payment(stage: paid.Stage, kind: Any) -> None:
-    """The coming bonus payment fails so: known by the call before it."""
+    """Makes the next bonus payment fail with `kind`, set during the last call before it."""
     last = "bonus-payments" if stage.posting.platform == "prolific" else "ApproveAssignment"
 
     def before(call: Any) -> None:
@@ -323,7 +323,7 @@ def test_it_runs_once_at_a_time() -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("word", ["bulk-approve", "submissions/bonus-payments", "/pay/"])
 def test_it_goes_on_after_a_kill(word: str) -> None:
-    """The process dies after the platform has acted, before it hears of it."""
+    """The process dies after the platform has acted and before the answer arrives."""
     with paid.offered(paid.paying()) as stage:
         rows = [stage.person(matches=4) for _ in range(2)]
         processes: list[subprocess.Popen[bytes]] = []
@@ -344,11 +344,11 @@ def test_it_goes_on_after_a_kill(word: str) -> None:
 
 
 def in_a_process(stage: paid.Stage, *options: str) -> "subprocess.Popen[bytes]":
-    found = connection.settings_dict
-    url = f"sqlite:///{found['NAME']}"
+    database = connection.settings_dict
+    url = f"sqlite:///{database['NAME']}"
     if connection.vendor == "postgresql":
-        place = f"{found['HOST']}:{found['PORT']}/{found['NAME']}"
-        url = f"postgresql://{found['USER']}:{found['PASSWORD']}@{place}"
+        place = f"{database['HOST']}:{database['PORT']}/{database['NAME']}"
+        url = f"postgresql://{database['USER']}:{database['PASSWORD']}@{place}"
     return subprocess.Popen(
         [sys.executable, "manage.py", "settle", stage.study.slug, *options],
         cwd=ROOT,
@@ -406,7 +406,7 @@ def test_it_reports_a_bonus_that_it_did_not_send(platform: str) -> None:
         posting = Posting.objects.get(pk=stage.posting.pk)
         market = market_of(posting)
         market.pay(posted_of(posting), market.prepare(posted_of(posting), by_hand), by_hand)
-        # Its list and the ledger differ, so somebody has to look: the run says so, and is no success.
+        # Its list and the ledger differ, so a person has to look: the run says so, and is no success.
         assert "got 0.07" in paid.settle(stage.study)
         assert sum(stage.paid(row)[1]) + stage.paid(row)[0] == 167
 
@@ -447,7 +447,7 @@ def test_it_says_when_money_is_short_and_pays_once_there_is_some() -> None:
 
 
 def test_it_pays_the_others_when_one_is_refused() -> None:
-    """A permanent refusal of a whole batch is one person's, not everybody's."""
+    """A permanent refusal of a whole batch is caused by one person and fails only for them."""
     with paid.offered(paid.paying()) as stage:
         rows = [stage.person(matches=4) for _ in range(5)]
         paid.settle(stage.study, yes=False)

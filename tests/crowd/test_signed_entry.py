@@ -37,14 +37,14 @@ class Desk:
     def address(
         self, name: str = "ada", *, signer: Signer | None = None, age_s: float = 0, **changes: Any
     ) -> str:
-        """The query string of somebody whom the platform sends."""
+        """The query string of a person whom the platform sends."""
         fields = {"PROLIFIC_PID": name, "STUDY_ID": self.offer.external_id, "SESSION_ID": f"s-{name}"}
         template = TEMPLATE.format(slug=self.offer.study.slug, via=self.offer.key)
         signed_at = datetime.now(UTC) - timedelta(seconds=age_s)
         claims = {**claims_for(template, fields, fields["SESSION_ID"], signed_at), **changes}
         token = (signer or self.sim.signer).token(claims)
-        given = "&".join(f"{name}={value}" for name, value in fields.items())
-        return f"via={self.offer.key}&{given}&prolific_token={token}"
+        query = "&".join(f"{name}={value}" for name, value in fields.items())
+        return f"via={self.offer.key}&{query}&prolific_token={token}"
 
     def send(self, query: str, attempt: str = "load-1") -> Visitor:
         return Visitor("ada", self.offer.study.slug, query=query, attempt=attempt)
@@ -64,14 +64,14 @@ def refused(reply: Any, status: int = 403, code: str = "not_admitted") -> str:
     return str(reply.json()["error"]["message"])
 
 
-def test_it_lets_in_whoever_the_platform_vouches_for(desk: Desk) -> None:
+def test_it_admits_people_with_a_valid_signature(desk: Desk) -> None:
     reply = desk.send(desk.address()).join()
     assert reply.status_code == 201, reply.content
     row = Submission.objects.get()
     assert len(row.entry_digest) == 64 and "load-1" not in row.entry_digest
 
 
-def test_it_refuses_what_nobody_signed(desk: Desk) -> None:
+def test_it_refuses_an_unsigned_entry(desk: Desk) -> None:
     unsigned = desk.address().split("&prolific_token=")[0]
     assert "lacks the platform's signature" in refused(desk.send(unsigned).join())
     assert Session.objects.count() == 0
@@ -105,8 +105,8 @@ def test_it_refuses_forgeries(desk: Desk) -> None:
         "no end": desk.address(exp=int(datetime.now(UTC).timestamp()) + 10**6),
         "vouches for nobody": desk.address(prolific={}),
     }
-    for what, query in forged.items():
-        assert "signature" in refused(desk.send(query).join()), what
+    for kind, query in forged.items():
+        assert "signature" in refused(desk.send(query).join()), kind
     assert Session.objects.count() == 0
 
 
@@ -116,7 +116,7 @@ def test_it_opens_one_link_in_one_browser(desk: Desk) -> None:
     assert desk.send(query).join().status_code == 201
     assert "another browser" in refused(desk.send(query, attempt="load-2").join())
     assert desk.send(query).join().status_code == 200
-    # The platform sends the same person anew: that is theirs, and the older link is over.
+    # The platform sends the same person anew: the new link is theirs, and the older one is over.
     assert desk.send(desk.address(), attempt="load-3").join().status_code == 200
     refused(desk.send(query).join())
     assert Session.objects.count() == 1
@@ -137,7 +137,7 @@ def test_it_finds_the_session_again_when_the_signature_is_long_over(
     reply = reload.join()
     assert reply.status_code == 200 and reload.session() == ada_session(ada, reload)
     assert reply.json()["sitting"] and set(parse_qs(reply.json()["query"])) == {"via", "resume"}
-    # The end is told by this address as well.
+    # The end is reported by this address as well.
     reload.arrive("consent")
     reload.gate({"agree": False})
     assert desk.offer.codes["declined"] in reload.end().json()["exit"]["url"]
@@ -148,7 +148,7 @@ def test_it_finds_the_session_again_when_the_signature_is_long_over(
 
 
 def ada_session(ada: Visitor, reload: Visitor) -> Session:
-    """Hers, although her older page has lost it to the newer one."""
+    """Ada's session; her first page has lost it to the reload."""
     assert ada.call("GET", "/api/session/").status_code == 401
     return Session.objects.get(submission__isnull=False)
 

@@ -1,4 +1,4 @@
-"""What changes while a platform is being asked: nobody's decision is undone by what was seen before it."""
+"""What changes while a sync reads the platform: an older reading never undoes a newer decision."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.crowd.recruiting import PLATFORMS, held, offers, public, simulated, s
 __all__ = ["public"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases("locks")]
 LISTS = ("ListAssignmentsForHIT", "/submissions/")
-"""The call that reads who took part, of each platform."""
+"""Each platform's call that lists the participants."""
 
 
 @pytest.fixture(params=PLATFORMS)
@@ -44,7 +44,7 @@ def publish(study: Study, platform: str, sim: Any, **more: Any) -> Posting:
 
 
 def at_the_list(sim: Any, act: Callable[[], object]) -> None:
-    """Does something once, while the platform's list of people is on its way."""
+    """Does something once, after the platform was asked for its list and before the answer arrives."""
     done: list[bool] = []
 
     def hook(call: Any) -> None:
@@ -56,7 +56,7 @@ def at_the_list(sim: Any, act: Callable[[], object]) -> None:
 
 
 class Rival:
-    """Somebody in another process, as far as the database can tell, who acts at the same moment."""
+    """A second actor at the same moment; for the database it is another process."""
 
     def __init__(self, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
         self.act = act
@@ -93,18 +93,18 @@ class Rival:
 def during_a_sync(
     posting: Posting, sim: Any, act: Callable[[Posting], object], monkeypatch: pytest.MonkeyPatch
 ) -> Posting:
-    """Syncs, while somebody else acts; the row after both."""
+    """Syncs while another actor acts; the row after both."""
     rival = Rival(lambda: act(Posting.objects.get(pk=posting.pk)), monkeypatch)
     at_the_list(sim, rival.go)
-    found = sync_posting(posting)
-    assert not found.error, found.error
+    synced = sync_posting(posting)
+    assert not synced.error, synced.error
     rival.end()
     posting.refresh_from_db()
     return posting
 
 
 def stopped_there(platform: str, sim: Any) -> bool:
-    """Whether nobody can take a place any more, by the platform's own word."""
+    """Whether the platform itself refuses every further person."""
     with pytest.raises(Exception, match="(?i)place|open|assignable"):
         sim.control("take")
     return True
@@ -133,16 +133,16 @@ def test_it_loses_no_place_that_is_added_during_a_sync(
     with simulated(platform) as sim:
         posting = publish(study_of(12), platform, sim, places=9)
         held(posting, sim)
-        row = during_a_sync(posting, sim, lambda own: add_places(own, 9), monkeypatch)
+        row = during_a_sync(posting, sim, lambda posting: add_places(posting, 9), monkeypatch)
         assert row.places == wanted_of(row) == 18
-        assert sum(one["places"] for one in offers(platform, sim)) == 18
+        assert sum(offer["places"] for offer in offers(platform, sim)) == 18
         if platform == "mturk":
             assert sorted(row.facts["hits"]) == sorted(sim.control("state")["postings"])
-        # Whoever comes by a new place is found in the list.
+        # People in the new places are in the list.
         for _ in range(12):
             held(row, sim)
-        found = sync_posting(row)
-        assert sum(found.counts.values()) == 13 and not Submission.objects.filter(state="unknown").exists()
+        synced = sync_posting(row)
+        assert sum(synced.counts.values()) == 13 and not Submission.objects.filter(state="unknown").exists()
 
 
 def test_it_says_so_when_a_sync_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_it_says_so_when_a_sync_takes_too_long(monkeypatch: pytest.MonkeyPatch) 
         posting = publish(study_of(12), "prolific", sim, places=4)
         calls = sim.calls_count
         with exclusive(f"sync-{posting.pk}"):
-            for act in (close, pause, resume, lambda own: add_places(own, 1)):
+            for act in (close, pause, resume, lambda posting: add_places(posting, 1)):
                 with pytest.raises(Busy, match="at this moment, so nothing was done. Try again in a minute"):
                     act(posting)
         assert sim.calls_count == calls and sum(waited) == pytest.approx(4 * places.BUSY_S)
@@ -172,8 +172,8 @@ def test_it_keeps_what_was_changed_after_the_look() -> None:
         assert sorted(row.facts["places"].values()) == [2, 9] and not row.sync_error
 
 
-@pytest.mark.parametrize("verb", [pause, resume, lambda own: add_places(own, 1)])
-def test_it_takes_nothing_up_again_that_somebody_else_has_closed(verb: Any) -> None:
+@pytest.mark.parametrize("verb", [pause, resume, lambda posting: add_places(posting, 1)])
+def test_it_resumes_nothing_that_another_actor_has_closed(verb: Any) -> None:
     with simulated("prolific") as sim:
         mine = publish(study_of(12), "prolific", sim, places=4)
         close(Posting.objects.get())
@@ -192,12 +192,12 @@ def test_it_revives_nothing_that_ends_on_the_platforms_page_during_a_sync() -> N
 
         at_the_list(sim, end)
         assert not sync_posting(posting).error
-        assert [one["places"] for one in offers("prolific", sim)] == [4]
+        assert [offer["places"] for offer in offers("prolific", sim)] == [4]
         assert not sync_posting(posting).error and Posting.objects.get().state == "closed"
 
 
 def cut_off_while_it_adds(posting: Posting, sim: Any, count: int) -> None:
-    """The platform makes the HIT, and nothing more is heard of it."""
+    """The platform makes the HIT, but its answer never arrives."""
 
     def hook(call: Any) -> None:
         if call.operation == "CreateHITWithHITType":
@@ -216,11 +216,11 @@ def test_it_makes_no_hit_twice_days_after_a_call_was_cut_off() -> None:
         posting = publish(study_of(12), "mturk", sim, places=9)
         cut_off_while_it_adds(posting, sim, 5)
         sim.control("advance", seconds=3 * 86400)
-        found = sync_posting(posting)
-        assert "An addition of places that was cut off is finished." in found.changes, found
+        synced = sync_posting(posting)
+        assert "An addition of places that was cut off is finished." in synced.changes, synced
         row = Posting.objects.get()
         assert sorted(row.facts["hits"]) == sorted(sim.control("state")["postings"])
-        assert row.places == 14 and sorted(one["places"] for one in offers("mturk", sim)) == [5, 9]
+        assert row.places == 14 and sorted(offer["places"] for offer in offers("mturk", sim)) == [5, 9]
 
 
 def test_it_closes_a_hit_that_it_never_heard_of() -> None:
@@ -232,7 +232,7 @@ def test_it_closes_a_hit_that_it_never_heard_of() -> None:
         assert len(Posting.objects.get().facts["hits"]) == 2
 
 
-# Who is forgotten meanwhile ----------------------------------------------------------------------------
+# People forgotten meanwhile ----------------------------------------------------------------------------
 
 
 @contextmanager
@@ -241,18 +241,18 @@ def once_consents_are_read(act: Callable[[], object]) -> Iterator[None]:
     done: list[bool] = []
 
     def wrapper(execute: Any, sql: str, *rest: Any) -> Any:
-        found = execute(sql, *rest)
+        result = execute(sql, *rest)
         if not done and sql.startswith("SELECT") and '"experiments_gate"' in sql:
             done.append(True)
             act()
-        return found
+        return result
 
     with connection.execute_wrapper(wrapper):
         yield
     assert done
 
 
-def test_it_learns_nobody_who_is_forgotten_during_a_sync(platform: str) -> None:
+def test_it_learns_no_person_who_is_forgotten_during_a_sync(platform: str) -> None:
     with simulated(platform) as sim:
         posting = publish(study_of(), platform, sim, places=4)
         row = held(posting, sim, "incomplete")
@@ -268,7 +268,7 @@ def test_it_learns_nobody_who_is_forgotten_during_a_sync(platform: str) -> None:
         assert identity.person_hash.startswith("forgotten-") and row.seen_at
 
 
-def test_it_learns_the_ids_of_somebody_forgotten_who_may_still_earn_pay(platform: str) -> None:
+def test_it_learns_the_ids_of_a_forgotten_person_who_may_still_earn_pay(platform: str) -> None:
     study = paid.paying_on(platform)
     with paid.offered(study, platform) as stage:
         row = stage.person(matches=4)
@@ -284,7 +284,7 @@ def test_it_learns_the_ids_of_somebody_forgotten_who_may_still_earn_pay(platform
         assert paid.settle(stage.study) == ""
         base, bonuses = stage.paid(row)
         assert base + sum(bonuses) == 160
-        # Everything is paid: what is forgotten now stays so.
+        # Everything is paid: data forgotten now stay forgotten.
         forget(identity, responses=False, reason="asked")
         assert not sync_posting(stage.posting).error
         row.refresh_from_db()
@@ -292,7 +292,7 @@ def test_it_learns_the_ids_of_somebody_forgotten_who_may_still_earn_pay(platform
         assert row.external_id == "" and identity.external_id == ""
 
 
-def test_it_pays_somebody_forgotten_before_the_list_was_ever_read(platform: str) -> None:
+def test_it_pays_a_person_forgotten_before_the_list_was_ever_read(platform: str) -> None:
     study = paid.paying_on(platform)
     with paid.offered(study, platform) as stage:
         row = stage.person(matches=4)

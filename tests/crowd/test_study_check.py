@@ -1,4 +1,4 @@
-"""The dry plan names, before anybody is paid, what a careful researcher would want to know of pictures."""
+"""Before any payment the dry plan says what a careful researcher wants to know about the pictures."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_it_names_conditions_that_look_alike_before_anything_is_built(
 ) -> None:
     # On a linear network every number of steps gives the same map.
     path = study_with(tmp_path, few=TWO_STEPS, more=THREE_STEPS)
-    found = check(path)
-    assert "few and more look alike on 3 of 3 items" in found and "control and" not in found
+    printed = check(path)
+    assert "few and more look alike on 3 of 3 items" in printed and "control and" not in printed
     assert not Stimulus.objects.exists() and not Study.objects.exists()
     assert "look alike" not in check(path, "--pictures", "0")
 
@@ -85,12 +85,12 @@ def test_it_looks_at_more_pictures_once_they_are_there(
 def test_it_finds_the_activation_maps_that_are_one_by_algebra(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
-    """Global average pooling and one linear layer: three names, one picture."""
+    """Global average pooling and one linear layer: three methods, one picture."""
     tiny = '{ name = "trained_cnn", epochs = 2, width = 4, input_px = 32, train_items = 40 }'
     cams = {name: f'{{ name = "{name}" }}' for name in ("grad_cam", "hires_cam", "xgrad_cam")}
-    found = check(study_with(tmp_path, tiny, **cams))
-    assert "grad_cam and hires_cam and xgrad_cam look alike on 3 of 3 items" in found
-    assert "saliency and" not in found and "and saliency" not in found
+    printed = check(study_with(tmp_path, tiny, **cams))
+    assert "grad_cam and hires_cam and xgrad_cam look alike on 3 of 3 items" in printed
+    assert "saliency and" not in printed and "and saliency" not in printed
 
 
 def test_it_refuses_methods_that_do_not_apply_all_at_once(tmp_path: Path, store_folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) ->
     known = Measurement.objects.filter(measured_at__isnull=False, error="").values_list("metric", flat=True)
     explained = Stimulus.objects.exclude(spec__explainer=None).count()
     assert sorted(known) == sorted(["deletion"] * explained + ["method_similarity"] * explained)
-    # Metrics are no part of what people meet: another one may be asked for under the same definition.
+    # People never see metrics: another one may be asked for under the same definition.
     digest = Study.objects.get().digest
     path.write_text(path.read_text().replace("[texts]", '[[metrics]]\nname = "sparsity"\n[texts]'))
     call_command("build_stimuli", str(path), stdout=StringIO())
@@ -136,8 +136,8 @@ def test_it_refuses_metrics_that_there_are_not(
 
 def test_it_counts_a_group_also_where_others_join_it() -> None:
     three, four = ("a", "b", "c"), ("a", "b", "c", "d")
-    found = dict(look_alikes._counted([[four], [three], [three, ("e", "f")], [four]]))
-    assert found == {three: 4, four: 2, ("e", "f"): 1}
+    counts = dict(look_alikes._counted([[four], [three], [three, ("e", "f")], [four]]))
+    assert counts == {three: 4, four: 2, ("e", "f"): 1}
 
 
 def test_it_builds_a_draft_anew_whose_methods_have_changed(tmp_path: Path, store_folder: Path) -> None:

@@ -19,19 +19,22 @@ def test_it_subscribes_once_and_shows_the_secret_once(capsys: pytest.CaptureFixt
         second = capsys.readouterr().out
         subscriptions = list(simulated.notices.subscriptions.values())
         secret = simulated.notices.secret
-    found = re.search(r"PROLIFIC_WEBHOOK_SECRET=(\S+)", first)
-    assert found is not None and found[1] == secret and secret not in second
-    assert sorted(one.event_type for one in subscriptions) == [
+    secret_line = re.search(r"PROLIFIC_WEBHOOK_SECRET=(\S+)", first)
+    assert secret_line is not None and secret_line[1] == secret and secret not in second
+    assert sorted(subscription.event_type for subscription in subscriptions) == [
         "study.status.change",
         "submission.status.change",
     ]
-    assert all(one.is_enabled and one.target_url.endswith("/hooks/prolific/") for one in subscriptions)
+    assert all(
+        subscription.is_enabled and subscription.target_url.endswith("/hooks/prolific/")
+        for subscription in subscriptions
+    )
     assert second.count("already") == 2
 
 
 @pytest.mark.parametrize("answer", range(1, 7))
 def test_it_never_ends_a_secret_that_stands(answer: int) -> None:
-    """Whichever answer is lost, a repeat finishes, and at most one secret was ever made."""
+    """If an answer is lost, a repeat finishes, and at most one secret was ever made."""
     with prolific.simulator(seed=4) as simulated:
         untouched: list[Fault] = [""] * answer
         simulated.faults.forced = [*untouched, "lost_answer"]
@@ -41,10 +44,14 @@ def test_it_never_ends_a_secret_that_stands(answer: int) -> None:
             except CommandError:
                 continue
         assert len(simulated.notices.secrets) == 1
-        enabled = {one.event_type for one in simulated.notices.subscriptions.values() if one.is_enabled}
+        enabled = {
+            subscription.event_type
+            for subscription in simulated.notices.subscriptions.values()
+            if subscription.is_enabled
+        }
     assert enabled == {"study.status.change", "submission.status.change"}
 
 
-def test_it_refuses_an_address_that_nobody_reaches() -> None:
+def test_it_refuses_an_address_that_cannot_be_reached() -> None:
     with pytest.raises(CommandError, match="Serve by https"):
         call_command("subscribe")

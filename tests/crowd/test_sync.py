@@ -1,4 +1,4 @@
-"""In step with a platform: who is who, what a state means for a slot, and what an outage leaves behind."""
+"""Syncing with a platform: identities, what a state means for a slot, and the rows after an outage."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def publish(study: Study, platform: str, sim: Any, **more: Any) -> Posting:
 
 
 def synced(posting: Posting, **more: Any) -> Synced:
-    found = sync_posting(posting, **more)
-    assert not found.error, found.error
-    return found
+    result = sync_posting(posting, **more)
+    assert not result.error, result.error
+    return result
 
 
 def everything_outside_crowd() -> str:
@@ -72,9 +72,9 @@ def test_it_follows_a_whole_life_and_learns_a_name_after_consent(small: Study, p
         code = posting.codes["complete"]
         assert code in exit["url"] or code in exit["fields"].values()
         hand_in(sim, ada, code)
-        found = synced(posting)
+        result = synced(posting)
         row.refresh_from_db()
-        assert found.counts == {"awaiting": 1} and row.state == "awaiting" and row.code == code
+        assert result.counts == {"awaiting": 1} and row.state == "awaiting" and row.code == code
         assert row.session == ada.session() and row.seen_at and row.completed_at
         assert row.external_id == ada.submission and Identity.objects.get().external_id == ada.simulated
         assert ada.simulated not in everything_outside_crowd()
@@ -90,7 +90,7 @@ def test_it_does_not_learn_again_who_was_forgotten(platform: str) -> None:
         identity = Identity.objects.get()
         assert identity.external_id
         forget(identity, responses=False, reason="asked")
-        # What is owed was written down first, and is paid before the ids may go.
+        # What is due was stored first, and is paid before the ids may be deleted.
         assert Payout.objects.update(state="sent")
         forget(identity, responses=False, reason="asked")
         synced(posting)
@@ -114,7 +114,7 @@ def test_it_keeps_work_of_people_who_never_came(platform: str) -> None:
 
 
 def running(row: Submission) -> Session:
-    """The sitting of a submission, as if its person were still at it."""
+    """The sitting of a submission, set back to running."""
     assert row.session is not None
     Session.objects.filter(pk=row.session.pk).update(state="running", verdict="", finished_at=None)
     soon = timezone.now() + timedelta(hours=1)
@@ -129,8 +129,8 @@ def test_it_frees_the_slot_of_returned_work() -> None:
         session = running(row)
         assert Slot.objects.filter(holder=session).count() == 1
         sim.control("return", submission=known_there(row, sim)["submission"])
-        found = synced(posting)
-        assert "a place is free again, its person returned the work: 1." in found.changes
+        result = synced(posting)
+        assert "a place is free again, its person returned the work: 1." in result.changes
         session.refresh_from_db()
         assert (session.state, session.verdict) == ("finished", "incomplete")
         assert not Slot.objects.filter(holder=session).exists()
@@ -147,15 +147,15 @@ def test_it_leaves_a_finished_sitting_that_is_returned_afterwards() -> None:
         assert session.verdict == "passed" and Slot.objects.get(holder=session).kept
 
 
-def test_it_lets_somebody_finish_whose_time_was_over(small: Study) -> None:
+def test_it_lets_a_person_finish_whose_time_was_over(small: Study) -> None:
     with simulated("prolific") as sim:
         posting = publish(small, "prolific", sim)
         ada = arrive(posting, sim)
         ada.arrive()
         ada.answer(3)
         sim.control("time_out", submission=ada.submission)
-        found = synced(posting)
-        assert "a place is free again, its time is over: 1." in found.changes
+        result = synced(posting)
+        assert "a place is free again, its time is over: 1." in result.changes
         assert not Slot.objects.filter(holder=ada.session()).exists()
         ada.answer()
         assert ada.end().status_code == 200
@@ -163,7 +163,7 @@ def test_it_lets_somebody_finish_whose_time_was_over(small: Study) -> None:
         assert session.verdict == "passed" and [r["rule"] for r in session.reasons] == ["surplus"]
 
 
-def test_it_does_nothing_about_a_state_that_nobody_named() -> None:
+def test_it_does_nothing_about_an_unknown_state() -> None:
     with simulated("prolific") as sim:
         posting = publish(study_of(), "prolific", sim, places=4)
         row = held(posting, sim, code="")
@@ -186,7 +186,7 @@ def test_it_writes_down_two_names_for_one_work_and_stores_neither() -> None:
         assert row.external_id == "" and row.identity.external_id == ""
 
 
-def test_it_ends_nobodys_sitting_by_another_persons_return() -> None:
+def test_it_ends_no_sitting_by_another_persons_return() -> None:
     with simulated("prolific") as sim:
         posting = publish(study_of(), "prolific", sim, places=4)
         row = held(posting, sim, code="", as_person="64b7c0ffee0000000000dead")
@@ -203,10 +203,10 @@ def test_it_loses_nothing_while_the_platform_is_down(platform: str) -> None:
         row = held(posting, sim)
         sim.faults.down = True
         for _ in range(3):
-            found = sync_posting(posting)
-            assert f"{platform} could not be read, and nothing was lost" in found.error
+            result = sync_posting(posting)
+            assert f"{platform} could not be read, and nothing was lost" in result.error
         posting.refresh_from_db()
-        assert posting.sync_error == found.error and "last answered never" in found.error
+        assert posting.sync_error == result.error and "last answered never" in result.error
         assert posting.state == "open" and Submission.objects.get().state == "unknown"
         held(posting, sim)
         sim.faults.down = False
@@ -242,14 +242,14 @@ def test_it_keeps_letters_of_our_people_once() -> None:
         sim.control("message", person=stranger, body="About another study.")
         assert "2 new messages." in synced(posting).changes
         assert not any("messages" in change for change in synced(posting).changes)
-        found = Message.objects.order_by("pk")
-        assert [one.body for one in found] == ["Where is my bonus?", "It is me again."]
-        assert {one.identity for one in found} == {row.identity} and {one.state for one in found} == {
-            "received"
-        }
+        messages = Message.objects.order_by("pk")
+        assert [message.body for message in messages] == ["Where is my bonus?", "It is me again."]
+        assert {message.identity for message in messages} == {row.identity} and {
+            message.state for message in messages
+        } == {"received"}
 
 
-def test_it_reads_bonuses_that_somebody_paid_on_the_platforms_page() -> None:
+def test_it_reads_bonuses_that_were_paid_on_the_platforms_page() -> None:
     with simulated("prolific") as sim:
         posting = publish(study_of(), "prolific", sim, places=4)
         row = held(posting, sim)
@@ -290,7 +290,7 @@ def test_it_reads_one_posting_once_at_a_time() -> None:
         assert sim.calls_count == calls
 
 
-def test_it_asks_every_posting_whatever_one_of_them_does() -> None:
+def test_it_asks_every_posting_although_one_fails() -> None:
     study = study_of()
     with simulated("prolific") as sim, simulated("mturk") as other:
         first = publish_posting(study, "prolific", "live", places=4, site=sim.url)

@@ -1,4 +1,4 @@
-"""How everybody gets back to the platform, and who is given which code."""
+"""How people get back to the platform, and with which code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hits(small: Study) -> Posting:
 
 
 def fate(outcome: str, visitor: Visitor) -> Any:
-    """Lives until the last call, which is answered with the exit."""
+    """Takes part up to the last call, whose reply holds the exit."""
     if outcome in ("complete", "failed_checks"):
         visitor.arrive()
         visitor.answer(miss_checks=outcome == "failed_checks")
@@ -63,7 +63,7 @@ def fate(outcome: str, visitor: Visitor) -> Any:
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_it_tells_the_platform_how_it_ended_and_nobody_before(
+def test_it_tells_the_end_to_the_platform_and_not_before(
     offered: Posting, outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No reply before the end holds a code; the last one holds the one code of this outcome."""
@@ -76,19 +76,21 @@ def test_it_tells_the_platform_how_it_ended_and_nobody_before(
         return reply
 
     monkeypatch.setattr(Person, "call", listening)
-    told = fate(outcome, ada).json()
-    assert told["exit"]["url"] == f"https://app.prolific.com/submissions/complete?cc={offered.codes[outcome]}"
+    reply = fate(outcome, ada).json()
+    assert (
+        reply["exit"]["url"] == f"https://app.prolific.com/submissions/complete?cc={offered.codes[outcome]}"
+    )
     early = [code for code in offered.codes.values() if any(code in reply for reply in heard[:-1])]
     assert early == [] and len(heard) > 1
     assert [code for code in offered.codes.values() if code in heard[-1]] == [offered.codes[outcome]]
-    assert ada.end().json()["exit"] == told["exit"]
+    assert ada.end().json()["exit"] == reply["exit"]
 
 
 @pytest.mark.parametrize("outcome", ["complete", "failed_checks", "screened", "turned_away", "withdrawn"])
 def test_it_builds_the_form_of_the_platform_from_the_page_s_own_query(hits: Posting, outcome: str) -> None:
     ada = turker("A1ADA", hits)
-    told = fate(outcome, ada).json()
-    assert told["exit"] == {
+    reply = fate(outcome, ada).json()
+    assert reply["exit"] == {
         "method": "POST",
         "url": "https://www.mturk.com/mturk/externalSubmit",
         "fields": {"assignmentId": "3AA1ADA", "completion": hits.codes[outcome]},
@@ -105,7 +107,7 @@ LEAVERS: dict[str, dict[str, bool]] = {
     "full": {"device": False, "consent": False, "quiz": True, "trials": True, "answered": True},
     "none": {"device": False, "consent": False, "quiz": False, "trials": False, "answered": False},
 }
-"""By the study's policy for withdrawing: where somebody stands, and whether leaving there earns anything."""
+"""By the study's policy for withdrawing: how far the person is, and whether leaving there earns anything."""
 
 
 @pytest.mark.parametrize("reason", ["time", "technical failure"])
@@ -113,7 +115,7 @@ LEAVERS: dict[str, dict[str, bool]] = {
 def test_it_hands_in_work_only_for_leavers_who_earned_something(
     hits: Posting, policy: str, reason: str
 ) -> None:
-    """Amazon pays whatever is handed in, looked at or not; so nobody hands in a page that was only opened."""
+    """Amazon pays every submission, reviewed or not; so a page that was only opened is not submitted."""
     definition = {**hits.study.definition, "policy": {"withdrawn": policy}}
     Study.objects.filter(id=hits.study_id).update(definition=definition, digest=f"{policy}-leaver")
     outcome = "failure" if "failure" in reason else "withdrawn"
@@ -123,21 +125,21 @@ def test_it_hands_in_work_only_for_leavers_who_earned_something(
         ada.arrive("trials" if place == "answered" else place)
         if place == "answered":
             ada.answer(2)
-        found = ada.leave(reason).json()["exit"]
-        assert found["method"] == ("POST" if earns else "none"), place
-        assert found["fields"].get("completion") == (hits.codes[outcome] if earns else None), place
-        assert ada.end().json()["exit"] == found, "a repeat says the same"
+        way = ada.leave(reason).json()["exit"]
+        assert way["method"] == ("POST" if earns else "none"), place
+        assert way["fields"].get("completion") == (hits.codes[outcome] if earns else None), place
+        assert ada.end().json()["exit"] == way, "a repeat says the same"
 
 
-def test_it_hands_in_the_part_of_somebody_who_leaves_and_has_it_removed(hits: Posting) -> None:
+def test_it_submits_the_part_of_a_leaver_who_has_the_answers_removed(hits: Posting) -> None:
     ada = turker("A1ADA", hits)
     ada.arrive()
     ada.answer(2)
-    told = ada.leave("time", erase=True).json()
-    assert told["exit"]["fields"]["completion"] == hits.codes["withdrawn"]
+    reply = ada.leave("time", erase=True).json()
+    assert reply["exit"]["fields"]["completion"] == hits.codes["withdrawn"]
 
 
-def test_it_keeps_the_code_of_completion_of_whoever_finished_and_withdraws_then(
+def test_it_keeps_the_completion_code_of_a_person_who_withdraws_after_finishing(
     hits: Posting, offered: Posting
 ) -> None:
     bo, ada = prolific("bo", offered), turker("A1ADA", hits)
@@ -150,7 +152,7 @@ def test_it_keeps_the_code_of_completion_of_whoever_finished_and_withdraws_then(
 
 
 def test_it_gives_no_code_of_completion_for_an_end_that_is_not_due(offered: Posting, hits: Posting) -> None:
-    """Asked too early, with a stranger's query, or after leaving: none of these is the end of the work."""
+    """Asking too early, with another person's query or after leaving: in no case is the work complete."""
     bo = prolific("bo", offered)
     bo.arrive()
     bo.answer()
@@ -177,7 +179,7 @@ def test_it_does_without_the_query_where_the_way_back_needs_none(offered: Postin
     assert ada.finish().json()["exit"]["url"].endswith(offered.codes["complete"])
 
 
-def test_it_refuses_a_query_of_somebody_else(hits: Posting, offered: Posting) -> None:
+def test_it_refuses_a_query_of_another_person(hits: Posting, offered: Posting) -> None:
     ada, bo = turker("A1ADA", hits), turker("A1BO", hits)
     bo.join()
     ada.arrive()
@@ -196,7 +198,7 @@ def test_it_refuses_a_query_of_somebody_else(hits: Posting, offered: Posting) ->
     assert ada.end().json()["exit"]["fields"]["completion"] == hits.codes["complete"]
 
 
-def test_it_never_gives_the_code_of_completion_to_somebody_who_left(offered: Posting) -> None:
+def test_it_never_gives_the_completion_code_to_a_leaver(offered: Posting) -> None:
     """The platform said that they are gone: their session is over, but not everything was answered."""
     ada = prolific("ada", offered)
     ada.arrive()
@@ -205,18 +207,18 @@ def test_it_never_gives_the_code_of_completion_to_somebody_who_left(offered: Pos
     assert ada.end().json()["exit"]["url"].endswith(offered.codes["withdrawn"])
 
 
-def test_it_gives_no_code_of_completion_to_somebody_who_left_and_has_the_answers_removed(
+def test_it_gives_no_completion_code_to_a_leaver_who_has_the_answers_removed(
     offered: Posting,
 ) -> None:
     ada = prolific("ada", offered)
     ada.arrive()
     ada.answer(5)
     mark_left(ada.session())
-    told = ada.leave("use nothing of mine", erase=True).json()
-    assert told["exit"]["url"].endswith(offered.codes["withdrawn"]) and not told["asks_again"]
+    reply = ada.leave("use nothing of mine", erase=True).json()
+    assert reply["exit"]["url"].endswith(offered.codes["withdrawn"]) and not reply["asks_again"]
     session = ada.session()
     assert session.erased["responses"] == 5 and (session.state, session.verdict) == ("finished", "incomplete")
-    assert ada.end().json()["exit"] == told["exit"]
+    assert ada.end().json()["exit"] == reply["exit"]
 
 
 def test_it_pays_no_attention_to_the_device_once_one_has_fitted(offered: Posting) -> None:
@@ -225,11 +227,11 @@ def test_it_pays_no_attention_to_the_device_once_one_has_fitted(offered: Posting
     ada.gate({**ada.good_value(), "width_px": 390})
     ada.gate(ada.good_value())
     assert Gate.objects.filter(kind="device", passed=True).exists()
-    told = ada.leave("time").json()
-    assert told["exit"]["url"].endswith(offered.codes["withdrawn"]) and told["debrief"] is None
+    reply = ada.leave("time").json()
+    assert reply["exit"]["url"].endswith(offered.codes["withdrawn"]) and reply["debrief"] is None
 
 
-def test_it_shows_the_debrief_to_whoever_agreed_and_left(offered: Posting) -> None:
+def test_it_shows_the_debrief_to_people_who_agreed_and_left(offered: Posting) -> None:
     ada = prolific("ada", offered)
     ada.arrive()
     assert "debrief" in ada.leave("time").json()["debrief"]

@@ -64,12 +64,12 @@ def test_it_always_has_an_action_or_a_sentence(
 ) -> None:
     way = way_of(Case(kind, cents, state, 140, **extra))
     assert bool(way.why) == (way.action in {"wait", "fail"})
-    # While the platform may still pay its reward, nothing is sent in its place.
+    # While the platform may still pay its reward, no other payment replaces it.
     if (
         state in {"awaiting", "approved"}
         and kind in {"screen_out", "compensation"}
         and not extra.get("has_base")
     ):
         assert way.action != "bonus"
-    # Approving pays a fixed amount: only exactly what is owed goes that way.
+    # Approving pays a fixed amount, so it is used only if exactly that amount is due.
     assert way.action != "approve" or kind == "base" or cents == 140

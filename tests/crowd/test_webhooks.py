@@ -1,4 +1,4 @@
-"""Notifications: verified, stored once, answered fast; they wake a sync and nothing else."""
+"""Notifications: verified, stored once, answered fast; they trigger a sync and nothing else."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_it_stores_a_notification_once_and_asks_for_a_sync(posting: Posting) -> 
     notice = Notice.objects.get()
     assert (notice.platform, notice.event_id, notice.kind) == ("prolific", "event-1", "study.status.change")
     assert notice.posting == posting
-    # The same again, as after a lost answer: thanked for, and nothing more.
+    # The same notification again, as after a lost answer: accepted, without effect.
     assert deliver().status_code == 200 and Notice.objects.count() == 1
     posting.refresh_from_db()
     assert posting.sync_asked_at == asked
@@ -109,7 +109,7 @@ def test_it_refuses_a_body_of_more_than_64_kib(posting: Posting) -> None:
     assert deliver(body=body).status_code == 200
 
 
-def test_it_answers_post_alone_and_expects_nobody_without_a_secret(settings: Any) -> None:
+def test_it_answers_post_only_and_only_with_a_secret(settings: Any) -> None:
     assert Client().get(PATH).status_code == 405
     settings.PROLIFIC_WEBHOOK_SECRET = ""
     reply = deliver(secret="")
@@ -156,7 +156,7 @@ def test_it_takes_the_simulators_secret_only_while_something_is_rehearsed(postin
     assert deliver(secret="rehearsal").status_code == 200
     posting.refresh_from_db()
     rehearsed.refresh_from_db()
-    # Everybody knows it, so it wakes no real posting, though the two have the same name there.
+    # The secret is public, so it triggers no sync of a real posting, though both have the same name there.
     assert posting.sync_asked_at is None and rehearsed.sync_asked_at is not None
     assert deliver().status_code == 200 and Notice.objects.count() == 2
     posting.refresh_from_db()
@@ -168,18 +168,18 @@ def test_it_hears_of_mechanical_turk_by_any_of_its_hits() -> None:
         **{"study": study_of(), "platform": "mturk", "mode": "sandbox", "external_id": "3QUAL"},
         facts={"hits": ["3HIT1", "3HIT2"]},
     )
-    told = [
+    notices = [
         Notified("e-1", "AssignmentSubmitted", posting="3HIT2"),
         Notified("e-1", "Again", posting="3HIT2"),
     ]
-    assert keep("mturk", told).new == 1 and Notice.objects.get().posting == posting
+    assert keep("mturk", notices).new == 1 and Notice.objects.get().posting == posting
     posting.refresh_from_db()
     assert posting.sync_asked_at is not None
     assert keep("mturk", [Notified("e-2", "HITExpired", posting="3NOBODY")]).woken == (posting.pk,)
     assert tasks.pull_notices() == 0
 
 
-def test_it_follows_a_simulated_platform_whatever_order_its_notifications_come_in(
+def test_it_follows_a_simulated_platform_in_any_order_of_notifications(
     live_server: Any, settings: Any
 ) -> None:
     hook = (f"{live_server.url}{PATH}", "rehearsal")

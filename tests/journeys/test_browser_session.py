@@ -26,14 +26,14 @@ def world(env: dict[str, str], *arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.open_world", *arguments]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    state: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return state
 
 
 @pytest.fixture
 def visitor(served: WebServer, project_env: dict[str, str], tmp_path: Path, page: "Page") -> Visitor:
-    told = world(project_env, "open", str(tmp_path / "small"), "blocks = 3", "min_view_ms = 50")
-    return Visitor(page, told["practice"], told["quiz"])
+    opened = world(project_env, "open", str(tmp_path / "small"), "blocks = 3", "min_view_ms = 50")
+    return Visitor(page, opened["practice"], opened["quiz"])
 
 
 def test_it_takes_a_session_through_a_reload_and_a_lost_connection(
@@ -65,17 +65,17 @@ def test_it_takes_a_session_through_a_reload_and_a_lost_connection(
     visitor.press_primary()
     assert visitor.settle() == "finish"
 
-    told = world(project_env, "tell")
-    [session] = told["sessions"]
+    state = world(project_env, "tell")
+    [session] = state["sessions"]
     assert session["state"] == "finished" and session["comment"] == "<b>fine</b> =1+1"
-    assert len(told["responses"]) == session["trials"] == len(visitor.pressed)
-    assert [row["position"] for row in told["responses"]] == list(range(session["trials"]))
-    stored = [row["value"].get("choice", "seen") for row in told["responses"]]
+    assert len(state["responses"]) == session["trials"] == len(visitor.pressed)
+    assert [row["position"] for row in state["responses"]] == list(range(session["trials"]))
+    stored = [row["value"].get("choice", "seen") for row in state["responses"]]
     answers = {"left", "right", "d", "f", "j", "k"}
     pressed = [value if value in answers else "seen" for value in visitor.pressed]
     assert stored == pressed
-    assert {row["context"]["input"] for row in told["responses"]} == {"keyboard"}
-    assert {"reload", "offline", "online"} <= set(told["events"])
+    assert {row["context"]["input"] for row in state["responses"]} == {"keyboard"}
+    assert {"reload", "offline", "online"} <= set(state["events"])
 
 
 def test_it_passes_axe_on_every_page(visitor: Visitor, served: WebServer) -> None:

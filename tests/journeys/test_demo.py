@@ -1,4 +1,4 @@
-"""The demo as a person runs it, in a process of its own and a world of its own; never in the repository's."""
+"""The demo as a person runs it, in a process of its own, with rows and files of its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ slots = 2
 
 @pytest.fixture
 def study_file(tmp_path: Path) -> Path:
-    """The small study with a fourth condition, so that the walk-in places come out even."""
+    """The small study with a fourth condition, so that the walk-in places divide evenly."""
     path = write_study(tmp_path / "study")
     path.write_text(path.read_text() + FOURTH)
     return path
@@ -59,38 +59,38 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
     port = services.free_port()
     result = run_demo(project_env, study_file, "--participants", "7", "--port", str(port))
     assert result.returncode == 0, result.stderr[-2000:]
-    said = result.stdout
+    printed = result.stdout
     # 7 people over 4 conditions: 2 each, and 2 of the 8 walk-in places in each.
-    assert "small is open: 16 slots in 4 conditions." in said
-    assert "people came, 8 passed" in said
-    assert "Done. 8 walk-in slots are free." in said
+    assert "small is open: 16 slots in 4 conditions." in printed
+    assert "people came, 8 passed" in printed
+    assert "Done. 8 walk-in slots are free." in printed
     for name in CONDITIONS:
-        assert any(row[1] == "2" for row in cells(said, name) if len(row) > 1), (name, said)
-    assert re.search(r"F\(3, 4\) = |No group has any variance", said)
-    before, controls = said.split("Controls of the observers")
+        assert any(row[1] == "2" for row in cells(printed, name) if len(row) > 1), (name, printed)
+    assert re.search(r"F\(3, 4\) = |No group has any variance", printed)
+    before, controls = printed.split("Controls of the observers")
     assert "Computational observers, not people. Mix: learner=0.8" in before
     assert "Computational observers, not people." in controls
-    found = json.loads((Path(project_env["LEGIBLE_VAR"]) / "controls.json").read_text())
-    assert found["heading"] == "Computational observers, not people."
-    together = [row for row in found["rows"] if not row["condition"]]
+    report = json.loads((Path(project_env["LEGIBLE_VAR"]) / "controls.json").read_text())
+    assert report["heading"] == "Computational observers, not people."
+    together = [row for row in report["rows"] if not row["condition"]]
     assert [row["control"] for row in together] == ["baseline", "shown", "permuted", "other_image"]
     for row in together:
         numbers = str(row["answers_count"]), f"{100 * row['accuracy']:.1f}", f"{100 * row['gain']:+.1f}"
         found_row = rf"^\S.* {'.* '.join(re.escape(number) for number in numbers)} "
         assert re.search(found_row, controls, re.MULTILINE), (row, controls)
     with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", port)) != 0  # its server went with it
+        assert probe.connect_ex(("127.0.0.1", port)) != 0  # its server has ended as well
 
 
 class Neighbour(BaseHTTPRequestHandler):
-    """Another demo's server, as far as anybody can tell from its health."""
+    """A server whose health reply is that of another demo."""
 
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextmanager

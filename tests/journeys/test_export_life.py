@@ -1,4 +1,4 @@
-"""Ada, Bo, Cy and Dee live through the small study; what is exported and reported must be theirs."""
+"""Ada, Bo, Cy and Dee take the small study; the export and the report must hold exactly their data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def study(tmp_path: Path) -> Study:
 
 @pytest.fixture
 def tokens(study: Study) -> list[str]:
-    """The cast's lives, to the end or as far as they came; their tokens, which nobody else may learn."""
+    """The sessions of the cast, to the end or as far as they came; their tokens, which stay secret."""
     ada, bo, cy = Person(PERSON), Person("bo"), Person("cy")
     ada.arrive()
     ada.answer()
@@ -94,7 +94,7 @@ def manifest(folder: Path) -> dict[str, list[dict[str, object]]]:
 
 
 def test_it_lets_no_outside_name_out(study: Study, tokens: list[str], tmp_path: Path) -> None:
-    """Nothing by which a platform, a thief of the file or a neighbour in the study could find a person."""
+    """Nothing by which a platform, a thief of the file or another participant could identify a person."""
     folder = export(study, tmp_path / "out")
     written = "".join(path.read_text(encoding="utf-8") for path in folder.iterdir())
     secrets = [PERSON, SUBMISSION, *tokens]
@@ -111,10 +111,10 @@ def test_it_lets_no_outside_name_out(study: Study, tokens: list[str], tmp_path: 
 def test_it_keeps_people_and_observers_apart_when_cleaned(
     study: Study, tokens: list[str], tmp_path: Path
 ) -> None:
-    for folder, origin, kept in (("people", "human", 2), ("observers", "simulated", 1)):
+    for folder, origin, passed in (("people", "human", 2), ("observers", "simulated", 1)):
         out = export(study, tmp_path / folder, "--cleaned", "--origin", origin)
         people = table(out, "participants")
-        assert [(row["origin"], row["status"]) for row in people] == [(origin, "passed")] * kept
+        assert [(row["origin"], row["status"]) for row in people] == [(origin, "passed")] * passed
         sessions = {row["session"] for row in people}
         answers = Response.objects.filter(session__verdict="passed", session__origin=origin)
         trials = table(out, "trials")
@@ -122,7 +122,7 @@ def test_it_keeps_people_and_observers_apart_when_cleaned(
 
 
 def test_it_carries_free_text_unharmed_and_harmless(study: Study, tmp_path: Path) -> None:
-    """What was typed is what is read back; a spreadsheet sees words, and no page sees a tag."""
+    """Typed text is read back unchanged; for a spreadsheet it is words, and on no page it is a tag."""
     for number, text in enumerate(HOSTILE):
         person = Person(f"person-{number}")
         person.arrive()
@@ -160,7 +160,7 @@ class Fetched(HTMLParser):
 
 
 def report_of(study: Study, folder: Path, origin: str) -> dict[str, object]:
-    """What the command writes for one origin; its page must stand alone."""
+    """The folder that the command writes for one origin; its page must need no other file."""
     call_command("report", study.slug, "--origin", origin, "--out", str(folder), stdout=StringIO())
     page = Fetched((folder / "report.html").read_text(encoding="utf-8"))
     assert [url for url in page.found if not url.startswith(("#", "data:"))] == []

@@ -1,4 +1,4 @@
-"""Many images by many methods, two workers, one of them killed again and again: complete, nothing twice."""
+"""Many images by many methods, two workers, one of them killed again and again: complete, no row twice."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def write_study(folder: Path, items: int) -> Path:
 
 
 def rows(database_url: str, question: str) -> list[tuple[object, ...]]:
-    """An answer of the database, asked from outside."""
+    """The rows of a query, read by another process's connection."""
     if database_url.startswith("sqlite"):
         with closing(sqlite3.connect(database_url.removeprefix("sqlite:///"), timeout=60)) as file:
             return file.execute(question).fetchall()
@@ -106,7 +106,7 @@ def resident_mb(pid: int) -> float:
 
 
 def thresholds(total: int, kills: int, seed: int) -> Iterator[int]:
-    """How much is done when the next worker falls: drawn, in the first nine tenths, each after the other."""
+    """How many stimuli are done when each worker is killed: drawn from the first nine tenths, in order."""
     draws = random.Random(20 + seed)
     yield from sorted(draws.sample(range(1, max(kills + 1, 9 * total // 10)), kills))
 
@@ -139,14 +139,14 @@ def test_it_completes_with_a_worker_killed_at_random(
 
 
 def check_complete(env: dict[str, str], total: int, items: int) -> None:
-    """Every stimulus once, done, with its files; every map one file; nothing half in the store."""
+    """Every stimulus once, done, with its files; one file per map; no partial file in the store."""
     columns = "key, state, attribution_key, explanation_file, image_key"
-    found = rows(env["DATABASE_URL"], f"SELECT {columns} FROM stimuli_stimulus")
-    assert len(found) == len({row[0] for row in found}) == total
-    assert {row[1] for row in found} == {"done"}
-    per_image = Counter(row[4] for row in found)
+    stimuli = rows(env["DATABASE_URL"], f"SELECT {columns} FROM stimuli_stimulus")
+    assert len(stimuli) == len({row[0] for row in stimuli}) == total
+    assert {row[1] for row in stimuli} == {"done"}
+    per_image = Counter(row[4] for row in stimuli)
     assert len(per_image) == items and set(per_image.values()) == {len(METHODS) + 1}
     store = Path(env["STORAGE_URL"])
     maps = [path for path in (store / "maps").rglob("*") if path.is_file() and path.suffix == ".npz"]
-    assert sorted(path.stem for path in maps) == sorted({str(row[2]) for row in found if row[3]})
-    assert all((store / str(row[3])).stat().st_size for row in found if row[3])
+    assert sorted(path.stem for path in maps) == sorted({str(row[2]) for row in stimuli if row[3]})
+    assert all((store / str(row[3])).stat().st_size for row in stimuli if row[3])

@@ -46,15 +46,15 @@ class Block:
 
 
 def blocks() -> list[Block]:
-    found = [Block(file or "", language, text) for file, language, text in BLOCK.findall(PAGE)]
+    parsed = [Block(file or "", language, text) for file, language, text in BLOCK.findall(PAGE)]
     for before, after in SMALLER.items():
-        assert any(before in block.text for block in found), f"the page no longer says {before!r}"
-        found = [Block(b.file, b.language, b.text.replace(before, after)) for b in found]
-    return found
+        assert any(before in block.text for block in parsed), f"the page no longer says {before!r}"
+        parsed = [Block(b.file, b.language, b.text.replace(before, after)) for b in parsed]
+    return parsed
 
 
 class Reader:
-    """Somebody who does what the page says, with a home folder that is empty but for the checkout."""
+    """A person who does what the page says; the home folder holds only the checkout."""
 
     def __init__(self, home: Path, env: dict[str, str]) -> None:
         self.home = home
@@ -121,12 +121,12 @@ def test_it_goes_from_an_empty_folder_to_a_verified_export(reader: Reader) -> No
     stimuli = pd.read_csv(reader.study / "data" / "stimuli.csv")
     assert set(stimuli["truth"]) == set(stimuli["predicted"]) == {"disc", "square"}
     wrong_share = float((stimuli["truth"] != stimuli["predicted"]).mean())
-    assert 0.3 < wrong_share < 0.7  # the tint decides, and it misleads in half of the pictures
+    assert 0.3 < wrong_share < 0.7  # the tint decides, and is wrong in half of the pictures
     assert (reader.study / "report" / "report.html").stat().st_size > 10_000
     assert "are as they were exported from 'disc-or-square'" in printed
-    told = (ROOT / "docs" / "data.md").read_text()
+    page = (ROOT / "docs" / "data.md").read_text()
     written = [path.name for path in (reader.study / "data").iterdir()]
-    assert not [name for name in (*report, *written) if f"`{name}`" not in told]
+    assert not [name for name in (*report, *written) if f"`{name}`" not in page]
 
 
 @pytest.mark.pure

@@ -50,7 +50,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     path = world.write_study(tmp_path / "study", slots=1)
-    for number in range(ITEMS // 4, 14):  # fewer pictures will do
+    for number in range(ITEMS // 4, 14):  # fewer pictures are enough
         for picture in (tmp_path / "study" / "images").glob(f"*/*-{number:02d}.png"):
             picture.unlink()
     text = path.read_text().replace('explainer = { name = "saliency" }', RINGS)
@@ -90,9 +90,9 @@ class Machines:
         return " ".join(result.stderr.split())
 
     def rows(self) -> dict[str, list[list[object]]]:
-        said = self.done("", "shell", "-c", ROWS)
-        found: dict[str, list[list[object]]] = json.loads(said.partition("ROWS")[2])
-        return found
+        printed = self.done("", "shell", "-c", ROWS)
+        records: dict[str, list[list[object]]] = json.loads(printed.partition("ROWS")[2])
+        return records
 
     def imports(self) -> str:
         """The programs that imported the package."""
@@ -158,8 +158,8 @@ def test_it_is_refused_by_a_worker_and_a_web_server_without_it(
 ) -> None:
     made_with = f"explainer '{FULL}' was made with legible-toy-methods==1.0, {reason}"
     with services.celery_worker(machines.having(version)):
-        said = machines.refused("1.0", "build_stimuli", str(study))
-    assert f"{ITEMS} of {3 * ITEMS} stimuli could not be rendered" in said and made_with in said
+        printed = machines.refused("1.0", "build_stimuli", str(study))
+    assert f"{ITEMS} of {3 * ITEMS} stimuli could not be rendered" in printed and made_with in printed
     states = {(row[0], str(row[1])[: len(made_with)]) for row in rings(machines.rows())}
     assert states == {("failed", made_with)}
 
@@ -189,8 +189,8 @@ def test_it_is_made_anew_with_another_version(machines: Machines, study: Path) -
     with services.celery_worker(machines.having("")):
         machines.refused("1.0", "build_stimuli", str(study))
     machines.env["CELERY_BROKER_URL"] = ""
-    said = machines.refused("", "build_stimuli", str(study))
-    assert "there is no explainer 'toy_rings'" in said and "known are saliency" in said
+    printed = machines.refused("", "build_stimuli", str(study))
+    assert "there is no explainer 'toy_rings'" in printed and "known are saliency" in printed
     machines.done("1.1", "build_stimuli", str(study))
     done = [row[2]["packages"] for row in rings(machines.rows()) if row[0] == "done"]  # type: ignore[index]
     assert done == [["legible-toy-methods==1.1"]] * ITEMS

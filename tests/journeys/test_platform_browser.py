@@ -1,5 +1,5 @@
-"""People of the simulated platforms in Chromium, against the production server: preview, frame, every way
-out."""
+"""People of the simulated platforms in Chromium, against the production server: preview, frame, every
+exit."""
 
 import json
 import os
@@ -70,9 +70,9 @@ def stage(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             "LEGIBLE_VAR": str(folder / "var"),
             "CELERY_BROKER_URL": "",
         }
-        made = Stage(stack.enter_context(services.web_server(env)), env, {})
-        made.world("open", str(folder / "small"), *LINES)
-        yield made
+        opened = Stage(stack.enter_context(services.web_server(env)), env, {})
+        opened.world("open", str(folder / "small"), *LINES)
+        yield opened
 
 
 @dataclass
@@ -93,15 +93,15 @@ class Offered:
 @pytest.fixture(scope="module")
 def on_prolific(stage: Stage) -> Iterator[Offered]:
     with prolific.simulator(seed=3, start=datetime.now(UTC), options=prolific.Options(currency="USD")) as sim:
-        told = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
-        yield Offered(stage, sim, told["external_id"], told["codes"])
+        posting = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
+        yield Offered(stage, sim, posting["external_id"], posting["codes"])
 
 
 @pytest.fixture(scope="module")
 def on_mturk(stage: Stage) -> Iterator[Offered]:
     with mturk.simulator(seed=4) as sim:
-        told = stage.world("offer", "mturk", sim.url)["postings"]["mturk"]
-        yield Offered(stage, sim, "", told["codes"])
+        posting = stage.world("offer", "mturk", sim.url)["postings"]["mturk"]
+        yield Offered(stage, sim, "", posting["codes"])
 
 
 def return_to(page: "Page") -> str:
@@ -112,7 +112,7 @@ def return_to(page: "Page") -> str:
 
 
 class Careless(Visitor):
-    """Reads no instruction: every check is answered with another key than the one asked for."""
+    """Ignores instructions: every check is answered with another key than the one asked for."""
 
     def pick(self, values: list[str]) -> str:
         right = super().pick(values)
@@ -143,7 +143,7 @@ def declines(visitor: Visitor) -> None:
 
 
 def meets_a_fault(visitor: Visitor) -> None:
-    """Our server answers what no page can deal with, again and again."""
+    """Our server's replies are unusable for the page, again and again."""
     visitor.walk("instructions")
     visitor.page.route("**/api/session/instructions/", lambda route: route.fulfill(status=422, body="{}"))
     visitor.press_primary()
@@ -155,11 +155,11 @@ WAYS = {"screened": fails_the_quiz, "withdrawn": leaves, "declined": declines, "
 
 
 @pytest.mark.parametrize(("kind", "outcome"), [(Visitor, "complete"), (Careless, "failed_checks")])
-def test_it_sends_back_whoever_finishes_with_the_code_of_their_end(
+def test_it_sends_people_who_finish_back_with_the_code_of_their_outcome(
     on_prolific: Offered, page: "Page", kind: type[Visitor], outcome: str
 ) -> None:
-    told = on_prolific.stage.told
-    visitor = kind(page, told["practice"], told["quiz"])
+    opened = on_prolific.stage.told
+    visitor = kind(page, opened["practice"], opened["quiz"])
     seen: list[str] = []
     page.on("response", lambda reply: seen.append(reply.url) if "/api/" not in reply.url else None)
     visitor.arrive(on_prolific.take()["url"])
@@ -174,7 +174,7 @@ def test_it_sends_back_whoever_finishes_with_the_code_of_their_end(
 
 
 @pytest.mark.parametrize("outcome", WAYS)
-def test_it_sends_back_whoever_leaves_with_the_code_of_their_end(
+def test_it_sends_leavers_back_with_the_code_of_their_outcome(
     on_prolific: Offered, page: "Page", outcome: str
 ) -> None:
     visitor = on_prolific.stage.visitor(page)
@@ -184,8 +184,8 @@ def test_it_sends_back_whoever_leaves_with_the_code_of_their_end(
     assert on_prolific.codes[outcome] in return_to(page)
 
 
-def test_it_sends_back_whoever_has_a_phone_alone(on_prolific: Offered, browser: "Browser") -> None:
-    """Refused before consent, with a way out that keeps the person's standing."""
+def test_it_sends_people_with_only_a_phone_back(on_prolific: Offered, browser: "Browser") -> None:
+    """Refused before consent, with an exit that does the person's account no harm."""
     context = browser.new_context(**PHONE)
     try:
         page = context.new_page()
@@ -230,7 +230,7 @@ def test_it_goes_on_after_the_signature_is_over_and_in_no_other_browser(
 
 
 class InFrame:
-    """A page as a visitor has it, whose content stands in a frame."""
+    """A visitor's page whose content is in a frame."""
 
     def __init__(self, page: "Page", frame: "Frame") -> None:
         self.page, self.frame, self.keyboard = page, frame, page.keyboard
@@ -276,7 +276,7 @@ def test_it_takes_a_whole_session_inside_the_frame(on_mturk: Offered, page: "Pag
     pictures = frame.locator("img").all()
     assert pictures
     for picture in pictures:
-        picture.evaluate("image => image.decode()")  # fails where the frame was refused the picture
+        picture.evaluate("image => image.decode()")  # fails if the frame may not load the picture
     visitor.walk("comment")
     visitor.press_primary()
     assert visitor.settle() == "finish"
@@ -299,26 +299,26 @@ def test_it_asks_a_worker_who_declines_to_give_the_work_back(on_mturk: Offered, 
     assert frame.locator("button").count() == 0
 
 
-def test_it_is_framed_by_the_platform_and_by_nobody_else(on_mturk: Offered, page: "Page") -> None:
+def test_only_the_platform_may_frame_it(on_mturk: Offered, page: "Page") -> None:
     address = on_mturk.take()["url"].replace("&", "&amp;")
 
     def foreign(asked: Asked) -> Answer:
         text = f'<!doctype html><title>Other</title><iframe id="task" src="{address}"></iframe>'
         return Answer(200, text.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
     with serving(foreign) as url:
         page.goto(url)
         element = page.wait_for_selector("#task")
         frame = element.content_frame() if element else None
         assert frame is not None and frame.locator("#app").count() == 0
         assert frame.url.startswith("chrome-error://")
-    assert any("frame-ancestors" in text for text in said)
+    assert any("frame-ancestors" in text for text in messages)
 
 
-def test_it_sends_back_whoever_finds_every_place_taken(on_mturk: Offered, page: "Page") -> None:
-    """Last, for it fills the study. Nothing was done that could be handed in."""
+def test_it_sends_people_back_if_every_place_is_taken(on_mturk: Offered, page: "Page") -> None:
+    """This test is the last, because it fills the study. The person did no work that could be submitted."""
     on_mturk.stage.world("fill")
     page.goto(f"{on_mturk.take()['page']}&sandbox=strict")
     frame = frame_of(page)
@@ -326,12 +326,12 @@ def test_it_sends_back_whoever_finds_every_place_taken(on_mturk: Offered, page: 
     assert trouble is not None and "give the task back" in trouble.inner_text()
 
 
-def test_it_leads_back_to_prolific_whoever_comes_too_late(stage: Stage, page: "Page") -> None:
+def test_it_leads_people_who_come_too_late_back_to_prolific(stage: Stage, page: "Page") -> None:
     with prolific.simulator(seed=5, start=datetime.now(UTC), options=prolific.Options(currency="USD")) as sim:
         stage.world("free")
-        told = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
+        posting = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
         stage.world("fill")
-        page.goto(sim.control.take(posting=told["external_id"])["url"])
+        page.goto(sim.control.take(posting=posting["external_id"])["url"])
         page.wait_for_selector('[data-page="trouble"][data-code="full"]')
         assert violations(page, AXE.read_text()) == []
-        assert told["codes"]["turned_away"] in return_to(page)
+        assert posting["codes"]["turned_away"] in return_to(page)

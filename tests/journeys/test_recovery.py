@@ -1,7 +1,7 @@
-"""What was planted comes back: people with known accuracy, stored as responses, screened, read and reported.
+"""A planted effect is recovered: people with known accuracy are stored as responses, screened and reported.
 
-The planted people know what never leaves the server, so they answer plans in memory; from the response rows
-on, everything is the study's own machinery.
+The planted people know answers that never leave the server, so they answer plans in memory; from the response
+rows on, everything is done by the project's own code.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Crowd:
         return session
 
     def answer(self, person: Planted) -> None:
-        """Replaces the answers of everybody by those of planted people."""
+        """Replaces all answers by those of planted people."""
         Response.objects.filter(session__in=self.sessions).delete()
         now = timezone.now()
         Response.objects.bulk_create(
@@ -135,14 +135,14 @@ def test_it_recovers_a_planted_effect_from_the_rows(crowd: Crowd) -> None:
     assert set(Session.objects.values_list("state", "verdict")) == {("finished", "passed")}
     assert Slot.objects.filter(kept=True).count() == PEOPLE * len(CONDITIONS)
     report = crowd.report()
-    found, answers = rows(report), PEOPLE * TESTS
+    measured, answers = rows(report), PEOPLE * TESTS
     for (condition, block), planted in EFFECT.items():
         low, high = binom.interval(0.999, answers, planted)
-        assert low <= found[condition]["accuracy"][block] * answers <= high, (condition, block)
-        assert found[condition]["n"] == PEOPLE
-    low, high = found["saliency"]["intervals"]["utility"]
+        assert low <= measured[condition]["accuracy"][block] * answers <= high, (condition, block)
+        assert measured[condition]["n"] == PEOPLE
+    low, high = measured["saliency"]["intervals"]["utility"]
     assert 1 < low <= UTILITY <= high
-    low, high = found["control"]["intervals"]["utility"]
+    low, high = measured["control"]["intervals"]["utility"]
     assert low <= 1 <= high
     assert report["anova"]["p"] < 0.001
     found_p = {frozenset((p["first"], p["second"])): p["p"] for p in report["tukey"]["pairs"]}
@@ -187,7 +187,7 @@ def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd, sc
 def test_it_notices_answers_that_are_counted_as_people(
     crowd: Crowd, monkeypatch: pytest.MonkeyPatch, statistics: str, notice: Callable[[Crowd, Scale], None]
 ) -> None:
-    """The short form is long enough for the commonest fault of such reports."""
+    """The shortened description is long enough to show the most frequent fault of such reports."""
     right = getattr(accuracy, statistics)
 
     def wrong(groups: Mapping[str, Any], *more: Any, **options: Any) -> Any:
@@ -218,15 +218,15 @@ def test_it_screens_planted_people_who_miss_a_check(crowd: Crowd) -> None:
 def test_it_gives_the_ideal_everything_and_says_why_there_is_no_test(crowd: Crowd) -> None:
     crowd.answer(ideal(crowd.predicted, Streams(5)))
     crowd.finish()
-    found = make_report(crowd.study, "simulated")
-    report = found.json()
+    built = make_report(crowd.study, "simulated")
+    report = built.json()
     for row in report["conditions"]:
         assert (row["n"], row["accuracy"], row["accuracy_mean"]) == (PEOPLE, [1.0] * BLOCKS, 1.0)
         assert (row["utility"], row["utility_k"]) == (1.0, [1.0] * BLOCKS)
         assert row["intervals"]["accuracy_mean"] is None and row["tukey_p"] is None
     method = rows(report)["saliency"]["intervals"]
-    # Draws of people who all agree are all alike; what divides by a spread has nothing to say.
+    # Draws of people who all agree are all alike; a value that is divided by their spread is undefined.
     assert method["utility"] == [1.0, 1.0]
     assert method["utility_simultaneous"] is method["utility_fieller"] is None
     assert report["anova"] is None and report["tukey"] is None
-    assert "No group has any variance, so no test is defined" in page(found)
+    assert "No group has any variance, so no test is defined" in page(built)

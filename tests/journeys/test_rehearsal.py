@@ -1,8 +1,8 @@
 """People on each platform, one call in twenty failing, and the settling process killed (-9) at random points:
-everybody is paid what the policy owes, once, to the cent. Forty people and four deaths in `make test`, three
-hundred and twenty in `make prove`.
+each person is paid what the policy owes, once, to the cent. Forty people and four kills in `make test`, three
+hundred and twenty people in `make prove`.
 
-What is owed is worked out here again, naively, from the stored sittings; what was paid is the simulated
+What is due is computed here again, in a simple way, from the stored sittings; what was paid is the simulated
 platform's own count of every payment.
 """
 
@@ -44,7 +44,7 @@ from tests.world import opened_study, write_study
 PEOPLE, PEOPLE_PLANTED, PEOPLE_FULL = 40, 6, 300
 KILLS, KILLS_FULL = 4, 20
 EFFECTS_MIN = 2
-"""So many of the deaths at least come between a change on the platform and its answer."""
+"""At least this many kills come between a change on the platform and its answer."""
 PAYS_BONUSES = frozenset({"bonuses.pay", "SendBonus"})
 """What the simulated platforms call the one request that a careless repeat pays twice."""
 SETTLE = ("manage.py", "settle")
@@ -77,7 +77,7 @@ def study(server_env: dict[str, str], tmp_path: Path, scale: Scale) -> Study:
 
 @dataclass
 class Settler:
-    """Runs `settle` (or another `program`) as a process, and kills it where it is told to."""
+    """Runs `settle` (or another `program`) as a process, and kills it at a chosen point."""
 
     env: Mapping[str, str]
     simulated: Any
@@ -128,7 +128,7 @@ class Settler:
         self._count("after a bonus")
 
     def run_killed_at_a_moment(self) -> None:
-        """Anywhere between the start of the process and its end, which nobody here can name."""
+        """At any moment between the start of the process and its end."""
         self.left = -1
         alarm = threading.Timer(float(self.rng.uniform(0.8, 3.0)), self._strike)
         alarm.start()
@@ -139,13 +139,13 @@ class Settler:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
 
-    def _count(self, how: str) -> None:
+    def _count(self, moment: str) -> None:
         if self.run() == -signal.SIGKILL:
-            self.killed[how] += 1
+            self.killed[moment] += 1
         self.left, self.is_aimed = -1, False
 
     def finish(self) -> None:
-        """With a researcher who asks the platform: what its list does not show by now was never paid."""
+        """With a researcher who asks the platform: a payment missing from its list was never made."""
         words: list[str] = []
         for _ in range(RUNS_MAX):
             if self.run(*words) == 0:
@@ -158,7 +158,7 @@ class Settler:
 
 
 def published(study: Study, platform: str, site: str) -> Posting:
-    """Publishing meets faults too; repeated, it finds what it made."""
+    """Publishing has faults too; a repeat finds what an earlier try made."""
     for _ in range(20):
         try:
             return publish_posting(study, platform, "rehearsal", site=site, by="test")
@@ -168,8 +168,8 @@ def published(study: Study, platform: str, site: str) -> Posting:
 
 
 def owed_cents(session: Session) -> int:
-    """The policy by hand: finished people get the reward and two cents per match up to nine, whoever was
-    screened before a place gets the reward, whoever left gets nothing."""
+    """The policy by hand: finished people get the reward and two cents per match up to nine, people screened
+    before they got a place get the reward, people who left get nothing."""
     if session.state == "turned_away":
         return REWARD // 4
     if session.state != "finished" or session.verdict == "incomplete":
@@ -331,7 +331,7 @@ def check(posting: Posting, truth: Mapping[str, Any]) -> None:
 def check_unpayable(
     posting: Posting, session: Session | None, there: Mapping[str, Any], paid: list[int]
 ) -> None:
-    """Only Mechanical Turk cannot pay somebody whose work was never submitted; the ledger keeps it open."""
+    """Mechanical Turk alone cannot pay a person who never submitted; the ledger keeps the payout open."""
     assert posting.platform == "mturk" and not paid and session is not None, (session, there)
     assert there["state"] not in ("Submitted", "Approved"), there
     states = set(Payout.objects.filter(session=session).values_list("state", flat=True))

@@ -37,9 +37,9 @@ def test_it_can_be_rehearsed_again_and_leaves_nothing_to_pay(
     opened = run(project_env, "-m", "tests.open_world", "open", str(tmp_path / "study"), "slots = 6")
     assert opened.returncode == 0, opened.stderr
     for _ in range(2):
-        said = rehearse(project_env)
-        assert re.search(r"difference +0 +0\.00 USD", said), said
-        finished = re.findall(r"finished +(\d+)", said)
-        assert sum(map(int, finished)) > PEOPLE // 3, said
+        printed = rehearse(project_env)
+        assert re.search(r"difference +0 +0\.00 USD", printed), printed
+        finished = re.findall(r"finished +(\d+)", printed)
+        assert sum(map(int, finished)) > PEOPLE // 3, printed
     after = run(project_env, "manage.py", "settle", "small")
     assert after.returncode == 1 and "only been rehearsed" in after.stderr

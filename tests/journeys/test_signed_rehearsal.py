@@ -1,4 +1,4 @@
-"""Simulated people of a platform that signs who it sends, through the production server over real HTTP."""
+"""Simulated people of a platform that signs each entry, through the production server over real HTTP."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def test_it_vouches_for_its_people_as_long_as_its_clock_goes_with_ours(
     with prolific.simulator(seed=3, start=timezone.now() - LATE, options=options) as sim:
         posting = publish_posting(study, "prolific", "rehearsal", site=sim.url, places=PLACES, by="test")
         assert Posting.objects.get(id=posting.pk).options["signed_entry"]
-        # A clock that stands still signs what was long ago: nobody comes in, and nobody is stored.
+        # A clock that stands still signs an old time: no person may enter, and none is stored.
         stale = sent(sim, server, 1, lambda: None)
-        said = {visit.outcome.message for visit in stale if visit.outcome is not None}
-        assert len(said) == 1 and "signature" in said.pop() and not Session.objects.exists()
+        messages = {visit.outcome.message for visit in stale if visit.outcome is not None}
+        assert len(messages) == 1 and "signature" in messages.pop() and not Session.objects.exists()
         visits = sent(sim, server, 2, lambda: keep_time(sim.clock))
         assert abs(sim.clock.now() - timezone.now()) < LATE / 2
     outcomes = [visit.outcome for visit in visits if visit.outcome is not None]

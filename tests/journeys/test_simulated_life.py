@@ -44,7 +44,7 @@ def study(server_env: dict[str, str], tmp_path: Path) -> Study:
 
 @contextmanager
 def served_again(env: Mapping[str, str], port: int) -> Iterator[Service]:
-    """The production server on the port where it stood before."""
+    """The production server on the same port as before."""
     command = [*services.WEB, "--bind", f"127.0.0.1:{port}", "--workers", "1"]
     with services.project_process("web", command, env) as service:
         service.wait_until(lambda: services.listening_url(service) is not None)
@@ -52,7 +52,7 @@ def served_again(env: Mapping[str, str], port: int) -> Iterator[Service]:
 
 
 def population(difficult: int = 10) -> list[Person]:
-    """The usual mix, and more of those who make trouble."""
+    """The usual mix, with more people who cause trouble."""
     usual = populate(parse_mix(DEFAULT_MIX), 24, seed=1)
     return [*populate(parse_mix(DIFFICULT), difficult, seed=2), *usual]
 
@@ -63,7 +63,7 @@ def session_of(outcome: Outcome) -> Session | None:
 
 
 def assert_answered_once(outcomes: Sequence[Outcome]) -> None:
-    """What people sent is what is stored: each position of a sitting once, from the first on."""
+    """The stored responses are those that people sent: each position of a sitting once, from the first on."""
     for outcome in outcomes:
         session = session_of(outcome)
         if session is None:
@@ -79,7 +79,7 @@ def assert_answered_once(outcomes: Sequence[Outcome]) -> None:
 
 
 def assert_ledger(outcomes: Sequence[Outcome]) -> None:
-    """Who came is finished, gone, or turned away; who passed holds a slot, and nobody else keeps one."""
+    """Each person has finished, left or been turned away; only those who passed keep a slot."""
     ways = Counter(outcome.status for outcome in outcomes)
     states = Counter(Session.objects.values_list("state", flat=True))
     assert states["finished"] == ways["finished"] + ways["screened"]
@@ -87,8 +87,8 @@ def assert_ledger(outcomes: Sequence[Outcome]) -> None:
     at_the_door = sum(outcome.step == "join" for outcome in outcomes)
     assert states["turned_away"] == ways["turned_away"] - at_the_door
     assert states.total() == len(outcomes) - at_the_door == Participant.objects.count()
-    kept = Slot.objects.filter(kept=True)
-    assert {slot.holder_id for slot in kept} == set(
+    slots = Slot.objects.filter(kept=True)
+    assert {slot.holder_id for slot in slots} == set(
         Session.objects.filter(verdict="passed").values_list("pk", flat=True)
     )
     held = Slot.objects.filter(kept=False, holder__isnull=False)
@@ -98,7 +98,7 @@ def assert_ledger(outcomes: Sequence[Outcome]) -> None:
 
 
 def broken_rules(session: Session) -> list[str]:
-    """What the study's only rule about answers must have said, from the rows alone."""
+    """The expected verdict of the study's only rule about answers, from the rows alone."""
     checks = Response.objects.filter(session=session, trial__check_kind="instructed")
     followed = [value == {"choice": asked} for value, asked in checks.values_list("value", "trial__expected")]
     assert len(followed) == 2
@@ -121,19 +121,19 @@ def test_it_serves_a_crowd_and_every_number_adds_up(server: WebServer, study: St
             assert [reason["rule"] for reason in session.reasons] == rules
             assert session.verdict == ("screened" if rules else "passed")
             assert session.comment.startswith(SPEECH_MARK)
-    # Who was turned away late has no verdict either, but did not leave.
+    # People who were turned away late have no verdict either, but did not leave.
     came = Session.objects.exclude(state="turned_away")
     verdicts = Counter(came.values_list("simulated_kind", "verdict"))
     assert verdicts["careless", "screened"] > verdicts["careless", "passed"]
     assert verdicts["learner", "passed"] > verdicts["learner", "screened"]
     assert verdicts["leaver", ""] == sum(outcome.status == "left" for outcome in outcomes) > 0
-    said = Gate.objects.filter(kind="questions_after").values_list("value__strategy", flat=True)
-    assert all(text is None or text.startswith(SPEECH_MARK) for text in said)
+    strategies = Gate.objects.filter(kind="questions_after").values_list("value__strategy", flat=True)
+    assert all(text is None or text.startswith(SPEECH_MARK) for text in strategies)
     assert_ends_full(server, study)
 
 
 def assert_ends_full(server: WebServer, study: Study) -> None:
-    """Who has left is reported; the slots are served again until each is kept, and none twice."""
+    """People who left are reported; the slots are served again until each is kept, and none twice."""
     for session in Session.objects.filter(state="running").select_related("slot"):
         assert mark_left(session)
         session.refresh_from_db()

@@ -1,4 +1,4 @@
-"""A protocol that nothing shared knows goes from its file over HTTP and Chromium to report and export.
+"""A protocol that no shared code knows works from its file over HTTP and Chromium to report and export.
 
 Every process is started as in a deployment; only the settings differ, which put the toy's lines into the
 tables (tests/toy/settings.py).
@@ -70,8 +70,8 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_it_goes_from_a_file_to_report_and_export(
     toy_env: dict[str, str], study: Path, toy_server: WebServer, tmp_path: Path
 ) -> None:
-    said = run(toy_env, "study_check", str(study))
-    assert "no plans that differ in the condition alone" in said
+    printed = run(toy_env, "study_check", str(study))
+    assert "no plans that differ in the condition alone" in printed
     run(toy_env, "simulate", str(study), "-n", str(PEOPLE), "--url", toy_server.url, "--mix", "guesser=1")
     run(toy_env, "report", SLUG, "--origin", "simulated", "--out", str(tmp_path / "report"))
     run(toy_env, "export", SLUG, "--out", str(tmp_path / "export"))
@@ -85,11 +85,11 @@ def test_it_goes_from_a_file_to_report_and_export(
     assert {row["is_unsure"] for row in trials if row["kind"] == "instructed"} == {""}
 
     page = (tmp_path / "report" / "report.html").read_text()
-    told = json.loads((tmp_path / "report" / "report.json").read_text())
+    report = json.loads((tmp_path / "report" / "report.json").read_text())
     passed = {row["session"] for row in people if row["status"] == "passed"}
     counted = Counter(row["response"] for row in sorted_ if row["session"] in passed)
     reported = Counter(
-        {pile: sum(row[pile] for row in told["piles"]) for pile in ("single", "several", "unsure")}
+        {pile: sum(row[pile] for row in report["piles"]) for pile in ("single", "several", "unsure")}
     )
     assert +reported == counted and "Texts on each pile" in page
 
@@ -120,5 +120,5 @@ def test_it_is_sorted_in_a_browser(
         visitor.press_primary()
         assert visitor.settle() == "finish"
     run(toy_env, "report", SLUG, "--out", str(tmp_path / "report"))
-    told = json.loads((tmp_path / "report" / "report.json").read_text())
-    assert told["flow"]["finished"] == 1
+    report = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert report["flow"]["finished"] == 1

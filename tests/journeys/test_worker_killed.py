@@ -1,4 +1,4 @@
-"""kill -9 in the middle of rendering: the next one finishes, no file twice, none missing, none half."""
+"""kill -9 in the middle of rendering: the next process finishes, no file is double, missing or partial."""
 
 import io
 import sqlite3
@@ -22,7 +22,7 @@ WITHIN_S = 120.0
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    """A study whose rendering takes some seconds: each picture is looked at through hundreds of windows."""
+    """A study whose rendering takes some seconds: the model runs on hundreds of windows of each picture."""
     path = world.write_study(tmp_path / "small", slots=1)
     text = path.read_text().replace('explainer = { name = "saliency" }', SLOW)
     path.write_text(text.replace("input_px = 32", "input_px = 64"))
@@ -50,12 +50,12 @@ def builder(study: Path, env: dict[str, str]) -> AbstractContextManager[Service]
 
 
 def finish(service: Service) -> None:
-    """Waits for the command to end by itself and be content."""
+    """Waits until the command ends by itself, with success."""
     service.wait_until(lambda: " rendered now (definition " in service.log(), within_s=WITHIN_S)
 
 
 def files(store: Path) -> dict[str, bytes]:
-    """Everything in the store but what a killed writer left under its private name."""
+    """Every file of the store, without the temporary files of a killed writer."""
     return {
         path.relative_to(store).as_posix(): path.read_bytes()
         for path in sorted(store.rglob("*"))
@@ -64,7 +64,7 @@ def files(store: Path) -> dict[str, bytes]:
 
 
 def interrupt(study: Path, env: dict[str, str], worker: Worker) -> None:
-    """A worker that is killed, and a builder that goes down with it, while some are done and some are not."""
+    """Kills a worker and its builder while some stimuli are done and some are not."""
     with worker() as first, builder(study, env) as waiting:
 
         def is_in_the_middle() -> bool:
@@ -74,24 +74,24 @@ def interrupt(study: Path, env: dict[str, str], worker: Worker) -> None:
         first.wait_until(is_in_the_middle, within_s=WITHIN_S)
         first.kill()
         waiting.kill()
-    # A batch may end between the look and the blow; what counts is that work was left.
+    # A batch may end between the check and the kill; what counts is that work was left.
     assert count(env, "done") > 0 and count(env, "claimed") + count(env, "missing") > 0
 
 
 @pytest.fixture
 def undisturbed(study: Path, store_folder: Path) -> Iterator[dict[str, bytes]]:
-    """The files of the same study, rendered without any accident in this process."""
+    """The files of the same study, rendered in this process without an interruption."""
     world.draft_study(study)
     yield files(store_folder)
 
 
 def check(env: dict[str, str], undisturbed: dict[str, bytes]) -> None:
-    found, made = rows(env["DATABASE_URL"]), files(Path(env["STORAGE_URL"]))
-    assert {row[1] for row in found} == {"done"}
-    named = {name for row in found for name in row[3:7] if name}
-    assert named <= set(made)
-    assert made.keys() == undisturbed.keys()
-    pictures = {name: content for name, content in made.items() if name.endswith(".png")}
+    stimuli, stored = rows(env["DATABASE_URL"]), files(Path(env["STORAGE_URL"]))
+    assert {row[1] for row in stimuli} == {"done"}
+    listed = {name for row in stimuli for name in row[3:7] if name}
+    assert listed <= set(stored)
+    assert stored.keys() == undisturbed.keys()
+    pictures = {name: content for name, content in stored.items() if name.endswith(".png")}
     assert pictures == {name: undisturbed[name] for name in pictures}
     for content in pictures.values():
         assert content.endswith(b"IEND\xaeB`\x82")
@@ -103,7 +103,7 @@ def test_it_lets_the_next_worker_finish(
 ) -> None:
     interrupt(study, project_env, celery_worker)
     before = {row[0] for row in rows(project_env["DATABASE_URL"])}
-    # What the dead worker held is free for others once its claims are older than this.
+    # The dead worker's stimuli are free for others once its claims are older than this.
     project_env["STIMULUS_LEASE_S"] = "1"
     with celery_worker(), builder(study, project_env) as second:
         finish(second)
@@ -114,7 +114,7 @@ def test_it_lets_the_next_worker_finish(
 def test_it_finishes_without_any_worker(
     study: Path, undisturbed: dict[str, bytes], project_env: dict[str, str], celery_worker: Worker
 ) -> None:
-    """A command without a broker takes over what the dead one held at once, whatever the lease."""
+    """A command without a broker takes over the dead one's claims at once, even during the lease."""
     interrupt(study, project_env, celery_worker)
     with builder(study, {**project_env, "CELERY_BROKER_URL": ""}) as second:
         finish(second)

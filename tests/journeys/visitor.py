@@ -36,7 +36,7 @@ class Visitor:
         return str(shown.first.get_attribute("data-page")) if shown.count() else "trial"
 
     def leave(self, selector: str) -> None:
-        """Marks what was dealt with, so that `settle` waits for something new."""
+        """Marks the page as handled, so that `settle` waits for a new one."""
         self.page.eval_on_selector_all(selector, "found => found.forEach(e => e.dataset.done = '1')")
 
     def tab_to(self, selector: str) -> None:
@@ -91,7 +91,7 @@ class Visitor:
         return values[len(self.pressed) % len(values)]
 
     def practise(self) -> None:
-        """One practice picture; the right answers are told, for no page tells them."""
+        """One practice picture; the right answers are an argument, because no page names them."""
         button = self.page.locator(FRESH).nth("AB".index(self.practice[self.practised]))
         key = button.get_attribute("aria-keyshortcuts")
         self.practised += 1
@@ -99,7 +99,7 @@ class Visitor:
         self.page.keyboard.press(str(key))
 
     def walk(self, until: str, answers: int | None = None) -> str:
-        """Goes on until a page of that kind, or so many answers."""
+        """Continues until a page of that kind, or for `answers` answers."""
         while True:
             here = self.settle()
             if here == until or (answers is not None and len(self.pressed) >= answers):
@@ -107,7 +107,7 @@ class Visitor:
             self.step()
 
     def step(self) -> None:
-        """Deals with whatever is shown."""
+        """Handles the page or trial that is shown."""
         here = self.settle()
         if here != "trial":
             self.do_page(here)
@@ -120,5 +120,5 @@ class Visitor:
 def violations(page: Page, axe: str) -> list[dict[str, Any]]:
     """What axe finds on the page as it is, of serious or critical impact."""
     page.evaluate(axe)
-    found: list[dict[str, Any]] = page.evaluate("async () => (await axe.run(document)).violations")
-    return [rule for rule in found if rule["impact"] in {"serious", "critical"}]
+    broken: list[dict[str, Any]] = page.evaluate("async () => (await axe.run(document)).violations")
+    return [rule for rule in broken if rule["impact"] in {"serious", "critical"}]

@@ -88,13 +88,13 @@ def files_for(module: Path, root: Path) -> tuple[str, ...]:
 
 def drawn(folders: Iterable[Path], seed: int, count: int, root: Path = ROOT) -> list[Mutant]:
     """So many mutants of all of the folders', without repetition; all, if there are fewer."""
-    found: list[Mutant] = []
+    mutants: list[Mutant] = []
     for folder in folders:
         for path in sorted((root / folder).glob("**/*.py")):
-            found += mutants_of(path.relative_to(root), path.read_text())
-    if not found:
+            mutants += mutants_of(path.relative_to(root), path.read_text())
+    if not mutants:
         raise SystemExit(f"nothing can be mutated in {', '.join(map(str, folders))}: name folders with code.")
-    return random.Random(seed).sample(found, min(count, len(found)))
+    return random.Random(seed).sample(mutants, min(count, len(mutants)))
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def pytest_in(tree: Path, files: Sequence[str], within_s: float) -> tuple[int | 
 def equivalent() -> dict[tuple[str, str], str]:
     """(Path, change) -> why nothing can tell the mutant from the original."""
     listed = tomllib.loads(EQUIVALENT.read_text()) if EQUIVALENT.exists() else {}
-    return {(one["path"], one["change"]): one["reason"] for one in listed.get("mutant", [])}
+    return {(row["path"], row["change"]): row["reason"] for row in listed.get("mutant", [])}
 
 
 class TypeChecker:
@@ -229,9 +229,9 @@ def table(judged: Sequence[tuple[Mutant, Fate]], seed: int) -> str:
     share = f"{killed / counted:.1%}" if counted else "none"
     reasons = equivalent()
     rows = [
-        f"| `{one.place}` | {one.operator} | `{one.change.replace('|', chr(92) + '|')}` | "
-        f"{fate}{': ' + reasons[one.path.as_posix(), one.change] if fate == 'equivalent' else ''} |"
-        for one, fate in sorted(judged, key=lambda pair: pair[0].place)
+        f"| `{mutant.place}` | {mutant.operator} | `{mutant.change.replace('|', chr(92) + '|')}` | "
+        f"{fate}{': ' + reasons[mutant.path.as_posix(), mutant.change] if fate == 'equivalent' else ''} |"
+        for mutant, fate in sorted(judged, key=lambda pair: pair[0].place)
         if fate in ("survived", "equivalent")
     ]
     said = (

@@ -59,7 +59,7 @@ def mutants_of(path: Path, source: str) -> list[Mutant]:
     of messages stay: no test should depend on them."""
     tree = ast.parse(source)
     untouched = _untouched(tree)
-    found = []
+    mutants = []
     for number, node in enumerate(ast.walk(tree)):
         for operator, change in _changes(node) if number not in untouched else ():
             changed = copy.deepcopy(tree)
@@ -68,8 +68,8 @@ def mutants_of(path: Path, source: str) -> list[Mutant]:
             text = ast.unparse(ast.fix_missing_locations(_replaced(changed, target, after)))
             told = "pass" if isinstance(after, ast.Pass) else ast.unparse(after)
             line = getattr(node, "lineno", 0)
-            found.append(Mutant(path, line, operator, _short(before), _short(told), text))
-    return sorted(found, key=lambda one: (one.line, one.operator, one.before, one.after))
+            mutants.append(Mutant(path, line, operator, _short(before), _short(told), text))
+    return sorted(mutants, key=lambda mutant: (mutant.line, mutant.operator, mutant.before, mutant.after))
 
 
 def _short(code: str) -> str:

@@ -155,14 +155,14 @@ class TestEveryKind:
         assert [text[start:end].lower() for start, end in traced.spans] == ["the", "old", "dog", "sat", "."]
         double = copy.deepcopy(net.network).double()
         start = net.network.embeddings([tokens], len(tokens.ids)).double()
-        np.testing.assert_array_equal(start[0, list(tokens.own)].float().numpy(), traced.embeddings)
+        np.testing.assert_array_equal(start[0, list(tokens.places)].float().numpy(), traced.embeddings)
         mask = torch.ones((1, len(tokens.ids)), dtype=torch.bool)
         direction = torch.from_numpy(np.random.default_rng(3).normal(size=start.shape))
-        direction[:, [at for at in range(start.shape[1]) if at not in tokens.own]] = 0
+        direction[:, [at for at in range(start.shape[1]) if at not in tokens.places]] = 0
         with torch.inference_mode():
             high, low = (double(start + step * direction, mask)[0, 1] for step in (1e-4, -1e-4))
         expected = float(high - low) / 2e-4
-        slope = float((traced.gradients * direction[0, list(tokens.own)].numpy()).sum())
+        slope = float((traced.gradients * direction[0, list(tokens.places)].numpy()).sum())
         assert slope == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
     def test_it_comes_back_from_its_archive(self, kind: str, tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_it_has_the_logits_of_the_library(tmp_path: Path) -> None:
 
 def test_it_cuts_words_as_the_tokenizer_says_and_maps_them_back(tmp_path: Path) -> None:
     tokens = transformer(tmp_path).network.tokens("Unhappily, dogs!")
-    assert tokens.own == tuple(range(1, 7))
+    assert tokens.places == tuple(range(1, 7))
     assert ["Unhappily, dogs!"[a:b] for a, b in tokens.spans] == ["Un", "happ", "ily", ",", "dogs", "!"]
 
 

@@ -20,9 +20,9 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
     origin = frames.one_origin()
     seal = seal_of(definition, origin)
     flow = flow_section(frames.participants, definition, sealed=seal.sealed)
-    kept = frames.kept()
-    answers = kept.trials[kept.trials["kind"] == "sort"].merge(
-        kept.participants[["session", "lane"]], on="session"
+    cleaned = frames.kept()
+    answers = cleaned.trials[cleaned.trials["kind"] == "sort"].merge(
+        cleaned.participants[["session", "lane"]], on="session"
     )
     piles = None if seal.sealed else _piles(answers)
     rows = tuple((row["lane"], *(str(row[pile]) for pile in PILES)) for row in piles or [])
@@ -44,8 +44,8 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
 
 def _piles(answers: pd.DataFrame) -> list[dict[str, Any]]:
     return [
-        {"lane": lane, **{pile: int((given["response"] == pile).sum()) for pile in PILES}}
-        for lane, given in answers.groupby("lane")
+        {"lane": lane, **{pile: int((rows["response"] == pile).sum()) for pile in PILES}}
+        for lane, rows in answers.groupby("lane")
     ]
 
 

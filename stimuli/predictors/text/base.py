@@ -107,7 +107,7 @@ class TextPredictor:
         with torch.enable_grad(), threads(self.network), no_cudnn:
             logits = self.network(embeddings, _mask([tokens], length, embeddings.device))
             (gradient,) = torch.autograd.grad(logits[0, target], [embeddings])
-        places = list(tokens.own)
+        places = list(tokens.places)
         return TextTraced(
             tokens.spans, gradient[0, places].cpu().numpy(), embeddings[0, places].detach().cpu().numpy()
         )

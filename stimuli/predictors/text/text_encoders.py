@@ -42,12 +42,12 @@ Span = tuple[int, int]
 class Tokens:
     """The tokens of a text, with the marks of its start and end.
 
-    `own` are the places of the tokens that stand for a part of the text. `spans` has one (start, end)
+    `places` are the places of the tokens that stand for a part of the text. `spans` has one (start, end)
     in characters for each of them.
     """
 
     ids: tuple[Any, ...]
-    own: tuple[int, ...]
+    places: tuple[int, ...]
     spans: tuple[Span, ...]
 
 

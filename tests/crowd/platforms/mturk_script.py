@@ -1,4 +1,4 @@
-"""A server that answers as it is told, over real HTTP: for failures that no simulator shows on demand."""
+"""A server that answers from a script, over real HTTP: for failures that no simulator shows on demand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOST = None
 
 @dataclass
 class Script:
-    """The plays to come, and what was asked. The last play is played for ever."""
+    """The answers to come, and the requests that came. The last answer is repeated for ever."""
 
     plays: list[Play]
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -60,7 +60,7 @@ def account(url: str, queue_url: str = "") -> Account:
 
 @contextmanager
 def script(*plays: Play) -> Iterator[Script]:
-    made = Script(list(plays))
-    with serving(made) as url:
-        made.url = url
-        yield made
+    server = Script(list(plays))
+    with serving(server) as url:
+        server.url = url
+        yield server

@@ -1,4 +1,4 @@
-"""A Prolific that answers from a script: for what no well-behaved simulator says."""
+"""A Prolific that answers from a script: for answers that a correct simulator never gives."""
 
 import json
 import socket
@@ -35,13 +35,13 @@ def said(data: Any, status: int = 200, **headers: str) -> Answer:
 
 
 def wired(url: str, waits: list[float] | None = None) -> Wire:
-    """A connection that waits for nothing and notes how long it would have."""
+    """A connection that never waits, but notes for how long it would."""
     noted = [] if waits is None else waits
     return Wire(url, TOKEN, noted.append, trust_env=False)
 
 
-def nobody() -> str:
-    """An address where nobody listens."""
+def closed_address() -> str:
+    """An address at which no server listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}"

@@ -39,14 +39,14 @@ def wanted(market: Prolific, places: int = 5, **changes: Any) -> Offer:
 
 
 def finished(sim: Simulator, posted: Posted, count: int, outcome: str = "complete") -> list[Payment]:
-    """So many people take a place and enter the code of an outcome; what each might get."""
-    made = []
+    """`count` people take a place and enter the code of an outcome; a possible bonus payment for each."""
+    payments = []
     for number in range(count):
         taken = sim.control.take(posting=posted.external_id)
         sim.control.complete(taken["submission"], offer().codes[outcome])  # type: ignore[index]
-        made.append(Payment(f"r{number}", taken["submission"], taken["person"], 100 + number, "bonus"))
+        payments.append(Payment(f"r{number}", taken["submission"], taken["person"], 100 + number, "bonus"))
     sim.clock.advance(60)
-    return made
+    return payments
 
 
 def told(sim: Simulator, payment: Payment) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def calls(sim: Simulator, ending: str) -> list[Call]:
 
 
 def repeated(act: Callable[[], Done], times: int = 20) -> Done:
-    """As a caller does that is told that the failure may pass."""
+    """Repeats the call as long as the failure may pass."""
     for _ in range(times):
         try:
             return act()

@@ -1,4 +1,4 @@
-"""A plain link: who comes by the panel's own names, and where they go."""
+"""A plain link: arrivals by the panel's own parameter names, and the way back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who comes from Mechanical Turk, and the way back."""
+"""Arrivals from Mechanical Turk, and the way back."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_it_reads_who_comes() -> None:
 @pytest.mark.parametrize(
     "gone", [{"workerId": "", "turkSubmitTo": ""}, {"turkSubmitTo": "https://evil.example"}, {}]
 )
-def test_it_knows_a_preview_whatever_else_is_there(assignment: str, gone: dict[str, str]) -> None:
+def test_it_knows_a_preview_by_its_assignment_alone(assignment: str, gone: dict[str, str]) -> None:
     arrival = DOOR.arrival(query(assignmentId=assignment, **gone), LIVE)
     assert (arrival.preview, arrival.person, arrival.submission, arrival.return_to) == (True, "", "", "")
     assert DOOR.exit("complete", CODES, arrival, LIVE, {}).method == "none"

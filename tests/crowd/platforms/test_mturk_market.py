@@ -1,4 +1,4 @@
-"""What is Mechanical Turk's own, beyond the contract of all platforms: HITs, fees, qualifications, tokens."""
+"""What only Mechanical Turk has, beyond the contract of all platforms: HITs, fees, qualifications, tokens."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Scene:
     market: MTurk
 
     def hits(self) -> list[dict[str, Any]]:
-        return [dict(one) for one in self.sim.control("state")["postings"].values()]
+        return [dict(hit) for hit in self.sim.control("state")["postings"].values()]
 
     def sizes(self) -> list[int]:
         return [hit["places"] for hit in self.hits()]
@@ -49,12 +49,12 @@ class Scene:
         return dict(self.sim.control("take", person=person, posting=hit))
 
     def worked(self, count: int = 1) -> list[str]:
-        """So many newcomers take a place and hand their work in."""
-        found = []
+        """`count` new people take a place and submit their work; their submissions."""
+        submissions = []
         for _ in range(count):
-            found.append(self.take()["submission"])
-            self.sim.control("complete", submission=found[-1], code="C1")
-        return found
+            submissions.append(self.take()["submission"])
+            self.sim.control("complete", submission=submissions[-1], code="C1")
+        return submissions
 
     def truth(self, submission: str) -> dict[str, Any]:
         return dict(self.sim.control("state")["submissions"][submission])
@@ -75,8 +75,8 @@ def scene(queue_url: str = "") -> Iterator[Scene]:
 
 @pytest.fixture
 def on() -> Iterator[Scene]:
-    with scene() as made:
-        yield made
+    with scene() as opened:
+        yield opened
 
 
 def offer(**changes: Any) -> Offer:
@@ -99,7 +99,7 @@ def test_it_makes_one_hit_beyond_the_step_where_the_study_says_so(on: Scene) -> 
 
 
 @pytest.mark.parametrize(
-    ("batch", "first", "then", "found"),
+    ("batch", "first", "then", "expected"),
     [
         ("nine", 4, 7, [7]),
         ("nine", 4, 9, [9]),
@@ -114,14 +114,14 @@ def test_it_makes_one_hit_beyond_the_step_where_the_study_says_so(on: Scene) -> 
     ],
 )
 def test_it_never_grows_a_hit_across_the_fee_step(
-    on: Scene, batch: str, first: int, then: int, found: list[int]
+    on: Scene, batch: str, first: int, then: int, expected: list[int]
 ) -> None:
     first_offer = offer(places=first, options={"batch": batch})
     posted = on.market.publish(first_offer)
     revised = on.market.revise(posted, replace(first_offer, places=then))
-    assert on.sizes() == found
-    assert (revised.places, len(revised.facts["hits"])) == (then, len(found))
-    assert {call.status for call in on.sim.log} == {200}  # it did not try what is refused
+    assert on.sizes() == expected
+    assert (revised.places, len(revised.facts["hits"])) == (then, len(expected))
+    assert {call.status for call in on.sim.log} == {200}  # it did not try a call that would be refused
 
 
 def test_it_pays_the_fee_that_it_quoted_for_either_way(on: Scene) -> None:
@@ -156,7 +156,7 @@ def test_it_finds_the_hit_that_a_token_made_though_no_list_shows_it(
 
 
 def test_it_tells_two_postings_of_one_study_apart(on: Scene) -> None:
-    """A pilot and the real thing have the same HIT type; each has HITs and a list of people of its own."""
+    """A pilot and the live study have the same HIT type; each has HITs and a list of people of its own."""
     pilot = on.market.publish(offer(reference="pilot", places=5))
     main = on.market.publish(offer(reference="main", places=9, excluded=(pilot.external_id,)))
     assert pilot.external_id != main.external_id
@@ -166,14 +166,14 @@ def test_it_tells_two_postings_of_one_study_apart(on: Scene) -> None:
 # Who may come
 
 
-def test_it_lets_nobody_come_twice_though_there_are_several_hits(on: Scene) -> None:
+def test_it_lets_no_person_come_twice_though_there_are_several_hits(on: Scene) -> None:
     posted = on.market.publish(OFFER)
     (submission,) = on.worked()
     person = submission.partition(":")[2]
     list(on.market.submissions(posted))
     with pytest.raises(Exception, match="lacks a qualification"):
         on.take(person, posted.facts["hits"][1])
-    assert on.sim.control("state")["letters"] == {}  # and nobody was told
+    assert on.sim.control("state")["letters"] == {}  # and no letter was sent
 
 
 def test_it_grants_once(on: Scene) -> None:
@@ -195,7 +195,7 @@ def test_it_keeps_people_of_excluded_postings_away(on: Scene) -> None:
     on.take()
 
 
-def test_it_reads_everybody_though_nobody_can_be_marked(on: Scene) -> None:
+def test_it_reads_all_people_though_marking_fails(on: Scene) -> None:
     posted = on.market.publish(OFFER)
     people = on.worked(2)
     unknown = replace(posted, external_id="3NOSUCHTYPE")
@@ -229,7 +229,7 @@ def test_it_adds_places_to_what_is_over(on: Scene) -> None:
     on.worked(2)
 
 
-def test_it_adds_places_to_a_paused_posting_and_lets_nobody_in(on: Scene) -> None:
+def test_it_adds_places_to_a_paused_posting_and_keeps_it_paused(on: Scene) -> None:
     paused = on.market.pause(on.market.publish(offer(places=12)))
     revised = on.market.revise(paused, offer(places=30))
     assert (revised.state, revised.places) == ("paused", 30)
@@ -260,15 +260,15 @@ def test_it_remembers_what_amazon_forgets(on: Scene) -> None:
     assert (gone.state, gone.raw, gone.places, gone.taken) == ("closed", "Disposed", 20, 20)
     assert list(on.market.submissions(gone)) == []
     assert list(on.market.bonuses(gone, people)) == []
-    assert [one.state for one in on.market.approve(gone, people[:1])] == ["failed"]
+    assert [settled.state for settled in on.market.approve(gone, people[:1])] == ["failed"]
 
 
 def test_it_finds_approved_what_amazon_approved_by_itself(on: Scene) -> None:
     posted = on.market.publish(offer(options={"auto_approval_days": 3}))
     people = on.worked(2)
     on.sim.control("advance", seconds=4 * DAY_S)
-    assert [one.state for one in on.market.approve(posted, people)] == ["sent", "sent"]
-    assert [on.truth(one)["reward_paid_count"] for one in people] == [1, 1]
+    assert [settled.state for settled in on.market.approve(posted, people)] == ["sent", "sent"]
+    assert [on.truth(submission)["reward_paid_count"] for submission in people] == [1, 1]
 
 
 # Money
@@ -279,7 +279,7 @@ def test_it_sees_for_itself_that_an_approval_took_effect(on: Scene, fault: str) 
     posted = on.market.publish(OFFER)
     (submission,) = on.worked()
     on.sim.faults.forced = ["", fault]
-    assert [one.state for one in on.market.approve(posted, [submission])] == ["sent"]
+    assert [settled.state for settled in on.market.approve(posted, [submission])] == ["sent"]
     assert on.truth(submission)["reward_paid_count"] == 1
 
 
@@ -297,11 +297,11 @@ def payment(submission: str, reference: str = "0a1b2c", cents: int = 55) -> Paym
 
 def paid(on: Scene, posted: Posted, *payments: Payment) -> list[str]:
     prepared = on.market.prepare(posted, payments)
-    return [one.state for one in on.market.pay(posted, prepared, payments)]
+    return [settled.state for settled in on.market.pay(posted, prepared, payments)]
 
 
 def test_it_pays_a_payment_once_however_often_it_is_called(on: Scene) -> None:
-    """A process that died after the call and calls again meets its own token."""
+    """A process that died after the call and calls again uses the same token."""
     posted = on.market.publish(OFFER)
     (submission,) = on.worked()
     for _ in range(3):
@@ -312,22 +312,24 @@ def test_it_pays_a_payment_once_however_often_it_is_called(on: Scene) -> None:
 def test_it_finds_its_reference_in_what_was_paid(on: Scene) -> None:
     posted = on.market.publish(OFFER)
     people = on.worked(2)
-    payments = [payment(one, f"ref-{number}", 50 + number) for number, one in enumerate(people)]
+    payments = [payment(submission, f"ref-{number}", 50 + number) for number, submission in enumerate(people)]
     payments += [payment(people[0], "ref-9", 50)]
     paid(on, posted, *payments)
     for asked in (people, people[:1]):
-        found = {(one.submission, one.cents, one.reference) for one in on.market.bonuses(posted, asked)}
-        assert found == {(p.submission, p.cents, p.reference) for p in payments if p.submission in asked}
+        bonuses = {
+            (bonus.submission, bonus.cents, bonus.reference) for bonus in on.market.bonuses(posted, asked)
+        }
+        assert bonuses == {(p.submission, p.cents, p.reference) for p in payments if p.submission in asked}
 
 
 def test_it_says_unknown_of_a_used_token_that_no_list_confirms() -> None:
     plays = [refusal("BonusAlreadyExists"), bare("x", status=200)]
-    with script(*plays) as made:
-        market = MTurk(account(made.url), lambda seconds: None)
+    with script(*plays) as server:
+        market = MTurk(account(server.url), lambda seconds: None)
         posted = Posted("3Q", "open", "", 1, 1, {"hits": ["3HIT"], "options": market.check_options({})})
-        one = payment("3A:A1WORKER")
-        found = market.pay(posted, market.prepare(posted, [one]), [one])
-    assert [settled.state for settled in found] == ["unknown"]
+        bonus = payment("3A:A1WORKER")
+        results = market.pay(posted, market.prepare(posted, [bonus]), [bonus])
+    assert [settled.state for settled in results] == ["unknown"]
 
 
 @pytest.mark.parametrize(
@@ -351,17 +353,17 @@ def test_it_prepares_nothing_that_it_could_not_pay(on: Scene, wrong: Payment) ->
 
 
 def test_it_never_pays_the_next_person_under_an_id_that_came_back(on: Scene) -> None:
-    """An assignment id that somebody gave back may be another person's now."""
+    """An assignment id that was given back may belong to another person now."""
     posted = on.market.publish(offer(places=1))
     first = on.take()["submission"]
     on.sim.control("return", submission=first)
     (second,) = on.worked()
     assert first.partition(":")[0] == second.partition(":")[0]
     assert first != second
-    assert [one.state for one in on.market.approve(posted, [first])] == ["failed"]
+    assert [settled.state for settled in on.market.approve(posted, [first])] == ["failed"]
     assert paid(on, posted, payment(first)) == ["failed"]
     assert (on.truth(second)["reward_paid_count"], on.truth(second)["bonuses"]) == (0, [])
-    assert [one.state for one in on.market.approve(posted, [second])] == ["sent"]
+    assert [settled.state for settled in on.market.approve(posted, [second])] == ["sent"]
 
 
 def test_it_approves_no_work_of_another_study(on: Scene) -> None:
@@ -369,7 +371,7 @@ def test_it_approves_no_work_of_another_study(on: Scene) -> None:
     other = on.market.publish(offer(reference="other"))
     submission = on.sim.control("take", posting=other.facts["hits"][0])["submission"]
     on.sim.control("complete", submission=submission, code="C1")
-    assert [one.state for one in on.market.approve(posted, [submission])] == ["failed"]
+    assert [settled.state for settled in on.market.approve(posted, [submission])] == ["failed"]
     assert on.truth(submission)["reward_paid_count"] == 0
 
 
@@ -380,14 +382,14 @@ def test_it_approves_no_work_of_another_study(on: Scene) -> None:
     "play", [bare("AccessDeniedException"), refusal("NotAuthorized"), bare("Gone", status=410)]
 )
 def test_it_says_that_the_provider_is_not_available(play: Any) -> None:
-    with script(play) as made:
-        market = MTurk(account(made.url), lambda seconds: None)
+    with script(play) as server:
+        market = MTurk(account(server.url), lambda seconds: None)
         with pytest.raises(PlatformError, match="not available to this account") as error:
             market.quote(OFFER)
     assert (error.value.permanent, error.value.uncertain) == (True, False)
 
 
-def test_it_says_so_where_nobody_answers_any_more() -> None:
+def test_it_says_so_if_the_provider_no_longer_answers() -> None:
     market = MTurk(account("http://127.0.0.1:9"), lambda seconds: None)
     with pytest.raises(PlatformError, match="not available to this account.*cannot be reached"):
         market.quote(OFFER)
@@ -407,16 +409,16 @@ def test_it_reads_what_the_platform_tells() -> None:
     with scene("https://sqs.us-east-1.amazonaws.com/123456789012/notices") as on:
         posted = on.market.publish(OFFER)
         on.worked(2)
-        told: list[str] = []
-        on.sim.control.deliver(send=lambda specification, text: told.append(text), duplicates=True)
+        documents: list[str] = []
+        on.sim.control.deliver(send=lambda specification, text: documents.append(text), duplicates=True)
         now = on.sim.clock.now()
-        found = [one for text in told for one in on.market.notified({}, text.encode(), "", now)]
-    assert {one.posting for one in found} <= set(posted.facts["hits"])
-    assert {one.kind for one in found} >= {"AssignmentAccepted", "AssignmentSubmitted"}
-    assert len({one.event_id for one in found}) * 2 == len(found)
+        notices = [notice for text in documents for notice in on.market.notified({}, text.encode(), "", now)]
+    assert {notice.posting for notice in notices} <= set(posted.facts["hits"])
+    assert {notice.kind for notice in notices} >= {"AssignmentAccepted", "AssignmentSubmitted"}
+    assert len({notice.event_id for notice in notices}) * 2 == len(notices)
 
 
-def test_it_writes_to_nobody_whose_work_is_undecided(on: Scene) -> None:
+def test_it_writes_to_no_person_whose_work_is_undecided(on: Scene) -> None:
     posted = on.market.publish(OFFER)
     (submission,) = on.worked()
     person = submission.partition(":")[2]

@@ -48,11 +48,14 @@ def test_it_reads_the_envelope_of_sns() -> None:
 
 
 def test_it_tells_several_events_of_one_document_apart() -> None:
-    """Each is its own notice, and the same one whenever the document comes again."""
+    """Each event is a notice of its own, with the same id whenever the document comes again."""
     text = json.dumps(document("doc-1", "3HIT", "3OTHER"))
     first, again = events_of(text), events_of(text)
     assert first == again
-    assert [(one.event_id, one.posting) for one in first] == [("doc-1-0", "3HIT"), ("doc-1-1", "3OTHER")]
+    assert [(notice.event_id, notice.posting) for notice in first] == [
+        ("doc-1-0", "3HIT"),
+        ("doc-1-1", "3OTHER"),
+    ]
 
 
 def test_it_reads_a_ping() -> None:
@@ -108,8 +111,10 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Any]]:
 
 def left(queue: tuple[str, Any]) -> int:
     url, client = queue
-    found = client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-    return int(found["ApproximateNumberOfMessages"]) + int(found["ApproximateNumberOfMessagesNotVisible"])
+    attributes = client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return int(attributes["ApproximateNumberOfMessages"]) + int(
+        attributes["ApproximateNumberOfMessagesNotVisible"]
+    )
 
 
 def test_it_empties_the_queue(queue: tuple[str, Any]) -> None:
@@ -117,21 +122,21 @@ def test_it_empties_the_queue(queue: tuple[str, Any]) -> None:
     for number in range(23):
         client.send_message(QueueUrl=url, MessageBody=json.dumps(document(f"doc-{number}")))
     seen: list[str] = []
-    done = pull(url, client, lambda found: seen.extend(one.event_id for one in found))
+    done = pull(url, client, lambda notices: seen.extend(notice.event_id for notice in notices))
     assert done == Pulled(handled=23)
     assert sorted(seen) == sorted(f"doc-{number}" for number in range(23))
     assert left(queue) == 0
 
 
 def test_it_deletes_a_message_only_after_it_was_handled(queue: tuple[str, Any]) -> None:
-    """A process that dies while it handles a message meets the message again."""
+    """A message comes again if its process died while handling it."""
     url, client = queue
     client.send_message(QueueUrl=url, MessageBody=json.dumps(document()))
 
     class Killed(Exception):
         pass
 
-    def die(found: list[Notified]) -> None:
+    def die(notices: list[Notified]) -> None:
         raise Killed
 
     with pytest.raises(Killed):
@@ -139,7 +144,7 @@ def test_it_deletes_a_message_only_after_it_was_handled(queue: tuple[str, Any]) 
     assert left(queue) == 1
     seen: list[Notified] = []
     assert pull(url, client, seen.extend) == Pulled(handled=1)
-    assert [one.event_id for one in seen] == ["doc-1"]
+    assert [notice.event_id for notice in seen] == ["doc-1"]
 
 
 def test_it_leaves_what_it_cannot_read_and_takes_the_rest(queue: tuple[str, Any]) -> None:

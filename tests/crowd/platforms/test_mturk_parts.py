@@ -236,11 +236,11 @@ def test_it_writes_requirements_as_amazon_wants_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("places", "batch", "found"), [(1, "nine", [1]), (9, "nine", [9]), (10, "nine", [9, 1]),
+    ("places", "batch", "expected"), [(1, "nine", [1]), (9, "nine", [9]), (10, "nine", [9, 1]),
                                    (40, "nine", [9, 9, 9, 9, 4]), (40, "one", [40])]
 )  # fmt: skip
-def test_it_splits_places_into_hits(places: int, batch: str, found: list[int]) -> None:
-    assert sizes(places, batch) == found
+def test_it_splits_places_into_hits(places: int, batch: str, expected: list[int]) -> None:
+    assert sizes(places, batch) == expected
 
 
 @pytest.mark.parametrize(
@@ -285,8 +285,9 @@ def test_it_warns_in_the_description_and_keeps_everybody_out_who_took_part() -> 
     offer = replace(OFFER, content_warning="Pictures of blood.", excluded=("3OLD",))
     members = terms_of(offer, LIVE).hit_type("3OWN")
     assert members["Description"].startswith("Content warning: Pictures of blood.")
-    assert [one["QualificationTypeId"] for one in members["QualificationRequirements"]] == ["3OWN", "3OLD"]
-    assert {one["Comparator"] for one in members["QualificationRequirements"]} == {"DoesNotExist"}
+    requirements = members["QualificationRequirements"]
+    assert [requirement["QualificationTypeId"] for requirement in requirements] == ["3OWN", "3OLD"]
+    assert {requirement["Comparator"] for requirement in requirements} == {"DoesNotExist"}
     assert (members["Reward"], members["AssignmentDurationInSeconds"]) == ("1.40", 28 * 60)
 
 
@@ -321,5 +322,5 @@ def test_it_makes_tokens_that_fit_and_differ() -> None:
     assert token("bonus", "abc") == "bonus-abc"
     long = [token("r" * 60, index, "to", 9) for index in range(3)]
     assert len(set(long)) == 3
-    assert all(len(one) <= 64 for one in long)
+    assert all(len(token) <= 64 for token in long)
     assert long == [token("r" * 60, index, "to", 9) for index in range(3)]

@@ -57,31 +57,31 @@ def test_it_says_that_keys_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
-    with script(reply()) as made:
-        wire = Wire(Account(Site("rehearsal", made.url)), no_wait)
+    with script(reply()) as server:
+        wire = Wire(Account(Site("rehearsal", server.url)), no_wait)
         with pytest.raises(PlatformError, match="AWS_ACCESS_KEY_ID") as error:
             wire.call("GetAccountBalance")
     assert error.value.permanent
-    assert made.asked == []
+    assert server.asked == []
 
 
 @pytest.mark.parametrize(("play", "uncertain"), [(FAULT, True), (LOST, True), (bare("Throttling"), False)])
-def test_it_sends_a_bonus_once_whatever_the_answer(play: Play, uncertain: bool) -> None:
-    with script(play) as made:
+def test_it_sends_a_bonus_once_for_every_answer(play: Play, uncertain: bool) -> None:
+    with script(play) as server:
         with pytest.raises(PlatformError) as error:
-            made.wire.call("SendBonus", **BONUS)
+            server.wire.call("SendBonus", **BONUS)
         assert (error.value.permanent, error.value.uncertain) == (False, uncertain)
-    assert [name for name, _ in made.asked] == ["SendBonus"]
-    assert made.waited_s == []
+    assert [name for name, _ in server.asked] == ["SendBonus"]
+    assert server.waited_s == []
 
 
-def test_it_sends_a_message_once_whatever_the_answer() -> None:
-    with script(FAULT) as made, pytest.raises(PlatformError):
-        made.wire.call("NotifyWorkers", Subject="S", MessageText="T", WorkerIds=["A1WORKER"])
-    assert len(made.asked) == 1
+def test_it_sends_a_message_once_for_every_answer() -> None:
+    with script(FAULT) as server, pytest.raises(PlatformError):
+        server.wire.call("NotifyWorkers", Subject="S", MessageText="T", WorkerIds=["A1WORKER"])
+    assert len(server.asked) == 1
 
 
-def test_it_is_certain_that_a_bonus_did_not_leave_where_nobody_listens() -> None:
+def test_it_is_certain_that_a_bonus_was_not_sent_if_no_server_listens() -> None:
     wire = Wire(account(f"http://127.0.0.1:{closed_port()}"), no_wait)
     with pytest.raises(PlatformError, match="cannot be reached") as error:
         wire.call("SendBonus", **BONUS)
@@ -90,33 +90,33 @@ def test_it_is_certain_that_a_bonus_did_not_leave_where_nobody_listens() -> None
 
 @pytest.mark.parametrize("play", [FAULT, LOST, bare("ThrottlingException"), bare("Slow", status=429)])
 def test_it_reads_again_after_a_failure_that_may_pass(play: Play) -> None:
-    with script(play, play, reply(AvailableBalance="10000.00")) as made:
-        assert made.wire.call("GetAccountBalance")["AvailableBalance"] == "10000.00"
-    assert len(made.asked) == 3
-    assert made.waited_s == [1.0, 2.0]
+    with script(play, play, reply(AvailableBalance="10000.00")) as server:
+        assert server.wire.call("GetAccountBalance")["AvailableBalance"] == "10000.00"
+    assert len(server.asked) == 3
+    assert server.waited_s == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("play", [FAULT, LOST, bare("Throttling")])
 def test_it_gives_up_reading_in_the_end_and_nothing_can_have_happened(play: Play) -> None:
-    with script(play) as made:
+    with script(play) as server:
         with pytest.raises(PlatformError) as error:
-            made.wire.call("GetAccountBalance")
+            server.wire.call("GetAccountBalance")
         assert (error.value.permanent, error.value.uncertain) == (False, False)
-    assert len(made.asked) == 5
-    assert made.waited_s == [1.0, 2.0, 4.0, 8.0]
+    assert len(server.asked) == 5
+    assert server.waited_s == [1.0, 2.0, 4.0, 8.0]
 
 
 def test_it_repeats_a_creation_with_the_same_token() -> None:
-    with script(FAULT, LOST, refusal("HitAlreadyExists")) as made:
+    with script(FAULT, LOST, refusal("HitAlreadyExists")) as server:
         with pytest.raises(TurkError) as error:
-            made.wire.call("CreateHITWithHITType", **HIT, UniqueRequestToken="mine-0")
+            server.wire.call("CreateHITWithHITType", **HIT, UniqueRequestToken="mine-0")
         assert error.value.code == "hitalreadyexists"
-    assert {members["UniqueRequestToken"] for _, members in made.asked} == {"mine-0"}
+    assert {members["UniqueRequestToken"] for _, members in server.asked} == {"mine-0"}
 
 
 def test_it_is_uncertain_of_a_creation_that_never_got_an_answer() -> None:
-    with script(FAULT) as made, pytest.raises(PlatformError) as error:
-        made.wire.call("CreateHITWithHITType", **HIT)
+    with script(FAULT) as server, pytest.raises(PlatformError) as error:
+        server.wire.call("CreateHITWithHITType", **HIT)
     assert (error.value.permanent, error.value.uncertain) == (False, True)
 
 
@@ -126,27 +126,27 @@ def test_it_is_uncertain_of_a_creation_that_never_got_an_answer() -> None:
      bare("UnrecognizedClientException", status=403)],
 )  # fmt: skip
 def test_it_repeats_no_refusal(play: Play) -> None:
-    with script(play) as made:
+    with script(play) as server:
         with pytest.raises(TurkError) as error:
-            made.wire.call("GetAccountBalance")
+            server.wire.call("GetAccountBalance")
         assert (error.value.permanent, error.value.uncertain) == (True, False)
-    assert len(made.asked) == 1
+    assert len(server.asked) == 1
 
 
 def test_it_hides_who_people_are() -> None:
-    said = "Worker A1WORKER did 3ASSIGNMENT; A2SOMEBODYELSE did not. (1767607200000)"
-    with script(refusal("PermissionDeniedException", said)) as made, pytest.raises(TurkError) as error:
-        made.wire.call("SendBonus", **BONUS)
+    text = "Worker A1WORKER did 3ASSIGNMENT; A2SOMEBODYELSE did not. (1767607200000)"
+    with script(refusal("PermissionDeniedException", text)) as server, pytest.raises(TurkError) as error:
+        server.wire.call("SendBonus", **BONUS)
     shown = str(error.value)
     assert "PermissionDenied" in shown
     assert not any(name in shown for name in ("A1WORKER", "3ASSIGNMENT", "A2SOMEBODYELSE"))
-    assert error.value.full == said
+    assert error.value.full == text
 
 
 def test_it_does_not_break_on_an_answer_that_is_no_json() -> None:
-    with script(Answer(502, b"<html>Bad gateway</html>", {"Content-Type": "text/html"})) as made:
+    with script(Answer(502, b"<html>Bad gateway</html>", {"Content-Type": "text/html"})) as server:
         with pytest.raises(PlatformError) as error:
-            made.wire.call("SendBonus", **BONUS)
+            server.wire.call("SendBonus", **BONUS)
         assert (error.value.permanent, error.value.uncertain) == (False, True)
 
 
@@ -175,16 +175,16 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 def test_it_refuses_what_the_service_model_forbids(
     operation: str, members: dict[str, Any], said: str
 ) -> None:
-    with script(reply()) as made:
+    with script(reply()) as server:
         with pytest.raises(PlatformError, match=said) as error:
-            made.wire.call(operation, **members)
+            server.wire.call(operation, **members)
         assert (error.value.permanent, error.value.uncertain) == (True, False)
-    assert made.asked == []
+    assert server.asked == []
 
 
 def test_it_does_not_show_the_person_that_it_refuses() -> None:
-    with script(reply()) as made, pytest.raises(PlatformError) as error:
-        made.wire.call("SendBonus", **{**BONUS, "WorkerId": 12345678})
+    with script(reply()) as server, pytest.raises(PlatformError) as error:
+        server.wire.call("SendBonus", **{**BONUS, "WorkerId": 12345678})
     assert "12345678" not in str(error.value)
 
 
@@ -193,9 +193,11 @@ def test_it_reads_all_pages() -> None:
 
     def page(members: dict[str, Any]) -> Any:
         start = int(members.get("NextToken", "0"))
-        found = [{"HITId": f"3{number}"} for number in range(start, min(start + 100, 200))]
-        return reply(HITs=found, NumResults=len(found), NextToken=str(start + 100))
+        hits = [{"HITId": f"3{number}"} for number in range(start, min(start + 100, 200))]
+        return reply(HITs=hits, NumResults=len(hits), NextToken=str(start + 100))
 
-    with script(page) as made:
-        assert [hit["HITId"] for hit in made.wire.pages("ListHITs", "HITs")] == [f"3{n}" for n in range(200)]
-    assert len(made.asked) == 3
+    with script(page) as server:
+        assert [hit["HITId"] for hit in server.wire.pages("ListHITs", "HITs")] == [
+            f"3{n}" for n in range(200)
+        ]
+    assert len(server.asked) == 3

@@ -60,8 +60,8 @@ def test_it_refuses_what_has_no_form_of_an_id(value: str) -> None:
 
 def test_it_sends_people_back_with_the_code_of_their_outcome() -> None:
     codes = {"complete": "C1ABC", "declined": "N0&x=1"}
-    found = {o: DOOR.exit(o, codes, None, LIVE, {}) for o in ("complete", "declined", "screened")}
-    assert found == {
+    exits = {o: DOOR.exit(o, codes, None, LIVE, {}) for o in ("complete", "declined", "screened")}
+    assert exits == {
         "complete": Exit("GET", "https://app.prolific.com/submissions/complete?cc=C1ABC"),
         "declined": Exit("GET", "https://app.prolific.com/submissions/complete?cc=N0%26x%3D1"),
         "screened": Exit("none"),
@@ -73,5 +73,5 @@ def test_it_sends_simulated_people_back_to_the_simulator() -> None:
     assert way.url == "http://127.0.0.1:9000/submissions/complete?cc=A"
 
 
-def test_it_may_be_framed_by_nobody() -> None:
+def test_no_site_may_frame_it() -> None:
     assert DOOR.ancestors(LIVE) == DOOR.form_targets(LIVE) == ()

@@ -1,4 +1,4 @@
-"""Publishing, enlarging and closing at a simulated Prolific, and what faults leave behind."""
+"""Publishing, enlarging and closing at a simulated Prolific, and the state after faults."""
 
 from dataclasses import replace
 from typing import Any
@@ -28,8 +28,8 @@ def test_it_quotes_more_than_a_whole_study_then_costs() -> None:
         screened = finished(sim, posted, 1, "screened")
         sim.control.give_back(screened[0].submission)
         done = finished(sim, posted, 5)
-        market.approve(posted, [one.submission for one in done])
-        gifts = [replace(one, cents=107) for one in done] + [replace(screened[0], cents=75)]
+        market.approve(posted, [payment.submission for payment in done])
+        gifts = [replace(payment, cents=107) for payment in done] + [replace(screened[0], cents=75)]
         market.pay(posted, market.prepare(posted, gifts), gifts)
         state = sim.control.state()
         spent = state["initial_balance"] - state["balance"]
@@ -83,12 +83,12 @@ def _another(sim: Simulator, number: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", range(7))
-def test_it_publishes_one_study_whichever_call_fails(kind: Fault, place: int) -> None:
+def test_it_publishes_one_study_if_any_call_fails(kind: Fault, place: int) -> None:
     with played() as (sim, market):
         sim.faults.forced = [*[""] * place, kind]  # type: ignore[list-item]
         posted = repeated(lambda: market.publish(wanted(market)))
-        published = [one for one in sim.world.studies.values() if one.status != "UNPUBLISHED"]
-        assert [one.id for one in published] == [posted.external_id]
+        published = [study for study in sim.world.studies.values() if study.status != "UNPUBLISHED"]
+        assert [study.id for study in published] == [posted.external_id]
         assert len(sim.world.studies) == 1
 
 
@@ -96,7 +96,7 @@ def test_it_publishes_one_study_whichever_call_fails(kind: Fault, place: int) ->
 def test_it_publishes_one_study_at_a_platform_that_fails_often(seed: int) -> None:
     with played(seed, Faults(seed, share=0.3), publish_delay_s=3) as (sim, market):
         posted = repeated(lambda: market.publish(wanted(market)))
-        published = [one.id for one in sim.world.studies.values() if one.status == "ACTIVE"]
+        published = [study.id for study in sim.world.studies.values() if study.status == "ACTIVE"]
         assert published == [posted.external_id]
 
 
@@ -121,7 +121,7 @@ def test_it_publishes_one_study_though_the_process_dies(stop_at: int) -> None:
             market.publish(wanted(market))
         except Killed:
             market_at(sim).publish(wanted(market))
-        assert [one.status for one in sim.world.studies.values()] == ["ACTIVE"]
+        assert [study.status for study in sim.world.studies.values()] == ["ACTIVE"]
 
 
 def test_it_corrects_a_draft_but_never_a_published_study() -> None:
@@ -166,7 +166,7 @@ def test_it_reopens_a_study_that_was_full() -> None:
         done = finished(sim, posted, 2)
         full = market.look(posted)
         assert (full.raw, full.state, full.taken) == ("AWAITING REVIEW", "open", 2)
-        market.approve(posted, [one.submission for one in done])
+        market.approve(posted, [payment.submission for payment in done])
         over = market.look(posted)
         assert (over.raw, over.state) == ("COMPLETED", "closed")
         with pytest.raises(Unsupported, match="Raise the number of places"):
@@ -194,7 +194,7 @@ def _slots(sim: Simulator, posted: Posted) -> int:
 
 
 @pytest.mark.parametrize("raw", ["COMPLETED", "AWAITING REVIEW"])
-def test_it_closes_whatever_stopping_leads_to(raw: str) -> None:
+def test_it_closes_in_every_state_after_stopping(raw: str) -> None:
     with played(stop_leads_to=raw) as (sim, market):
         posted = market.publish(wanted(market))
         finished(sim, posted, 1)

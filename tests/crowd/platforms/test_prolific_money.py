@@ -19,7 +19,7 @@ from crowd.platforms.base import (
 from crowd.platforms.prolific.bonuses import as_lines, bonuses, pay, prepare
 from crowd.platforms.prolific.money import major, whole
 from crowd.simulators.serving import Answer, serving
-from tests.crowd.platforms.prolific_script import Line, Script, nobody, said, wired
+from tests.crowd.platforms.prolific_script import Line, Script, closed_address, said, wired
 
 pytestmark = pytest.mark.pure
 
@@ -38,7 +38,7 @@ def test_it_writes_amounts_that_read_back_to_the_cent(amounts: list[int]) -> Non
     lines = as_lines([payment(cents, number) for number, cents in enumerate(amounts)]).split("\n")
     read = [line.split(",") for line in lines]
     assert [Fraction(amount) * 100 for _, amount in read] == amounts
-    assert [int(who, 16) for who, _ in read] == list(range(len(amounts)))
+    assert [int(person, 16) for person, _ in read] == list(range(len(amounts)))
     assert all("." in amount and len(amount.split(".")[1]) == 2 for _, amount in read)
 
 
@@ -120,7 +120,7 @@ def test_it_refuses_to_pay_in_another_currency() -> None:
 )
 def test_it_refuses_a_batch_that_cannot_be_written(payments: list[Payment]) -> None:
     with pytest.raises(Unsupported):
-        prepare(wired(nobody()), ACCOUNT, POSTED, payments)
+        prepare(wired(closed_address()), ACCOUNT, POSTED, payments)
 
 
 def test_it_does_not_repeat_an_announcement() -> None:
@@ -157,7 +157,7 @@ def test_it_does_not_repeat_an_announcement() -> None:
         (None, "unknown"),
     ],
 )
-def test_it_pays_with_one_request_whatever_happens(answer: Line, state: str) -> None:
+def test_it_pays_with_one_request_for_every_answer(answer: Line, state: str) -> None:
     waits: list[float] = []
     script = Script(answer)
     payments = [payment(100, 1), payment(200, 2)]
@@ -166,12 +166,12 @@ def test_it_pays_with_one_request_whatever_happens(answer: Line, state: str) -> 
     assert script.calls == ["POST /api/v1/bulk-bonus-payments/b1/pay/"]
     assert script.asked[0].body == b""
     assert waits == []
-    assert [(one.reference, one.state) for one in settled] == [("r1", state), ("r2", state)]
-    assert all(one.message for one in settled if one.state != "sent")
+    assert [(result.reference, result.state) for result in settled] == [("r1", state), ("r2", state)]
+    assert all(result.message for result in settled if result.state != "sent")
 
 
 def test_it_pays_once_over_a_connection_that_was_used_before() -> None:
-    """A kept connection that breaks is where libraries like to send again."""
+    """Libraries often send a request again if a reused connection breaks."""
     script = Script(said({}), None)
     with serving(script) as url:
         wire = wired(url)
@@ -184,13 +184,13 @@ def test_it_pays_once_over_a_connection_that_was_used_before() -> None:
 @pytest.mark.parametrize("prepared", [Prepared("b1", 299), Prepared("b1", 0), Prepared("", 300)])
 def test_it_pays_no_sum_that_was_not_announced(prepared: Prepared) -> None:
     with pytest.raises(PlatformError) as caught:
-        pay(wired(nobody()), prepared, [payment(100), payment(200)])
+        pay(wired(closed_address()), prepared, [payment(100), payment(200)])
     assert caught.value.permanent
     assert not caught.value.uncertain
 
 
-def test_it_knows_that_nobody_was_paid_where_nobody_listens() -> None:
-    (settled,) = pay(wired(nobody()), Prepared("b1", 300), [payment(300)])
+def test_it_knows_that_no_person_was_paid_if_no_server_listens() -> None:
+    (settled,) = pay(wired(closed_address()), Prepared("b1", 300), [payment(300)])
     assert settled.state == "failed"
     assert "nothing was sent" in settled.message
 
@@ -198,8 +198,8 @@ def test_it_knows_that_nobody_was_paid_where_nobody_listens() -> None:
 def test_it_reads_what_was_paid_in_minor_units() -> None:
     detail = said({"id": "s1", "study_id": STUDY, "bonus_payments": [150, 1.0]})
     with serving(Script(detail)) as url:
-        found = list(bonuses(wired(url), POSTED, ["s1", "s1"]))
-    assert [(bonus.submission, bonus.cents) for bonus in found] == [("s1", 150), ("s1", 1)]
+        listed = list(bonuses(wired(url), POSTED, ["s1", "s1"]))
+    assert [(bonus.submission, bonus.cents) for bonus in listed] == [("s1", 150), ("s1", 1)]
 
 
 def test_it_takes_no_bonus_of_another_study_for_proof() -> None:

@@ -67,11 +67,11 @@ def test_it_takes_the_maximum_time_of_the_options_if_it_is_allowed() -> None:
 
 def test_it_gives_each_outcome_its_documented_code() -> None:
     codes = {code["code"]: code for code in completion_codes(on_prolific())}
-    found = {
+    outcomes = {
         outcome: (codes[name]["code_type"], codes[name]["actions"][0]["action"])
         for outcome, name in offer().codes.items()
     }
-    assert found == OUTCOMES
+    assert outcomes == OUTCOMES
     assert {code["code_type"] for code in codes.values()} <= DOCUMENTED_TYPES
     assert len(codes) == len(OUTCOMES)
 
@@ -85,8 +85,8 @@ def test_it_never_lets_a_code_approve_or_reject() -> None:
 
 def test_it_lets_the_platform_pay_screened_people_where_it_can() -> None:
     options = {"fixed_screen_out": True, "screened_reserve_share": 0.25}
-    made = completion_codes(on_prolific(screened_cents=50, places=10, options=options))
-    (code,) = [code for code in made if code["code_type"] == "FIXED_SCREENOUT"]
+    codes = completion_codes(on_prolific(screened_cents=50, places=10, options=options))
+    (code,) = [code for code in codes if code["code_type"] == "FIXED_SCREENOUT"]
     assert code["actions"] == [
         {"action": "FIXED_SCREEN_OUT_PAYMENT", "fixed_screen_out_reward": 50, "slots": math.ceil(2.5)}
     ]
@@ -115,8 +115,8 @@ def test_it_rounds_the_expected_time_up() -> None:
 
 
 def test_it_keeps_out_children_of_a_higher_age_and_earlier_people() -> None:
-    found = filters(on_prolific(minimum_age=21, excluded=("b", "a")))
-    assert found == [
+    chosen = filters(on_prolific(minimum_age=21, excluded=("b", "a")))
+    assert chosen == [
         {"filter_id": "age", "selected_range": {"lower": 21, "upper": 100}},
         {"filter_id": "previous_studies_blocklist", "selected_values": ["a", "b"]},
     ]
@@ -146,11 +146,11 @@ def test_it_sends_the_options_that_were_chosen() -> None:
 
 
 def test_it_fills_in_the_defaults_of_the_options() -> None:
-    made = checked({})
-    assert made["device_compatibility"] == ["desktop"]
-    assert made["screened_reserve_share"] == 0.2
-    assert made["fixed_screen_out"] is made["signed_entry"] is False
-    assert checked(made) == made
+    options = checked({})
+    assert options["device_compatibility"] == ["desktop"]
+    assert options["screened_reserve_share"] == 0.2
+    assert options["fixed_screen_out"] is options["signed_entry"] is False
+    assert checked(options) == options
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_it_says_what_is_wrong_with_an_option(options: dict[str, Any], words: st
 
 def test_it_takes_composite_filters() -> None:
     inner = [{"filter_id": "a", "selected_values": ["1"]}, {"filter_id": "b", "selected_range": {"upper": 3}}]
-    made = checked({"filters": [{"filter_id": "or", "selected_filters": inner, "weightings": {}}]})
-    assert made["filters"][0]["selected_filters"] == inner
+    options = checked({"filters": [{"filter_id": "or", "selected_filters": inner, "weightings": {}}]})
+    assert options["filters"][0]["selected_filters"] == inner
 
 
 @pytest.mark.parametrize(
@@ -227,8 +227,8 @@ def test_it_says_which_setting_is_missing() -> None:
 def test_it_sees_what_the_platform_has_otherwise(name: str, value: object) -> None:
     body = study_body(on_prolific(excluded=("a",)), ACCOUNT)
     assert not list(differences(body, body))
-    (found,) = differences(body, {**body, name: value})
-    assert found.startswith(name)
+    (difference,) = differences(body, {**body, name: value})
+    assert difference.startswith(name)
 
 
 def test_it_sees_a_code_that_would_pay_at_once() -> None:
@@ -243,7 +243,7 @@ def test_it_overlooks_what_the_platform_adds_or_reorders() -> None:
     read = {
         **body,
         "completion_codes": [{**code, "id": "x"} for code in reversed(body["completion_codes"])],
-        "filters": [{**one, "title": "t", "selected_values": ["b", "a"]} for one in body["filters"]],
+        "filters": [{**row, "title": "t", "selected_values": ["b", "a"]} for row in body["filters"]],
         "external_study_url": encoded,
         "id": "x",
     }  # fmt: skip

@@ -26,7 +26,7 @@ def jwks(kid: str = "k1", key: rsa.RSAPrivateKey = KEY) -> dict[str, Any]:
 
 
 def claims(**changes: Any) -> dict[str, Any]:
-    made = {
+    members = {
         "iss": "https://www.prolific.com",
         "iat": int(NOW.timestamp()),
         "exp": int(NOW.timestamp()) + 120,
@@ -34,7 +34,7 @@ def claims(**changes: Any) -> dict[str, Any]:
         "sub": "x1",
         "prolific": {**FIELDS, "workspace_id": "w1", "organisation_id": "o1"},
     } | changes
-    return {name: value for name, value in made.items() if value is not None}
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def token(payload: dict[str, Any] | None = None, key: Any = KEY, alg: str = "RS256", kid: str = "k1") -> str:

@@ -1,4 +1,4 @@
-"""Door, signed entry and webhooks beside what the simulated platform makes of them."""
+"""Door, signed entry and webhooks together with the simulated platform."""
 
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
@@ -57,14 +57,14 @@ def test_it_reads_the_notifications_that_are_delivered() -> None:
     with played() as (sim, market), serving(endpoint) as url:
         sim.control.webhook(url, "hook-secret")
         posted = market.publish(wanted(market))
-        (one,) = finished(sim, posted, 1)
+        (payment,) = finished(sim, posted, 1)
         sim.control.deliver(duplicates=True)
         read = [market.notified(a.headers, a.body, "hook-secret", sim.clock.now()) for a in received]
-        found = {notified for notices in read for notified in notices}
-        assert len(found) == len(received) / 2
-        assert {one.submission} == {n.submission for n in found if n.submission}
-        assert {posted.external_id} == {n.posting for n in found if n.posting}
-        assert all(n.event_id for n in found)
+        distinct = {notified for notices in read for notified in notices}
+        assert len(distinct) == len(received) / 2
+        assert {payment.submission} == {n.submission for n in distinct if n.submission}
+        assert {posted.external_id} == {n.posting for n in distinct if n.posting}
+        assert all(n.event_id for n in distinct)
         received.clear()
         sim.control.take()
         sim.control.deliver(forged=True)

@@ -6,7 +6,7 @@ import pytest
 
 from crowd.platforms.prolific.wire import PAGE_SIZE, Refused, Wire
 from crowd.simulators.serving import Answer, Asked, serving
-from tests.crowd.platforms.prolific_script import TOKEN, Line, Script, nobody, said, wired
+from tests.crowd.platforms.prolific_script import TOKEN, Line, Script, closed_address, said, wired
 
 pytestmark = pytest.mark.pure
 
@@ -141,14 +141,14 @@ def test_it_sends_once_what_may_not_be_repeated(line: Line, permanent: bool, unc
     assert len(script.asked) == 1
 
 
-def test_it_knows_that_nothing_went_out_where_nobody_listens() -> None:
+def test_it_knows_that_nothing_was_sent_if_no_server_listens() -> None:
     with pytest.raises(Refused) as caught:
-        wired(nobody()).send("POST", "studies/", {})
+        wired(closed_address()).send("POST", "studies/", {})
     assert (caught.value.permanent, caught.value.uncertain) == (False, False)
     assert "nothing was sent" in str(caught.value)
 
 
-def test_it_does_not_know_what_became_of_a_request_that_nobody_answers() -> None:
+def test_it_does_not_know_the_effect_of_a_request_without_an_answer() -> None:
     release = threading.Event()
 
     def silent(asked: Asked) -> Answer | None:
@@ -171,7 +171,7 @@ def test_it_remembers_that_an_earlier_try_may_have_had_effect() -> None:
 
 
 def listing(total: int, *, links: bool = True, beyond: int = 404) -> Script:
-    """A list of so many rows, paged as asked."""
+    """A list of `total` rows, in pages of the size asked for."""
 
     def page(asked: Asked) -> Answer:
         number, size = int(asked.query["page"][0]), int(asked.query["page_size"][0])
@@ -214,7 +214,7 @@ def test_it_sends_its_token_to_no_other_host() -> None:
     assert len(script.asked) == 1
 
 
-def test_it_stays_on_its_own_origin_whatever_scheme_a_link_names() -> None:
+def test_it_stays_on_its_own_origin_for_every_scheme_of_a_link() -> None:
     first = said(
         {"results": [{"id": "1"}], "_links": {"next": {"href": "https://127.0.0.1/api/v1/x/?page=2"}}}
     )

@@ -1,4 +1,4 @@
-"""Work, decisions, bonuses and letters at a simulated Prolific, and what faults leave behind."""
+"""Work, decisions, bonuses and letters at a simulated Prolific, and the state after faults."""
 
 from dataclasses import replace
 
@@ -46,8 +46,8 @@ def test_it_says_in_which_state_each_submission_is() -> None:
         sim.control.give_back(taken["returned"])
         sim.control.time_out(taken["timed_out"])
         works = {work.submission: work for work in market.submissions(posted)}
-        found = {name: works[submission].state for name, submission in taken.items()}
-        assert found == {name: name for name in names[:-1]} | {"asked": "awaiting"}
+        states = {name: works[submission].state for name, submission in taken.items()}
+        assert states == {name: name for name in names[:-1]} | {"asked": "awaiting"}
         assert [name for name in names if works[taken[name]].return_requested] == ["asked"]
 
 
@@ -55,21 +55,21 @@ def test_it_says_in_which_state_each_submission_is() -> None:
 def test_it_reads_again_while_the_platform_shows_passing_states(seed: int) -> None:
     with played(seed, transient_share=0.3, publish_delay_s=5, approve_delay_s=2) as (sim, market):
         posted = repeated(lambda: market.publish(wanted(market)))
-        assert [one.status for one in sim.world.studies.values()] == ["ACTIVE"]
+        assert [study.status for study in sim.world.studies.values()] == ["ACTIVE"]
         done = finished(sim, posted, 3)
         for _ in range(20):
-            settled = market.approve(posted, [one.submission for one in done])
-            if {one.state for one in settled} == {"sent"}:
+            settled = market.approve(posted, [payment.submission for payment in done])
+            if {result.state for result in settled} == {"sent"}:
                 break
-        assert [told(sim, one)["reward_paid_count"] for one in done] == [1, 1, 1]
+        assert [told(sim, payment)["reward_paid_count"] for payment in done] == [1, 1, 1]
         repeated(lambda: market.close(posted))
-        assert [one.status for one in sim.world.studies.values()] == ["COMPLETED"]
+        assert [study.status for study in sim.world.studies.values()] == ["COMPLETED"]
 
 
 def test_it_takes_a_passing_state_for_unknown() -> None:
     with played() as (sim, market):
         posted = market.publish(wanted(market))
-        (one,) = finished(sim, posted, 1)
+        (payment,) = finished(sim, posted, 1)
         sim.world.options = replace(sim.world.options, transient_share=1.0)
         look = market.look(posted)
         assert (look.state, look.raw) == ("unknown", "PROCESSING")
@@ -77,7 +77,7 @@ def test_it_takes_a_passing_state_for_unknown() -> None:
             market.publish(wanted(market))
         (work,) = market.submissions(posted)
         assert (work.state, work.raw) == ("unknown", "PROCESSING")
-        (settled,) = market.approve(posted, [one.submission])
+        (settled,) = market.approve(posted, [payment.submission])
         assert settled.state == "unknown"
 
 
@@ -88,30 +88,30 @@ def test_it_approves_what_awaits_review_and_nothing_else() -> None:
         active = sim.control.take(posting=posted.external_id)["submission"]
         asked = [done[0].submission, active, "f" * 24, done[1].submission, done[0].submission]
         settled = market.approve(posted, asked)
-        assert [one.reference for one in settled] == asked
-        assert [one.state for one in settled] == ["sent", "failed", "failed", "sent", "sent"]
+        assert [result.reference for result in settled] == asked
+        assert [result.state for result in settled] == ["sent", "failed", "failed", "sent", "sent"]
         assert "ACTIVE" in settled[1].message
         again = market.approve(posted, asked)
-        assert [one.state for one in again] == ["sent", "failed", "failed", "sent", "sent"]
+        assert [result.state for result in again] == ["sent", "failed", "failed", "sent", "sent"]
         assert len(calls(sim, "bulk-approve/")) == 1
-        assert [told(sim, one)["reward_paid_count"] for one in done] == [1, 1]
+        assert [told(sim, payment)["reward_paid_count"] for payment in done] == [1, 1]
 
 
 def test_it_does_not_know_what_is_not_decided_yet() -> None:
     with played(approve_delay_s=3600) as (sim, market):
         posted = market.publish(wanted(market))
-        (one,) = finished(sim, posted, 1)
-        assert [s.state for s in market.approve(posted, [one.submission])] == ["unknown"]
+        (payment,) = finished(sim, posted, 1)
+        assert [s.state for s in market.approve(posted, [payment.submission])] == ["unknown"]
         sim.clock.advance(3600)
-        assert [s.state for s in market.approve(posted, [one.submission])] == ["sent"]
-        assert told(sim, one)["reward_paid_count"] == 1
+        assert [s.state for s in market.approve(posted, [payment.submission])] == ["sent"]
+        assert told(sim, payment)["reward_paid_count"] == 1
 
 
 def test_it_waits_for_a_decision_that_takes_some_seconds() -> None:
     with played(approve_delay_s=5) as (sim, market):
         posted = market.publish(wanted(market))
-        (one,) = finished(sim, posted, 1)
-        assert [s.state for s in market.approve(posted, [one.submission])] == ["sent"]
+        (payment,) = finished(sim, posted, 1)
+        assert [s.state for s in market.approve(posted, [payment.submission])] == ["sent"]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -122,13 +122,13 @@ def test_it_pays_each_reward_once_at_a_platform_that_fails_often(seed: int) -> N
         sim.control.faults(share=0.3)
         for _ in range(20):
             try:
-                settled = market.approve(posted, [one.submission for one in done])
+                settled = market.approve(posted, [payment.submission for payment in done])
             except PlatformError:
                 continue
-            if all(one.state == "sent" for one in settled):
+            if all(result.state == "sent" for result in settled):
                 break
         sim.control.faults(share=0.0)
-        assert [told(sim, one)["reward_paid_count"] for one in done] == [1] * 10
+        assert [told(sim, payment)["reward_paid_count"] for payment in done] == [1] * 10
 
 
 @pytest.mark.parametrize(
@@ -144,15 +144,19 @@ def test_it_pays_bonuses_with_one_call_and_says_what_it_knows(kind: Fault, state
         assert prepared.cents == 100 + 101 + 102
         sim.faults.forced = [kind]
         settled = market.pay(posted, prepared, done)
-        assert [(one.reference, one.state) for one in settled] == [(p.reference, state) for p in done]
+        assert [(result.reference, result.state) for result in settled] == [
+            (p.reference, state) for p in done
+        ]
         assert len(calls(sim, "/pay/")) == 1
-        assert [told(sim, one)["bonuses"] for one in done] == [[one.cents] * paid for one in done]
-        found = list(market.bonuses(posted, [one.submission for one in done]))
-        assert [(b.submission, b.cents) for b in found] == [(p.submission, p.cents) for p in done] * paid
+        assert [told(sim, payment)["bonuses"] for payment in done] == [
+            [payment.cents] * paid for payment in done
+        ]
+        listed = list(market.bonuses(posted, [payment.submission for payment in done]))
+        assert [(b.submission, b.cents) for b in listed] == [(p.submission, p.cents) for p in done] * paid
 
 
 def test_it_pays_the_same_batch_twice_only_if_it_is_told_to() -> None:
-    """The platform does not protect anybody: so nothing here may call twice."""
+    """The platform pays every repeat, so nothing here may call twice."""
     with played() as (sim, market):
         posted = market.publish(wanted(market))
         done = finished(sim, posted, 1)
@@ -170,10 +174,10 @@ def test_it_pays_who_returned_or_ran_out_of_time() -> None:
         sim.control.time_out(taken[1]["submission"])
         due = [Payment(f"r{i}", t["submission"], t["person"], 50, "time") for i, t in enumerate(taken)]
         settled = market.pay(posted, market.prepare(posted, due), due)
-        assert [one.state for one in settled] == ["sent", "sent"]
+        assert [result.state for result in settled] == ["sent", "sent"]
 
 
-def test_it_announces_nothing_for_somebody_who_never_took_part() -> None:
+def test_it_announces_nothing_for_a_person_who_never_took_part() -> None:
     with played() as (sim, market):
         posted = market.publish(wanted(market))
         stranger = Payment("r", "a" * 24, "b" * 24, 100, "")
@@ -187,12 +191,12 @@ def test_it_announces_nothing_for_somebody_who_never_took_part() -> None:
 def test_it_rejects_on_a_named_ground_and_reads_it_back() -> None:
     with played() as (sim, market):
         posted = market.publish(wanted(market))
-        (one, *_) = finished(sim, posted, 1, "failed_checks")
-        market.reject(posted, one.submission, GROUND, "FAILED_CHECK")
-        market.reject(posted, one.submission, GROUND, "FAILED_CHECK")
-        assert told(sim, one)["state"] == "REJECTED"
-        assert len(calls(sim, f"{one.submission}/transition/")) == 1
-        assert [s.state for s in market.approve(posted, [one.submission])] == ["failed"]
+        (payment, *_) = finished(sim, posted, 1, "failed_checks")
+        market.reject(posted, payment.submission, GROUND, "FAILED_CHECK")
+        market.reject(posted, payment.submission, GROUND, "FAILED_CHECK")
+        assert told(sim, payment)["state"] == "REJECTED"
+        assert len(calls(sim, f"{payment.submission}/transition/")) == 1
+        assert [s.state for s in market.approve(posted, [payment.submission])] == ["failed"]
 
 
 @pytest.mark.parametrize(
@@ -202,20 +206,20 @@ def test_it_rejects_on_a_named_ground_and_reads_it_back() -> None:
 def test_it_refuses_a_rejection_that_the_platform_would_refuse(message: str, category: str) -> None:
     with played() as (sim, market):
         posted = market.publish(wanted(market))
-        (one,) = finished(sim, posted, 1)
+        (payment,) = finished(sim, posted, 1)
         before = sim.calls_count
         with pytest.raises(BadOptions):
-            market.reject(posted, one.submission, message, category)
+            market.reject(posted, payment.submission, message, category)
         assert sim.calls_count == before
 
 
 def test_it_takes_no_decision_back() -> None:
     with played() as (sim, market):
         posted = market.publish(wanted(market))
-        (one,) = finished(sim, posted, 1)
-        market.approve(posted, [one.submission])
+        (payment,) = finished(sim, posted, 1)
+        market.approve(posted, [payment.submission])
         with pytest.raises(PlatformError, match="APPROVED") as caught:
-            market.reject(posted, one.submission, GROUND, "LOW_EFFORT")
+            market.reject(posted, payment.submission, GROUND, "LOW_EFFORT")
         assert caught.value.permanent
 
 
@@ -223,25 +227,25 @@ def test_it_decides_nothing_about_a_submission_of_another_study() -> None:
     with played() as (sim, market):
         posted = market.publish(wanted(market))
         other = market.publish(wanted(market, reference="legible-other"))
-        (one,) = finished(sim, posted, 1)
+        (payment,) = finished(sim, posted, 1)
         with pytest.raises(PlatformError, match="another study"):
-            market.reject(other, one.submission, GROUND, "LOW_EFFORT")
+            market.reject(other, payment.submission, GROUND, "LOW_EFFORT")
         with pytest.raises(PlatformError, match="another study"):
-            market.request_return(other, one.submission, "Did not finish.")
-        assert [s.state for s in market.approve(other, [one.submission])] == ["failed"]
-        assert told(sim, one)["state"] == "AWAITING REVIEW"
+            market.request_return(other, payment.submission, "Did not finish.")
+        assert [s.state for s in market.approve(other, [payment.submission])] == ["failed"]
+        assert told(sim, payment)["state"] == "AWAITING REVIEW"
 
 
 def test_it_asks_to_return_once() -> None:
     with played() as (sim, market):
         posted = market.publish(wanted(market))
-        (one,) = finished(sim, posted, 1)
-        market.request_return(posted, one.submission, "Did not finish.")
-        market.request_return(posted, one.submission, "Did not finish.")
-        assert told(sim, one)["return_requested"]
+        (payment,) = finished(sim, posted, 1)
+        market.request_return(posted, payment.submission, "Did not finish.")
+        market.request_return(posted, payment.submission, "Did not finish.")
+        assert told(sim, payment)["return_requested"]
         assert len(calls(sim, "/request-return/")) == 1
-        sim.control.give_back(one.submission)
-        market.request_return(posted, one.submission, "Did not finish.")
+        sim.control.give_back(payment.submission)
+        market.request_return(posted, payment.submission, "Did not finish.")
 
 
 @pytest.mark.parametrize(
@@ -252,7 +256,7 @@ def test_it_asks_to_return_once() -> None:
 def test_it_permits_a_rejection_on_the_grounds_of_the_platform_only(
     minutes: float, failed: int, permitted: bool
 ) -> None:
-    """4.99 minutes are announced as 5, and people are judged by what was announced."""
+    """4.99 minutes are announced as 5, and the announced time counts."""
     with played() as (_, market):
         ground = market.rejection_grounds(minutes, failed)
     assert bool(ground) == permitted
@@ -262,11 +266,11 @@ def test_it_permits_a_rejection_on_the_grounds_of_the_platform_only(
 def test_it_reads_letters_about_this_study_again_and_again() -> None:
     with played() as (sim, market):
         posted = market.publish(wanted(market))
-        (one,) = finished(sim, posted, 1)
-        sim.control.message(one.person, "The page was blank.", posted.external_id)
-        sim.control.message(one.person, "About something else.", "f" * 24)
+        (payment,) = finished(sim, posted, 1)
+        sim.control.message(payment.person, "The page was blank.", posted.external_id)
+        sim.control.message(payment.person, "About something else.", "f" * 24)
         (letter,) = market.letters(posted)
-        assert (letter.person, letter.body) == (one.person, "The page was blank.")
+        assert (letter.person, letter.body) == (payment.person, "The page was blank.")
         assert letter.posting == posted.external_id
         assert letter.sent_at
         assert [again.external_id for again in market.letters(posted)] == [letter.external_id]
@@ -276,15 +280,15 @@ def test_it_reads_letters_about_this_study_again_and_again() -> None:
 def test_it_sends_a_message_once(kind: Fault) -> None:
     with played() as (sim, market):
         posted = market.publish(wanted(market))
-        (one,) = finished(sim, posted, 1)
+        (payment,) = finished(sim, posted, 1)
         sim.faults.forced = [kind]
         with pytest.raises(PlatformError) as caught:
-            market.message(posted, one.person, "Thank you.")
+            market.message(posted, payment.person, "Thank you.")
         assert caught.value.uncertain == (kind != "429")
         assert len(calls(sim, "POST /api/v1/messages/")) == 1
-        market.message(posted, one.person, "Thank you again.")
+        market.message(posted, payment.person, "Thank you again.")
         with pytest.raises(BadOptions):
-            market.message(posted, one.person, "  ")
+            market.message(posted, payment.person, "  ")
 
 
 def test_it_says_that_the_platform_is_down_and_does_nothing_then() -> None:

@@ -55,21 +55,21 @@ def offer(turk: Any, **changed: Any) -> str:
 
 
 def hit(turk: Any, hit_id: str) -> dict[str, Any]:
-    found: dict[str, Any] = turk.get_hit(HITId=hit_id)["HIT"]
-    return found
+    answer: dict[str, Any] = turk.get_hit(HITId=hit_id)["HIT"]
+    return answer
 
 
 def refusal(call: Callable[..., Any], **members: Any) -> str:
     """The error of a call that must fail: its TurkErrorCode without prefix, else the wire's name for it."""
     with pytest.raises(ClientError) as caught:
         call(**members)
-    found = caught.value.response
-    code = found.get("TurkErrorCode") or found["Error"]["Code"]
+    response = caught.value.response
+    code = response.get("TurkErrorCode") or response["Error"]["Code"]
     return str(code).removeprefix("AWS.MechanicalTurk.")
 
 
 def submitted(sim: Simulator, hit_id: str = "", code: str = "DONE") -> dict[str, Any]:
-    """Somebody takes a HIT and submits it, by the form that their browser posts."""
+    """A worker takes a HIT and submits it, by the form that their browser posts."""
     taken = sim.control.take(posting=hit_id)
     assert post(sim, assignmentId=taken["assignment"], completion=code).status_code == 200
     return taken
@@ -83,5 +83,5 @@ def verb(sim: Simulator, name: str, **members: Any) -> dict[str, Any]:
     """A verb of the simulator over HTTP."""
     answer = httpx.post(f"{sim.url}/_simulator/{name}", json=members)
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body

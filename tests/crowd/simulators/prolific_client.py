@@ -81,7 +81,7 @@ class Client:
         return str(self.verb("take", posting=study_id, **members)["submission"])
 
     def finished(self, study_id: str, entered: str = DONE) -> str:
-        """Somebody takes a place, enters the code, and the platform has noticed."""
+        """A person takes a place and enters the code, and the platform has processed it."""
         submission = self.take(study_id)
         self.verb("complete", submission=submission, code=entered)
         self.verb("advance", seconds=5)
@@ -97,7 +97,7 @@ class Client:
 
 
 def study(**changes: Any) -> dict[str, Any]:
-    """A study that the documentation allows; None takes a member out."""
+    """A study that the documentation allows; None removes a member."""
     whole = {
         "name": "Wolf or husky?",
         "internal_name": "wolf-1",
@@ -130,13 +130,13 @@ def researcher(
 
 
 def said(answer: httpx.Response) -> Any:
-    """The detail of an error, in whichever of the three shapes it came."""
+    """The detail of an error, in any of its three shapes."""
     body = answer.json()
     return body.get("error", body)["detail"]
 
 
 def conserved(state: dict[str, Any]) -> bool:
-    """What left the purse is what people got plus what the platform took, told twice and independently."""
-    got = sum(work["reward_paid_cents"] + sum(work["bonuses"]) for work in state["submissions"].values())
+    """The balance fell by the people's money plus the platform's fees, counted twice and independently."""
+    paid = sum(work["reward_paid_cents"] + sum(work["bonuses"]) for work in state["submissions"].values())
     left = state["initial_balance"] - state["balance"]
-    return bool(left == got + state["fees"] and got == sum(state["paid"].values()))
+    return bool(left == paid + state["fees"] and paid == sum(state["paid"].values()))

@@ -56,13 +56,13 @@ def task(page: "Page") -> "FrameLocator":
 
 
 def test_it_shows_a_preview_then_takes_the_work(sim: Simulator, turk: Any, study: str, page: "Page") -> None:
-    mine = offer(turk, Question=question(study, "640"), MaxAssignments=1)
-    page.goto(f"{sim.url}/projects/{hit(turk, mine)['HITGroupId']}/tasks")
+    hit_id = offer(turk, Question=question(study, "640"), MaxAssignments=1)
+    page.goto(f"{sim.url}/projects/{hit(turk, hit_id)['HITGroupId']}/tasks")
     assert task(page).locator("#who").inner_text() == "preview"
     assert page.locator("#task").get_attribute("height") == "640"
     task(page).locator("#finish").click()
     assert "preview" in task(page).locator("#refused").inner_text()
-    page.goto(f"{sim.url}/worker/{mine}")
+    page.goto(f"{sim.url}/worker/{hit_id}")
     page.locator("#accept").click()
     page.wait_for_url("**assignment=**")
     worker = task(page).locator("#who").inner_text()

@@ -32,28 +32,28 @@ def status(turk: Any, hit_id: str) -> str:
 
 
 def test_it_follows_a_hit_from_offer_to_disposal(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, MaxAssignments=2)
-    seen = [status(turk, mine)]
+    hit_id = offer(turk, MaxAssignments=2)
+    seen = [status(turk, hit_id)]
     first, second = sim.control.take(), sim.control.take()
-    seen.append(status(turk, mine))
+    seen.append(status(turk, hit_id))
     sim.control("return", submission=second["submission"])
-    seen.append(status(turk, mine))
+    seen.append(status(turk, hit_id))
     sim.control.complete(first["submission"], "DONE")
     sim.control.complete(sim.control.take()["submission"], "DONE")
-    seen.append(status(turk, mine))
-    turk.update_hit_review_status(HITId=mine)
-    seen.append(status(turk, mine))
-    turk.update_hit_review_status(HITId=mine, Revert=True)
-    seen.append(status(turk, mine))
+    seen.append(status(turk, hit_id))
+    turk.update_hit_review_status(HITId=hit_id)
+    seen.append(status(turk, hit_id))
+    turk.update_hit_review_status(HITId=hit_id, Revert=True)
+    seen.append(status(turk, hit_id))
     assert seen == ["Assignable", "Unassignable", "Assignable", "Reviewable", "Reviewing", "Reviewable"]
-    assert refusal(turk.delete_hit, HITId=mine) == "InvalidHITState"  # two submissions wait for a decision
-    works = turk.list_assignments_for_hit(HITId=mine)["Assignments"]
+    assert refusal(turk.delete_hit, HITId=hit_id) == "InvalidHITState"  # two submissions wait for a decision
+    works = turk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
     turk.approve_assignment(AssignmentId=works[0]["AssignmentId"])
     turk.reject_assignment(AssignmentId=works[1]["AssignmentId"], RequesterFeedback="Nothing was answered.")
-    turk.delete_hit(HITId=mine)
-    assert sim.control.state()["postings"][mine]["state"] == "Disposed"
-    assert refusal(turk.get_hit, HITId=mine) == "HITDoesNotExist"
-    assert refusal(turk.list_assignments_for_hit, HITId=mine) == "HITDoesNotExist"
+    turk.delete_hit(HITId=hit_id)
+    assert sim.control.state()["postings"][hit_id]["state"] == "Disposed"
+    assert refusal(turk.get_hit, HITId=hit_id) == "HITDoesNotExist"
+    assert refusal(turk.list_assignments_for_hit, HITId=hit_id) == "HITDoesNotExist"
     rejected = works[1]["AssignmentId"]
     assert refusal(turk.get_assignment, AssignmentId=rejected) == "AssignmentDoesNotExist"
     again = {"AssignmentId": rejected, "OverrideRejection": True}
@@ -62,20 +62,20 @@ def test_it_follows_a_hit_from_offer_to_disposal(sim: Simulator, turk: Any) -> N
 
 
 def test_it_reviews_only_what_is_reviewable(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
-    assert refusal(turk.update_hit_review_status, HITId=mine) == "InvalidHITState"
-    assert refusal(turk.delete_hit, HITId=mine) == "InvalidHITState"
-    turk.update_expiration_for_hit(HITId=mine, ExpireAt=0)
-    assert refusal(turk.update_hit_review_status, HITId=mine, Revert=True) == "InvalidHITState"
-    turk.update_hit_review_status(HITId=mine)
-    assert refusal(turk.delete_hit, HITId=mine) == "InvalidHITState"
+    hit_id = offer(turk)
+    assert refusal(turk.update_hit_review_status, HITId=hit_id) == "InvalidHITState"
+    assert refusal(turk.delete_hit, HITId=hit_id) == "InvalidHITState"
+    turk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
+    assert refusal(turk.update_hit_review_status, HITId=hit_id, Revert=True) == "InvalidHITState"
+    turk.update_hit_review_status(HITId=hit_id)
+    assert refusal(turk.delete_hit, HITId=hit_id) == "InvalidHITState"
     reviewable = turk.list_reviewable_hits()["HITs"]
     reviewing = turk.list_reviewable_hits(Status="Reviewing")["HITs"]
-    assert ([one["HITId"] for one in reviewable], [one["HITId"] for one in reviewing]) == ([], [mine])
+    assert ([row["HITId"] for row in reviewable], [row["HITId"] for row in reviewing]) == ([], [hit_id])
 
 
 def test_it_counts_places_as_documented(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, MaxAssignments=5)
+    hit_id = offer(turk, MaxAssignments=5)
     works = [submitted(sim) for _ in range(3)]
     sim.control.take()
     sim.control.preview()
@@ -83,11 +83,11 @@ def test_it_counts_places_as_documented(sim: Simulator, turk: Any) -> None:
     turk.reject_assignment(AssignmentId=works[1]["assignment"], RequesterFeedback="Left empty.")
 
     def counts() -> tuple[int, int, int]:
-        found = hit(turk, mine)
+        answer = hit(turk, hit_id)
         return (
-            found["NumberOfAssignmentsPending"],
-            found["NumberOfAssignmentsAvailable"],
-            found["NumberOfAssignmentsCompleted"],
+            answer["NumberOfAssignmentsPending"],
+            answer["NumberOfAssignmentsAvailable"],
+            answer["NumberOfAssignmentsCompleted"],
         )
 
     assert counts() == (2, 1, 2)  # held and previewed; free; decided, a rejected place being used up
@@ -106,38 +106,38 @@ def test_it_refuses_growth_over_the_ten(sim: Simulator, turk: Any) -> None:
     turk.create_additional_assignments_for_hit(**grow(small, 2))
     assert refusal(turk.create_additional_assignments_for_hit, **grow(small, 1)) == code
     turk.create_additional_assignments_for_hit(**grow(large, 90))
-    assert [hit(turk, one)["MaxAssignments"] for one in (small, large)] == [9, 100]
+    assert [hit(turk, hit_id)["MaxAssignments"] for hit_id in (small, large)] == [9, 100]
     call = turk.create_additional_assignments_for_hit
     assert refusal(call, **grow(large, 0)) == "InvalidParameterValue"
 
 
 def test_it_adds_places_once_per_token(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, MaxAssignments=1)
-    more = {"HITId": mine, "NumberOfAdditionalAssignments": 2, "UniqueRequestToken": "grow-1"}
+    hit_id = offer(turk, MaxAssignments=1)
+    more = {"HITId": hit_id, "NumberOfAdditionalAssignments": 2, "UniqueRequestToken": "grow-1"}
     turk.create_additional_assignments_for_hit(**more)
     assert refusal(turk.create_additional_assignments_for_hit, **more) == "AssignmentAlreadyExists"
-    assert hit(turk, mine)["MaxAssignments"] == 3
+    assert hit(turk, hit_id)["MaxAssignments"] == 3
     sim.clock.advance(DAY)
     turk.create_additional_assignments_for_hit(**more)
-    assert hit(turk, mine)["MaxAssignments"] == 5
+    assert hit(turk, hit_id)["MaxAssignments"] == 5
 
 
 def test_it_opens_a_finished_hit_again_for_more_places(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, MaxAssignments=1)
+    hit_id = offer(turk, MaxAssignments=1)
     submitted(sim)
-    turk.update_hit_review_status(HITId=mine)
-    turk.create_additional_assignments_for_hit(HITId=mine, NumberOfAdditionalAssignments=1)
-    assert status(turk, mine) == "Assignable"
+    turk.update_hit_review_status(HITId=hit_id)
+    turk.create_additional_assignments_for_hit(HITId=hit_id, NumberOfAdditionalAssignments=1)
+    assert status(turk, hit_id) == "Assignable"
     submitted(sim)
-    assert status(turk, mine) == "Reviewable"  # not Reviewing, although it was before
+    assert status(turk, hit_id) == "Reviewable"  # not Reviewing, although it was before
 
 
 def test_it_names_the_existing_hit_when_a_token_comes_again(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, UniqueRequestToken="t" * 64)
-    with pytest.raises(turk.exceptions.RequestError, match=mine) as caught:
+    hit_id = offer(turk, UniqueRequestToken="t" * 64)
+    with pytest.raises(turk.exceptions.RequestError, match=hit_id) as caught:
         offer(turk, UniqueRequestToken="t" * 64)
     assert caught.value.response["TurkErrorCode"].lower() == "aws.mechanicalturk.hitalreadyexists"
-    kind = hit(turk, mine)["HITTypeId"]
+    kind = hit(turk, hit_id)["HITTypeId"]
     other_way = {"HITTypeId": kind, "LifetimeInSeconds": 60, "Question": question()}
     call = turk.create_hit_with_hit_type
     assert refusal(call, **other_way, UniqueRequestToken="t" * 64) == "HitAlreadyExists"
@@ -145,11 +145,11 @@ def test_it_names_the_existing_hit_when_a_token_comes_again(sim: Simulator, turk
 
 
 def test_it_forgets_a_token_after_a_day(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, UniqueRequestToken="posting-1", LifetimeInSeconds=7 * DAY)
+    hit_id = offer(turk, UniqueRequestToken="posting-1", LifetimeInSeconds=7 * DAY)
     sim.clock.advance(DAY - 1)
     assert refusal(turk.create_hit, **OFFER, UniqueRequestToken="posting-1") == "HitAlreadyExists"
     sim.clock.advance(1)
-    assert offer(turk, UniqueRequestToken="posting-1") != mine
+    assert offer(turk, UniqueRequestToken="posting-1") != hit_id
 
 
 def test_it_spends_no_token_on_a_refused_request(sim: Simulator, turk: Any) -> None:
@@ -172,73 +172,73 @@ def test_it_gives_identical_properties_one_hit_type(turk: Any) -> None:
 
 
 def test_it_moves_an_untouched_hit_to_another_type(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
+    hit_id = offer(turk)
     richer = turk.create_hit_type(**{name: OFFER[name] for name in HIT_TYPE} | {"Reward": "3.00"})
-    turk.update_hit_type_of_hit(HITId=mine, HITTypeId=richer["HITTypeId"])
-    assert hit(turk, mine)["Reward"] == "3.00"
+    turk.update_hit_type_of_hit(HITId=hit_id, HITTypeId=richer["HITTypeId"])
+    assert hit(turk, hit_id)["Reward"] == "3.00"
     sim.control.take()
     call = turk.update_hit_type_of_hit
-    assert refusal(call, HITId=mine, HITTypeId=richer["HITTypeId"]) == "InvalidHITState"
+    assert refusal(call, HITId=hit_id, HITTypeId=richer["HITTypeId"]) == "InvalidHITState"
 
 
 def test_it_expires_with_work_still_open(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, LifetimeInSeconds=600, AssignmentDurationInSeconds=3600)
+    hit_id = offer(turk, LifetimeInSeconds=600, AssignmentDurationInSeconds=3600)
     sim.clock.advance(599)
     held = sim.control.take()
     sim.clock.advance(1)
-    assert status(turk, mine) == "Unassignable"
+    assert status(turk, hit_id) == "Unassignable"
     with pytest.raises(mturk.control.CannotBe, match="assignable"):
         sim.control.take()
     sim.clock.advance(3598)
     sim.control.complete(held["submission"], "DONE")  # one second before its own deadline
-    assert status(turk, mine) == "Reviewable"
+    assert status(turk, hit_id) == "Reviewable"
 
 
 def test_it_ends_work_at_its_deadline(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, MaxAssignments=1, AssignmentDurationInSeconds=600, LifetimeInSeconds=1200)
+    hit_id = offer(turk, MaxAssignments=1, AssignmentDurationInSeconds=600, LifetimeInSeconds=1200)
     held = sim.control.take()
     sim.clock.advance(600)
-    assert status(turk, mine) == "Assignable"
+    assert status(turk, hit_id) == "Assignable"
     with pytest.raises(mturk.control.CannotBe, match="Abandoned"):
         sim.control.complete(held["submission"], "DONE")
-    assert turk.list_assignments_for_hit(HITId=mine)["Assignments"] == []
+    assert turk.list_assignments_for_hit(HITId=hit_id)["Assignments"] == []
     sim.control.take()
     sim.clock.advance(600)
-    assert status(turk, mine) == "Reviewable"  # expired and abandoned at the same moment
+    assert status(turk, hit_id) == "Reviewable"  # expired and abandoned at the same moment
 
 
 @pytest.mark.parametrize("when", [0, datetime(2015, 1, 1, tzinfo=UTC), mturk.START])
 def test_it_expires_at_once_for_any_past_time(sim: Simulator, turk: Any, when: Any) -> None:
-    mine = offer(turk)
-    turk.update_expiration_for_hit(HITId=mine, ExpireAt=when)
-    found = hit(turk, mine)
-    assert found["HITStatus"] == "Reviewable"
-    assert found["Expiration"].astimezone(UTC) == mturk.START
+    hit_id = offer(turk)
+    turk.update_expiration_for_hit(HITId=hit_id, ExpireAt=when)
+    answer = hit(turk, hit_id)
+    assert answer["HITStatus"] == "Reviewable"
+    assert answer["Expiration"].astimezone(UTC) == mturk.START
 
 
 def test_it_opens_again_with_a_later_expiry(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
-    turk.update_expiration_for_hit(HITId=mine, ExpireAt=0)
-    turk.update_hit_review_status(HITId=mine)
-    turk.update_expiration_for_hit(HITId=mine, ExpireAt=mturk.START + timedelta(hours=2))
-    assert status(turk, mine) == "Assignable"
+    hit_id = offer(turk)
+    turk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
+    turk.update_hit_review_status(HITId=hit_id)
+    turk.update_expiration_for_hit(HITId=hit_id, ExpireAt=mturk.START + timedelta(hours=2))
+    assert status(turk, hit_id) == "Assignable"
     sim.clock.advance(7200)
-    assert status(turk, mine) == "Reviewable"
+    assert status(turk, hit_id) == "Reviewable"
     beyond = mturk.START + timedelta(days=367)
-    assert refusal(turk.update_expiration_for_hit, HITId=mine, ExpireAt=beyond) == "InvalidParameterValue"
+    assert refusal(turk.update_expiration_for_hit, HITId=hit_id, ExpireAt=beyond) == "InvalidParameterValue"
 
 
 def test_it_disposes_of_a_hit_after_120_days(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, LifetimeInSeconds=DAY)
+    hit_id = offer(turk, LifetimeInSeconds=DAY)
     submitted(sim)
     sim.clock.advance(DAY + 120 * DAY - 1)
-    assert status(turk, mine) == "Reviewable"
+    assert status(turk, hit_id) == "Reviewable"
     sim.clock.advance(1)
-    assert refusal(turk.get_hit, HITId=mine) == "HITDoesNotExist"
+    assert refusal(turk.get_hit, HITId=hit_id) == "HITDoesNotExist"
 
 
 def test_it_pays_for_nothing_that_the_account_could_not_pay() -> None:
-    """Three places at 2.00 and a fifth cost 7.20; ten or more cost two fifths on top."""
+    """Three places at 2.00 and a fifth cost 7.20; ten or more cost two fifths more."""
     with mturk.simulator(options=mturk.Options(balance_cents=720)) as sim:
         turk = client(sim)
         offer(turk, MaxAssignments=3)
@@ -254,10 +254,10 @@ def test_it_pays_for_nothing_that_the_account_could_not_pay() -> None:
 def test_it_pages_without_losing_or_repeating(count: int, size: int) -> None:
     with mturk.simulator(seed=count) as sim:
         turk = client(sim)
-        made = [offer(turk, RequesterAnnotation=f"number-{index}") for index in range(count)]
+        offered = [offer(turk, RequesterAnnotation=f"number-{index}") for index in range(count)]
         pages = list(turk.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": size}))
-        found = [one["HITId"] for page in pages for one in page["HITs"]]
-        assert found == made[::-1]
+        listed = [row["HITId"] for page in pages for row in page["HITs"]]
+        assert listed == offered[::-1]
         assert all(page["NumResults"] == len(page["HITs"]) <= size for page in pages)
         assert ("NextToken" in pages[-1]) is False and all("NextToken" in page for page in pages[:-1])
 
@@ -274,9 +274,9 @@ def test_it_carries_a_token_on_a_full_last_page_and_sometimes_on_another(sim: Si
 
 
 def test_it_takes_a_page_token_of_the_same_list_only(sim: Simulator, turk: Any) -> None:
-    one, other = offer(turk, MaxAssignments=9), offer(turk)
+    first, other = offer(turk, MaxAssignments=9), offer(turk)
     for _ in range(2):
-        submitted(sim, one)
-    found = turk.list_assignments_for_hit(HITId=one, MaxResults=1)["NextToken"]
-    assert refusal(turk.list_assignments_for_hit, HITId=other, NextToken=found) == "InvalidParameterValue"
-    assert refusal(turk.list_hits, NextToken=found) == "InvalidParameterValue"
+        submitted(sim, first)
+    token = turk.list_assignments_for_hit(HITId=first, MaxResults=1)["NextToken"]
+    assert refusal(turk.list_assignments_for_hit, HITId=other, NextToken=token) == "InvalidParameterValue"
+    assert refusal(turk.list_hits, NextToken=token) == "InvalidParameterValue"

@@ -37,8 +37,8 @@ def balance(turk: Any) -> str:
 
 
 def truth(sim: Simulator, work: dict[str, Any]) -> tuple[str, int, int, list[int]]:
-    found = sim.control.state()["submissions"][work["submission"]]
-    return found["state"], found["reward_paid_count"], found["reward_paid_cents"], found["bonuses"]
+    record = sim.control.state()["submissions"][work["submission"]]
+    return record["state"], record["reward_paid_count"], record["reward_paid_cents"], record["bonuses"]
 
 
 @pytest.mark.parametrize(
@@ -80,18 +80,18 @@ def test_it_pays_a_reward_once(sim: Simulator, turk: Any) -> None:
     late = {"AssignmentId": work["assignment"], "RequesterFeedback": "No."}
     assert refusal(turk.reject_assignment, **late) == "InvalidAssignmentState"
     assert truth(sim, work) == ("Approved", 1, 200, [])
-    found = turk.get_assignment(AssignmentId=work["assignment"])["Assignment"]
-    assert (found["AssignmentStatus"], found["RequesterFeedback"]) == ("Approved", "Thank you.")
+    assignment = turk.get_assignment(AssignmentId=work["assignment"])["Assignment"]
+    assert (assignment["AssignmentStatus"], assignment["RequesterFeedback"]) == ("Approved", "Thank you.")
 
 
 def test_it_decides_only_what_was_submitted(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
+    hit_id = offer(turk)
     held = sim.control.take()
     for call in (turk.approve_assignment, turk.get_assignment):
         assert refusal(call, AssignmentId=held["assignment"]) == "AssignmentDoesNotExist"
     bonus = {"WorkerId": held["person"], "AssignmentId": held["assignment"], "Reason": "r"}
     assert refusal(turk.send_bonus, **bonus, BonusAmount="1.00") == "AssignmentDoesNotExist"
-    assert turk.list_assignments_for_hit(HITId=mine)["Assignments"] == []
+    assert turk.list_assignments_for_hit(HITId=hit_id)["Assignments"] == []
 
 
 def test_it_leaves_work_undecided_without_money() -> None:
@@ -113,17 +113,17 @@ def test_it_leaves_work_undecided_without_money() -> None:
 
 
 def test_it_approves_by_itself_when_the_delay_is_over(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk, AutoApprovalDelayInSeconds=3 * DAY)
-    kept, rejected = submitted(sim), submitted(sim)
+    hit_id = offer(turk, AutoApprovalDelayInSeconds=3 * DAY)
+    undecided, rejected = submitted(sim), submitted(sim)
     turk.reject_assignment(AssignmentId=rejected["assignment"], RequesterFeedback="Left empty.")
     sim.clock.advance(3 * DAY - 1)
-    assert truth(sim, kept) == ("Submitted", 0, 0, [])
+    assert truth(sim, undecided) == ("Submitted", 0, 0, [])
     sim.clock.advance(1)
-    assert truth(sim, kept) == ("Approved", 1, 200, [])
+    assert truth(sim, undecided) == ("Approved", 1, 200, [])
     assert truth(sim, rejected) == ("Rejected", 0, 0, [])
-    found = turk.list_assignments_for_hit(HITId=mine, AssignmentStatuses=["Approved"])["Assignments"]
-    assert [one["AssignmentId"] for one in found] == [kept["assignment"]]
-    assert found[0]["ApprovalTime"] == found[0]["AutoApprovalTime"]
+    approved = turk.list_assignments_for_hit(HITId=hit_id, AssignmentStatuses=["Approved"])["Assignments"]
+    assert [assignment["AssignmentId"] for assignment in approved] == [undecided["assignment"]]
+    assert approved[0]["ApprovalTime"] == approved[0]["AutoApprovalTime"]
 
 
 def test_it_approves_by_itself_at_once_without_a_delay(sim: Simulator, turk: Any) -> None:
@@ -170,7 +170,7 @@ def test_it_asks_for_feedback_with_a_rejection(sim: Simulator, turk: Any) -> Non
 
 
 def test_it_pays_a_bonus_once_per_token_and_again_a_day_later(sim: Simulator, turk: Any) -> None:
-    """A token is forgotten: who repeats an old payment pays twice."""
+    """A token is forgotten: repeating an old payment pays twice."""
     offer(turk)
     work = submitted(sim)
     bonus = {
@@ -193,16 +193,16 @@ def test_it_pays_a_bonus_once_per_token_and_again_a_day_later(sim: Simulator, tu
 
 
 def test_it_lists_bonuses_of_a_hit_and_of_an_assignment(sim: Simulator, turk: Any) -> None:
-    mine, other = offer(turk), offer(turk)
-    works = [submitted(sim, mine), submitted(sim, mine), submitted(sim, other)]
+    hit_id, other = offer(turk), offer(turk)
+    works = [submitted(sim, hit_id), submitted(sim, hit_id), submitted(sim, other)]
     for number, work in enumerate(works, 1):
         turk.send_bonus(
             WorkerId=work["person"], AssignmentId=work["assignment"], BonusAmount=f"0.0{number}", Reason="r"
         )
-    pages = turk.get_paginator("list_bonus_payments").paginate(HITId=mine, PaginationConfig={"PageSize": 1})
-    assert [one["BonusAmount"] for page in pages for one in page["BonusPayments"]] == ["0.01", "0.02"]
-    found = turk.list_bonus_payments(AssignmentId=works[2]["assignment"])["BonusPayments"]
-    assert [(one["WorkerId"], one["BonusAmount"]) for one in found] == [(works[2]["person"], "0.03")]
+    pages = turk.get_paginator("list_bonus_payments").paginate(HITId=hit_id, PaginationConfig={"PageSize": 1})
+    assert [bonus["BonusAmount"] for page in pages for bonus in page["BonusPayments"]] == ["0.01", "0.02"]
+    listed = turk.list_bonus_payments(AssignmentId=works[2]["assignment"])["BonusPayments"]
+    assert [(bonus["WorkerId"], bonus["BonusAmount"]) for bonus in listed] == [(works[2]["person"], "0.03")]
 
 
 @pytest.mark.parametrize("amount", ["0", "0.00"])
@@ -215,8 +215,8 @@ def test_it_sends_no_empty_bonus(sim: Simulator, turk: Any, amount: str) -> None
 
 def test_it_sends_a_bonus_only_to_the_worker_of_the_assignment(sim: Simulator, turk: Any) -> None:
     offer(turk)
-    one, other = submitted(sim), submitted(sim)
-    bonus = {"AssignmentId": one["assignment"], "Reason": "r", "BonusAmount": "1.00"}
+    first, other = submitted(sim), submitted(sim)
+    bonus = {"AssignmentId": first["assignment"], "Reason": "r", "BonusAmount": "1.00"}
     assert refusal(turk.send_bonus, **bonus, WorkerId=other["person"]) == "InvalidParameterValue"
     assert balance(turk) == "10000.00"
 
@@ -240,17 +240,17 @@ STEP = st.tuples(
 
 
 class Walk:
-    """A requester and workers who do what a list of numbers says, whether it makes sense or not."""
+    """A requester and workers who follow a list of numbers, whether it makes sense or not."""
 
     def __init__(self, sim: Simulator, turk: Any) -> None:
         self.sim, self.turk = sim, turk
         self.works: list[dict[str, Any]] = []
         self.hits: list[str] = []
 
-    def step(self, what: str, number: int) -> None:
-        """What is refused is passed over: the law must hold all the same."""
+    def step(self, action: str, number: int) -> None:
+        """Refused calls are skipped; the balance must be right all the same."""
         with suppress(ClientError, HTTPClientError, CannotBe, IndexError):
-            getattr(self, what)(number)
+            getattr(self, action)(number)
 
     def offer(self, number: int) -> None:
         self.hits.append(
@@ -296,7 +296,7 @@ setattr(Walk, "return", Walk.give_back)
 
 
 def check_books(sim: Simulator, turk: Any) -> None:
-    """What came in is what is there and what went out, in cents; fees recomputed in whole numbers."""
+    """The money that came in equals balance plus payments, in cents; fees are recomputed in whole numbers."""
     state = sim.control.state()
     out = fees = 0
     for name, work in state["submissions"].items():
@@ -318,8 +318,8 @@ def test_it_conserves_money_over_any_walk(steps: list[tuple[str, int]], seed: in
     with mturk.simulator(seed=seed, options=mturk.Options(balance_cents=6_000)) as sim:
         walk = Walk(sim, client(sim))
         walk.offer(50)
-        for what, number in steps:
-            walk.step(what, number)
+        for action, number in steps:
+            walk.step(action, number)
         check_books(sim, walk.turk)
 
 
@@ -367,12 +367,12 @@ def test_it_pays_once_when_many_ask_at_the_same_time(sim: Simulator, turk: Any) 
 
 
 def test_it_never_loses_a_place(sim: Simulator, turk: Any) -> None:
-    """Held, done and free places sum to all places, whatever happens."""
+    """Held, done and free places always sum to all places."""
     draws = Streams(9)("places")
-    mine = offer(turk, MaxAssignments=7, LifetimeInSeconds=30 * DAY, AssignmentDurationInSeconds=DAY)
+    hit_id = offer(turk, MaxAssignments=7, LifetimeInSeconds=30 * DAY, AssignmentDurationInSeconds=DAY)
     walk = Walk(sim, turk)
     for _ in range(200):
         walk.step(["take", "complete", "return", "advance"][int(draws.integers(4))], int(draws.integers(20)))
-        found = sim.control.state()["postings"][mine]
-        assert found["held"] + found["done"] + found["free"] == 7
-    assert hit(turk, mine)["NumberOfAssignmentsAvailable"] == found["free"]
+        posting = sim.control.state()["postings"][hit_id]
+        assert posting["held"] + posting["done"] + posting["free"] == 7
+    assert hit(turk, hit_id)["NumberOfAssignmentsAvailable"] == posting["free"]

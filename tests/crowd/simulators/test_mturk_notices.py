@@ -1,4 +1,4 @@
-"""Event notifications: which events come, in what document, and how untidily they are delivered."""
+"""Event notifications: which events come, in what document, and in what disorder they are delivered."""
 
 import json
 from collections.abc import Iterator
@@ -39,16 +39,16 @@ def wanted(events: list[str], **changed: Any) -> dict[str, Any]:
 
 def listened(turk: Any, events: list[str] = EVERYTHING, **changed: Any) -> str:
     """A HIT whose type tells of these events; its id."""
-    mine = offer(turk, **changed)
-    kind = hit(turk, mine)["HITTypeId"]
+    hit_id = offer(turk, **changed)
+    kind = hit(turk, hit_id)["HITTypeId"]
     turk.update_notification_settings(HITTypeId=kind, Notification=wanted(events), Active=True)
-    return mine
+    return hit_id
 
 
 def delivered(sim: Simulator, **manner: Any) -> list[dict[str, Any]]:
-    got: list[str] = []
-    sim.control.deliver(send=lambda _, text: got.append(text), **manner)
-    return [json.loads(text) for text in got]
+    texts: list[str] = []
+    sim.control.deliver(send=lambda _, text: texts.append(text), **manner)
+    return [json.loads(text) for text in texts]
 
 
 def kinds(documents: list[dict[str, Any]]) -> list[str]:
@@ -56,17 +56,17 @@ def kinds(documents: list[dict[str, Any]]) -> list[str]:
 
 
 def test_it_tells_what_happens_in_order(sim: Simulator, turk: Any) -> None:
-    mine = listened(turk, MaxAssignments=2, LifetimeInSeconds=3600, AssignmentDurationInSeconds=600)
+    hit_id = listened(turk, MaxAssignments=2, LifetimeInSeconds=3600, AssignmentDurationInSeconds=600)
     offer(turk, MaxAssignments=2, LifetimeInSeconds=3600, AssignmentDurationInSeconds=600)
-    verb(sim, "return", submission=sim.control.take(posting=mine)["submission"])
-    sim.control.take(posting=mine)
+    verb(sim, "return", submission=sim.control.take(posting=hit_id)["submission"])
+    sim.control.take(posting=hit_id)
     sim.clock.advance(600)
-    one, two = submitted(sim, mine), submitted(sim, mine)
-    turk.approve_assignment(AssignmentId=one["assignment"])
-    turk.reject_assignment(AssignmentId=two["assignment"], RequesterFeedback="Left empty.")
-    turk.create_additional_assignments_for_hit(HITId=mine, NumberOfAdditionalAssignments=1)
-    turk.update_expiration_for_hit(HITId=mine, ExpireAt=0)
-    turk.delete_hit(HITId=mine)
+    first, second = submitted(sim, hit_id), submitted(sim, hit_id)
+    turk.approve_assignment(AssignmentId=first["assignment"])
+    turk.reject_assignment(AssignmentId=second["assignment"], RequesterFeedback="Left empty.")
+    turk.create_additional_assignments_for_hit(HITId=hit_id, NumberOfAdditionalAssignments=1)
+    turk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
+    turk.delete_hit(HITId=hit_id)
     documents = delivered(sim)
     assert kinds(documents) == [
         "HITCreated",
@@ -81,7 +81,7 @@ def test_it_tells_what_happens_in_order(sim: Simulator, turk: Any) -> None:
 
 
 def test_it_names_hit_and_assignment_and_never_the_worker(sim: Simulator, turk: Any) -> None:
-    mine = listened(turk)
+    hit_id = listened(turk)
     sim.clock.advance(61)
     work = submitted(sim)
     first = delivered(sim)[-1]
@@ -93,8 +93,8 @@ def test_it_names_hit_and_assignment_and_never_the_worker(sim: Simulator, turk: 
             {
                 "EventType": "AssignmentSubmitted",
                 "EventTimestamp": "2026-01-05T09:01:01Z",
-                "HITTypeId": hit(turk, mine)["HITTypeId"],
-                "HITId": mine,
+                "HITTypeId": hit(turk, hit_id)["HITTypeId"],
+                "HITId": hit_id,
                 "AssignmentId": work["assignment"],
             }
         ],
@@ -103,30 +103,30 @@ def test_it_names_hit_and_assignment_and_never_the_worker(sim: Simulator, turk: 
 
 
 def test_it_tells_only_of_what_was_asked_for(sim: Simulator, turk: Any) -> None:
-    mine = listened(turk, ["AssignmentSubmitted"])
+    hit_id = listened(turk, ["AssignmentSubmitted"])
     submitted(sim)
-    turk.update_notification_settings(HITTypeId=hit(turk, mine)["HITTypeId"], Active=False)
+    turk.update_notification_settings(HITTypeId=hit(turk, hit_id)["HITTypeId"], Active=False)
     submitted(sim)
     assert kinds(delivered(sim)) == ["AssignmentSubmitted"]
     assert delivered(sim) == []
 
 
 def test_it_says_nothing_of_work_submitted_after_expiry(sim: Simulator, turk: Any) -> None:
-    """Only who looks learns of it: notifications are hints."""
-    mine = listened(turk, ["AssignmentSubmitted"], LifetimeInSeconds=60)
+    """Only the list shows such work: notifications are hints."""
+    hit_id = listened(turk, ["AssignmentSubmitted"], LifetimeInSeconds=60)
     held = sim.control.take()
     sim.clock.advance(60)
     sim.control.complete(held["submission"], "DONE")
     assert delivered(sim) == []
-    assert len(turk.list_assignments_for_hit(HITId=mine)["Assignments"]) == 1
+    assert len(turk.list_assignments_for_hit(HITId=hit_id)["Assignments"]) == 1
 
 
 def test_it_delivers_twice_backwards_and_late(sim: Simulator, turk: Any) -> None:
     listened(turk, ["AssignmentAccepted", "AssignmentSubmitted"])
     submitted(sim)
-    found = delivered(sim, duplicates=True, reverse=True, late_s=600)
-    assert kinds(found) == ["AssignmentSubmitted", "AssignmentAccepted"] * 2
-    assert len({document["EventDocId"] for document in found}) == 2
+    documents = delivered(sim, duplicates=True, reverse=True, late_s=600)
+    assert kinds(documents) == ["AssignmentSubmitted", "AssignmentAccepted"] * 2
+    assert len({document["EventDocId"] for document in documents}) == 2
     assert sim.clock.now() == mturk.START.replace(minute=10)
 
 
@@ -152,7 +152,7 @@ def test_it_joins_events_where_it_is_told_to() -> None:
 
 
 def test_it_puts_documents_into_a_queue(sim: Simulator, turk: Any) -> None:
-    """With the real client of the queue service, into a stand-in of the queue."""
+    """With the real client of the queue service, into a replacement of the queue."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:
@@ -166,9 +166,9 @@ def test_it_puts_documents_into_a_queue(sim: Simulator, turk: Any) -> None:
         listened(turk, ["AssignmentSubmitted"])
         work = submitted(sim)
         assert verb(sim, "deliver", endpoint=endpoint, queue_url=url, duplicates=True) == {"sent": 2}
-        got = queue.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
-        documents = [json.loads(message["Body"]) for message in got]
-        assert [one["Events"][0]["AssignmentId"] for one in documents] == [work["assignment"]] * 2
+        messages = queue.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+        documents = [json.loads(message["Body"]) for message in messages]
+        assert [document["Events"][0]["AssignmentId"] for document in documents] == [work["assignment"]] * 2
         assert documents[0]["EventDocId"] == documents[1]["EventDocId"]
     finally:
         server.stop()
@@ -197,8 +197,8 @@ def test_it_wraps_documents_for_a_topic(sim: Simulator, turk: Any) -> None:
 )
 def test_it_refuses_a_wrong_specification(turk: Any, changed: dict[str, Any], code: str) -> None:
     kind = hit(turk, offer(turk))["HITTypeId"]
-    given = {"HITTypeId": kind, "Notification": wanted(["HITCreated"], **changed)}
-    assert refusal(turk.update_notification_settings, **given) == code
+    members = {"HITTypeId": kind, "Notification": wanted(["HITCreated"], **changed)}
+    assert refusal(turk.update_notification_settings, **members) == code
 
 
 def test_it_needs_a_specification_before_it_can_be_switched(turk: Any) -> None:

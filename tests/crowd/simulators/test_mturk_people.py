@@ -1,4 +1,4 @@
-"""Workers: what they see, take, give back and post; who may come; who is written to."""
+"""Workers: what they see, take, give back and post; who may come; who gets messages."""
 
 import re
 from collections.abc import Iterator
@@ -38,18 +38,18 @@ def answers(turk: Any, assignment: str) -> list[tuple[str, str]]:
     root = ElementTree.fromstring(turk.get_assignment(AssignmentId=assignment)["Assignment"]["Answer"])
     assert root.tag == f"{ANSWERS}QuestionFormAnswers"
     name, text = f"{ANSWERS}QuestionIdentifier", f"{ANSWERS}FreeText"
-    return [(one.findtext(name, ""), one.findtext(text, "")) for one in root]
+    return [(answer.findtext(name, ""), answer.findtext(text, "")) for answer in root]
 
 
 def test_it_leads_to_the_study_with_its_own_query_kept(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
+    hit_id = offer(turk)
     taken = verb(sim, "take")
     assert taken["url"].startswith(f"{STUDY}&")
     assert parse_qsl(urlsplit(taken["url"]).query) == [
         ("via", "abc"),
         ("batch", "1"),
         ("assignmentId", taken["assignment"]),
-        ("hitId", mine),
+        ("hitId", hit_id),
         ("workerId", taken["person"]),
         ("turkSubmitTo", sim.url),
     ]
@@ -58,13 +58,13 @@ def test_it_leads_to_the_study_with_its_own_query_kept(sim: Simulator, turk: Any
 
 
 def test_it_tells_a_preview_nothing_of_a_person(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
+    hit_id = offer(turk)
     query = dict(parse_qsl(urlsplit(verb(sim, "preview")["url"]).query))
     assert query == {
         "via": "abc",
         "batch": "1",
         "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE",
-        "hitId": mine,
+        "hitId": hit_id,
     }
     assert verb(sim, "state")["submissions"] == {}
 
@@ -76,11 +76,11 @@ def test_it_takes_the_form_of_the_page(sim: Simulator, turk: Any) -> None:
     answer = post(sim, assignmentId=taken["assignment"], hitId="H", workerId="AW", turkSubmitTo="u",
                   completion="DONE", note=text)  # fmt: skip
     assert answer.status_code == 200 and "Submitted" in answer.text
-    found = answers(turk, taken["assignment"])
-    assert found == [("completion", "DONE"), ("note", "x < y & \u00e9\ufffd")]
+    fields = answers(turk, taken["assignment"])
+    assert fields == [("completion", "DONE"), ("note", "x < y & \u00e9\ufffd")]
     assert sim.control.state()["submissions"][taken["submission"]]["code"] == "DONE"
     real = turk.get_assignment(AssignmentId=taken["assignment"])["Assignment"]
-    assert real["WorkerId"] == taken["person"]  # whoever the form claims to be
+    assert real["WorkerId"] == taken["person"]  # not the person that the form names
 
 
 def test_it_refuses_a_form_that_the_platform_would_not_take(sim: Simulator, turk: Any) -> None:
@@ -116,12 +116,12 @@ def test_it_takes_no_form_after_the_deadline_or_a_return(sim: Simulator, turk: A
     sim.clock.advance(60)
     for taken in (late, back):
         assert post(sim, assignmentId=taken["assignment"], completion="DONE").status_code == 400
-    states = {one["state"] for one in verb(sim, "state")["submissions"].values()}
+    states = {work["state"] for work in verb(sim, "state")["submissions"].values()}
     assert states == {"Abandoned", "Returned"}
 
 
 def test_it_gives_a_returned_assignment_id_to_a_second_worker(sim: Simulator, turk: Any) -> None:
-    mine = offer(turk)
+    hit_id = offer(turk)
     first = sim.control.take()
     sim.control.give_back(first["submission"])
     again = sim.control.take(person=first["person"])
@@ -129,20 +129,20 @@ def test_it_gives_a_returned_assignment_id_to_a_second_worker(sim: Simulator, tu
     second = sim.control.take()
     assert second["assignment"] == first["assignment"] and second["person"] != first["person"]
     assert post(sim, assignmentId=second["assignment"], completion="DONE").status_code == 200
-    listed = turk.list_assignments_for_hit(HITId=mine)["Assignments"]
-    assert [(one["AssignmentId"], one["WorkerId"]) for one in listed] == [
+    listed = turk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
+    assert [(assignment["AssignmentId"], assignment["WorkerId"]) for assignment in listed] == [
         (first["assignment"], second["person"])
     ]
     assert sim.control.state()["submissions"][first["submission"]]["state"] == "Returned"
 
 
 def test_it_gives_a_worker_one_assignment_of_a_hit(sim: Simulator, turk: Any) -> None:
-    one, other = offer(turk), offer(turk)
-    taken = submitted(sim, one)
+    first, other = offer(turk), offer(turk)
+    taken = submitted(sim, first)
     with pytest.raises(CannotBe, match="no more"):
-        sim.control.take(posting=one, person=taken["person"])
+        sim.control.take(posting=first, person=taken["person"])
     assert sim.control.take(posting=other, person=taken["person"])["posting"] == other
-    kind = hit(turk, one)["HITTypeId"]
+    kind = hit(turk, first)["HITTypeId"]
     assert sim.control.take(posting=kind)["person"] != taken["person"]
 
 
@@ -190,11 +190,11 @@ def test_it_lets_in_who_is_qualified(
 
 
 def test_it_keeps_out_who_took_part_before(sim: Simulator, turk: Any) -> None:
-    """The way to offer HITs of nine without meeting anybody twice."""
-    made = turk.create_qualification_type(
+    """How to offer HITs of nine without getting a worker twice."""
+    created = turk.create_qualification_type(
         Name="took part", Description="Took part in the study.", QualificationTypeStatus="Active"
     )
-    kind = made["QualificationType"]["QualificationTypeId"]
+    kind = created["QualificationType"]["QualificationTypeId"]
     wanted = [
         wants(kind, "DoesNotExist", ActionsGuarded="DiscoverPreviewAndAccept"),
     ]
@@ -209,8 +209,8 @@ def test_it_keeps_out_who_took_part_before(sim: Simulator, turk: Any) -> None:
     assert verb(sim, "state")["letters"] == {}
     score = turk.get_qualification_score(QualificationTypeId=kind, WorkerId=taken["person"])
     assert (score["Qualification"]["IntegerValue"], score["Qualification"]["Status"]) == (7, "Granted")
-    named = turk.list_hits_for_qualification_type(QualificationTypeId=kind)["HITs"]
-    assert {one["HITId"] for one in named} == {first, second}
+    listed = turk.list_hits_for_qualification_type(QualificationTypeId=kind)["HITs"]
+    assert {row["HITId"] for row in listed} == {first, second}
     turk.disassociate_qualification_from_worker(QualificationTypeId=kind, WorkerId=taken["person"])
     assert sim.control.take(posting=second, person=taken["person"])
 
@@ -237,7 +237,7 @@ def test_it_manages_qualification_types(sim: Simulator, turk: Any) -> None:
     kind = turk.create_qualification_type(**known)["QualificationType"]["QualificationTypeId"]
     assert refusal(turk.create_qualification_type, **known) == "QualificationTypeAlreadyExists"
     listed = turk.list_qualification_types(MustBeRequestable=False, MustBeOwnedByCaller=True, Query="TOOK")
-    assert [one["QualificationTypeId"] for one in listed["QualificationTypes"]] == [kind]
+    assert [row["QualificationTypeId"] for row in listed["QualificationTypes"]] == [kind]
     turk.update_qualification_type(QualificationTypeId=kind, Description="Changed.")
     assert (
         turk.get_qualification_type(QualificationTypeId=kind)["QualificationType"]["Description"]
@@ -245,11 +245,11 @@ def test_it_manages_qualification_types(sim: Simulator, turk: Any) -> None:
     )
     for worker in ("AONE", "ATWO"):
         turk.associate_qualification_with_worker(QualificationTypeId=kind, WorkerId=worker)
-    assert verb(sim, "state")["letters"].keys() == {"AONE", "ATWO"}  # they are told unless asked not to
+    assert verb(sim, "state")["letters"].keys() == {"AONE", "ATWO"}  # workers are notified by default
     turk.disassociate_qualification_from_worker(QualificationTypeId=kind, WorkerId="AONE", Reason="r")
     listing = turk.list_workers_with_qualification_type
     by_state = {
-        state: [one["WorkerId"] for one in listing(QualificationTypeId=kind, Status=state)["Qualifications"]]
+        state: [row["WorkerId"] for row in listing(QualificationTypeId=kind, Status=state)["Qualifications"]]
         for state in ("Granted", "Revoked")
     }
     assert by_state == {"Granted": ["ATWO"], "Revoked": ["AONE"]}
@@ -274,7 +274,7 @@ def test_it_writes_to_people_whose_work_was_decided(sim: Simulator, turk: Any) -
     everybody = [work["person"] for work in (paid, refused, waiting, busy)] + ["ANOBODY"]
     letter = {"Subject": "About your work", "MessageText": "Thank you."}
     failed = turk.notify_workers(**letter, WorkerIds=everybody)["NotifyWorkersFailureStatuses"]
-    assert {one["WorkerId"]: one["NotifyWorkersFailureCode"] for one in failed} == {
+    assert {failure["WorkerId"]: failure["NotifyWorkersFailureCode"] for failure in failed} == {
         waiting["person"]: "HardFailure",
         busy["person"]: "SoftFailure",
         "ANOBODY": "HardFailure",
@@ -292,7 +292,7 @@ def test_it_blocks_and_unblocks(sim: Simulator, turk: Any) -> None:
     with pytest.raises(CannotBe, match="blocked"):
         sim.control.take(person=person)
     turk.delete_worker_block(WorkerId=person)
-    turk.delete_worker_block(WorkerId=person)  # one that is not blocked is no error
+    turk.delete_worker_block(WorkerId=person)  # unblocking a worker who is not blocked is no error
     assert sim.control.take(person=person)
 
 
@@ -316,7 +316,7 @@ def test_it_says_why_a_verb_is_refused(sim: Simulator, turk: Any) -> None:
 def test_it_makes_people_with_habits_from_the_seed() -> None:
     def habits(seed: int) -> list[str]:
         with mturk.simulator(seed=seed) as sim:
-            return [one["habit"] for one in verb(sim, "people", count=200)["people"]]
+            return [person["habit"] for person in verb(sim, "people", count=200)["people"]]
 
     assert habits(1) == habits(1) != habits(2)
     assert {"plain", "returns_midway", "submits_twice"} <= set(habits(1))

@@ -1,4 +1,4 @@
-"""The service as a client meets it: who may ask, what a request must look like, errors, faults."""
+"""The service as a client sees it: who may ask, what a request must look like, errors, faults."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -58,13 +58,13 @@ def signed(sim: Simulator, body: bytes = b"{}", at: datetime | None = None, **ch
 
 
 def ask(sim: Simulator, headers: dict[str, str], body: bytes = b"{}", query: str = "") -> str:
-    """What came: `ok`, or the name of the error."""
+    """The result: `ok`, or the name of the error."""
     answer = httpx.post(f"{sim.url}/{query}", content=body, headers=headers)
     assert answer.headers["content-type"] == "application/x-amz-json-1.1"
     return "ok" if answer.status_code == 200 else str(answer.json()["__type"])
 
 
-def test_it_answers_whoever_signs_with_a_known_key(sim: Simulator, turk: Any) -> None:
+def test_it_answers_requests_signed_with_a_known_key(sim: Simulator, turk: Any) -> None:
     assert ask(sim, signed(sim)) == "ok"
     assert turk.get_account_balance()["AvailableBalance"] == "10000.00"
 
@@ -217,7 +217,7 @@ def test_it_checks_what_the_client_lets_through(
 def test_it_checks_required_and_unknown_members_and_types_itself(
     sim: Simulator, turk: Any, body: bytes
 ) -> None:
-    """Whoever does not use Amazon's client gets no further: the body is swapped just before it is signed."""
+    """Also for clients other than Amazon's: the body is replaced just before it is signed."""
     turk.meta.events.register("before-sign.mturk", lambda request, **_: setattr(request, "data", body))
     assert refusal(turk.create_hit, **OFFER) == "InvalidParameterValue"
     assert sim.control.state()["postings"] == {}
@@ -251,10 +251,10 @@ def test_it_can_insist_on_https() -> None:
 def test_it_writes_errors_as_the_platform_does(sim: Simulator, turk: Any) -> None:
     with pytest.raises(turk.exceptions.RequestError) as caught:
         turk.get_hit(HITId="3NONE")
-    found = caught.value.response
-    assert found["TurkErrorCode"] == "AWS.MechanicalTurk.HITDoesNotExist"
-    assert found["ResponseMetadata"]["HTTPStatusCode"] == 400
-    assert found["Message"].endswith(f"({EPOCH_MS})") and "3NONE" in found["Message"]
+    response = caught.value.response
+    assert response["TurkErrorCode"] == "AWS.MechanicalTurk.HITDoesNotExist"
+    assert response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    assert response["Message"].endswith(f"({EPOCH_MS})") and "3NONE" in response["Message"]
 
 
 def test_it_fails_on_demand_before_and_after_the_effect(sim: Simulator, turk: Any) -> None:
@@ -287,7 +287,7 @@ def test_it_raises_the_modelled_fault(sim: Simulator, turk: Any) -> None:
 
 
 def test_it_shows_what_a_retry_without_a_token_costs(sim: Simulator, turk: Any) -> None:
-    """The client's own retries after a lost answer pay again, unless a token stands against it."""
+    """The client's own retries after a lost answer pay again, unless a token prevents it."""
     offer(turk)
     work = submitted(sim)
     hasty = client(sim, config=Config(retries={"mode": "legacy"}))

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["heard", "ignored"])
 def interrupts(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a child inherits of Ctrl-C: from a terminal, or from a script that starts it in the background."""
+    """How a child inherits Ctrl-C: from a terminal, or from a script that starts it in the background."""
     before = signal.signal(signal.SIGINT, request.param)
     yield
     signal.signal(signal.SIGINT, before)
@@ -36,11 +36,11 @@ def test_it_serves_until_interrupted(platform: str) -> None:
     try:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
-        found = re.search(r"http://127\.0\.0\.1:\d+", lines[0])
-        assert found, lines
+        address = re.search(r"http://127\.0\.0\.1:\d+", lines[0])
+        assert address, lines
         assert "simulated" in lines[1]
         assert "4 people, 0% of calls fail" in lines[2]
-        state = httpx.post(f"{found[0]}/_simulator/state", timeout=30).json()
+        state = httpx.post(f"{address[0]}/_simulator/state", timeout=30).json()
         assert state["submissions"] == {} and state["balance"] > 0
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=30)

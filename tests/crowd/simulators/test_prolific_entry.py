@@ -96,7 +96,7 @@ def test_it_signs_only_for_workspaces_that_may() -> None:
         assert answer.status_code == 400
 
 
-def test_it_previews_as_nobody() -> None:
+def test_a_preview_makes_no_submission() -> None:
     with researcher() as client:
         study = client.published()
         url = client.verb("preview", posting=study)["url"]

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.pure
 def test_it_reads_bonuses_in_major_units_and_answers_in_minor_ones() -> None:
     with researcher(fee_bp=2500, vat_bp=2000) as client:
         study = client.published()
-        one, two = client.finished(study), client.finished(study)
-        answer = client.batch(study, f"{one},4.25", f"{two},30")
+        first, second = client.finished(study), client.finished(study)
+        answer = client.batch(study, f"{first},4.25", f"{second},30")
         assert answer.status_code == 201
         batch = answer.json()
         # Fees: 106.25 and 750, rounded; tax: a fifth of each fee.
@@ -23,10 +23,10 @@ def test_it_reads_bonuses_in_major_units_and_answers_in_minor_ones() -> None:
             "vat": 21 + 150,
             "total_amount": 3425 + 856 + 171,
         }
-        assert client.work(one)["bonus_payments"] == []
+        assert client.work(first)["bonus_payments"] == []
         assert client.post(f"bulk-bonus-payments/{batch['id']}/pay/").status_code == 202
-        assert client.work(one)["bonus_payments"] == [425]
-        assert client.work(two)["bonus_payments"] == [3000]
+        assert client.work(first)["bonus_payments"] == [425]
+        assert client.work(second)["bonus_payments"] == [3000]
 
 
 def test_it_pays_again_when_told_to_pay_again() -> None:
@@ -111,7 +111,7 @@ def test_it_does_not_pay_a_bonus_out_of_what_is_set_aside() -> None:
         assert (state["balance"], state["available"]) == (400, 0)
 
 
-def test_it_approves_nobody_out_of_an_empty_purse() -> None:
+def test_it_approves_no_submission_without_money() -> None:
     with researcher(fee_bp=0, balance_cents=600) as client:
         study = client.published()
         submission = client.finished(study)
@@ -133,8 +133,8 @@ def test_it_knows_no_other_batch() -> None:
 
 def test_it_tells_costs_in_minor_units() -> None:
     with researcher(fee_bp=2500, vat_bp=2000) as client:
-        told = client.post("study-cost-calculator/", {"reward": 200, "total_available_places": 3}).json()
-        assert told == {"total_cost": 780}
+        costs = client.post("study-cost-calculator/", {"reward": 200, "total_available_places": 3}).json()
+        assert costs == {"total_cost": 780}
         study = client.published()
         submission = client.finished(study)
         client.decide(submission, "APPROVE")

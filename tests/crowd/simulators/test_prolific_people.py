@@ -12,11 +12,11 @@ pytestmark = pytest.mark.pure
 
 def test_it_draws_habits_in_their_declared_shares() -> None:
     count = 4000
-    met = Counter(Habits(seed=2).of(index) for index in range(count))
-    assert set(met) == set(HABITS)
+    counts = Counter(Habits(seed=2).of(index) for index in range(count))
+    assert set(counts) == set(HABITS)
     for habit, share in SHARES.items():
         spread = (share * (1 - share) / count) ** 0.5
-        assert abs(met[habit] / count - share) < 4.5 * spread
+        assert abs(counts[habit] / count - share) < 4.5 * spread
 
 
 def test_it_gives_the_same_person_the_same_habit() -> None:
@@ -40,12 +40,12 @@ def test_it_takes_other_shares_and_refuses_wrong_ones() -> None:
 
 def test_it_sends_the_people_it_has_before_making_more() -> None:
     with researcher() as client:
-        made = client.verb("people", count=2)["people"]
+        people = client.verb("people", count=2)["people"]
         study = client.published()
         came = [client.verb("take", posting=study) for _ in range(3)]
-        assert [one["person"] for one in came[:2]] == [one["person"] for one in made]
-        assert [one["habit"] for one in came[:2]] == [one["habit"] for one in made]
-        assert came[2]["person"] not in {one["person"] for one in made}
+        assert [row["person"] for row in came[:2]] == [row["person"] for row in people]
+        assert [row["habit"] for row in came[:2]] == [row["habit"] for row in people]
+        assert came[2]["person"] not in {row["person"] for row in people}
 
 
 def test_it_carries_messages_both_ways() -> None:
@@ -58,10 +58,10 @@ def test_it_carries_messages_both_ways() -> None:
         client.verb("message", person=person, body="The page froze.", posting=study)
         assert client.get("messages/").status_code == 400
         both = client.get("messages/", user_id=person).json()["results"]
-        assert [one["body"] for one in both] == ["Thank you.", "The page froze."]
+        assert [message["body"] for message in both] == ["Thank you.", "The page froze."]
         [letter] = client.get("messages/unread/").json()["results"]
         assert (letter["sender_id"], letter["data"]["study_id"]) == (person, study)
-        assert client.get("messages/unread/").json()["results"] == [letter]  # looking does not mark as read
+        assert client.get("messages/unread/").json()["results"] == [letter]  # it stays unread
         assert client.verb("state")["letters"] == {person: ["Thank you."]}
 
 
@@ -82,7 +82,7 @@ def test_it_looks_back_thirty_days_for_messages() -> None:
 def test_it_writes_to_many_and_to_groups() -> None:
     with researcher() as client:
         study = client.published()
-        people = [one["person"] for one in client.verb("people", count=3)["people"]]
+        people = [row["person"] for row in client.verb("people", count=3)["people"]]
         client.post("messages/bulk/", {"ids": people[:2], "body": "One", "study_id": study})
         group = client.post(
             "participant-groups/", {"name": "g", "workspace_id": "rehearsal", "participant_ids": people[1:]}
@@ -101,7 +101,7 @@ def test_it_keeps_groups_as_sets_that_patch_replaces() -> None:
         path = f"participant-groups/{group}/participants/"
 
         def members() -> list[str]:
-            return [one["participant_id"] for one in client.get(path).json()["results"]]
+            return [member["participant_id"] for member in client.get(path).json()["results"]]
 
         client.post(path, {"participant_ids": ["a1", "b2", "a1"]})
         client.post(path, {"participant_ids": ["b2", "c3"]})
@@ -132,12 +132,12 @@ def test_it_counts_few_people_as_none() -> None:
 
 def test_it_knows_its_workspace_and_projects() -> None:
     with researcher() as client:
-        assert [one["id"] for one in client.get("workspaces/").json()["results"]] == ["rehearsal"]
+        assert [workspace["id"] for workspace in client.get("workspaces/").json()["results"]] == ["rehearsal"]
         assert client.get("workspaces/elsewhere/balance/").status_code == 404
-        names = [one["id"] for one in client.get("workspaces/rehearsal/projects/").json()["results"]]
+        names = [project["id"] for project in client.get("workspaces/rehearsal/projects/").json()["results"]]
         assert names == ["first-project", "rehearsal"]
         assert client.get("projects/elsewhere/studies/").status_code == 404
         kinds = {
-            one["filter_id"] for one in client.get("filters/", workspace_id="rehearsal").json()["results"]
+            row["filter_id"] for row in client.get("filters/", workspace_id="rehearsal").json()["results"]
         }
         assert {"age", "handedness", "previous_studies_blocklist"} <= kinds

@@ -117,12 +117,15 @@ def test_it_refuses_a_body_that_is_no_json() -> None:
 def test_it_has_a_sound_schema_for_every_operation() -> None:
     document = json.loads(Path(schema.__file__).with_name("schema.json").read_text(encoding="utf-8"))
     parts = [
-        said[part] for said in document["operations"].values() for part in ("query", "body") if part in said
+        operation[part]
+        for operation in document["operations"].values()
+        for part in ("query", "body")
+        if part in operation
     ]
     Draft202012Validator.check_schema({"allOf": parts, "$defs": document["$defs"]})
     for operation in schema.operations():
         for validator in (operation.query, operation.body):
-            list(validator.iter_errors({}))  # every reference leads somewhere
+            list(validator.iter_errors({}))  # every reference has a target
     names = {operation.name for operation in schema.operations()}
     with researcher() as client:
         assert names == set(client.sim.handlers)
@@ -228,11 +231,11 @@ def test_it_fails_the_share_of_calls_that_was_asked_for() -> None:
 
 def test_it_calls_hooks_after_the_effect_and_before_the_answer() -> None:
     with researcher() as client:
-        met: list[tuple[Call, int]] = []
+        seen: list[tuple[Call, int]] = []
         release, reached = threading.Event(), threading.Event()
 
         def hold(call: Call) -> None:
-            met.append((call, len(client.sim.world.studies)))
+            seen.append((call, len(client.sim.world.studies)))
             reached.set()
             release.wait(10)
 
@@ -247,7 +250,7 @@ def test_it_calls_hooks_after_the_effect_and_before_the_answer() -> None:
         release.set()
         asking.join(10)
         assert answered == [201]
-        [(call, studies)] = met
+        [(call, studies)] = seen
         assert (call.operation, call.effect, studies) == ("studies.create", True, 1)
 
 
@@ -260,10 +263,10 @@ def test_it_loses_nothing_when_many_ask_at_once() -> None:
                 http.post("/_simulator/take", json={"posting": study})
 
         threads = [threading.Thread(target=ask) for _ in range(30)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join(30)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
         works = client.verb("state")["submissions"].values()
         assert len(works) == len({work["person"] for work in works}) == 10
 

@@ -183,7 +183,10 @@ def test_it_opens_returned_and_timed_out_places_again_while_active() -> None:
         client.verb("return", submission=first)
         third = client.take(study)
         client.verb("advance", seconds=30 * 60)
-        assert [client.work(one)["status"] for one in (second, third)] == ["TIMED-OUT", "TIMED-OUT"]
+        assert [client.work(submission)["status"] for submission in (second, third)] == [
+            "TIMED-OUT",
+            "TIMED-OUT",
+        ]
         assert client.take(study) and client.take(study)
 
 
@@ -217,8 +220,8 @@ def test_it_pauses_when_the_screen_out_slots_are_used() -> None:
         out = [client.finished(study, SCREENED) for _ in range(2)]
         assert client.status(study) == "PAUSED"
         state = client.verb("state")
-        assert [state["submissions"][one]["state"] for one in out] == ["SCREENED OUT"] * 2
-        assert [state["submissions"][one]["reward_paid_cents"] for one in out] == [20, 20]
+        assert [state["submissions"][submission]["state"] for submission in out] == ["SCREENED OUT"] * 2
+        assert [state["submissions"][submission]["reward_paid_cents"] for submission in out] == [20, 20]
         assert state["paid"]["screen_out"] == 40
         assert client.move(study, "START").status_code == 400
         more = {**SCREEN_OUT, "actions": [{**SCREEN_OUT["actions"][0], "slots": 3}]}

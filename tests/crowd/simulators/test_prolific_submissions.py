@@ -51,10 +51,10 @@ def test_it_holds_a_reserved_place_for_ten_minutes() -> None:
         assert client.http.post("/_simulator/take", json={"posting": study}).status_code == 409
         client.verb("advance", seconds=1)
         assert client.work(submission)["status"] == "RETURNED"
-        kept = client.take(study, reserve=True)
-        client.verb("start", submission=kept)
+        reserved = client.take(study, reserve=True)
+        client.verb("start", submission=reserved)
         client.verb("advance", seconds=600)
-        assert client.work(kept)["status"] == "ACTIVE"
+        assert client.work(reserved)["status"] == "ACTIVE"
 
 
 def test_it_times_out_after_the_maximum_time_and_notes_a_late_code() -> None:
@@ -99,15 +99,15 @@ def test_it_asks_for_a_return_where_the_code_says_so() -> None:
 
 def test_it_keeps_group_membership_as_the_code_says() -> None:
     with researcher() as client:
-        made = client.post("participant-groups/", {"name": "came", "workspace_id": "rehearsal"}).json()
+        group = client.post("participant-groups/", {"name": "came", "workspace_id": "rehearsal"}).json()
         actions = [
             {"action": "MANUALLY_REVIEW"},
-            {"action": "ADD_TO_PARTICIPANT_GROUP", "participant_group": made["id"]},
+            {"action": "ADD_TO_PARTICIPANT_GROUP", "participant_group": group["id"]},
         ]
         study = client.published(completion_codes=[code(DONE, "COMPLETED", *actions)])
         person = client.work(client.finished(study))["participant"]
-        members = client.get(f"participant-groups/{made['id']}/participants/").json()["results"]
-        assert [one["participant_id"] for one in members] == [person]
+        members = client.get(f"participant-groups/{group['id']}/participants/").json()["results"]
+        assert [member["participant_id"] for member in members] == [person]
 
 
 def test_it_counts_a_place_once_per_person_but_lets_a_returner_come_back() -> None:
@@ -179,7 +179,7 @@ def test_it_approves_in_bulk_and_passes_over_what_is_not_ready() -> None:
         )
         assert answer.status_code == 200 and isinstance(answer.json(), str)
         client.post("submissions/bulk-approve/", {"submission_ids": [ready]})
-        assert [client.work(one)["status"] for one in (ready, elsewhere, active)] == [
+        assert [client.work(submission)["status"] for submission in (ready, elsewhere, active)] == [
             "APPROVED",
             "APPROVED",
             "ACTIVE",
@@ -241,18 +241,18 @@ def test_it_filters_by_status_in_every_documented_spelling() -> None:
         client.verb("return", submission=gone)
         client.verb("time_out", submission=slow)
 
-        def found(**query: str) -> list[str]:
+        def listed(**query: str) -> list[str]:
             rows = client.get("submissions/", study=study, **query).json()["results"]
             return [row["id"] for row in rows]
 
-        assert found(status="AWAITING_REVIEW") == found(status="awaiting_review") == [waiting]
-        assert found(status="TIMED-OUT") == found(timeout="true") == [slow]
-        assert found(returned="true") == [gone]
-        assert found(returned="false") == [waiting, slow]
-        assert found(completed="true") == [waiting]
-        assert found(ordering="-started_at")[-1] == waiting
-        assert found(submitted_from="05/01/2026") == [waiting]
-        assert found(submitted_from="06/01/2026") == []
+        assert listed(status="AWAITING_REVIEW") == listed(status="awaiting_review") == [waiting]
+        assert listed(status="TIMED-OUT") == listed(timeout="true") == [slow]
+        assert listed(returned="true") == [gone]
+        assert listed(returned="false") == [waiting, slow]
+        assert listed(completed="true") == [waiting]
+        assert listed(ordering="-started_at")[-1] == waiting
+        assert listed(submitted_from="05/01/2026") == [waiting]
+        assert listed(submitted_from="06/01/2026") == []
         counts = client.get(f"studies/{study}/submissions/counts/").json()
         assert (counts["AWAITING REVIEW"], counts["RETURNED"], counts["TIMED-OUT"]) == (1, 1, 1)
         assert counts["TOTAL"] == 3

@@ -1,6 +1,6 @@
 """Random walks through the simulated Prolific, with failing calls: money and places are conserved throughout.
 
-The rules are told afresh here; nothing of the simulator's own arithmetic is used but its list of payments.
+The rules are written again here; of the simulator's own arithmetic only its list of payments is used.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ MOVES = {
 
 
 def published(client: Client) -> str:
-    """Under faults a draft may exist without our knowing; only one that is out is of use."""
+    """Under faults a draft may exist without our knowledge; only a published one is of use."""
     while True:
         try:
-            made = client.post("studies/", documented(total_available_places=PLACES))
-            if made.status_code == 201:
-                client.move(made.json()["id"], "PUBLISH")
+            answer = client.post("studies/", documented(total_available_places=PLACES))
+            if answer.status_code == 201:
+                client.move(answer.json()["id"], "PUBLISH")
         except httpx.RemoteProtocolError:
             continue
         for study in client.sim.world.studies.values():
@@ -43,37 +43,37 @@ def published(client: Client) -> str:
 
 
 def steps(client: Client, study: str) -> list[Callable[[str, float], object]]:
-    """What may happen next, to one submission (empty: none yet), with a number drawn from 0 to 1."""
+    """Possible next steps, each for a submission ("none": none yet) and a number drawn from 0 to 1."""
 
     def verb(name: str, **members: object) -> None:
         client.http.post(f"/_simulator/{name}", json=members)
 
-    def bonus(one: str, where: float) -> None:
-        made = client.batch(study, f"{one},{1 + where:.2f}")
-        if made.status_code == 201:
-            client.post(f"bulk-bonus-payments/{made.json()['id']}/pay/")
+    def bonus(submission: str, drawn: float) -> None:
+        answer = client.batch(study, f"{submission},{1 + drawn:.2f}")
+        if answer.status_code == 201:
+            client.post(f"bulk-bonus-payments/{answer.json()['id']}/pay/")
 
     reject = {"message": "x" * 100, "rejection_category": "NO_DATA"}
     return [
-        lambda one, where: verb("take", posting=study),
-        lambda one, where: verb("take", posting=study),
-        lambda one, where: verb("complete", submission=one, code=DONE),
-        lambda one, where: verb("complete", submission=one, code=DONE),
-        lambda one, where: verb("return", submission=one) if where < 0.5 else None,
-        lambda one, where: verb("advance", seconds=300 * where),
-        lambda one, where: client.post("submissions/bulk-approve/", {"submission_ids": [one]}),
-        lambda one, where: client.decide(one, "APPROVE"),
-        lambda one, where: client.decide(one, "REJECT", **reject) if where < 0.3 else None,
-        lambda one, where: client.patch(
-            f"studies/{study}/", {"total_available_places": PLACES + int(6 * where)}
+        lambda submission, drawn: verb("take", posting=study),
+        lambda submission, drawn: verb("take", posting=study),
+        lambda submission, drawn: verb("complete", submission=submission, code=DONE),
+        lambda submission, drawn: verb("complete", submission=submission, code=DONE),
+        lambda submission, drawn: verb("return", submission=submission) if drawn < 0.5 else None,
+        lambda submission, drawn: verb("advance", seconds=300 * drawn),
+        lambda submission, drawn: client.post("submissions/bulk-approve/", {"submission_ids": [submission]}),
+        lambda submission, drawn: client.decide(submission, "APPROVE"),
+        lambda submission, drawn: client.decide(submission, "REJECT", **reject) if drawn < 0.3 else None,
+        lambda submission, drawn: client.patch(
+            f"studies/{study}/", {"total_available_places": PLACES + int(6 * drawn)}
         ),
-        lambda one, where: client.move(study, ("PAUSE", "START")[where < 0.7]),
+        lambda submission, drawn: client.move(study, ("PAUSE", "START")[drawn < 0.7]),
         bonus,
     ]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_it_conserves_money_and_places_whatever_happens(seed: int) -> None:
+def test_it_conserves_money_and_places_over_random_walks(seed: int) -> None:
     draw = np.random.default_rng(seed)
     seen: dict[str, str] = {}
     moves: set[tuple[str, str]] = set()
@@ -81,9 +81,9 @@ def test_it_conserves_money_and_places_whatever_happens(seed: int) -> None:
         study = published(client)
         likely = steps(client, study)
         for _ in range(STEPS):
-            one = list(seen)[int(draw.integers(len(seen)))] if seen else "none"
-            with suppress(httpx.RemoteProtocolError):  # the answer was lost; the effect stands
-                likely[int(draw.integers(len(likely)))](one, float(draw.random()))
+            submission = list(seen)[int(draw.integers(len(seen)))] if seen else "none"
+            with suppress(httpx.RemoteProtocolError):  # the answer was lost; the effect remains
+                likely[int(draw.integers(len(likely)))](submission, float(draw.random()))
             state = client.verb("state")
             check(state, study)
             for name, work in state["submissions"].items():
@@ -92,7 +92,7 @@ def test_it_conserves_money_and_places_whatever_happens(seed: int) -> None:
                     seen[name] = work["state"]
         assert client.sim.faults.met
     steps_of_two = {(a, d) for a, b in MOVES for c, d in MOVES if b == c}
-    assert moves <= MOVES | steps_of_two  # time may carry a submission over two states at once
+    assert moves <= MOVES | steps_of_two  # a submission may pass two states in one step of time
     assert len(moves) >= 4
 
 

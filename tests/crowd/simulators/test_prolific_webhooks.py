@@ -1,4 +1,4 @@
-"""Webhooks of the simulated Prolific: set-up, signatures, deliveries that repeat, mix up and come late."""
+"""Webhooks of the simulated Prolific: set-up, signatures, deliveries that repeat, mix and come late."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECRET = "cGNqFPb6y0RT3XO9-example"
 
 
 class Listener:
-    """An endpoint of ours: keeps what comes and answers as told."""
+    """An endpoint of ours: keeps the requests and answers with `status`."""
 
     def __init__(self) -> None:
         self.got: list[Asked] = []
@@ -35,11 +35,11 @@ class Listener:
 
     @property
     def stories(self) -> list[tuple[str, str]]:
-        """(event id, status told) in the order of arrival, of submissions only."""
-        told = [(one.headers["x-event-id"], json.loads(one.body)) for one in self.got]
+        """(event id, status) in the order of arrival, of submissions only."""
+        received = [(request.headers["x-event-id"], json.loads(request.body)) for request in self.got]
         return [
             (event, body["status"])
-            for event, body in told
+            for event, body in received
             if body["event_type"] == "submission.status.change"
         ]
 
@@ -55,13 +55,13 @@ def subscribed(client: Client, url: str, event_type: str = "submission.status.ch
     """By the documented steps: the subscription and the signing secret."""
     secret = client.post("hooks/secrets/", {"workspace_id": "rehearsal"}).json()
     sent = {"event_type": event_type, "target_url": url, "workspace_id": "rehearsal"}
-    made = client.post("hooks/subscriptions/", sent)
-    assert made.status_code == 201
-    body: dict[str, Any] = made.json()
+    answer = client.post("hooks/subscriptions/", sent)
+    assert answer.status_code == 201
+    body: dict[str, Any] = answer.json()
     [inner] = body.get("results", [body])
     path = f"hooks/subscriptions/{inner['id']}/"
     assert client.post(path, {"secret": "guess"}).status_code == 400
-    assert client.post(path, {"secret": made.headers["X-Hook-Secret"]}).json()["is_enabled"] is True
+    assert client.post(path, {"secret": answer.headers["X-Hook-Secret"]}).json()["is_enabled"] is True
     return inner["id"], secret["value"]
 
 
@@ -81,12 +81,12 @@ def test_it_tells_of_every_status_once_confirmed() -> None:
         submission = client.finished(study)
         assert client.verb("deliver")["sent"] == 3
         assert [status for _, status in listener.stories] == ["RESERVED", "ACTIVE", "AWAITING REVIEW"]
-        for one in listener.got:
-            stamp = one.headers["x-prolific-request-timestamp"]
-            digest = hmac.new(secret.encode(), stamp.encode() + one.body, hashlib.sha256).digest()
-            assert one.headers["x-prolific-request-signature"] == base64.b64encode(digest).decode()
+        for request in listener.got:
+            stamp = request.headers["x-prolific-request-timestamp"]
+            digest = hmac.new(secret.encode(), stamp.encode() + request.body, hashlib.sha256).digest()
+            assert request.headers["x-prolific-request-signature"] == base64.b64encode(digest).decode()
             assert stamp == str(int(client.sim.clock.now().timestamp()))
-            assert json.loads(one.body)["resource_id"] == submission
+            assert json.loads(request.body)["resource_id"] == submission
         assert client.verb("deliver")["sent"] == 0
         events = client.get(f"hooks/subscriptions/{subscription}/events/", status="SUCCEEDED").json()
         assert events["meta"]["count"] == 3
@@ -140,10 +140,10 @@ def test_it_signs_with_the_newest_secret_only() -> None:
         new = client.post("hooks/secrets/", {"workspace_id": "rehearsal"}).json()["value"]
         client.take(client.published())
         client.verb("deliver")
-        one = listener.got[0]
-        stamp = one.headers["x-prolific-request-timestamp"]
-        given = one.headers["x-prolific-request-signature"]
-        assert given == signature(new, stamp, one.body) != signature(old, stamp, one.body)
+        request = listener.got[0]
+        stamp = request.headers["x-prolific-request-timestamp"]
+        sent = request.headers["x-prolific-request-signature"]
+        assert sent == signature(new, stamp, request.body) != signature(old, stamp, request.body)
         listed = client.get("hooks/secrets/", workspace_id="rehearsal").json()["results"]
         assert [secret["value"] for secret in listed] == [new]
 
@@ -159,8 +159,8 @@ def test_it_repeats_mixes_up_and_comes_late() -> None:
             "AWAITING REVIEW", "AWAITING REVIEW", "ACTIVE", "ACTIVE", "RESERVED", "RESERVED",
         ]  # fmt: skip
         assert len({event for event, _ in stories}) == 3
-        told = int(listener.got[0].headers["x-prolific-request-timestamp"])
-        assert told == int(before.timestamp()) + 3600
+        stamp = int(listener.got[0].headers["x-prolific-request-timestamp"])
+        assert stamp == int(before.timestamp()) + 3600
 
 
 def test_it_forges_and_replays_on_demand() -> None:
@@ -184,14 +184,14 @@ def test_it_tries_again_on_the_clock_and_gives_up_after_twelve() -> None:
         subscription, _ = subscribed(client, url, "study.status.change")
         listener.status = 500
         client.post(f"studies/{client.draft()}/transition/", {"action": "PUBLISH"})
-        [row] = [one for one in client.sim.notices.events if json.loads(one.body)["status"] == "ACTIVE"]
+        [row] = [event for event in client.sim.notices.events if json.loads(event.body)["status"] == "ACTIVE"]
         pauses = []
         for _ in range(11):
             client.verb("deliver")
             assert client.verb("deliver")["sent"] == 0  # not before its time
             now = client.sim.clock.now()
             pauses.append((row.due_at - now).total_seconds())
-            both = max(one.due_at for one in client.sim.notices.events) - now
+            both = max(event.due_at for event in client.sim.notices.events) - now
             client.verb("advance", seconds=both.total_seconds())
         for exponent, pause in enumerate(pauses):
             assert 60 * 2**exponent <= pause <= 1.1 * 60 * 2**exponent
@@ -199,7 +199,7 @@ def test_it_tries_again_on_the_clock_and_gives_up_after_twelve() -> None:
         assert (row.status, row.attempts) == ("FAILED", 12)
         failed = client.get(f"hooks/subscriptions/{subscription}/events/", status="FAILED").json()
         assert failed["meta"]["count"] == 2
-        assert len({one.headers["x-event-id"] for one in listener.got}) == 2
+        assert len({request.headers["x-event-id"] for request in listener.got}) == 2
 
 
 def test_it_survives_an_endpoint_that_is_not_there() -> None:
@@ -209,8 +209,8 @@ def test_it_survives_an_endpoint_that_is_not_there() -> None:
     with researcher() as client:
         client.verb("webhook", url=gone, secret=SECRET)
         client.take(client.published())
-        told = client.verb("deliver")
-        assert set(told["answers"]) == {0} and told["waiting"] == told["sent"]
+        delivery = client.verb("deliver")
+        assert set(delivery["answers"]) == {0} and delivery["waiting"] == delivery["sent"]
 
 
 def test_it_lets_the_endpoint_ask_back_before_it_answers() -> None:
