@@ -1,5 +1,5 @@
-"""Runs the parts of `make test` one after another, then prints how long each took and which tests were slow.
-Exits 1 if a part failed.
+"""Runs the parts of `make test`, the static ones at the same time, the others one after another; then prints
+how long each took and which tests were slow. Exits 1 if a part failed.
 
     .venv/bin/python setup/suite.py [PART ...]
 
@@ -15,7 +15,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,8 @@ class Part:
     commands: tuple[tuple[str, ...], ...]
     folder: str = "."
     is_default: bool = True
+    is_static: bool = False
+    """Uses one core and no service, so it runs at the same time as the other static parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,14 @@ def pytest_command(marks: str, database: str, *more: str, share: str = "workstea
 
 LINT = (sys.executable, "-m", "ruff", "check", ".")
 PARTS = (
-    Part("lint", (LINT,)),
-    Part("types", ((sys.executable, "-m", "mypy", "."),)),
-    Part("frontend", (("npm", "run", "--silent", "check"), ("npm", "test", "--silent")), folder="frontend"),
+    Part("lint", (LINT,), is_static=True),
+    Part("types", ((sys.executable, "-m", "mypy", "."),), is_static=True),
+    Part(
+        "frontend",
+        (("npm", "run", "--silent", "check"), ("npm", "test", "--silent")),
+        "frontend",
+        is_static=True,
+    ),
     Part("pure", (pytest_command("pure and not browser", "sqlite"),)),
     Part("postgresql", (pytest_command("not pure and not browser", "postgresql"),)),
     Part("sqlite", (pytest_command("both_databases and not browser", "sqlite"),)),
@@ -111,15 +119,15 @@ class Command:
         self.is_passed = running.returncode == 0
 
 
-def run(part: Part) -> Outcome:
-    """Runs one part and prints its output as it comes."""
-    print(f"\n=== {part.name} ===", flush=True)
+def run(part: Part, say: Callable[[str], object]) -> Outcome:
+    """Run one part and `say` each line of its output as it comes."""
+    say(f"\n=== {part.name} ===\n")
     started = time.monotonic()
     last, is_passed, slow = "", True, list[Slow]()
     for words in part.commands:
         command = Command(words, part.folder)
         for line in command.lines():
-            print(line, end="", flush=True)
+            say(line)
             last = line.strip() or last
             if match := DURATION.match(line):
                 slow.append(Slow(float(match[1]), match[2], match[3].rstrip()))
@@ -127,8 +135,28 @@ def run(part: Part) -> Outcome:
     return Outcome(part.name, is_passed, time.monotonic() - started, last, tuple(slow))
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    """The last lines: the slowest tests, then each part with its result, its minutes and its last line."""
+def say_now(text: str) -> None:
+    print(text, end="", flush=True)
+
+
+def run_together(parts: Sequence[Part]) -> Iterator[Outcome]:
+    """Run parts at the same time; the output of each is passed through when it has ended."""
+
+    def gathered(part: Part) -> tuple[Outcome, str]:
+        lines: list[str] = []
+        return run(part, lines.append), "".join(lines)
+
+    with ThreadPoolExecutor(max(1, len(parts))) as pool:
+        for outcome, output in pool.map(gathered, parts):
+            say_now(output)
+            yield outcome
+
+
+def table(outcomes: Sequence[Outcome], seconds: float) -> str:
+    """The closing lines: the slowest tests; then what passed, its minutes, and the last line of its output.
+
+    `seconds` is the time of all parts together, some of which run at the same time.
+    """
     slowest = sorted(
         ((slow, outcome.name) for outcome in outcomes for slow in outcome.slow),
         key=lambda pair: -pair[0].seconds,
@@ -141,12 +169,11 @@ def table(outcomes: Sequence[Outcome]) -> str:
         f"{outcome.summary}"
         for outcome in outcomes
     ]
-    total = sum(outcome.seconds for outcome in outcomes)
     word = "passed" if all(outcome.is_passed for outcome in outcomes) else "FAILED"
     return "\n".join(
         [
             *(["", f"=== the {len(slow_rows)} slowest ===", *slow_rows] if slow_rows else []),
-            *["", "=== summary ===", *rows, f"{word}  {'in all':<10} {total / 60:5.1f} min"],
+            *["", "=== summary ===", *rows, f"{word}  {'in all':<10} {seconds / 60:5.1f} min"],
         ]
     )
 
@@ -158,8 +185,10 @@ def main(names: Sequence[str]) -> int:
         print(f"no part is called {', '.join(unknown)}; there are {', '.join(known)}.", file=sys.stderr)
         return 2
     chosen = [known[name] for name in names] or [part for part in PARTS if part.is_default]
-    outcomes = [run(part) for part in chosen]
-    print(table(outcomes))
+    started = time.monotonic()
+    outcomes = list(run_together([part for part in chosen if part.is_static]))
+    outcomes += [run(part, say_now) for part in chosen if not part.is_static]
+    print(table(outcomes, time.monotonic() - started))
     return 0 if all(outcome.is_passed for outcome in outcomes) else 1
 
 

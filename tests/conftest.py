@@ -142,6 +142,8 @@ def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
 def is_possible(config: pytest.Config, item: pytest.Item) -> bool:
     if item.get_closest_marker("live") and not config.getoption("--live"):
         return False
+    if item.get_closest_marker("full") and not config.getoption("--full"):
+        return False
     if item.get_closest_marker("gpu"):
         import torch
 

@@ -240,6 +240,30 @@ def test_it_fails_the_run_when_one_part_fails(
     assert suite.main(["missing"]) == 2
 
 
+def test_it_runs_static_parts_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Each of the two waits until the other has started, so one after the other they would never end."""
+    meet = (
+        "import pathlib, sys\n"
+        "mine, other = map(pathlib.Path, sys.argv[1:])\n"
+        "mine.touch()\n"
+        "while not other.exists(): pass\n"
+        "print(mine.name, 'met')"
+    )
+    paths = [str(tmp_path / name) for name in ("first", "second")]
+    commands = [(sys.executable, "-c", meet, *pair) for pair in (paths, paths[::-1])]
+    parts = [
+        suite.Part(f"part {number}", (command,), is_static=True) for number, command in enumerate(commands)
+    ]
+    monkeypatch.setattr(suite, "PARTS", (suite.Part("last", (says("alone"),)), *parts))
+    assert suite.main([]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    started = [lines.index(f"=== {name} ===") for name in ("part 0", "part 1", "last")]
+    assert started == sorted(started)
+    assert [lines[at + 1] for at in started] == ["first met", "second met", "alone"]
+
+
 def says(*lines: str) -> tuple[str, ...]:
     """A command that prints these lines."""
     return (sys.executable, "-c", f"print({chr(10).join(lines)!r})")

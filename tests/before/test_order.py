@@ -47,6 +47,7 @@ def test_the_table_of_the_closed_form_model_is_the_same(tmp_path: Path) -> None:
     assert set(paths(before["report"])) <= set(paths(after["report"]))
 
 
+@pytest.mark.full
 def test_the_table_of_the_demo_is_the_same(tmp_path: Path) -> None:
     """Its network is trained on the spot, and its weights differ in their last bits between processors. With
     the weights of f38355e every number must be the same; with others, all that does not depend on pictures.

@@ -29,7 +29,7 @@ from crowd.sync import sync_posting
 from experiments.models import Session
 from tests.crowd import paid
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("locks")]
+pytestmark = pytest.mark.django_db
 PLATFORMS = ("prolific", "mturk")
 DAY_S = 86_400
 
@@ -331,6 +331,7 @@ def test_it_believes_no_live_list_at_once(settings: Any) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.both_databases("locks")
 def test_it_keeps_a_person_s_cap_over_two_sittings_that_are_decided_at_once() -> None:
     """Two workers decide two sittings of one person at the same moment, by two postings."""
     study = paid.paying(reward={"person_cap_cents": 300, "bonus_max_cents": 160, "bonus_per_match_cents": 20})

@@ -18,7 +18,7 @@ from experiments.models import Gate, Session, Study, Trial
 from tests.analysis import stored
 from tests.crowd import paid
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("locks")]
+pytestmark = pytest.mark.django_db
 DUE: dict[str, dict[str, Any]] = {
     "kept": {"condition": "control", "right": paid.right_until(3)},
     "excluded": {"condition": "grad_cam", "verdict": "screened", "right": paid.right_until(0)},
@@ -107,6 +107,7 @@ def test_it_shows_as_owed_what_it_will_decide(study: Study) -> None:
     }
 
 
+@pytest.mark.both_databases("constraints")
 def test_it_decides_once_however_often_it_is_asked(study: Study) -> None:
     posting = posting_of(study)
     people = cast(posting)
@@ -213,6 +214,7 @@ def test_it_keeps_a_person_s_cap_over_all_sittings(db: None) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.both_databases("locks")
 def test_it_may_be_asked_by_several_at_once() -> None:
     study = paid.paying()
     posting = posting_of(study)

@@ -27,9 +27,10 @@ from tests.services import ROOT
 from tests.world import Person, draft_study, opened_study, write_study
 
 __all__ = ["public"]
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("constraints")]
+pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.both_databases("constraints")
 def test_it_offers_an_open_study_once(tmp_path: Path, store_folder: Path) -> None:
     opened_study(write_study(tmp_path))
     Posting.objects.all().delete()

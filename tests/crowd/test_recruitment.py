@@ -39,7 +39,7 @@ from tests.crowd.recruiting import PLATFORMS, changed, held, known_there, offers
 from tests.world import silent
 
 __all__ = ["public"]
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("constraints")]
+pytestmark = pytest.mark.django_db
 ENOUGH = 40
 """More faults in a row than a call has tries."""
 
@@ -53,6 +53,7 @@ def publish(study: Study, platform: str, sim: Any, **more: Any) -> Posting:
     return publish_posting(study, platform, "rehearsal", site=sim.url, **more)
 
 
+@pytest.mark.both_databases("constraints")
 def test_it_publishes_once_however_often_it_is_asked(platform: str) -> None:
     study = study_of()
     with simulated(platform) as sim:
@@ -91,6 +92,7 @@ def test_it_finds_what_a_lost_call_has_made_wherever_the_line_breaks(platform: s
         Posting.objects.all().delete()
 
 
+@pytest.mark.both_databases("constraints")
 def test_it_goes_on_from_the_row_of_a_process_that_died_before_it_called(platform: str) -> None:
     study = study_of()
     with simulated(platform) as sim:
@@ -132,6 +134,7 @@ def test_it_offers_no_more_places_than_are_free(platform: str) -> None:
         assert room(study) == 0
 
 
+@pytest.mark.both_databases("constraints")
 def test_it_promises_no_slot_on_two_platforms() -> None:
     study = study_of()
     with simulated("prolific") as there, simulated("mturk") as here:
@@ -432,6 +435,7 @@ def test_it_publishes_the_pilot_beside_the_study(platform: str) -> None:
         assert ensure_pilot(study, 2, silent) == 2 and Slot.objects.filter(pilot=True).count() == 7
 
 
+@pytest.mark.both_databases("constraints")
 def test_it_frees_what_was_rehearsed_when_the_study_goes_live() -> None:
     study = study_of()
     with simulated("prolific") as sim:

@@ -29,7 +29,7 @@ from crowd.settlement import plan_of, settle
 from crowd.simulators.faults import KINDS
 from tests.crowd import paid
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("locks")]
+pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).resolve().parents[2]
 PLATFORMS = ("prolific", "mturk")
 
@@ -295,6 +295,7 @@ def test_it_never_pays_more_than_the_cap(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.both_databases("locks")
 def test_it_runs_once_at_a_time() -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(matches=4)
@@ -322,6 +323,7 @@ def test_it_runs_once_at_a_time() -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("word", ["bulk-approve", "submissions/bonus-payments", "/pay/"])
+@pytest.mark.both_databases("locks")
 def test_it_goes_on_after_a_kill(word: str) -> None:
     """The process dies after the platform has acted and before the answer arrives."""
     with paid.offered(paid.paying()) as stage:

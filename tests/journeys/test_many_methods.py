@@ -17,7 +17,7 @@ from tests import services, world
 from tests.guard import Service
 from tests.proofs.scale import Scale
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("claims")]
+pytestmark = pytest.mark.django_db
 Worker = Callable[[], AbstractContextManager[Service]]
 WITHIN_S = 900.0
 METHODS = {

@@ -146,28 +146,33 @@ def test_it_is_used_by_worker_web_and_report(machines: Machines, study: Path, tm
     assert "no reporter 'toy_tally'" in machines.refused("", *words, "--reporter", "toy_tally")
 
 
-@pytest.mark.parametrize(
-    ("version", "reason"),
-    [
+def test_it_is_refused_without_the_package_and_made_anew_with_another_version(
+    machines: Machines, study: Path
+) -> None:
+    """The researcher has 1.0, the other machines have none or 1.1; then the researcher has 1.1 too."""
+    for version, reason in [
         ("", "and no legible-toy-methods is installed here: install legible-toy-methods==1.0 here"),
         ("1.1", "but legible-toy-methods is 1.1 here: install legible-toy-methods==1.0 here, or build"),
-    ],
-)
-def test_it_is_refused_by_a_worker_and_a_web_server_without_it(
-    machines: Machines, study: Path, version: str, reason: str
-) -> None:
-    made_with = f"explainer '{FULL}' was made with legible-toy-methods==1.0, {reason}"
-    with services.celery_worker(machines.having(version)):
-        printed = machines.refused("1.0", "build_stimuli", str(study))
-    assert f"{ITEMS} of {3 * ITEMS} stimuli could not be rendered" in printed and made_with in printed
-    states = {(row[0], str(row[1])[: len(made_with)]) for row in rings(machines.rows())}
-    assert states == {("failed", made_with)}
-
-    with services.web_server(machines.having(version)) as web:
-        assert made_with in pressed(machines, web.url)
+    ]:
+        made_with = f"explainer '{FULL}' was made with legible-toy-methods==1.0, {reason}"
+        with services.celery_worker(machines.having(version)):
+            said = machines.refused("1.0", "build_stimuli", str(study))
+        assert f"{ITEMS} of {3 * ITEMS} stimuli could not be rendered" in said and made_with in said
+        states = {(row[0], str(row[1])[: len(made_with)]) for row in rings(machines.rows())}
+        assert states == {("failed", made_with)}
+        with services.web_server(machines.having(version)) as web:
+            assert made_with in pressed(machines, web.url)
     with services.web_server(machines.having("1.0")) as web:
         assert f"{ITEMS} stimuli were sent to the workers" in pressed(machines, web.url)
     assert "gunicorn" not in machines.imports()
+
+    # A draft whose stimuli are not there yet asks for those of the version that is here.
+    machines.env["CELERY_BROKER_URL"] = ""
+    said = machines.refused("", "build_stimuli", str(study))
+    assert "there is no explainer 'toy_rings'" in said and "known are saliency" in said
+    machines.done("1.1", "build_stimuli", str(study))
+    done = [row[2]["packages"] for row in rings(machines.rows()) if row[0] == "done"]  # type: ignore[index]
+    assert done == [["legible-toy-methods==1.1"]] * ITEMS
 
 
 def pressed(machines: Machines, url: str) -> str:
@@ -182,15 +187,3 @@ def pressed(machines: Machines, url: str) -> str:
         answer = client.post("/studies/small/build/", data=form)
         assert answer.status_code == 200, answer.text[:500]
         return " ".join(answer.text.replace("&#x27;", "'").split())
-
-
-def test_it_is_made_anew_with_another_version(machines: Machines, study: Path) -> None:
-    """A draft whose stimuli are not there yet asks for those of the version that is here."""
-    with services.celery_worker(machines.having("")):
-        machines.refused("1.0", "build_stimuli", str(study))
-    machines.env["CELERY_BROKER_URL"] = ""
-    printed = machines.refused("", "build_stimuli", str(study))
-    assert "there is no explainer 'toy_rings'" in printed and "known are saliency" in printed
-    machines.done("1.1", "build_stimuli", str(study))
-    done = [row[2]["packages"] for row in rings(machines.rows()) if row[0] == "done"]  # type: ignore[index]
-    assert done == [["legible-toy-methods==1.1"]] * ITEMS
