@@ -5,6 +5,7 @@ pytest                              SQLite, in files of a temporary folder
 pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
 """
 
+import gc
 import os
 import shutil
 import tempfile
@@ -126,6 +127,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
     # The longest first: a process that has finished its short tests takes over the tests that wait elsewhere.
     items.sort(key=lambda item: "/journeys/" not in item.nodeid)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is imported by now stays until the end, so the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
