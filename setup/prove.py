@@ -114,7 +114,7 @@ PROOFS = (
     Proof(
         "databases",
         "Every test that has rows passes on SQLite as it does on PostgreSQL in `make test`.",
-        (tests("sqlite", "-m", "not pure and not browser", database="sqlite", workers=WORKERS),),
+        (tests("sqlite", "-m", "not pure and not browser", database="sqlite", workers=str(WORKERS)),),
     ),
     Proof(
         "mutants",

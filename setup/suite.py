@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WORKERS = str(min(8, max(2, os.cpu_count() or 2)))
+WORKERS = min(8, max(2, os.cpu_count() or 2))
 SLOWEST = 12
 # A line of pytest's list of durations: "12.34s call     tests/test_x.py::test_it_works".
 DURATION = re.compile(r"^\s*(\d+\.\d+)s (setup|call|teardown)\s+(\S.*)$")
@@ -57,8 +57,10 @@ class Outcome:
     slow: tuple[Slow, ...] = ()
 
 
-def pytest_command(marks: str, database: str, *more: str, share: str = "worksteal") -> tuple[str, ...]:
-    options = ("--database", database, "-n", WORKERS, "--dist", share, "--durations", str(SLOWEST))
+def pytest_command(
+    marks: str, database: str, *more: str, workers: int = WORKERS, share: str = "worksteal"
+) -> tuple[str, ...]:
+    options = ("--database", database, "-n", str(workers), "--dist", share, "--durations", str(SLOWEST))
     return (sys.executable, "-m", "pytest", "-q", "-m", marks, *options, *more)
 
 
@@ -75,8 +77,12 @@ PARTS = (
     Part("pure", (pytest_command("pure and not browser", "sqlite"),)),
     Part("postgresql", (pytest_command("not pure and not browser", "postgresql"),)),
     Part("sqlite", (pytest_command("both_databases and not browser", "sqlite"),)),
-    # The tests of a file share one served study, so they must run in the same worker.
-    Part("browser", (pytest_command("browser", "postgresql", share="loadfile"),)),
+    # The tests of a file share one served study, so they must run in the same worker. A browser waits more
+    # than it computes.
+    Part(
+        "browser",
+        (pytest_command("browser", "postgresql", workers=WORKERS + 1, share="loadfile"),),
+    ),
     Part("fast", (LINT, pytest_command("not browser", "sqlite", "--fast")), is_default=False),
 )
 

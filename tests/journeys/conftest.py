@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
 
-from tests import services
-from tests.services import WebServer
+from tests import databases, services
+from tests.services import ROOT, WebServer
 
 if TYPE_CHECKING:
     from pytest_django.fixtures import Settings
 
     from experiments.models import Study
+
+
+def world(env: dict[str, str], *words: str) -> dict[str, Any]:
+    """What `tests.open_world` did with the world of `env`, and what is stored there now."""
+    command = [sys.executable, "-m", "tests.open_world", *words]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    state: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return state
+
+
+@pytest.fixture(scope="module")
+def module_env(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """What processes need in order to share one world in all tests of a file."""
+    folder = tmp_path_factory.mktemp("module")
+    with databases.fresh(run_folder) as url:
+        yield {
+            "DATABASE_URL": url,
+            "STORAGE_URL": str(folder / "store"),
+            "LEGIBLE_VAR": str(folder / "var"),
+            "CELERY_BROKER_URL": "",
+        }
 
 
 @pytest.fixture

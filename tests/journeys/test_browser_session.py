@@ -1,15 +1,12 @@
-"""A whole session in Chromium against the production server: reload, offline, keyboard only, axe."""
+"""A whole session in Chromium against the production server: reload, offline, keyboard only."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.journeys.visitor import FRESH, Visitor, violations
+from tests.journeys.conftest import world
+from tests.journeys.visitor import Visitor
 from tests.services import WebServer
 
 if TYPE_CHECKING:
@@ -17,17 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-ROOT = Path(__file__).resolve().parents[2]
-AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 BLOCK_TRIALS = 8
-
-
-def world(env: dict[str, str], *arguments: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tests.open_world", *arguments]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    state: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return state
 
 
 @pytest.fixture
@@ -76,52 +63,3 @@ def test_it_takes_a_session_through_a_reload_and_a_lost_connection(
     assert stored == pressed
     assert {row["context"]["input"] for row in state["responses"]} == {"keyboard"}
     assert {"reload", "offline", "online"} <= set(state["events"])
-
-
-def test_it_passes_axe_on_every_page(visitor: Visitor, served: WebServer) -> None:
-    axe = AXE.read_text()
-    visitor.arrive(f"{served.url}/join/small/?person=bea&submission=s2")
-    seen: set[str] = set()
-    while (here := visitor.settle()) != "finish":
-        if here == "trial":
-            here = "practice trial" if visitor.practised < len(visitor.practice) else "trial"
-            here += f" with {visitor.page.locator(FRESH).count()} answers"
-        if here not in seen:
-            assert violations(visitor.page, axe) == [], here
-            seen.add(here)
-        visitor.step()
-    assert violations(visitor.page, axe) == []
-    assert {"consent", "questions", "instructions", "quiz", "practice", "block", "comment"} <= seen
-
-
-def test_it_gives_nothing_to_anybody_else(visitor: Visitor, served: WebServer) -> None:
-    """No cookie, no request to another host, no referrer."""
-    hosts: set[str] = set()
-    visitor.page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
-    visitor.arrive(f"{served.url}/join/small/?person=cy&submission=s3")
-    visitor.walk("finish", answers=2)
-    assert hosts == {served.url.split("/")[2]}
-    assert visitor.page.context.cookies() == []
-
-
-def test_it_tells_an_older_tab_that_another_one_goes_on(visitor: Visitor, served: WebServer) -> None:
-    address = f"{served.url}/join/small/?person=dee&submission=s4"
-    visitor.arrive(address)
-    visitor.walk("finish", answers=1)
-    other = visitor.page.context.new_page()
-    other.goto(address)
-    other.wait_for_selector("[data-page]")
-    visitor.settle()
-    visitor.answer()
-    visitor.page.wait_for_selector('[data-page="trouble"][data-code="no_session"]')
-
-
-def test_it_stops_at_a_small_window_before_consent(visitor: Visitor, served: WebServer) -> None:
-    visitor.page.set_viewport_size({"width": 390, "height": 844})
-    visitor.arrive(f"{served.url}/join/small/?person=eve&submission=s5")
-    assert visitor.settle() == "device"
-    visitor.press_primary()
-    visitor.page.wait_for_selector("[data-page=device]:not([data-done])")
-    visitor.page.set_viewport_size({"width": 1280, "height": 800})
-    visitor.press_primary()
-    visitor.page.wait_for_selector("[data-page=consent]")

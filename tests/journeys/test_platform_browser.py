@@ -1,22 +1,17 @@
 """People of the simulated platforms in Chromium, against the production server: preview, frame, every
 exit."""
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from crowd.simulators import mturk, prolific
 from crowd.simulators.serving import Answer, Asked, serving
-from tests import databases, services
+from tests import services
+from tests.journeys.conftest import world
 from tests.journeys.visitor import Visitor, violations
 from tests.services import WebServer
 
@@ -25,8 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-ROOT = Path(__file__).resolve().parents[2]
-AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = services.ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 LINES = (
     *("blocks = 1", "train_per_block = 2", "repeat = 0", "slots = 12", "min_view_ms = 20\ngap_ms = 0"),
     # A submitted piece of work is always paid whole on Mechanical Turk, so no smaller share may be promised.
@@ -44,11 +38,7 @@ class Stage:
     told: dict[str, Any]
 
     def world(self, *arguments: str) -> dict[str, Any]:
-        command = [sys.executable, "-m", "tests.open_world", *arguments]
-        env = {**os.environ, **self.env, "BASE_URL": self.server.url}
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        self.told = json.loads(done.stdout.splitlines()[-1])
+        self.told = world({**self.env, "BASE_URL": self.server.url}, *arguments)
         return self.told
 
     def visitor(self, page: Any) -> Visitor:
@@ -61,17 +51,10 @@ class Stage:
 
 
 @pytest.fixture(scope="module")
-def stage(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("stage")
-    with ExitStack() as stack:
-        env = {
-            "DATABASE_URL": stack.enter_context(databases.fresh(run_folder)),
-            "STORAGE_URL": str(folder / "store"),
-            "LEGIBLE_VAR": str(folder / "var"),
-            "CELERY_BROKER_URL": "",
-        }
-        opened = Stage(stack.enter_context(services.web_server(env)), env, {})
-        opened.world("open", str(folder / "small"), *LINES)
+def stage(module_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with services.web_server(module_env) as server:
+        opened = Stage(server, module_env, {})
+        opened.world("open", str(tmp_path_factory.mktemp("stage") / "small"), *LINES)
         yield opened
 
 
