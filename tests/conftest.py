@@ -8,6 +8,7 @@ pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
 import gc
 import os
 import shutil
+import ssl
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
@@ -197,6 +198,14 @@ def amazon_data_read_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "create_loader", cache(create_loader))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def authorities_read_once() -> Iterator[None]:
+    """Each HTTP client reads all certificates of authorities: 25 ms, and a test of payments has several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
 
 

@@ -5,8 +5,10 @@ declined.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
 
 from django.db.models import F
 
@@ -108,25 +110,31 @@ def _item(study: Study, number: int) -> Item:
 
 
 def _stimulus(item: Item, condition: Condition) -> Stimulus:
+    explainer = "" if condition.role == "baseline" else condition.name
+    return Stimulus(**_columns(item.image_key, item.predicted, explainer))
+
+
+@cache
+def _columns(image_key: str, predicted: str, explainer: str) -> Mapping[str, Any]:
     spec = StimulusSpec(
-        image_key=item.image_key,
+        image_key=image_key,
         predictor_key=content_key("toy"),
         layer="",
-        target=("husky", "wolf").index(item.predicted),
-        explainer=None if condition.role == "baseline" else Component(condition.name, {"sign": True}),
-        version=0 if condition.role == "baseline" else 1,
+        target=("husky", "wolf").index(predicted),
+        explainer=Component(explainer, {"sign": True}) if explainer else None,
+        version=1 if explainer else 0,
         seed=7,
         render=RenderSpec(),
     )
-    return Stimulus(
-        key=spec.picture_key,
-        spec=spec.as_json(),
-        attribution_key=spec.attribution_key,
-        image_key=item.image_key,
-        state="done",
-        image_file=f"pictures/{spec.picture_key}.png",
-        picture_digest=spec.picture_key,
-    )
+    return {
+        "key": spec.picture_key,
+        "spec": spec.as_json(),
+        "attribution_key": spec.attribution_key,
+        "image_key": image_key,
+        "state": "done",
+        "image_file": f"pictures/{spec.picture_key}.png",
+        "picture_digest": spec.picture_key,
+    }
 
 
 def sitting(
