@@ -46,6 +46,8 @@ QUICK_S = 15.0
 """Seconds of computing above which a test file is not run for every mutant."""
 Fate = Literal["killed", "types", "survived", "hangs", "equivalent"]
 KILLED: tuple[Fate, ...] = ("killed", "types", "hangs")
+BUILT = ("frontend/node_modules", "frontend/dist")
+"""What tests need and git does not hold."""
 # Slow to import, changed by no mutant, and harmless to inherit by a fork.
 PRELOADED = (
     "numpy",
@@ -109,6 +111,8 @@ def copied(root: Path) -> Iterator[Path]:
             if source.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
+        for name in filter(lambda name: (root / name).exists(), BUILT):
+            Path(folder, name).symlink_to(root / name)
         yield Path(folder)
 
 
