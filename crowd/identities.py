@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from crowd.models import Posting
 from crowd.platforms import has_market
-from experiments.gates.consent import NAME as CONSENT
-from experiments.models import Gate, Session
 from experiments.tokens import keyed_hash
 
 
@@ -27,8 +25,3 @@ def person_hash(posting: Posting, person: str, realm: str = "") -> str:
 
 def submission_hash(posting: Posting, submission: str) -> str:
     return keyed_hash("submission", posting.platform, submission)
-
-
-def has_consented(session: Session) -> bool:
-    """Only then may an outside id be stored in the clear."""
-    return Gate.objects.filter(session=session, kind=CONSENT, passed=True).exists()
