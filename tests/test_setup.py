@@ -249,7 +249,7 @@ def test_it_runs_static_parts_at_the_same_time(
         "mine, other = map(pathlib.Path, sys.argv[1:])\n"
         "mine.touch()\n"
         "while not other.exists(): pass\n"
-        "print(mine.name, 'met')"
+        "print(mine.name, 'and', other.name, 'met')"
     )
     paths = [str(tmp_path / name) for name in ("first", "second")]
     commands = [(sys.executable, "-c", meet, *pair) for pair in (paths, paths[::-1])]
@@ -261,7 +261,7 @@ def test_it_runs_static_parts_at_the_same_time(
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     started = [lines.index(f"=== {name} ===") for name in ("part 0", "part 1", "last")]
     assert started == sorted(started)
-    assert [lines[at + 1] for at in started] == ["first met", "second met", "alone"]
+    assert [lines[at + 1] for at in started] == ["first and second met", "second and first met", "alone"]
 
 
 def says(*lines: str) -> tuple[str, ...]:

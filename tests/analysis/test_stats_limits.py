@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import hypergeom, norm, t
+from scipy.stats import hypergeom, ncf, norm, t
 
-from analysis.stats.anova import one_way
+from analysis.stats.anova import F_MAX, eta_squared_interval, one_way
 from analysis.stats.nonparametric import mann_whitney
 from analysis.stats.posthoc import tukey_kramer_from_summaries
 from analysis.stats.power import anova_power, effect_size_f, minimal_detectable_f
@@ -269,7 +269,25 @@ def test_mann_whitney_counts_pairs() -> None:
         mann_whitney([], [1.0])
 
 
+def test_the_interval_of_eta_squared_has_its_quantiles_at_one_degree_of_freedom() -> None:
+    """At each end, as a noncentrality, the observed F is the quantile that the level names."""
+    for df1, df2, f in [(1, 1, 700.0), (2, 1, 900.0), (1, 9, 12.0)]:
+        low, high = ends(eta_squared_interval(f, df1, df2, level=0.9))
+        total = df1 + df2 + 1
+        assert ncf.cdf(f, df1, df2, high * total / (1 - high)) == pytest.approx(0.05, rel=1e-3)
+        assert low == 0 or ncf.sf(f, df1, df2, low * total / (1 - low)) == pytest.approx(0.05, rel=1e-3)
+    for df1, df2 in [(0, 5), (5, 0)]:
+        with pytest.raises(StatsError, match="degrees of freedom"):
+            eta_squared_interval(1.0, df1, df2)
+    for f in (-0.1, 1.01 * F_MAX):
+        with pytest.raises(StatsError, match="has no interval"):
+            eta_squared_interval(f, 2, 20)
+
+
 def test_power_at_its_limits() -> None:
+    for effect, alpha in [(-0.1, 0.05), (0.5, 1.0), (0.5, 1.5), (0.5, 0.0)]:
+        with pytest.raises(StatsError, match="alpha in"):
+            anova_power([20, 20], effect, alpha=alpha)
     assert anova_power([2, 2], 0.0, alpha=0.07) == 0.07
     assert effect_size_f([0, 2], 1) == 1.0 and effect_size_f([0, 2], 1, [3, 1]) == pytest.approx(
         math.sqrt(0.75)

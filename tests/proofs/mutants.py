@@ -184,7 +184,8 @@ class Judge:
 
     def __init__(self, tree: Path, memory: Path) -> None:
         self.tree, self.memory = tree, memory
-        self.seconds: dict[str, float] = {}
+        self.timings = memory.with_name("seconds.json")
+        self.seconds: dict[str, float] = json.loads(self.timings.read_text()) if self.timings.exists() else {}
         self.types = TypeChecker(tree)
         lines = memory.read_text().splitlines() if memory.exists() else []
         self.known: dict[str, Fate] = dict(json.loads(line) for line in lines)
@@ -202,23 +203,29 @@ class Judge:
         return self.known[key]
 
     def _quick(self, files: Sequence[str]) -> tuple[str, ...]:
-        """Without the slow ones, in the same order: most mutants are killed by the first file."""
-        for name in files:
-            if name not in self.seconds:
-                code, self.seconds[name] = pytest_in(self.tree, [name], 3 * QUICK_S)
-                if code:
-                    raise SystemExit(f"{name}: the tests fail without a mutant; mend them first.")
-        quick = [name for name in files if self.seconds[name] <= QUICK_S]
+        """The quickest first: most mutants are killed by the first file."""
+        seconds = {name: self._seconds(name) for name in files}
+        quick = [name for name in files if seconds[name] <= QUICK_S]
         if not quick:
             raise SystemExit(f"{' '.join(files)}: none takes at most {QUICK_S:g} s; add a quick one.")
-        return tuple(quick)
+        return tuple(sorted(quick, key=seconds.__getitem__))
+
+    def _seconds(self, name: str) -> float:
+        """How long the tests of a file compute, measured once for the text that it has now."""
+        key = f"{name} {hashlib.sha256((self.tree / name).read_bytes()).hexdigest()[:16]}"
+        if key not in self.seconds:
+            code, self.seconds[key] = pytest_in(self.tree, [name], 3 * QUICK_S)
+            if code:
+                raise SystemExit(f"{name}: the tests fail without a mutant; mend them first.")
+            self.timings.write_text(json.dumps(self.seconds))
+        return self.seconds[key]
 
     def _judged(self, mutant: Mutant, files: tuple[str, ...]) -> Fate:
         target = self.tree / mutant.path
         original = target.read_text()
         target.write_text(mutant.source)
         try:
-            seconds = sum(self.seconds[name] for name in files)
+            seconds = sum(map(self._seconds, files))
             code, _ = pytest_in(self.tree, files, LEAST_S + SLOWER * seconds)
             if code is None or code:
                 return "hangs" if code is None else "killed"
