@@ -135,7 +135,7 @@ def test_it_finds_the_session_again_when_the_signature_is_long_over(
     assert set(parse_qs(query)) == {"via", "resume"}
     reload = desk.send(query, attempt="load-2")
     reply = reload.join()
-    assert reply.status_code == 200 and reload.session() == ada_session(ada, reload)
+    assert reply.status_code == 200 and reload.session() == ada_session(ada)
     assert reply.json()["sitting"] and set(parse_qs(reply.json()["query"])) == {"via", "resume"}
     # The end is reported by this address as well.
     reload.arrive("consent")
@@ -147,7 +147,7 @@ def test_it_finds_the_session_again_when_the_signature_is_long_over(
     assert "no longer valid" in refused(desk.send(query).join())
 
 
-def ada_session(ada: Visitor, reload: Visitor) -> Session:
+def ada_session(ada: Visitor) -> Session:
     """Ada's session; her first page has lost it to the reload."""
     assert ada.call("GET", "/api/session/").status_code == 401
     return Session.objects.get(submission__isnull=False)

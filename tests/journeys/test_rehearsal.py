@@ -1,6 +1,6 @@
 """People on each platform, one call in twenty failing, and the settling process killed (-9) at random points:
-each person is paid what the policy owes, once, to the cent. Twenty-four people and three kills in `make test`,
-three hundred and twenty in `make prove`.
+each person is paid what the policy owes, once, to the cent. `make test` has 24 people and three kills, `make
+prove` has 300 and twenty.
 
 What is due is computed here again, in a simple way, from the stored sittings; what was paid is the simulated
 platform's own count of every payment.

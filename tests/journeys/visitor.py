@@ -40,6 +40,8 @@ class Visitor:
         self.page.eval_on_selector_all(selector, "found => found.forEach(e => e.dataset.done = '1')")
 
     def tab_to(self, selector: str) -> None:
+        # On a busy machine a page may stand before its buttons can be pressed.
+        self.page.wait_for_selector(f"{selector}:not(:disabled)")
         for _ in range(60):
             if self.page.evaluate("s => document.activeElement?.matches(s) ?? false", selector):
                 return
