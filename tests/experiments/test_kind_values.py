@@ -122,10 +122,11 @@ def test_it_names_what_does_not_fit(name: str, value: dict[str, Any], words: str
 
 
 def test_it_names_the_fields_of_a_rating_and_of_a_region() -> None:
-    for name, value, fields in [
+    refusals: list[tuple[str, dict[str, Any], set[str]]] = [
         ("rate", {"q1": 9, "q4": 1}, {"q1", "q2", "q4"}),
         ("solve", {"choice": "fox"}, {"region"}),
-    ]:
+    ]
+    for name, value, fields in refusals:
         with pytest.raises(base.InvalidResponse) as refused:
             kind_of(TRIALS[name]).check(TRIALS[name], value)
         assert set(refused.value.fields) == fields
@@ -201,7 +202,7 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass
 class Stage:
     """A scene whose parts say which part they are."""
 

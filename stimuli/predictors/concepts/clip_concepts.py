@@ -32,7 +32,8 @@ from stimuli.predictors.concepts.concept_modules import (
     set_head,
     texts_of,
 )
-from stimuli.predictors.concepts.concept_training import chosen_items, concept_training_key, concepts_in
+from stimuli.predictors.concepts.concept_training import concept_training_key, concepts_in
+from stimuli.predictors.examples import choose_items
 from stimuli.predictors.files.hub_folder import library, open_hub_folder
 from stimuli.predictors.files.hub_pictures import MAX_PX, MIN_PX, HubPictureParams, PictureSettings
 from stimuli.predictors.files.weights import fit_weights
@@ -112,7 +113,7 @@ def open_clip_concepts(
     clip = load_clip(folder, params.folder, pictures)
     network = ClipNetwork(clip.tower, clip.embed(texts), params.head, len(dataset.labels))
     progress("loading the model", 1, 1)
-    items = chosen_items(dataset, params.fit_items, params.seed, NAME)
+    items = choose_items(dataset, params.seed, params.fit_items, NAME)
     values = _values(network, clip.settings, dataset, items, progress)
     targets = np.array([dataset.labels.index(item.truth) for item in items], dtype=np.int64)
     apart = hold_out(targets, [item.group for item in items], np.random.default_rng([params.seed, 11]))

@@ -20,7 +20,6 @@ from stimuli.predictors.concepts.concept_modules import CONCEPTS, texts_of
 from stimuli.predictors.concepts.concept_training import (
     LearnedConcepts,
     Learning,
-    chosen_items,
     concept_training_key,
     concepts_in,
     finished,
@@ -29,6 +28,7 @@ from stimuli.predictors.concepts.concept_training import (
     read_into,
     read_lesson,
 )
+from stimuli.predictors.examples import choose_items
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import repeatable, small_network
@@ -57,7 +57,7 @@ def open_concept_bottleneck(
     """
     params = read_params(component, BottleneckParams, "predictor")
     concepts = concepts_in(dataset, NAME)
-    items = chosen_items(dataset, params.train_items, params.seed, NAME)
+    items = choose_items(dataset, params.seed, params.train_items, NAME)
     lesson = read_lesson(dataset, items, params.input_px, params.seed, progress)
     wanted = np.stack([dataset.concept_values(item.key) for item in items])
     with repeatable(params.seed):

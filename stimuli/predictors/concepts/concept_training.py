@@ -25,17 +25,17 @@ from stimuli.predictors.concepts.concept_modules import (
     single,
     texts_of,
 )
+from stimuli.predictors.examples import training_key_of
 from stimuli.predictors.files.weights import fit_weights
 from stimuli.registry import Params
-from stimuli.spec import Component, JsonValue, content_key
+from stimuli.spec import Component, JsonValue
 from stimuli.training import hold_out
-from stimuli.types import ConceptDataset, Item, Pixels, Progress, Split
+from stimuli.types import ConceptDataset, Item, Pixels, Progress
 
 MEAN = (0.5, 0.5, 0.5)
 STD = (0.25, 0.25, 0.25)
 BATCH = 32
 JUDGED_AT_ONCE = 64
-MIN_PER_CLASS = 4
 CONCEPT_TRAINING_VERSION = 1
 """Raised whenever the same pictures and settings give another predictor, or planted concepts change."""
 
@@ -59,14 +59,8 @@ class LearnedConcepts(Params):
 
 def concept_training_key(params: Params, name: str, dataset: Component, content_digest: str) -> str:
     """Names what training would give: settings, content and the version of the training."""
-    return content_key(
-        {
-            "predictor": {"name": name, **params.model_dump(mode="json")},
-            "dataset": dataset.as_json(),
-            "content": content_digest,
-            "version": CONCEPT_TRAINING_VERSION,
-        }
-    )
+    settings = {"name": name, **params.model_dump(mode="json")}
+    return training_key_of(settings, dataset, content_digest, CONCEPT_TRAINING_VERSION)
 
 
 def concepts_in(dataset: object, predictor: str) -> tuple[str, ...]:
@@ -78,26 +72,6 @@ def concepts_in(dataset: object, predictor: str) -> tuple[str, ...]:
             "value) or parts.csv beside the class folders, or use a synthetic scenario"
         )
     return concepts
-
-
-def chosen_items(dataset: ConceptDataset, count: int, seed: int, predictor: str) -> list[Item]:
-    """At most `count` pictures of the model split, classes in equal shares, drawn by seed, in the order of
-    the dataset. Raises BadSpec for a class with too few.
-    """
-    split: Split = "model"
-    rng = np.random.default_rng([seed, 7])
-    items = dataset.items(split)
-    chosen: set[str] = set()
-    for label in dataset.labels:
-        members = [item.key for item in items if item.truth == label]
-        if len(members) < MIN_PER_CLASS:
-            raise BadSpec(
-                f'predictor {predictor}: class "{label}" has {len(members)} picture(s) for training, at '
-                f"least {MIN_PER_CLASS} are needed; add pictures or lower people_share"
-            )
-        share = max(MIN_PER_CLASS, count // len(dataset.labels))
-        chosen.update(str(key) for key in rng.permutation(members)[:share])
-    return [item for item in items if item.key in chosen]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,6 @@ from stimuli.predictors.concepts.concept_modules import CONCEPTS, texts_of
 from stimuli.predictors.concepts.concept_training import (
     LearnedConcepts,
     Learning,
-    chosen_items,
     concept_training_key,
     finished,
     fit_head,
@@ -31,6 +30,7 @@ from stimuli.predictors.concepts.concept_training import (
     read_into,
     read_lesson,
 )
+from stimuli.predictors.examples import choose_items
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import repeatable, small_network
@@ -59,7 +59,7 @@ def open_part_concepts(
 ) -> TorchPredictor:
     """Train it on the model split. Raises BadSpec if no part is marked there, or a class is too small."""
     params = read_params(component, PartParams, "predictor")
-    items = chosen_items(dataset, params.train_items, params.seed, NAME)
+    items = choose_items(dataset, params.seed, params.train_items, NAME)
     parts = _marked(dataset, [item.key for item in items])
     named = {part.concept for some in parts for part in some}
     concepts = tuple(concept for concept in dataset.concepts if concept in named)

@@ -12,12 +12,12 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stimuli.predictors.base import Built, TorchPredictor, assemble, square_view
+from stimuli.predictors.base import Built, TorchPredictor, assemble
+from stimuli.predictors.examples import read_examples, training_key_of
 from stimuli.predictors.files.weights import fit_weights, pack_weights, read_weights
 from stimuli.predictors.image.bcos_layers import bcos_network
-from stimuli.predictors.image.trained_cnn import choose_items
 from stimuli.registry import Params, read_params
-from stimuli.spec import Component, JsonValue, content_key
+from stimuli.spec import Component, JsonValue
 from stimuli.training import hold_out, repeatable
 from stimuli.types import Dataset, Pixels, Progress
 
@@ -46,14 +46,8 @@ class TrainedBcosParams(Params):
 def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:
     """Names what training would give, without training: for finding a network that is already there."""
     params = read_params(component, TrainedBcosParams, "predictor")
-    return content_key(
-        {
-            "predictor": {"name": "trained_bcos", **params.model_dump(mode="json")},
-            "dataset": dataset.as_json(),
-            "content": content_digest,
-            "version": BCOS_VERSION,
-        }
-    )
+    settings = {"name": "trained_bcos", **params.model_dump(mode="json")}
+    return training_key_of(settings, dataset, content_digest, BCOS_VERSION)
 
 
 def open_trained_bcos(
@@ -61,15 +55,13 @@ def open_trained_bcos(
 ) -> TorchPredictor:
     """Train the network. Raises BadSpec when the model split is too small."""
     params = read_params(component, TrainedBcosParams, "predictor")
-    items = choose_items(dataset, params.seed, params.train_items, component.name)
-    views = np.empty((len(items), params.input_px, params.input_px, 3), dtype=np.uint8)
-    for index, item in enumerate(items):
-        views[index] = square_view(dataset.pixels(item.key), params.input_px)
-        progress("reading pictures for training", index + 1, len(items))
-    targets = np.array([dataset.labels.index(item.truth) for item in items], dtype=np.int64)
-    groups = [item.group for item in items]
+    examples = read_examples(
+        dataset, params.seed, params.train_items, params.input_px, component.name, progress
+    )
     classes = len(dataset.labels)
-    network, provenance = train_bcos(views, targets, groups, classes, params, progress)
+    network, provenance = train_bcos(
+        examples.views, examples.targets, examples.groups, classes, params, progress
+    )
     return assemble(
         Built(network),
         labels=dataset.labels,

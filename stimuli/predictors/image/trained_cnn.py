@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field, model_validator
 
-from stimuli.errors import BadSpec
-from stimuli.predictors.base import Built, TorchPredictor, assemble, square_view
+from stimuli.predictors.base import Built, TorchPredictor, assemble
+from stimuli.predictors.examples import read_examples, training_key_of
 from stimuli.predictors.files.weights import pack_weights
 from stimuli.registry import Params, read_params
-from stimuli.spec import Component, content_key
+from stimuli.spec import Component
 from stimuli.training import TRAINING_VERSION, Recipe, Trained, train
-from stimuli.types import Dataset, Item, Progress
+from stimuli.types import Dataset, Progress
 
 MEAN = (0.5, 0.5, 0.5)
 STD = (0.25, 0.25, 0.25)
@@ -49,14 +48,7 @@ class TrainedParams(Params):
 def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:
     """Names what training would give, without training: for finding a network that is already there."""
     params = read_params(component, TrainedParams, "predictor")
-    return content_key(
-        {
-            "predictor": params.model_dump(mode="json"),
-            "dataset": dataset.as_json(),
-            "content": content_digest,
-            "version": TRAINING_VERSION,
-        }
-    )
+    return training_key_of(params.model_dump(mode="json"), dataset, content_digest, TRAINING_VERSION)
 
 
 def open_trained_cnn(
@@ -66,39 +58,18 @@ def open_trained_cnn(
     met.
     """
     params = read_params(component, TrainedParams, "predictor")
-    items = choose_items(dataset, params.seed, params.train_items, component.name)
-    views = np.empty((len(items), params.input_px, params.input_px, 3), dtype=np.uint8)
-    for index, item in enumerate(items):
-        views[index] = square_view(dataset.pixels(item.key), params.input_px)
-        progress("reading pictures for training", index + 1, len(items))
-    targets = np.array([dataset.labels.index(item.truth) for item in items], dtype=np.int64)
+    examples = read_examples(
+        dataset, params.seed, params.train_items, params.input_px, component.name, progress
+    )
     trained = train(
-        views,
-        targets,
-        [item.group for item in items],
+        examples.views,
+        examples.targets,
+        examples.groups,
         len(dataset.labels),
         Recipe(params.seed, params.epochs, params.width, params.learning_rate, params.target_accuracy),
         lambda done, total: progress("training the network", done, total),
     )
     return _assemble(trained, dataset, params)
-
-
-def choose_items(dataset: Dataset, seed: int, most: int, predictor: str) -> list[Item]:
-    """At most `most` pictures, classes in equal shares, drawn by seed, in the dataset's order. BadSpec for a
-    class of fewer than 4; `predictor` is whose name it gives.
-    """
-    rng = np.random.default_rng([seed, 7])
-    items = dataset.items("model")
-    chosen: set[str] = set()
-    for label in dataset.labels:
-        members = [item.key for item in items if item.truth == label]
-        if len(members) < 4:
-            raise BadSpec(
-                f'predictor {predictor}: class "{label}" has {len(members)} picture(s) for training, at '
-                "least 4 are needed; add pictures or lower people_share"
-            )
-        chosen.update(str(key) for key in rng.permutation(members)[: max(4, most // len(dataset.labels))])
-    return [item for item in items if item.key in chosen]
 
 
 def _assemble(trained: Trained, dataset: Dataset, params: TrainedParams) -> TorchPredictor:

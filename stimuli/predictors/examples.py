@@ -1,0 +1,73 @@
+"""What networks are trained on: pictures of the dataset's model split, and the key of such a training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stimuli.errors import BadSpec
+from stimuli.predictors.base import square_view
+from stimuli.spec import Component, content_key
+from stimuli.types import Dataset, Item, Pixels, Progress
+
+MEMBERS_MIN = 4
+"""Pictures per class: a fifth is held out, by whole groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """`views` uint8 (N, H, W, 3), `targets` class indices (N,), `groups` N names of what belongs together."""
+
+    views: Pixels
+    targets: NDArray[np.int64]
+    groups: list[str]
+
+
+def training_key_of(
+    settings: Mapping[str, Any], dataset: Component, content_digest: str, version: int
+) -> str:
+    """Names what a training gives: its settings, the dataset and its content, the version of the training."""
+    return content_key(
+        {
+            "predictor": dict(settings),
+            "dataset": dataset.as_json(),
+            "content": content_digest,
+            "version": version,
+        }
+    )
+
+
+def read_examples(
+    dataset: Dataset, seed: int, most: int, input_px: int, predictor: str, progress: Progress
+) -> Examples:
+    """The chosen pictures as squares of `input_px` pixels. BadSpec: see `choose_items`."""
+    items = choose_items(dataset, seed, most, predictor)
+    views = np.empty((len(items), input_px, input_px, 3), dtype=np.uint8)
+    for index, item in enumerate(items):
+        views[index] = square_view(dataset.pixels(item.key), input_px)
+        progress("reading pictures for training", index + 1, len(items))
+    targets = np.array([dataset.labels.index(item.truth) for item in items], dtype=np.int64)
+    return Examples(views, targets, [item.group for item in items])
+
+
+def choose_items(dataset: Dataset, seed: int, most: int, predictor: str) -> list[Item]:
+    """At most `most` pictures, classes in equal shares, drawn by seed, in the dataset's order. BadSpec for a
+    class of fewer than MEMBERS_MIN; `predictor` is whose name it gives.
+    """
+    rng = np.random.default_rng([seed, 7])
+    items = dataset.items("model")
+    chosen: set[str] = set()
+    for label in dataset.labels:
+        members = [item.key for item in items if item.truth == label]
+        if len(members) < MEMBERS_MIN:
+            raise BadSpec(
+                f'predictor {predictor}: class "{label}" has {len(members)} picture(s) for training, at '
+                f"least {MEMBERS_MIN} are needed; add pictures or lower people_share"
+            )
+        share = max(MEMBERS_MIN, most // len(dataset.labels))
+        chosen.update(str(key) for key in rng.permutation(members)[:share])
+    return [item for item in items if item.key in chosen]
