@@ -38,7 +38,7 @@ MAIN_KIND: dict[Ending, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedSession:
     """One session that is over. `sitting.matches` is right only if the caller of `ended` asked to count."""
 
     session: Any
@@ -47,7 +47,7 @@ class Ended:
     sitting: Sitting
 
 
-def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterator[Ended]:
+def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterator[EndedSession]:
     """Those of these sessions that have ended, oldest first; `matches` counts the answers of sessions that
     finished."""
     last_answer = Response.objects.filter(session=OuterRef("pk")).order_by("-position").values("position")[:1]
@@ -73,7 +73,7 @@ def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterat
             yield _ended(row, counts)
 
 
-def _ended(row: Sequence[Any], counts: Counter[Any]) -> Ended:
+def _ended(row: Sequence[Any], counts: Counter[Any]) -> EndedSession:
     session, participant, origin, erased, ending, consented, last_answer, last_trial = row
     answered = int(erased.get("responses", 0)) if erased else 0 if last_answer is None else last_answer + 1
     sitting = Sitting(
@@ -83,7 +83,7 @@ def _ended(row: Sequence[Any], counts: Counter[Any]) -> Ended:
         planned=0 if last_trial is None else last_trial + 1,
         matches=None if erased else counts[session],
     )
-    return Ended(session, participant, origin, sitting)
+    return EndedSession(session, participant, origin, sitting)
 
 
 def matches_of(sessions: Sequence[Any]) -> Counter[Any]:

@@ -224,7 +224,7 @@ def _join_preview(study: Study, signed: str) -> Joined:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ClosedPage:
     """What a closed session is told last; `asks_again`: after this debrief, may the answers be used?"""
 
     debrief: str | None
@@ -235,7 +235,7 @@ class Ended:
         return {"debrief": self.debrief, "exit": self.exit.as_json(), "asks_again": self.asks_again}
 
 
-def finish(session: Session, comment: str, query: str = "") -> Ended:
+def finish(session: Session, comment: str, query: str = "") -> ClosedPage:
     """Ends a session that has answered everything. `query` is what the page came with: some exits need it,
     and nothing of it is kept here before consent."""
     submission = _submission_of(session)
@@ -243,7 +243,7 @@ def finish(session: Session, comment: str, query: str = "") -> Ended:
     return _ended(sessions.finish(session, comment), submission, arrival)
 
 
-def withdraw(session: Session, reason: str, erase: bool, query: str = "") -> Ended:
+def withdraw(session: Session, reason: str, erase: bool, query: str = "") -> ClosedPage:
     submission = _submission_of(session)
     arrival = _arrival_of(submission, query)
     if erase:
@@ -281,7 +281,7 @@ def _foreign_query() -> InvalidRequest:
     )
 
 
-def _ended(session: Session, submission: Submission | None, arrival: Arrival | None) -> Ended:
+def _ended(session: Session, submission: Submission | None, arrival: Arrival | None) -> ClosedPage:
     definition = definition_of(session.study)
     debrief = None
     if ending_of(session) == "debrief":
@@ -291,8 +291,8 @@ def _ended(session: Session, submission: Submission | None, arrival: Arrival | N
     )
     asks_again = bool(definition.ethics.deception) and has_answers
     if submission is None:
-        return Ended(debrief, Exit("none"), asks_again)
-    return Ended(debrief, _way_out(session, submission.posting, arrival), asks_again)
+        return ClosedPage(debrief, Exit("none"), asks_again)
+    return ClosedPage(debrief, _way_out(session, submission.posting, arrival), asks_again)
 
 
 def _way_out(session: Session, posting: Posting, arrival: Arrival | None) -> Exit:

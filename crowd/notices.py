@@ -19,7 +19,7 @@ REHEARSED = (Posting.Mode.REHEARSAL,)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Received:
     """How many notifications were new, and the postings (primary keys) that are to be synced for them."""
 
     new: int = 0
@@ -32,7 +32,7 @@ def offered(platform: str, modes: tuple[str, ...]) -> QuerySet[Posting]:
     return known.exclude(state=Posting.State.CLOSED).order_by("-id")
 
 
-def keep(platform: str, notices: Iterable[Notified], modes: tuple[str, ...] = REAL) -> Kept:
+def keep(platform: str, notices: Iterable[Notified], modes: tuple[str, ...] = REAL) -> Received:
     """Stores each notification once and asks for a sync of what it concerns, which the next poll does, if no
     worker has done it before."""
     new, woken = 0, set[int]()
@@ -50,7 +50,7 @@ def keep(platform: str, notices: Iterable[Notified], modes: tuple[str, ...] = RE
             concerned = [posting] if posting is not None else offered(platform, modes)
             woken |= {row.pk for row in concerned}
     Posting.objects.filter(id__in=woken).update(sync_asked_at=timezone.now())
-    return Kept(new, tuple(sorted(woken)))
+    return Received(new, tuple(sorted(woken)))
 
 
 def _posting_of(platform: str, notice: Notified, modes: tuple[str, ...]) -> Posting | None:

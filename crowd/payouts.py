@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from crowd import audit
-from crowd.endings import CONSENTED, ENDINGS, MAIN_KIND, Ended, ended
+from crowd.endings import CONSENTED, ENDINGS, MAIN_KIND, EndedSession, ended
 from crowd.models import Payout, Posting, Submission
 from crowd.platforms import has_market
 from crowd.policy import Terms, owed, split
@@ -134,7 +134,7 @@ def _lock_people(participants: Iterable[int]) -> None:
     list(rows.order_by("pk").values_list("pk"))
 
 
-def _rows(posting: Posting, terms: Terms, ended_sessions: Sequence[Ended]) -> list[Payout]:
+def _rows(posting: Posting, terms: Terms, ended_sessions: Sequence[EndedSession]) -> list[Payout]:
     currency = definition_of(posting.study).reward.currency
     capped = terms.person_cap_cents is not None
     earlier = _earlier(ended_sessions) if capped else defaultdict(int)
@@ -156,7 +156,7 @@ def _rows(posting: Posting, terms: Terms, ended_sessions: Sequence[Ended]) -> li
     return rows
 
 
-def _earlier(ended_sessions: Sequence[Ended]) -> defaultdict[int, int]:
+def _earlier(ended_sessions: Sequence[EndedSession]) -> defaultdict[int, int]:
     """What these people are due for their other sittings."""
     sums = defaultdict[int, int](int)
     participants = {session.participant for session in ended_sessions}

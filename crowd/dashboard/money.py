@@ -17,11 +17,11 @@ from experiments.selectors import definition_of
 
 PAID = ("human", "pilot")
 
-__all__ = ["Line", "Money", "money_of", "money_text", "share_of"]
+__all__ = ["EndingLine", "Money", "money_of", "money_text", "share_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EndingLine:
     """One way to end a sitting, how many people ended it so, and what they are owed together."""
 
     ending: str
@@ -48,8 +48,8 @@ class Money:
     cap_cents: int
     places: int
     in_progress: int
-    lines: tuple[Line, ...]
-    simulated: tuple[Line, ...]
+    lines: tuple[EndingLine, ...]
+    simulated: tuple[EndingLine, ...]
 
     @property
     def owed_cents(self) -> int:
@@ -123,12 +123,12 @@ def _counts(study: Study) -> Counts:
 
 def _lines(
     study: Study, terms: Terms, currency: str, counts: Counts, origins: tuple[str, ...], counts_matches: bool
-) -> tuple[Line, ...]:
-    def line(words: str, rule: str, ending: Ending) -> Line:
+) -> tuple[EndingLine, ...]:
+    def line(words: str, rule: str, ending: Ending) -> EndingLine:
         people = {agreed: sum(counts.get((origin, ending, agreed), 0) for origin in origins)
                   for agreed in (True, False)}  # fmt: skip
         each = sum(due.cents for due in owed(terms, Sitting(ending)))
-        return Line(words, rule, sum(people.values()), people[True] * each, currency)
+        return EndingLine(words, rule, sum(people.values()), people[True] * each, currency)
 
     withdrawn = Session.objects.filter(ENDINGS["withdrawn"], study=study, origin__in=origins)
     amounts = [_cents(terms, session.sitting) for session in ended(study, withdrawn, matches=False)]
@@ -136,11 +136,11 @@ def _lines(
     bonus = _bonus(study, terms, origins, counts_matches) if terms.bonus_per_match_cents else None
     return (
         line("Finished, kept or excluded", "the full reward", "complete"),
-        *([Line("Bonus for matches", f"{terms.bonus_per_match_cents} cents each, at most "
+        *([EndingLine("Bonus for matches", f"{terms.bonus_per_match_cents} cents each, at most "
                 f"{terms.bonus_max_cents}", 0, bonus, currency)] if bonus is not None else []),
         line("Screened out before a place", percent(terms.screened_share), "screened"),
         line("Turned away, all places taken", percent(terms.turned_away_share), "turned_away"),
-        Line("Withdrew", how[terms.withdrawn], len(amounts), sum(amounts), currency),
+        EndingLine("Withdrew", how[terms.withdrawn], len(amounts), sum(amounts), currency),
         line("Left without finishing", "nothing", "left"),
         line("Did not consent", "nothing", "declined"),
     )  # fmt: skip

@@ -25,7 +25,7 @@ WAY_WORDS = {"approve": "approving the work", "bonus": "bonus payment"}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PaymentLine:
     """Payouts of one kind that are paid in the same way."""
 
     kind: str
@@ -35,7 +35,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class HeldBack:
     """Payouts that wait for the same reason, with the names of the first few people."""
 
     why: str
@@ -46,15 +46,15 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PayablePosting:
     """What one posting would pay now."""
 
     posting: Posting
     where: str
     mode: str
     currency: str
-    lines: tuple[Line, ...]
-    waiting: tuple[Kept, ...]
+    lines: tuple[PaymentLine, ...]
+    waiting: tuple[HeldBack, ...]
     people: int
     payouts: int
     total_cents: int
@@ -65,7 +65,7 @@ class Batch:
         return money_text(self.total_cents, self.currency)
 
 
-def batches_of(study: Study, mode: str) -> list[Batch]:
+def batches_of(study: Study, mode: str) -> list[PayablePosting]:
     """Every posting of the mode to which something is due, from the rows alone."""
     due = Payout.objects.filter(state=Payout.State.DUE).values("posting")
     rows = Posting.objects.filter(study=study, mode=mode, pk__in=due).select_related("study").order_by("pk")
@@ -75,23 +75,23 @@ def batches_of(study: Study, mode: str) -> list[Batch]:
     return [_batch(posting, plan, names) for posting, plan in zip(postings, plans, strict=True)]
 
 
-def batch_of(posting: Posting) -> Batch:
+def batch_of(posting: Posting) -> PayablePosting:
     """The batch of one posting, for paying it; without names."""
     return _batch(posting, plan_of(posting), {})
 
 
-def _batch(posting: Posting, plan: Plan, names: dict[str, str]) -> Batch:
-    return Batch(
+def _batch(posting: Posting, plan: Plan, names: dict[str, str]) -> PayablePosting:
+    return PayablePosting(
         posting=posting,
         where=NAMES.get(posting.platform, posting.platform),
         mode=mode_word(posting),
         currency=plan.currency,
         lines=tuple(
-            Line(KIND_WORDS[kind], WAY_WORDS[way], payouts, cents)
+            PaymentLine(KIND_WORDS[kind], WAY_WORDS[way], payouts, cents)
             for kind, way, payouts, cents in plan.lines()
         ),
         waiting=tuple(
-            Kept(
+            HeldBack(
                 line.why,
                 tuple(names.get(name, name) for name in line.names[:NAMES_SHOWN]),
                 max(0, len(line.names) - NAMES_SHOWN),

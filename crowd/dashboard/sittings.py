@@ -86,7 +86,7 @@ class Pay:
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class SittingRow:
     """One row: a session as it may be shown. `condition` is empty while its origin is sealed."""
 
     session: Session
@@ -128,7 +128,7 @@ def namer(study: Study) -> Callable[[object], str]:
     return lambda pseudonym: names("p", pseudonym)
 
 
-def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> list[Sitting]:
+def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> list[SittingRow]:
     """Sessions as rows, under the names that an export gives them."""
     name = namer(study)
     sealed_by = seals(study, set(ORIGIN_WORDS))
@@ -144,10 +144,10 @@ def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> lis
     ]
 
 
-def _sitting(session: Any, name: str, is_blind: bool, is_concealed: bool) -> Sitting:
+def _sitting(session: Any, name: str, is_blind: bool, is_concealed: bool) -> SittingRow:
     took = session.took
     condition = session.slot.condition if session.slot and not is_blind else None
-    return Sitting(
+    return SittingRow(
         session=session,
         name=name,
         origin=session.simulated_kind or ONE_OF[session.origin],

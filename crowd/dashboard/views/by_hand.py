@@ -17,7 +17,7 @@ from crowd.dashboard.sittings import named, namer, sittings
 from experiments.models import Session, Study
 
 
-class DecisionForm(forms.Form):
+class ExclusionForm(forms.Form):
     act = forms.ChoiceField(choices=[("leave_out", "leave out"), ("take_back", "take back")])
     reason = forms.CharField(
         min_length=REASON_MIN,
@@ -35,8 +35,8 @@ def exclude(request: HttpRequest, study: Study, session: UUID) -> HttpResponse:
     """Signs of quality and a form; a POST decides."""
     row = get_object_or_404(sittings(study), pk=session)
     if request.method != "POST":
-        return _page(request, study, row, DecisionForm())
-    form = DecisionForm(request.POST)
+        return _page(request, study, row, ExclusionForm())
+    form = ExclusionForm(request.POST)
     if not form.is_valid():
         return _page(request, study, row, form, status=400)
     user, reason = researcher_of(request), form.cleaned_data["reason"]
@@ -55,7 +55,7 @@ def exclude(request: HttpRequest, study: Study, session: UUID) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, study: Study, row: Session, form: DecisionForm, status: int = 200
+    request: HttpRequest, study: Study, row: Session, form: ExclusionForm, status: int = 200
 ) -> HttpResponse:
     content = {
         "sitting": named(study, [row], blind=True)[0],

@@ -35,7 +35,7 @@ class ExportForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Download:
     """What may be downloaded of one origin; `withheld` says why not."""
 
     origin: str
@@ -44,7 +44,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     at: datetime
     who: str
     what: str
@@ -111,20 +111,20 @@ def report_json(request: HttpRequest, study: Study, origin: str) -> HttpResponse
 @require_safe
 def log(request: HttpRequest, study: Study) -> HttpResponse:
     """Who did what, newest first."""
-    entries = [Entry(e.action_time, e.user.get_username(), e.change_message) for e in recorded(study)]
+    entries = [LogEntry(e.action_time, e.user.get_username(), e.change_message) for e in recorded(study)]
     entries += _milestones(study)
     releases = Release.objects.filter(study=study).order_by("-pk").values_list("created_at", "digest")[:500]
-    entries += [Entry(at, "", f"Export {digest[:12]} was made.") for at, digest in releases]
+    entries += [LogEntry(at, "", f"Export {digest[:12]} was made.") for at, digest in releases]
     entries.sort(key=lambda entry: entry.at, reverse=True)
     return study_response(request, study, "log", {"page": page_of(request, entries, LOG_PER_PAGE)})
 
 
-def _milestones(study: Study) -> Iterable[Entry]:
-    yield Entry(study.created_at, "", f"Draft made, definition {study.digest[:12]}.")
+def _milestones(study: Study) -> Iterable[LogEntry]:
+    yield LogEntry(study.created_at, "", f"Draft made, definition {study.digest[:12]}.")
     if study.opened_at:
-        yield Entry(study.opened_at, "", f"Opened, plans {study.plan_digest[:12]}.")
+        yield LogEntry(study.opened_at, "", f"Opened, plans {study.plan_digest[:12]}.")
     if study.closed_at:
-        yield Entry(study.closed_at, "", "Closed.")
+        yield LogEntry(study.closed_at, "", "Closed.")
 
 
 def _attached(text: str, content_type: str, name: str) -> HttpResponse:
@@ -133,7 +133,7 @@ def _attached(text: str, content_type: str, name: str) -> HttpResponse:
     return response
 
 
-def _offers(study: Study) -> list[Offer]:
+def _offers(study: Study) -> list[Download]:
     """The trials table names each person's condition, so people's data wait for the stopping rule as well."""
     present = origins_of(study)
     too_many = Response.objects.filter(session__study=study).count() > RESPONSES_MAX
@@ -146,7 +146,7 @@ def _offers(study: Study) -> list[Offer]:
             )
         elif too_many:
             withheld = f"More than {RESPONSES_MAX:,} answers: use the command below."
-        offers.append(Offer(origin, ORIGIN_WORDS[origin], withheld))
+        offers.append(Download(origin, ORIGIN_WORDS[origin], withheld))
     return offers
 
 

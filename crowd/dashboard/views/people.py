@@ -16,7 +16,7 @@ from crowd.dashboard.access import study_page
 from crowd.dashboard.by_hand import can_be_left_out, events_of, medians_of
 from crowd.dashboard.counts import ORIGIN_WORDS
 from crowd.dashboard.layout import choices, headings, page_of, study_response
-from crowd.dashboard.sittings import STATUSES, Sitting, named, sittings
+from crowd.dashboard.sittings import STATUSES, SittingRow, named, sittings
 from crowd.dashboard.views.remedies import work_content
 from crowd.platforms import has_market
 from experiments.models import Session, Study
@@ -108,7 +108,7 @@ def exclusions(request: HttpRequest, study: Study) -> HttpResponse:
     return study_response(request, study, "exclusions", content)
 
 
-def _reviewed(rows: list[Sitting], sessions: list[Session]) -> list[dict[str, Any]]:
+def _reviewed(rows: list[SittingRow], sessions: list[Session]) -> list[dict[str, Any]]:
     """One page of kept sessions with signs of quality; two queries, for any number of sessions."""
     events, medians, nothing = events_of(sessions), medians_of(sessions), Counter[str]()
     return [

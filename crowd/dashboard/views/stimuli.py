@@ -43,7 +43,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StimulusRow:
     item: Item
     is_right: bool
     cells: tuple[Cell, ...]
@@ -101,7 +101,7 @@ def _chosen(items: QuerySet[Item, Item], answer: str) -> QuerySet[Item, Item]:
     return items
 
 
-def _lines(items: list[Item], conditions: list[Condition]) -> list[Line]:
+def _lines(items: list[Item], conditions: list[Condition]) -> list[StimulusRow]:
     rows = Rendering.objects.filter(item__in=items).select_related("stimulus")
     by_cell = {(row.item_id, row.condition_id): row.stimulus for row in rows}
     lines = []
@@ -116,7 +116,7 @@ def _lines(items: list[Item], conditions: list[Condition]) -> list[Line]:
             seen.setdefault(digest, label)
             kind = "explanation" if stimulus and stimulus.explanation_file else "image"
             cells.append(Cell(stimulus, label, kind, same_as))
-        lines.append(Line(item, item.truth == item.predicted, tuple(cells)))
+        lines.append(StimulusRow(item, item.truth == item.predicted, tuple(cells)))
     return lines
 
 
