@@ -8,9 +8,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import hypergeom, ncf, norm, t
+from scipy.stats import hypergeom, ncf, norm, t, ttest_rel
 
 from analysis.stats.anova import F_MAX, eta_squared_interval, one_way
+from analysis.stats.blocked import randomised_block
 from analysis.stats.nonparametric import mann_whitney
 from analysis.stats.posthoc import tukey_kramer_from_summaries
 from analysis.stats.power import anova_power, effect_size_f, minimal_detectable_f
@@ -250,6 +251,27 @@ def test_one_way_of_two_groups_is_students_t() -> None:
     assert told.f == pytest.approx(statistic**2) and told.p == pytest.approx(2 * t.sf(abs(statistic), 3))
     assert told.eta_squared == told.partial_eta_squared == pytest.approx(statistic**2 / (statistic**2 + 3))
     assert told.ms_within == pytest.approx(pooled)
+
+
+def test_two_conditions_in_complete_blocks_are_a_paired_t_test() -> None:
+    """With two blocks there is one degree of freedom in either place, which is enough."""
+    for first, second in [([1.0, 4.0], [2.0, 7.0]), ([1.0, 4.0, 3.0], [2.0, 7.0, 3.5])]:
+        values, count = [*first, *second], len(first)
+        told = randomised_block(values, ["a"] * count + ["b"] * count, [*range(count), *range(count)])
+        statistic, p = ttest_rel(first, second)
+        assert told.f == pytest.approx(statistic**2) and told.p == pytest.approx(p)
+        assert (told.df_condition, told.df_residual, told.blocks) == (1, count - 1, count)
+        assert told.partial_eta_squared == pytest.approx(statistic**2 / (statistic**2 + count - 1))
+    # A block with one person says nothing of the conditions.
+    more = randomised_block([*values, 9.0], ["a"] * count + ["b"] * count + ["a"], [*range(count)] * 2 + [7])
+    assert (more.f, more.blocks) == (pytest.approx(told.f), count)
+    for conditions, blocks in [("ab", [0, 0]), ("aa", [0, 0]), ("abab", [0, 1, 2, 3])]:
+        with pytest.raises(StatsError, match="degrees of freedom"):
+            randomised_block(range(len(conditions)), list(conditions), blocks)
+    with pytest.raises(StatsError, match="one of each per person"):
+        randomised_block([1.0, 2.0], ["a", "b"], [0])
+    with pytest.raises(StatsError, match="at least one person"):
+        randomised_block([], [], [])
 
 
 def test_mann_whitney_counts_pairs() -> None:
