@@ -177,6 +177,7 @@ STIMULI = (
     Column("precision", "text", "Arithmetic of the network.", levels=("float32", "tf32", "bfloat16")),
     Column("explainer_version", "integer", "Version of the method, raised whenever its maps change."),
     Column("recipe", "json", "How the map was drawn: all settings, and the version of the renderer."),
+    Column("packages", "json", "Installed packages that offer the method, with their versions."),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {"trials": TRIALS, "participants": PARTICIPANTS, "stimuli": STIMULI}

@@ -71,6 +71,8 @@ def spec_of(row: Mapping[str, str]) -> StimulusSpec:
             "seed": int(row["seed"]),
             "render": recipe,
             "precision": row["precision"],
+            # Older exports do not have the column.
+            "packages": json.loads(row.get("packages") or "[]"),
         }
     )
 
@@ -88,6 +90,7 @@ def _made_of(spec: StimulusSpec, key: str, models: Mapping[str, Any]) -> Row:
         spec.precision,
         spec.version if spec.explainer else None,
         canonical_json({**spec.render.as_json(), RENDERER: _renderer_version(spec, key)}),
+        canonical_json(list(spec.packages)) if spec.packages else "",
     )
 
 

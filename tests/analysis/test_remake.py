@@ -165,6 +165,18 @@ def test_it_tells_the_layer_that_was_read(params: dict[str, object], layer: str)
     assert (row["predictor_layer"], row["layer"]) == ("features", layer)
 
 
+def test_it_tells_the_package_that_offered_the_method() -> None:
+    """Distribution and version are a part of the key, so without them nobody could name the picture."""
+    study, offered = stored.opened(), "legible-toy-methods==1.0"
+    row = layered(study, lambda spec: replace(spec, packages=(offered,)))
+    assert row["packages"] == f'["{offered}"]'
+    text = {name: str(cell) for name, cell in row.items()}
+    assert spec_of(text).picture_key == row["stimulus_key"]
+    assert spec_of({**text, "packages": ""}).picture_key != row["stimulus_key"]
+    older = {name: cell for name, cell in text.items() if name != "packages"}
+    assert spec_of(older).packages == ()
+
+
 def test_it_tells_which_renderer_drew_and_refuses_another(monkeypatch: pytest.MonkeyPatch) -> None:
     study = stored.opened()
     row = {k: str(v) for k, v in read_frames(study).stimuli.iloc[1].to_dict().items()}
