@@ -166,7 +166,7 @@ def test_it_tells_the_layer_that_was_read(params: dict[str, object], layer: str)
 
 
 def test_it_tells_the_package_that_offered_the_method() -> None:
-    """Distribution and version are a part of the key, so without them nobody could name the picture."""
+    """Distribution and version are a part of the key: without them a row would not name its picture."""
     study, offered = stored.opened(), "legible-toy-methods==1.0"
     row = layered(study, lambda spec: replace(spec, packages=(offered,)))
     assert row["packages"] == f'["{offered}"]'
