@@ -175,8 +175,11 @@ export async function desk(
   return { api, outbox, events, pictures, shell, storage, words: en, reloads: 0 };
 }
 
-/** Lets promises, timers of no delay and animation frames go by until something holds. */
-export async function until(holds: () => unknown, limit_ms = 3_000): Promise<void> {
+/**
+ * Lets promises, timers and animation frames go by until something holds. The limit is generous: the time of a
+ * simulated press is drawn and has a long tail, and other work may run on the machine.
+ */
+export async function until(holds: () => unknown, limit_ms = 12_000): Promise<void> {
   const end_ms = performance.now() + limit_ms;
   while (!holds()) {
     if (performance.now() > end_ms)
