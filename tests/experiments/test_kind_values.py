@@ -268,7 +268,7 @@ def test_its_page_receives_these_parts_of_the_scene(name: str, shown: set[str]) 
 
 def test_an_old_check_of_kind_predict_tells_the_key_too() -> None:
     old = replace(TRIAL, check="instructed", expected="fox")
-    assert getattr(kind_of(old).content(old, STAGE), "prompt") == "instructed {'key': 'K'}"  # noqa: B009
+    assert kind_of(old).content(old, STAGE).model_dump()["prompt"] == "instructed {'key': 'K'}"
 
 
 def test_a_rating_asks_in_the_order_of_the_plan_and_shows_pairs() -> None:

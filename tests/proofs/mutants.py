@@ -78,12 +78,12 @@ def files_for(module: Path, root: Path) -> tuple[str, ...]:
     may load it. No browser, no journey, and none of crowd's, which is built on everything, for other rooms.
     """
     left_out = {"journeys", "proofs", "crowd"} - {module.parts[0]}
-    dotted = ".".join(module.with_suffix("").parts).removesuffix(".__init__")
+    dotted = ".".join(module.with_suffix("").parts)
+    package = dotted.rpartition(".")[0]
+    dotted = dotted.removesuffix(".__init__")
     paths = [p for p in sorted(root.glob("tests/**/test_*.py")) if not left_out & set(p.parts)]
     names = {str(path.relative_to(root)): imported_by(path) for path in paths}
-    chosen = [
-        path for wanted in (dotted, dotted.rpartition(".")[0]) for path in names if wanted in names[path]
-    ]
+    chosen = [path for wanted in (dotted, package) for path in names if wanted in names[path]]
     if not chosen:
         raise SystemExit(f"no test imports {dotted}: add one, or leave it out.")
     return tuple(dict.fromkeys(chosen))
