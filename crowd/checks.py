@@ -18,12 +18,13 @@ def check_live_postings(
     if not databases:
         return []
     from crowd.models import Posting
+    from crowd.platforms import PLATFORMS, traits_of
 
     try:
         live = list(
             Posting.objects.filter(mode=Posting.Mode.LIVE)
             .exclude(state=Posting.State.CLOSED)
-            .exclude(platform="local")
+            .exclude(platform__in=[name for name in PLATFORMS if traits_of(name).is_ours])
             .select_related("study")
         )
     except DatabaseError:

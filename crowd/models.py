@@ -17,7 +17,13 @@ def new_key() -> str:
 
 class Posting(models.Model):
     """A study as offered on a platform. The row is committed before the platform is called; `draft` means
-    that it may or may not exist there yet."""
+    that it may or may not exist there yet.
+
+    `wanted` is how many slots it is to fill. Its `places` may be more, because of replacements for people who
+    used a place without filling a slot. `names` are what the platform calls the posting or parts of it, by
+    which arrivals and notifications name it. `fee_rates` are what the platform told last (money/cap.py).
+    `facts` is the adapter's own memory: only the adapter reads it.
+    """
 
     class State(models.TextChoices):
         DRAFT = "draft"
@@ -36,14 +42,18 @@ class Posting(models.Model):
     mode = models.CharField(max_length=10, choices=Mode, default=Mode.REHEARSAL)
     pilot = models.BooleanField(default=False)
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
+    wanted = models.PositiveIntegerField(default=0)
     places = models.PositiveIntegerField(default=0)
     reward_cents = models.PositiveIntegerField(default=0)
     currency = models.CharField(max_length=3, blank=True)
     cap_cents = models.PositiveBigIntegerField(default=0)
+    fee_rates = models.JSONField(default=dict)
     codes = models.JSONField(default=dict)
     options = models.JSONField(default=dict)
     site = models.CharField(max_length=200, blank=True)
     external_id = models.CharField(max_length=100, blank=True)
+    names = models.JSONField(default=list)
+    address = models.CharField(max_length=500, blank=True)
     facts = models.JSONField(default=dict)
     raw_state = models.CharField(max_length=40, blank=True)
     taken = models.PositiveIntegerField(default=0)

@@ -14,6 +14,8 @@ from urllib.parse import ParseResult, unquote, urlparse
 from django.core.exceptions import ImproperlyConfigured
 from kombu.entity import Queue
 
+from crowd.platforms import settings_of_all
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 # Read when numpy is first imported. Its matrices are small here: more threads would wait for each other and
@@ -139,13 +141,10 @@ STIMULUS_LEASE_S = env_number("STIMULUS_LEASE_S", 900)
 STIMULUS_DEVICE = env_text("STIMULUS_DEVICE", "auto")
 STIMULUS_QUEUE = env_text("STIMULUS_QUEUE", "stimuli.cpu")
 
-PROLIFIC_TOKEN = env_text("PROLIFIC_TOKEN")
-PROLIFIC_WORKSPACE = env_text("PROLIFIC_WORKSPACE")
-PROLIFIC_PROJECT = env_text("PROLIFIC_PROJECT")
-PROLIFIC_WEBHOOK_SECRET = env_text("PROLIFIC_WEBHOOK_SECRET")
-# Amazon's own variables (AWS_ACCESS_KEY_ID …) name the account; production needs this second switch.
-MTURK_PRODUCTION = env_flag("MTURK_PRODUCTION", False)
-MTURK_QUEUE_URL = env_text("MTURK_QUEUE_URL")
+# What the adapters of the platforms ask for: accounts, switches, secrets of notifications. Amazon's own
+# variables (AWS_ACCESS_KEY_ID …) are read by its library.
+for _name, _type in settings_of_all().items():
+    globals()[_name] = env_flag(_name, False) if _type is bool else env_text(_name)
 HOURLY_FLOOR_CENTS = env_amounts("HOURLY_FLOOR_CENTS", "GBP=900,USD=1200")
 SETTLE_CONFIRM_CENTS = env_number("SETTLE_CONFIRM_CENTS", 20_000)
 PAYOUT_GRACE_S = env_number("PAYOUT_GRACE_S", 900)

@@ -1,16 +1,17 @@
-"""Messages to workers: ask the platforms, take notifications, forget. Beat's polling is sufficient;
-everything else only makes it faster."""
+"""Messages to workers: ask the platforms, take notifications, forget, and what a page asks for. Beat's
+polling is sufficient; everything else only makes it faster."""
 
 from __future__ import annotations
 
 import logging
 
 from celery import shared_task
-from django.conf import settings
 from django.utils import timezone
 
+from crowd.ground.audit import record
 from crowd.models import Posting
-from crowd.platforms.base import Account, Notified, PlatformError, Site
+from crowd.platforms.base import Notified, PlatformError, Unsupported
+from experiments.errors import StudyError
 
 log = logging.getLogger(__name__)
 
@@ -18,10 +19,10 @@ log = logging.getLogger(__name__)
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def sync_postings() -> int:
     """Syncs every posting that is not over; returns how many succeeded. A failure stops no other."""
-    from crowd.places import MARKETS
-    from crowd.sync import is_due
+    from crowd.platforms import served
+    from crowd.recruiting.sync import is_due
 
-    postings = Posting.objects.filter(platform__in=MARKETS).exclude(external_id="").order_by("id")
+    postings = Posting.objects.filter(platform__in=served()).exclude(external_id="").order_by("id")
     return sum(_synced(posting) for posting in postings if is_due(posting))
 
 
@@ -33,12 +34,12 @@ def sync_posting(posting_id: int) -> bool:
 
 
 def _synced(posting: Posting) -> bool:
-    from crowd.sync import sync_posting as sync
+    from crowd.money.run import look
 
     now, last = timezone.now(), posting.synced_at
     hourly = last is None or (last.date(), last.hour) != (now.date(), now.hour)
     try:
-        return not sync(posting, bonuses=hourly).error
+        return not look(posting, bonuses=hourly).error
     except Exception as error:  # The next posting must be synced also if this one fails.
         log.exception("Posting %s could not be synced.", posting.pk)
         Posting.objects.filter(id=posting.pk).update(
@@ -49,31 +50,137 @@ def _synced(posting: Posting) -> bool:
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def pull_notices() -> int:
-    """Takes Mechanical Turk's notifications from the queue; returns how many were new."""
-    from crowd.notices import keep
-    from crowd.platforms.mturk.notices import pull, queue_client
+    """Takes the notifications of platforms from their queues; returns how many were new."""
+    from crowd.ground.connections import queue_account
+    from crowd.platforms import queues
+    from crowd.recruiting.notices import keep
 
-    if not settings.MTURK_QUEUE_URL:
-        return 0
-    account = Account(Site(), queue_url=settings.MTURK_QUEUE_URL)
     counts: list[int] = []
+    for platform, pull in queues():
+        account = queue_account(platform)
 
-    def store(events: list[Notified]) -> None:
-        stored = keep("mturk", events)
-        counts.append(stored.new)
-        for posting_id in stored.woken:
-            sync_posting.delay(posting_id)
+        def store(events: list[Notified], platform: str = platform) -> None:
+            stored = keep(platform, events)
+            counts.append(stored.new)
+            for posting_id in stored.woken:
+                sync_posting.delay(posting_id)
 
-    try:
-        pull(settings.MTURK_QUEUE_URL, queue_client(account), store)
-    except PlatformError as error:
-        log.warning("%s The postings are polled meanwhile.", error)
+        try:
+            if account is not None:
+                pull(account, store)
+        except PlatformError as error:
+            log.warning("%s The postings are polled meanwhile.", error)
     return sum(counts)
 
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def forget_due() -> int:
     """Forgets people whose retention has ended; returns how many."""
-    from crowd.privacy import forget_due as forget
+    from crowd.people.privacy import forget_due as forget
 
     return forget().people
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def change_posting(posting_id: int, act: str, by: str, count: int = 0) -> None:
+    """Pause, resume, close, add places, sync. A failure is stored for the researcher to see."""
+    from crowd.money.run import look
+    from crowd.recruiting import places, publishing
+
+    posting = Posting.objects.select_related("study").filter(pk=posting_id).first()
+    if posting is None:
+        return
+    try:
+        if act == "add":
+            if posting.pilot:
+                places.ensure_pilot(posting.study, count, lambda what, done, total: None)
+            places.add_places(posting, count, by)
+        elif act == "sync":
+            look(posting)
+        else:
+            {"pause": publishing.pause, "resume": publishing.resume, "close": publishing.close}[act](
+                posting, by
+            )
+    except (StudyError, Unsupported, PlatformError) as error:
+        note_failure(posting, f"It was asked to {act}, and that failed", error, by)
+
+
+def note_failure(posting: Posting, what: str, error: Exception, by: str) -> None:
+    """Shows the sentence on the posting's card, unless the platform's own is there, and in the log."""
+    rows = Posting.objects.filter(pk=posting.pk)
+    if not isinstance(error, PlatformError):
+        rows.update(sync_error=f"{what}: {error}")
+    record(posting.study, by, f"{what} ({posting.platform}): {error}")
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def send_message(message_id: int) -> None:
+    """Sends one reply, once."""
+    from crowd.people.messages import deliver
+
+    deliver(message_id)
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def pay_batch(posting_id: int, by: str, typed_cents: int) -> None:
+    """Pays what is due to one posting's people, if the sum is still the typed one."""
+    from crowd.money.run import pay
+
+    pay(posting_id, by, typed_cents)
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def decide_people(user_id: int, submissions: list[int], act: str, message: str, category: str) -> None:
+    """A named person's decision about submissions; failures are in the log."""
+    from django.contrib.auth.models import User
+
+    from crowd.models import Submission
+    from crowd.people.decisions import DONE_WORDS, decide_batch
+
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    first = Submission.objects.filter(pk__in=submissions).select_related("posting__study").first()
+    if user is None or first is None:
+        return
+    study, by = first.posting.study, user.get_username()
+    try:
+        decided = decide_batch(user, submissions, act, message, category)  # type: ignore[arg-type]
+    except (StudyError, Unsupported, PlatformError) as error:
+        record(study, by, f"Asked to {DONE_WORDS[act]}, and that failed: {error}")
+        return
+    for problem in decided.problems:
+        record(study, by, f"Asked to {DONE_WORDS[act]}: {problem}")
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def carry_out(user_id: int, submission_id: int, act: str, message: str) -> None:
+    """A named person's decision about one submission, also if the ledger has no row for it."""
+    from django.contrib.auth.models import User
+
+    from crowd.models import Submission
+    from crowd.people.remedies import ASKED, called, decide
+
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    rows = Submission.objects.select_related("posting__study", "identity", "session__participant")
+    row = rows.filter(pk=submission_id).first()
+    if user is None or row is None:
+        return
+    try:
+        decide(user, row, act, message)  # type: ignore[arg-type]
+    except (StudyError, Unsupported, PlatformError) as error:
+        what = f"Asked to {ASKED[act]} {called(row)}"
+        record(row.posting.study, user.get_username(), f"{what}, and that failed: {error}")
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def close_study(study_id: int, by: str, reason: str) -> None:
+    """Closes every posting of a study and then the study; if a posting stays open, so does the study."""
+    from crowd.people.closing import close_whole
+    from experiments.models import Study
+
+    study = Study.objects.filter(pk=study_id).first()
+    if study is None:
+        return
+    try:
+        close_whole(study, by, reason)
+    except (StudyError, Unsupported, PlatformError) as error:
+        record(study, by, f"Asked to close the study, and that failed: {error}")

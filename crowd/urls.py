@@ -3,8 +3,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
 
-from crowd.api import views
-from crowd.webhooks import prolific_hook
+from crowd.joining import views
+from crowd.recruiting.webhooks import hook
 from experiments.api.media import media
 
 
@@ -17,7 +17,7 @@ urlpatterns = [
     path("healthz", healthy),
     path("join/<slug:slug>/", views.join_page, name="join"),
     path("m/<str:reference>", media, name="media"),
-    path("hooks/prolific/", prolific_hook),
+    path("hooks/<slug:platform>/", hook),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/sessions/", views.JoinView.as_view()),
     path("api/session/finish/", views.FinishView.as_view()),

@@ -46,7 +46,7 @@ def tell() -> dict[str, object]:
 
 def offer(platform: str, site: str) -> None:
     """As a researcher publishes a rehearsal. The study stays on the local platform too."""
-    from crowd.recruitment import publish_posting
+    from crowd.recruiting.publishing import publish_posting
     from experiments.models import Study
 
     publish_posting(Study.objects.get(), platform, "rehearsal", site=site, by="the tests")

@@ -367,7 +367,7 @@ def test_it_pins_versions_without_addresses() -> None:
     assert '"resolved"' not in (ROOT / "frontend" / "package-lock.json").read_text()
 
 
-TWIN_FOLDERS = ("crowd.platforms.", "crowd.simulators.")
+TWIN_FOLDERS = ("crowd.platforms.", "crowd.rehearsal.")
 """Each platform has a folder there, which says the same things in the platform's own words."""
 BOTH = {("analysis", "Report")}
 """The value that a reporter makes, and the row that holds it, whose name is in every stored database."""

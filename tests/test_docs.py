@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from analysis.columns import TABLES
 from analysis.exports import EXPORTERS
 from analysis.reports import REPORTERS
-from crowd.platforms import PLATFORMS
+from crowd.platforms import PLATFORMS, settings_of_all
 from experiments import definition
 from experiments.gates import GATES
 from experiments.kinds import KINDS
@@ -218,6 +218,7 @@ def test_it_documents_every_setting_and_no_other() -> None:
         and isinstance(node.args[0], ast.Constant)
         and isinstance(node.args[0].value, str)
     }
+    read |= dict.fromkeys(settings_of_all())
     documented = rows(sections(PAGES["docs/running.md"])["Settings"])
     assert set(documented) == set(read)
     for name, default in read.items():

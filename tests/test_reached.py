@@ -147,7 +147,6 @@ def test_it_allows_nothing_that_is_reached() -> None:
     [
         ("analysis.management.commands.verify", "analysis.exports.manifest.check"),
         ("experiments.management.commands.recheck_stimuli", "stimuli.recheck.recheck"),
-        ("crowd.management.commands.subscribe", "crowd.platforms.prolific.subscriptions.subscribe"),
     ],
 )
 def test_it_sees_what_nothing_reaches(module: str, unused: str) -> None:

@@ -10,10 +10,10 @@ from statistics import median
 from django.conf import settings
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
-from crowd.fees import rates_of, spent_of
 from crowd.models import Payout, Posting
-from crowd.payouts import SPENT_STATES, grace, missing
-from crowd.platforms import has_market
+from crowd.money.cap import rates_of, spent_of
+from crowd.money.ledger import SPENT_STATES, grace, missing
+from crowd.platforms import has_service
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
 
@@ -92,14 +92,14 @@ class Hourly:
 def modes_of(study: Study) -> list[str]:
     """The modes in which money moves, most real first."""
     rows = Posting.objects.filter(study=study).values_list("mode", "platform").distinct().order_by()
-    used = {mode for mode, platform in rows if has_market(platform)}
+    used = {mode for mode, platform in rows if has_service(platform)}
     return [mode for mode in MODES if mode in used]
 
 
 def spending_of(study: Study, mode: str) -> Spending:
     """Sums over the postings of one mode, in four queries."""
     rows = Posting.objects.filter(study=study, mode=mode).defer("options", "codes")
-    postings = [posting for posting in rows if has_market(posting.platform)]
+    postings = [posting for posting in rows if has_service(posting.platform)]
     ids = [posting.pk for posting in postings]
     sums = Payout.objects.filter(posting__in=ids).aggregate(
         spent=Sum("cents", filter=Q(state__in=SPENT_STATES)),
@@ -159,7 +159,7 @@ def needs_hand(study: Study, mode: str) -> list[Payout]:
     """Bonuses that were sent and that the platform does not list: only a named person sends them again."""
     lost = Payout.objects.none()
     for posting in Posting.objects.filter(study=study, mode=mode):
-        if has_market(posting.platform):
+        if has_service(posting.platform):
             lost = lost | missing(posting)
     return list(lost.select_related("posting", "session__participant").order_by("pk"))
 

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 
 from django.db.models import Case, CharField, Count, Exists, OuterRef, Sum, Value, When
 
-from crowd.endings import CONSENTED, ENDINGS, ended
+from crowd.ground.amounts import amount_of, percent
 from crowd.models import Payout, Posting
-from crowd.payouts import amount_of as money_text
-from crowd.payouts import promised
-from crowd.policy import Ending, Sitting, Terms, bonus_cents, owed, percent, share_of
+from crowd.money.endings import CONSENTED, ENDINGS, ended
+from crowd.money.ledger import promised
+from crowd.money.policy import Ending, SessionEnd, Terms, bonus_cents, owed
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
 
 PAID = ("human", "pilot")
-
-__all__ = ["EndingLine", "Money", "money_of", "money_text", "share_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class EndingLine:
 
     @property
     def amount(self) -> str:
-        return money_text(self.cents, self.currency)
+        return amount_of(self.cents, self.currency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +55,24 @@ class Money:
 
     @property
     def owed(self) -> str:
-        return money_text(self.owed_cents, self.currency)
+        return amount_of(self.owed_cents, self.currency)
 
     @property
     def cap(self) -> str:
-        return money_text(self.cap_cents, self.currency)
+        return amount_of(self.cap_cents, self.currency)
 
     @property
     def reward(self) -> str:
-        return money_text(self.reward_cents, self.currency)
+        return amount_of(self.reward_cents, self.currency)
 
     @property
     def reserved(self) -> str:
-        return money_text(self.reward_cents * self.in_progress, self.currency)
+        return amount_of(self.reward_cents * self.in_progress, self.currency)
 
     @property
     def would_have(self) -> str:
         """What the simulated sittings would have cost if people had done them."""
-        return money_text(sum(line.cents for line in self.simulated), self.currency)
+        return amount_of(sum(line.cents for line in self.simulated), self.currency)
 
     @property
     def simulated_people(self) -> int:
@@ -127,11 +125,11 @@ def _lines(
     def line(words: str, rule: str, ending: Ending) -> EndingLine:
         people = {agreed: sum(counts.get((origin, ending, agreed), 0) for origin in origins)
                   for agreed in (True, False)}  # fmt: skip
-        each = sum(due.cents for due in owed(terms, Sitting(ending)))
+        each = sum(due.cents for due in owed(terms, SessionEnd(ending)))
         return EndingLine(words, rule, sum(people.values()), people[True] * each, currency)
 
     withdrawn = Session.objects.filter(ENDINGS["withdrawn"], study=study, origin__in=origins)
-    amounts = [_cents(terms, session.sitting) for session in ended(study, withdrawn, matches=False)]
+    amounts = [_cents(terms, session.end) for session in ended(study, withdrawn, matches=False)]
     how = {"pro_rata": "for the trials they answered", "full": "the full reward", "none": "nothing"}
     bonus = _bonus(study, terms, origins, counts_matches) if terms.bonus_per_match_cents else None
     return (
@@ -146,8 +144,8 @@ def _lines(
     )  # fmt: skip
 
 
-def _cents(terms: Terms, sitting: Sitting) -> int:
-    return sum(due.cents for due in owed(terms, sitting))
+def _cents(terms: Terms, end: SessionEnd) -> int:
+    return sum(due.cents for due in owed(terms, end))
 
 
 def _bonus(study: Study, terms: Terms, origins: Iterable[str], counts_matches: bool) -> int:
@@ -160,4 +158,4 @@ def _bonus(study: Study, terms: Terms, origins: Iterable[str], counts_matches: b
     if not counts_matches:
         return in_ledger + complete.filter(~Exists(base)).count() * bonus_cents(terms, None)
     undecided = ended(study, complete.filter(~Exists(base)), matches=True)
-    return in_ledger + sum(_cents(terms, session.sitting) - terms.reward_cents for session in undecided)
+    return in_ledger + sum(_cents(terms, session.end) - terms.reward_cents for session in undecided)

@@ -5,7 +5,6 @@ A page never speaks with a platform: it sends a task to a worker, or shows the c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,44 +13,19 @@ from django.conf import settings
 from django.db.models import Count, Q, Sum
 
 from crowd.models import Payout, Posting, Submission
-from crowd.platforms import PLATFORMS, has_market
-from experiments.errors import StudyError
+from crowd.money.ledger import SPENT_STATES
+from crowd.platforms import PLATFORMS, has_service, traits_of
 from experiments.models import Study
 from experiments.selectors import definition_of, free_slots
 
 Act = Literal["pause", "resume", "close", "add", "sync"]
 ACTS: tuple[Act, ...] = ("pause", "resume", "close", "add", "sync")
-SPENT = ("sending", "sent", "unknown")
-"""Payouts that count as spent: those that may have been sent, too."""
-NAMES = {"prolific": "Prolific", "mturk": "Mechanical Turk", "local": "Local", "link": "Link"}
-BY_HAND = [name for name in PLATFORMS if not has_market(name)]
+BY_HAND = [name for name in PLATFORMS if not has_service(name)]
 PLACES_MAX = 5000
-AMOUNT_MAX_CENTS = 100_000_000
-AMOUNT = re.compile(r"\s*([0-9][0-9,]{0,12})\.([0-9]{2})\s*([A-Z]{3})?\s*")
-
-
-def cents_of(typed: str) -> int | None:
-    """A typed amount, 1,234.50 or 1234.50 GBP, in cents; None if it is not an amount."""
-    amount = AMOUNT.fullmatch(typed)
-    return None if amount is None else int(amount[1].replace(",", "")) * 100 + int(amount[2])
-
-
-def granted_cents(typed: str, currency: str) -> int:
-    """A typed amount of money, for a person or a cap. Raises StudyError."""
-    cents, amount = cents_of(typed), AMOUNT.fullmatch(typed)
-    if cents is None or amount is None:
-        raise StudyError(f"{typed.strip()[:40]!r} is no amount. Give it as 1.50 or 1.50 {currency}.")
-    if amount[3] and amount[3] != currency:
-        raise StudyError(
-            f"This posting pays in {currency}, not in {amount[3]}. Give the amount in {currency}."
-        )
-    if not 0 < cents <= AMOUNT_MAX_CENTS:
-        raise StudyError(f"Give at least 0.01 and at most {AMOUNT_MAX_CENTS // 100:,}.00 {currency}.")
-    return cents
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class PostingCard:
     """One posting as a card: `mode` is the word of its banner, `acts` what may be asked of it now."""
 
     posting: Posting
@@ -101,17 +75,22 @@ class Offered:
         return ", ".join(word for word, _ in self.commands)
 
 
+def title_of(platform: str) -> str:
+    """A platform's name as people read it."""
+    return traits_of(platform).title if platform in PLATFORMS else platform
+
+
 def mode_word(posting: Posting) -> str:
     """How real a posting is, in one conspicuous word."""
     word = posting.get_mode_display()
     return f"{word} · pilot" if posting.pilot else word
 
 
-def offered(study: Study, postings: Sequence[Posting]) -> list[Offered]:
+def offered(study: Study, postings: Sequence[Posting]) -> list[PostingCard]:
     """The postings as cards, in a number of queries that does not grow with them."""
     ids = [posting.pk for posting in postings]
     spent = dict(
-        Payout.objects.filter(posting__in=ids, state__in=SPENT)
+        Payout.objects.filter(posting__in=ids, state__in=SPENT_STATES)
         .values_list("posting")
         .annotate(n=Sum("cents"))
         .order_by()
@@ -129,9 +108,9 @@ def offered(study: Study, postings: Sequence[Posting]) -> list[Offered]:
     free = {pilot: free_slots(study, pilot=pilot).count() for pilot in {p.pilot for p in postings}}
     minutes = definition_of(study).reward.expected_minutes
     return [
-        Offered(
+        PostingCard(
             posting=posting,
-            name=NAMES.get(posting.platform, posting.platform),
+            name=title_of(posting.platform),
             mode=mode_word(posting),
             tone=posting.mode,
             free=free[posting.pilot],
@@ -150,11 +129,11 @@ def offered(study: Study, postings: Sequence[Posting]) -> list[Offered]:
 def acts_of(posting: Posting) -> tuple[Act, ...]:
     """What can be asked of a posting in its state."""
     if posting.state == Posting.State.CLOSED:
-        return ("sync",) if has_market(posting.platform) else ()
+        return ("sync",) if has_service(posting.platform) else ()
     acts: list[Act] = []
     if posting.state in {Posting.State.OPEN, Posting.State.PAUSED}:
         acts.append("pause" if posting.state == Posting.State.OPEN else "resume")
-    if has_market(posting.platform):
+    if has_service(posting.platform):
         # If the platform counts no places, there are none to add: every person who has the link may come.
         acts += ["add", "sync"] if acts else ["sync"]
     return (*acts, "close")
@@ -192,4 +171,4 @@ def most_of(study: Study, posting: Posting, count: int) -> int:
 
 def works_here(posting: Posting) -> bool:
     """Whether a page may do it itself: if no platform has to be asked, one row changes."""
-    return not has_market(posting.platform)
+    return not has_service(posting.platform)

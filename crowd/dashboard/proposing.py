@@ -8,24 +8,11 @@ from typing import Any
 
 from crowd.dashboard.sittings import namer
 from crowd.models import Submission
+from crowd.platforms import PLATFORMS, traits_of
 from experiments.models import Study
 
 ACTIONS = {"approve": "Approve", "request_return": "Ask to return", "reject": "Reject"}
-DONE_WORDS = {"approve": "approve", "request_return": "ask for the return of", "reject": "reject"}
-CATEGORIES = {
-    "FAILED_CHECK": "Failed a fair attention check",
-    "FAILED_INSTRUCTIONS": "Did not follow the instructions",
-    "TOO_QUICKLY": "Far too fast",
-    "TOO_SLOWLY": "Far too slow",
-    "LOW_EFFORT": "Low effort",
-    "MALINGERING": "Malingering",
-    "NO_CODE": "No completion code",
-    "BAD_CODE": "Wrong completion code",
-    "NO_DATA": "No data",
-    "UNSUPP_DEVICE": "Unsupported device",
-    "INCOMP_LONGITUDINAL": "Incomplete longitudinal study",
-    "OTHER": "Something else",
-}
+CATEGORIES = {name: words for platform in PLATFORMS for name, words in traits_of(platform).grounds.items()}
 """Grounds of a rejection, in the terms of the platforms that ask for one."""
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from django.db.models import DurationField, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
 
 from crowd.dashboard.counts import ORIGIN_WORDS
-from crowd.dashboard.money import money_text
-from crowd.dashboard.postings import NAMES, mode_word
-from crowd.dashboard.seals import concealing, seals
+from crowd.dashboard.postings import mode_word, title_of
+from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Submission
+from crowd.people.seals import concealing, seals
 from experiments.models import Response, Session, Study, Trial
 
 RUNNING = Q(state__in=["gates", "assigned", "running"])
@@ -31,7 +31,7 @@ STATUSES: dict[str, tuple[str, Q]] = {
 }
 ONE_OF = {"human": "person", "simulated": "simulated", "pilot": "pilot", "preview": "preview"}
 STATE_WORDS = {"gates": "At the gates", "assigned": "Reading instructions", "running": "In progress"}
-WORK_WORDS = {
+SUBMISSION_WORDS = {
     "reserved": "place reserved",
     "active": "at it",
     "awaiting": "submitted",
@@ -86,7 +86,7 @@ class Pay:
 
 
 @dataclass(frozen=True, slots=True)
-class SittingRow:
+class SessionRow:
     """One row: a session as it may be shown. `condition` is empty while its origin is sealed."""
 
     session: Session
@@ -128,7 +128,7 @@ def namer(study: Study) -> Callable[[object], str]:
     return lambda pseudonym: names("p", pseudonym)
 
 
-def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> list[SittingRow]:
+def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> list[SessionRow]:
     """Sessions as rows, under the names that an export gives them."""
     name = namer(study)
     sealed_by = seals(study, set(ORIGIN_WORDS))
@@ -144,10 +144,10 @@ def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> lis
     ]
 
 
-def _sitting(session: Any, name: str, is_blind: bool, is_concealed: bool) -> SittingRow:
+def _sitting(session: Any, name: str, is_blind: bool, is_concealed: bool) -> SessionRow:
     took = session.took
     condition = session.slot.condition if session.slot and not is_blind else None
-    return SittingRow(
+    return SessionRow(
         session=session,
         name=name,
         origin=session.simulated_kind or ONE_OF[session.origin],
@@ -168,8 +168,8 @@ def _outside(session: Session) -> Outside | None:
     if submission is None:
         return None
     posting = submission.posting
-    word = WORK_WORDS.get(submission.state, submission.state)
-    where = NAMES.get(posting.platform, posting.platform)
+    word = SUBMISSION_WORDS.get(submission.state, submission.state)
+    where = title_of(posting.platform)
     return Outside(where, mode_word(posting).lower(), word, submission.raw_state, submission)
 
 
@@ -178,7 +178,7 @@ def paid_row(payout: Payout, is_concealed: bool) -> PaidRow:
     kind = KIND_WORDS[payout.kind]
     if is_concealed and payout.kind == Payout.Kind.BONUS:
         return PaidRow(payout, kind, "", CONCEALED)
-    return PaidRow(payout, kind, money_text(payout.cents, payout.currency), payout.reason)
+    return PaidRow(payout, kind, amount_of(payout.cents, payout.currency), payout.reason)
 
 
 def pay_of(payouts: Sequence[Payout], is_concealed: bool) -> Pay | None:
@@ -197,7 +197,7 @@ def pay_of(payouts: Sequence[Payout], is_concealed: bool) -> Pay | None:
     if not any(row.amount for row in rows):
         return Pay("", state, rows)
     sent = cents["sent"]
-    text = money_text(total, currency)
+    text = amount_of(total, currency)
     if sent and sent < total:
         text = f"{sent // 100:,}.{sent % 100:02d} of {text}"
     hidden = any(not row.amount for row in rows)

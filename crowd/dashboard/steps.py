@@ -10,9 +10,9 @@ from django.db.models import Count
 from django.urls import reverse
 
 from crowd.dashboard.counts import Drawing, Places
-from crowd.dashboard.postings import NAMES
+from crowd.dashboard.postings import title_of
 from crowd.models import Message, Payout, Posting
-from crowd.platforms import has_market
+from crowd.platforms import has_service, traits_of
 from experiments.models import Study
 
 
@@ -69,9 +69,9 @@ def _open_step(study: Study, places: list[Places]) -> NextStep:
         if not command:
             note += f" The demo offers it here: python manage.py demo --study {study.slug}"
         return NextStep("Offer the study", note, command=command)
-    if any(has_market(platform) for platform in platforms):
+    if any(has_service(platform) for platform in platforms):
         return _asked_for(study) or _collecting(study, platforms, free)
-    if platforms == {"local"}:
+    if all(traits_of(platform).is_ours for platform in platforms):
         return NextStep(
             "Open the participant's page",
             f"{free:,} places are free, and this takes one. To look only, use Preview.",
@@ -101,5 +101,5 @@ def _asked_for(study: Study) -> NextStep | None:
 
 
 def _collecting(study: Study, platforms: set[str], free: int) -> NextStep:
-    where = ", ".join(NAMES.get(name, name) for name in sorted(platforms))
+    where = ", ".join(title_of(name) for name in sorted(platforms))
     return NextStep("Collecting", f"{free:,} places are free; offered on {where}. Nothing needs to be done.")

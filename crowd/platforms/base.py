@@ -1,13 +1,13 @@
 """The contract of a platform. Pure: no database, no environment, no clock of its own.
 
-A platform has two sides. `Door` reads arrivals and makes exits; it needs no network and no account. `Market`
-speaks with the platform itself: it offers the study, lists submissions, pays. Money is in whole minor units
-(cents, pence) everywhere; an adapter converts at its own boundary and nowhere else.
+A platform has two sides. `Entry` reads arrivals and makes exits; it needs no network and no account.
+`Service` speaks with the platform itself: it posts the study, lists submissions, pays. Money is in whole
+minor units (cents, pence) everywhere; an adapter converts at its own boundary and nowhere else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -18,7 +18,7 @@ Outcome = Literal[
 """How a person leaves: finished; finished but failed instructed checks; sent away at quiz or practice; no
 consent; unsuitable device; no slot left; our fault; withdrew."""
 Mode = Literal["live", "sandbox", "rehearsal"]
-WorkState = Literal[
+SubmissionState = Literal[
     "reserved", "active", "awaiting", "approved", "partly_approved", "rejected", "returned", "timed_out",
     "screened_out", "unknown",
 ]  # fmt: skip
@@ -109,19 +109,31 @@ class PlatformError(Exception):
         self.uncertain = uncertain
 
 
+class ForgedEntry(ValueError):
+    """A token is missing, foreign, old or does not fit the address. The message may be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a token says. One (session, issued_at) opens one session; a second browser's is a replay."""
+
+    session: str
+    issued_at: datetime
+
+
 class BadNotice(ValueError):
     """A notification is forged, stale or unreadable; it is refused and nothing is stored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class PostingSpec:
     """A study as it is to be offered. Everything a platform needs, nothing that names a condition.
 
     `reference` is ours: 1 to 60 of [A-Za-z0-9-], stored on the platform, so that publishing twice finds the
     first posting again. `url` is the participant's address with our own query, to which the adapter adds the
     platform's placeholders. `screened_cents` is due to a person sent away at quiz or practice. `excluded` are
     the platform's ids of earlier postings whose people may not come. `options` is the study's
-    [platforms.<name>] table after `Market.check_options`.
+    [platforms.<name>] table after `Service.check_options`.
     """
 
     reference: str
@@ -147,7 +159,7 @@ class Offer:
 @dataclass(frozen=True, slots=True)
 class Quote:
     """What a posting costs at most, line by line, and what the account holds (None: the platform does not
-    say). `currency` is the account's; a study in another one is refused by `Market.quote`."""
+    say). `currency` is the account's; a study in another one is refused by `Service.quote`."""
 
     currency: str
     lines: tuple[tuple[str, int], ...]
@@ -162,7 +174,8 @@ class Quote:
 @dataclass(frozen=True, slots=True)
 class Posted:
     """A posting as the platform has it. `facts` is the adapter's own memory (plain JSON values), stored and
-    given back unread; `address` is the researcher's page on the platform."""
+    given back unread; `address` is the researcher's page on the platform. `names` are what the platform calls
+    it, or parts of it: an arrival and a notification name one of them."""
 
     external_id: str
     state: PostingState
@@ -171,17 +184,18 @@ class Posted:
     taken: int
     facts: Mapping[str, Any] = field(default_factory=dict)
     address: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ListedSubmission:
     """A submission as the platform lists it. `submission` and `person` have the same form as in Arrival, so
     that their keyed hashes are equal. `bonuses` are the bonuses paid so far, in cents, if the list tells them
-    (else None: ask `Market.bonuses`)."""
+    (else None: ask `Service.bonuses`)."""
 
     submission: str
     person: str
-    state: WorkState
+    state: SubmissionState
     raw: str
     code: str = ""
     started_at: datetime | None = None
@@ -204,7 +218,7 @@ class Payment:
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """Payments announced to the platform, not paid yet. `external_id` is the platform's batch (empty if it
-    has none) and must be stored before `Market.pay`. `cents` is what the platform understood."""
+    has none) and must be stored before `Service.pay`. `cents` is what the platform understood."""
 
     external_id: str
     cents: int
@@ -231,7 +245,7 @@ class Bonus:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class IncomingMessage:
     """A message from a participant. `external_id` is unique on the platform."""
 
     external_id: str
@@ -251,8 +265,8 @@ class Notified:
     submission: str = ""
 
 
-class Door(Protocol):
-    """Arrivals and exits of one platform."""
+class Entry(Protocol):
+    """Arrivals and exits of one platform: `Entry(options)`, with the study's table."""
 
     name: str
 
@@ -280,8 +294,8 @@ class Door(Protocol):
         ...
 
 
-class Market(Protocol):
-    """The verbs of one platform, for one account: `Market(account, wait)`, where `wait(seconds)` passes the
+class Service(Protocol):
+    """The verbs of one platform, for one account: `Service(account, wait)`, where `wait(seconds)` passes the
     time between two tries. Every verb raises PlatformError or Unsupported.
 
     Reading may be repeated by the adapter itself. `publish`, `revise`, `pause`, `resume`, `close`, `approve`,
@@ -292,18 +306,20 @@ class Market(Protocol):
     name: str
     supports: frozenset[str]
 
+    def __init__(self, account: Account, wait: Callable[[float], object]) -> None: ...
+
     def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The study's table with defaults filled. Raises BadOptions."""
         ...
 
-    def quote(self, offer: Offer) -> Quote: ...
-    def publish(self, offer: Offer) -> Posted:
+    def quote(self, spec: PostingSpec) -> Quote: ...
+    def publish(self, spec: PostingSpec) -> Posted:
         """Finds the posting by its reference or creates it, opens it, and reads back the result."""
         ...
 
     def look(self, posted: Posted) -> Posted: ...
-    def revise(self, posted: Posted, offer: Offer) -> Posted:
-        """Raises the number of places to `offer.places`; fewer is Unsupported."""
+    def revise(self, posted: Posted, spec: PostingSpec) -> Posted:
+        """Raises the number of places to `spec.places`; fewer is Unsupported."""
         ...
 
     def pause(self, posted: Posted) -> Posted: ...
@@ -312,7 +328,7 @@ class Market(Protocol):
         """Ends recruitment and reads back; people who have begun may finish."""
         ...
 
-    def submissions(self, posted: Posted) -> Iterator[Work]:
+    def submissions(self, posted: Posted) -> Iterator[ListedSubmission]:
         """Every submission of the posting, over all pages."""
         ...
 
@@ -337,7 +353,48 @@ class Market(Protocol):
         ...
 
     def message(self, posted: Posted, person: str, body: str) -> None: ...
-    def letters(self, posted: Posted) -> Iterator[Letter]: ...
-    def notified(self, headers: Mapping[str, str], body: bytes, secret: str, now: datetime) -> list[Notified]:
-        """Verifies and reads one delivery. Raises BadNotice."""
+    def messages(self, posted: Posted) -> Iterator[IncomingMessage]: ...
+
+
+class SigningService(Service, Protocol):
+    """A service whose platform signs the addresses of arrivals."""
+
+    def keys(self) -> Mapping[str, Any]:
+        """The platform's public keys. The caller keeps them for a while."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """The subscriptions to a platform's notifications now. `secret` signs them; it is set only if it was made
+    now, because making another one would end the first."""
+
+    secret: str
+    made: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+class NotifyingService(Service, Protocol):
+    """A service whose platform notifies an address of ours."""
+
+    def subscribe(self, address: str) -> Subscribed:
+        """Subscribes `address` to what a sync wants to know. Repeatable: what exists is kept."""
+        ...
+
+
+class Signature(Protocol):
+    """Verifies that the platform itself made an address."""
+
+    def check(
+        self, token: str, keys: Mapping[str, Any], host: str, fields: Mapping[str, str], now: datetime
+    ) -> Claims:
+        """Checks a token against the platform's keys, our host, the fields of the address, and the time.
+
+        `fields` are those of the query string, `host` is ours without scheme. Raises ForgedEntry; before
+        that, `is_unknown_key` tells whether fresh keys may help.
+        """
+        ...
+
+    def is_unknown_key(self, token: str, keys: Mapping[str, Any]) -> bool:
+        """Whether the token names a key that is not among these."""
         ...

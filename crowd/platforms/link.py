@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, get_args
 from urllib.parse import quote, urlsplit
 
 from crowd.platforms.base import Arrival, BadOptions, Exit, NotAnArrival, Outcome, Site
 from crowd.platforms.query import fields_of
+from crowd.platforms.traits import Platform, Traits
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,39}")
 PANEL = re.compile(r"[a-z0-9][a-z0-9_\-]{0,39}")
@@ -23,21 +23,31 @@ RESERVED = {"via", "resume", "preview"}
 """Fields of ours, which no panel can use."""
 
 
-@dataclass(frozen=True, slots=True)
+PLATFORM = Platform(
+    traits=Traits(
+        title="Link",
+        modes=frozenset({"live", "rehearsal"}),
+        confirms_arrivals="never",
+        pays_base_for_all=False,
+        pays_returned=False,
+        repeats_safely=False,
+        keeps_references=False,
+        lists_active=False,
+        listed_within_s=0,
+    ),
+    entry="crowd.platforms.link:Link",
+)
+
+
 class Link:
     """`panel` is the register that people's names belong to; the fields are what the panel calls them."""
 
-    panel: str = "link"
-    person_field: str = "person"
-    submission_field: str = "submission"
-
     name = "link"
 
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Link:
-        """The entry as the study's [platforms.link] table describes it."""
-        given = {key: str(options[key]) for key in KEYS[:3] if options.get(key)}
-        return cls(**given)
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.panel = str(options.get("panel") or "link")
+        self.person_field = str(options.get("person_field") or "person")
+        self.submission_field = str(options.get("submission_field") or "submission")
 
     def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The table with defaults filled. Raises BadOptions."""

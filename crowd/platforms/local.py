@@ -8,14 +8,35 @@ from typing import Any
 
 from crowd.platforms.base import Arrival, Exit, NotAnArrival, Outcome, Site
 from crowd.platforms.query import fields_of
+from crowd.platforms.traits import Platform, Traits
 
 KIND = re.compile(r"[a-z_]{1,20}")
+
+
+PLATFORM = Platform(
+    traits=Traits(
+        title="Local",
+        modes=frozenset({"live", "rehearsal"}),
+        confirms_arrivals="never",
+        pays_base_for_all=False,
+        pays_returned=False,
+        repeats_safely=False,
+        keeps_references=False,
+        lists_active=False,
+        listed_within_s=0,
+        is_ours=True,
+    ),
+    entry="crowd.platforms.local:Local",
+)
 
 
 class Local:
     """`?person=…&submission=…` names the person; `&simulated=KIND` marks a simulated one."""
 
     name = "local"
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        pass
 
     def arrival(self, query: str, site: Site) -> Arrival:
         fields = fields_of(query)

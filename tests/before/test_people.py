@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from crowd.simulators import prolific
+from crowd.rehearsal import prolific
 from tests import services
 from tests.before.goer import Goer, addresses
 from tests.before.restored import Database, Place, json_of, manage

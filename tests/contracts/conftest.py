@@ -23,4 +23,4 @@ def on(platform: Case) -> Iterator[Stage]:
 
 @pytest.fixture
 def posted(on: Stage) -> Posted:
-    return on.market.publish(on.offer)
+    return on.service.publish(on.spec)

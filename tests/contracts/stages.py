@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from crowd.platforms import get_door, market_class
-from crowd.platforms.base import Account, Door, Market, Offer, Outcome, Payment, Posted, Settled, Site
-from crowd.simulators import mturk, prolific
-from crowd.simulators.faults import Fault, Faults
-from crowd.simulators.mturk.model import read
-from crowd.simulators.mturk.records import Refused
+from crowd.platforms import entry_of, service_class
+from crowd.platforms.base import Account, Entry, Outcome, Payment, Posted, PostingSpec, Service, Settled, Site
+from crowd.rehearsal import mturk, prolific
+from crowd.rehearsal.faults import Fault, Faults
+from crowd.rehearsal.mturk.model import read
+from crowd.rehearsal.mturk.records import Refused
 
 REFERENCE = "wolf-or-husky-0a1b2c"
 CODES: dict[str, str] = {
@@ -25,7 +25,7 @@ CODES: dict[str, str] = {
     "failure": "CODEFAILURE",
     "withdrawn": "CODEWITHDRAWN",
 }
-OFFER = Offer(
+SPEC = PostingSpec(
     reference=REFERENCE,
     title="Can you predict the machine?",
     description="Look at pictures and say what a program will answer.",
@@ -57,7 +57,7 @@ class Case:
 
     name: str
     simulator: Callable[..., AbstractContextManager[Any]]
-    offer: Offer
+    spec: PostingSpec
     account: Callable[[str], Account]
     handle: Callable[[Posted], str]
     mark: str
@@ -68,13 +68,13 @@ class Case:
     """A list that fills with the requests that break the platform's own description."""
 
 
-def _watched_by_schema(sim: Any, market: Any) -> list[str]:
+def _watched_by_schema(sim: Any, service: Any) -> list[str]:
     """The simulator of Prolific compares every body with the documented schema."""
     violations: list[str] = sim.world.violations
     return violations
 
 
-def _watched_by_model(sim: Any, market: Any) -> list[str]:
+def _watched_by_model(sim: Any, service: Any) -> list[str]:
     """Every request of the real client, read with botocore's service model just before it leaves."""
     errors: list[str] = []
 
@@ -85,7 +85,7 @@ def _watched_by_model(sim: Any, market: Any) -> list[str]:
         except Refused as error:
             errors.append(f"{operation}: {error}")
 
-    market.wire.client.meta.events.register("before-send.mturk", check)
+    service.wire.client.meta.events.register("before-send.mturk", check)
     return errors
 
 
@@ -104,7 +104,7 @@ def _mturk(batch: str) -> Case:
     return Case(
         name="mturk",
         simulator=mturk.simulator,
-        offer=replace(OFFER, currency="USD", options={"batch": batch}),
+        spec=replace(SPEC, currency="USD", options={"batch": batch}),
         account=_rehearsal,
         handle=lambda posted: str(posted.facts["hit_type"]),
         mark="annotation",
@@ -119,7 +119,7 @@ CASES = {
     "prolific": Case(
         name="prolific",
         simulator=prolific.simulator,
-        offer=OFFER,
+        spec=SPEC,
         account=_rehearsal,
         handle=lambda posted: posted.external_id,
         mark="internal_name",
@@ -139,14 +139,14 @@ class Stage:
 
     case: Case
     sim: Any
-    market: Market
-    door: Door
+    service: Service
+    entry: Entry
     site: Site
     waited_s: list[float] = field(default_factory=list)
 
     @property
-    def offer(self) -> Offer:
-        return self.case.offer
+    def spec(self) -> PostingSpec:
+        return self.case.spec
 
     def act(self, verb: str, **members: Any) -> dict[str, Any]:
         return dict(self.sim.control(verb, **members))
@@ -192,7 +192,7 @@ class Stage:
         return taken
 
     def listed(self, posted: Posted) -> dict[str, Any]:
-        return {work.submission: work for work in self.market.submissions(posted)}
+        return {listed.submission: listed for listed in self.service.submissions(posted)}
 
     def payments(
         self, posted: Posted, submissions: Sequence[str], cents: int = 55, tag: str = "r"
@@ -224,10 +224,10 @@ def stage(case: Case, faults: Faults | None = None) -> Iterator[Stage]:
             waits.append(seconds)
             sim.clock.advance(seconds)
 
-        market: Any = market_class(case.name)(account, wait)
-        violations = case.watch(sim, market)
+        service: Any = service_class(case.name)(account, wait)
+        violations = case.watch(sim, service)
         try:
-            yield Stage(case, sim, market, get_door(case.name), account.site, waits)
+            yield Stage(case, sim, service, entry_of(case.name, {}), account.site, waits)
         finally:
-            market.disconnect()
+            service.disconnect()
         assert violations == []

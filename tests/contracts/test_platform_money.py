@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from crowd.platforms.base import Payment, PlatformError, Posted
-from crowd.simulators.faults import Fault
+from crowd.rehearsal.faults import Fault
 from tests.contracts.stages import MESSAGE, REWARD, SETTLE_S, Case, Stage, settled, stage
 
 pytestmark = pytest.mark.pure
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.pure
 
 def test_it_approves_everybody_once(on: Stage, posted: Posted) -> None:
     people = on.worked(posted, 12)
-    assert settled(on.market.approve(posted, people)) == ["sent"] * 12
+    assert settled(on.service.approve(posted, people)) == ["sent"] * 12
     spent = on.spent()
-    again = on.market.approve(posted, people)
+    again = on.service.approve(posted, people)
     assert [result.reference for result in again] == people
     assert settled(again) == ["sent"] * 12
     assert on.spent() == spent
@@ -32,20 +32,20 @@ def test_it_approves_everybody_once(on: Stage, posted: Posted) -> None:
     assert [(truth["reward_paid_count"], truth["reward_paid_cents"]) for truth in truths] == [
         (1, REWARD)
     ] * 12
-    assert {work.state for work in on.market.submissions(posted)} == {"approved"}
+    assert {listed.state for listed in on.service.submissions(posted)} == {"approved"}
 
 
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after", "5xx_before", "429"])
 def test_it_approves_once_whichever_answer_is_lost(platform: Case, fault: Fault) -> None:
     for number in range(4):
         with stage(platform) as on:
-            posted = on.market.publish(on.offer)
+            posted = on.service.publish(on.spec)
             people = on.worked(posted, 2)
             on.fail_at(number, fault)
-            results = on.market.approve(posted, people)
+            results = on.service.approve(posted, people)
             if "unknown" in settled(results) or "failed" in settled(results):
                 on.wait(SETTLE_S)
-                results = on.market.approve(posted, people)
+                results = on.service.approve(posted, people)
             assert settled(results) == ["sent", "sent"], f"call {number}"
             assert [on.truth(submission)["reward_paid_count"] for submission in people] == [1, 1], (
                 f"call {number}"
@@ -58,20 +58,20 @@ def test_it_says_sent_only_of_what_was_paid(on: Stage, posted: Posted) -> None:
     back = on.take(posted)["submission"]
     on.act("return", submission=back)
     stranger = done[::-1] if ":" not in done else f"3NOBODY:{done.partition(':')[2]}"
-    states = {result.reference: result.state for result in on.market.approve(posted, [stranger, back, done])}
+    states = {result.reference: result.state for result in on.service.approve(posted, [stranger, back, done])}
     assert states == {stranger: "failed", back: "failed", done: "sent"}
     assert on.act("state")["paid"]["reward"] == REWARD
 
 
 def test_it_rejects_once_and_never_what_was_paid(on: Stage, posted: Posted) -> None:
     bad, good = on.worked(posted, 2)
-    on.market.approve(posted, [good])
-    on.market.reject(posted, bad, MESSAGE, "FAILED_CHECK")
-    on.market.reject(posted, bad, MESSAGE, "FAILED_CHECK")
+    on.service.approve(posted, [good])
+    on.service.reject(posted, bad, MESSAGE, "FAILED_CHECK")
+    on.service.reject(posted, bad, MESSAGE, "FAILED_CHECK")
     assert on.truth(bad)["state"] == on.case.rejected
-    assert settled(on.market.approve(posted, [bad])) == ["failed"]
+    assert settled(on.service.approve(posted, [bad])) == ["failed"]
     with pytest.raises(PlatformError) as error:
-        on.market.reject(posted, good, MESSAGE, "FAILED_CHECK")
+        on.service.reject(posted, good, MESSAGE, "FAILED_CHECK")
     assert error.value.permanent
     assert on.truth(good)["state"] == on.case.approved
     assert on.act("state")["paid"]["reward"] == REWARD
@@ -84,7 +84,7 @@ def test_it_rejects_once_and_never_what_was_paid(on: Stage, posted: Posted) -> N
 def test_it_permits_a_rejection_after_fair_checks_only(
     on: Stage, minutes: float, failed: int, permitted: bool
 ) -> None:
-    assert bool(on.market.rejection_grounds(minutes, failed)) is permitted
+    assert bool(on.service.rejection_grounds(minutes, failed)) is permitted
 
 
 # Money
@@ -94,8 +94,8 @@ def test_it_pays_nothing_before_it_is_told_to(on: Stage, posted: Posted) -> None
     people = on.worked(posted, 3)
     payments = on.payments(posted, people)
     spent = on.spent()
-    prepared = on.market.prepare(posted, payments)
-    on.market.prepare(posted, payments)
+    prepared = on.service.prepare(posted, payments)
+    on.service.prepare(posted, payments)
     assert prepared.cents == 3 * 55
     on.sim.clock.advance(SETTLE_S)
     assert on.spent() == spent
@@ -107,8 +107,8 @@ def test_it_pays_each_exactly_once_and_to_the_cent(on: Stage, posted: Posted, ce
     people = on.worked(posted, 4)
     payments = on.payments(posted, people, cents)
     spent = on.spent()
-    prepared = on.market.prepare(posted, payments)
-    results = on.market.pay(posted, prepared, payments)
+    prepared = on.service.prepare(posted, payments)
+    results = on.service.pay(posted, prepared, payments)
     assert [(result.reference, result.state) for result in results] == [
         (p.reference, "sent") for p in payments
     ]
@@ -124,8 +124,8 @@ def test_it_tells_the_fees_of_different_payments(on: Stage, posted: Posted) -> N
         for payment, cents in zip(on.payments(posted, people), (1, 7, 13, 99, 250), strict=True)
     ]
     spent = on.spent()
-    prepared = on.market.prepare(posted, payments)
-    on.market.pay(posted, prepared, payments)
+    prepared = on.service.prepare(posted, payments)
+    on.service.pay(posted, prepared, payments)
     on.sim.clock.advance(SETTLE_S)
     assert prepared.cents == 370
     assert on.spent() - spent == prepared.cents + prepared.fees_cents
@@ -135,10 +135,10 @@ def test_it_pays_one_person_twice_where_two_payments_say_so(on: Stage, posted: P
     (person,) = on.worked(posted, 1)
     for tag in ("first", "second"):
         payments = on.payments(posted, [person], tag=tag)
-        on.market.pay(posted, on.market.prepare(posted, payments), payments)
+        on.service.pay(posted, on.service.prepare(posted, payments), payments)
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses([person]) == [[55, 55]]
-    assert [bonus.cents for bonus in on.market.bonuses(posted, [person])] == [55, 55]
+    assert [bonus.cents for bonus in on.service.bonuses(posted, [person])] == [55, 55]
 
 
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after"])
@@ -147,16 +147,16 @@ def test_it_does_not_know_what_was_paid_without_an_answer_and_finds_out(
 ) -> None:
     people = on.worked(posted, 3)
     payments = on.payments(posted, people)
-    prepared = on.market.prepare(posted, payments)
+    prepared = on.service.prepare(posted, payments)
     on.fail(fault)
     before = on.sim.calls_count
-    results = on.market.pay(posted, prepared, payments)
+    results = on.service.pay(posted, prepared, payments)
     on.fail()
     assert "unknown" in settled(results)
     assert on.sim.calls_count - before <= 3  # at most once per payment
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses(people) == [[55], [55], [55]]
-    seen = Counter((bonus.submission, bonus.cents) for bonus in on.market.bonuses(posted, people))
+    seen = Counter((bonus.submission, bonus.cents) for bonus in on.service.bonuses(posted, people))
     assert seen == Counter((submission, 55) for submission in people)
 
 
@@ -164,33 +164,33 @@ def test_it_does_not_know_what_was_paid_without_an_answer_and_finds_out(
 def test_it_does_not_say_sent_where_nothing_was_paid(on: Stage, posted: Posted, fault: Fault) -> None:
     people = on.worked(posted, 1)
     payments = on.payments(posted, people)
-    prepared = on.market.prepare(posted, payments)
+    prepared = on.service.prepare(posted, payments)
     on.fail(fault)
-    results = on.market.pay(posted, prepared, payments)
+    results = on.service.pay(posted, prepared, payments)
     assert settled(results) == ["failed" if fault == "429" else "unknown"]
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses(people) == [[]]
-    assert list(on.market.bonuses(posted, people)) == []
+    assert list(on.service.bonuses(posted, people)) == []
 
 
 def test_it_shows_bonuses_of_those_asked_for(on: Stage, posted: Posted) -> None:
     people = on.worked(posted, 15)
     payments = on.payments(posted, people)
-    on.market.pay(posted, on.market.prepare(posted, payments), payments)
+    on.service.pay(posted, on.service.prepare(posted, payments), payments)
     on.sim.clock.advance(SETTLE_S)
     for asked in (people[:1], people[3:5], people):
-        assert sorted(bonus.submission for bonus in on.market.bonuses(posted, asked)) == sorted(asked)
-    references = {bonus.reference for bonus in on.market.bonuses(posted, people)}
+        assert sorted(bonus.submission for bonus in on.service.bonuses(posted, asked)) == sorted(asked)
+    references = {bonus.reference for bonus in on.service.bonuses(posted, people)}
     assert references in ({""}, {payment.reference for payment in payments})
 
 
 def test_it_pays_no_sum_that_was_not_prepared(on: Stage, posted: Posted) -> None:
     people = on.worked(posted, 2)
     payments = on.payments(posted, people)
-    prepared = on.market.prepare(posted, payments[:1])
+    prepared = on.service.prepare(posted, payments[:1])
     before = on.sim.calls_count
     with pytest.raises(PlatformError) as error:
-        on.market.pay(posted, prepared, payments)
+        on.service.pay(posted, prepared, payments)
     assert error.value.permanent
     assert not error.value.uncertain
     assert on.sim.calls_count == before
@@ -204,7 +204,7 @@ def test_it_pays_no_stranger(on: Stage, posted: Posted) -> None:
     payments = [Payment("r1", stranger, person, 55, "Forged")]
     spent = on.spent()
     try:
-        states = settled(on.market.pay(posted, on.market.prepare(posted, payments), payments))
+        states = settled(on.service.pay(posted, on.service.prepare(posted, payments), payments))
     except PlatformError as error:
         assert error.permanent
     else:
@@ -220,11 +220,11 @@ def test_it_fails_for_certain_without_money(on: Stage, posted: Posted) -> None:
         "fund", **({"dollars": f"-{drained / 100:.2f}"} if on.case.name == "mturk" else {"cents": -drained})
     )
     # Some platforms hold the rewards back when a study is published, so they are there still.
-    for result in on.market.approve(posted, people):
+    for result in on.service.approve(posted, people):
         assert (result.state == "sent") == bool(on.truth(result.reference)["reward_paid_count"])
     payments = on.payments(posted, people)
     try:
-        states = settled(on.market.pay(posted, on.market.prepare(posted, payments), payments))
+        states = settled(on.service.pay(posted, on.service.prepare(posted, payments), payments))
     except PlatformError as error:
         assert error.permanent
         assert not error.uncertain

@@ -16,22 +16,22 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from crowd.platforms import PLATFORMS, has_market
+from crowd.platforms import PLATFORMS, has_service
 from crowd.platforms.base import Outcome, PlatformError, Posted, Unsupported
-from crowd.simulators.faults import Fault
+from crowd.rehearsal.faults import Fault
 from tests.contracts.stages import CASES, CODES, MESSAGE, REWARD, SETTLE_S, Case, Stage, settled, stage
 
 pytestmark = pytest.mark.pure
 
 
 def test_it_runs_every_platform_with_a_market() -> None:
-    assert {case.name for case in CASES.values()} == {name for name in PLATFORMS if has_market(name)}
+    assert {case.name for case in CASES.values()} == {name for name in PLATFORMS if has_service(name)}
 
 
 def test_it_would_notice_a_request_that_breaks_the_description(platform: Case) -> None:
     """The check with which every test in this file ends."""
     with pytest.raises(AssertionError), stage(platform) as on:
-        wire = on.market.wire  # type: ignore[attr-defined]
+        wire = on.service.wire  # type: ignore[attr-defined]
         with pytest.raises(Exception, match="400|InvalidParameter"):
             if platform.name == "mturk":
                 wire.client.list_hits(MaxResults=101)
@@ -47,12 +47,12 @@ def test_it_publishes_what_was_offered(on: Stage, posted: Posted) -> None:
     assert on.places() == 20
     assert posted.external_id
     assert on.spent() == 0
-    assert on.take(posted)["url"].startswith(f"{on.offer.url}&")
+    assert on.take(posted)["url"].startswith(f"{on.spec.url}&")
 
 
 def test_it_publishes_twice_and_there_is_one(on: Stage, posted: Posted) -> None:
     before = on.postings()
-    again = on.market.publish(on.offer)
+    again = on.service.publish(on.spec)
     assert (again.external_id, again.places, again.facts) == (posted.external_id, 20, posted.facts)
     assert on.postings() == before
 
@@ -60,12 +60,12 @@ def test_it_publishes_twice_and_there_is_one(on: Stage, posted: Posted) -> None:
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after", "5xx_before", "429"])
 def test_it_publishes_once_whichever_answer_is_lost(platform: Case, fault: Fault) -> None:
     with stage(platform) as calm:
-        calm.market.publish(calm.offer)
+        calm.service.publish(calm.spec)
         calls = calm.sim.calls_count
     for number in range(calls):
         with stage(platform) as on:
             on.fail_at(number, fault)
-            posted = repeated(lambda: on.market.publish(on.offer), on)
+            posted = repeated(lambda: on.service.publish(on.spec), on)
             assert (posted.state, posted.places) == ("open", 20), f"call {number}"
             assert on.places() == 20, f"call {number}"
             assert on.sim.faults.met[fault] == 1
@@ -82,46 +82,46 @@ def repeated(verb: Callable[[], Any], on: Stage) -> Any:
 
 
 def test_it_quotes_no_less_than_is_really_taken(on: Stage) -> None:
-    quote = on.market.quote(on.offer)
-    assert quote.currency == on.offer.currency
+    quote = on.service.quote(on.spec)
+    assert quote.currency == on.spec.currency
     assert quote.balance_cents == on.act("state")["balance"]
-    posted = on.market.publish(on.offer)
+    posted = on.service.publish(on.spec)
     people = on.worked(posted, 20)
-    on.market.approve(posted, people)
-    payments = on.payments(posted, people, on.offer.bonus_max_cents)
-    on.market.pay(posted, on.market.prepare(posted, payments), payments)
+    on.service.approve(posted, people)
+    payments = on.payments(posted, people, on.spec.bonus_max_cents)
+    on.service.pay(posted, on.service.prepare(posted, payments), payments)
     on.sim.clock.advance(SETTLE_S)
     state = on.act("state")
     assert state["paid"]["reward"] == 20 * REWARD
-    assert state["paid"]["bonus"] == 20 * on.offer.bonus_max_cents
-    assert 20 * (REWARD + on.offer.bonus_max_cents) < on.spent() <= quote.total_cents
+    assert state["paid"]["bonus"] == 20 * on.spec.bonus_max_cents
+    assert 20 * (REWARD + on.spec.bonus_max_cents) < on.spent() <= quote.total_cents
 
 
 def test_it_refuses_another_currency(on: Stage) -> None:
-    foreign = replace(on.offer, currency="JPY")
-    for verb in (on.market.quote, on.market.publish):
+    foreign = replace(on.spec, currency="JPY")
+    for verb in (on.service.quote, on.service.publish):
         with pytest.raises(Unsupported, match="JPY"):
             verb(foreign)
     assert on.postings() == []
 
 
 def test_it_checks_options_and_may_check_them_again(on: Stage) -> None:
-    once = on.market.check_options(on.offer.options)
-    assert on.market.check_options(once) == once
+    once = on.service.check_options(on.spec.options)
+    assert on.service.check_options(once) == once
     with pytest.raises(ValueError, match="no_such_key"):
-        on.market.check_options({"no_such_key": 1})
+        on.service.check_options({"no_such_key": 1})
 
 
 @pytest.mark.parametrize("wanted", [21, 27, 40])
 def test_it_adds_places_and_takes_none_back(on: Stage, posted: Posted, wanted: int) -> None:
     on.worked(posted, 3)
-    more = replace(on.offer, places=wanted)
-    revised = on.market.revise(posted, more)
+    more = replace(on.spec, places=wanted)
+    revised = on.service.revise(posted, more)
     assert (revised.places, revised.state, revised.external_id) == (wanted, "open", posted.external_id)
     assert on.places() == wanted
-    assert on.market.revise(revised, more).places == wanted
+    assert on.service.revise(revised, more).places == wanted
     with pytest.raises(Unsupported, match=f"{wanted - 1}"):
-        on.market.revise(revised, replace(on.offer, places=wanted - 1))
+        on.service.revise(revised, replace(on.spec, places=wanted - 1))
     assert on.places() == wanted
     assert len(on.worked(revised, wanted - 3)) == wanted - 3
 
@@ -129,49 +129,49 @@ def test_it_adds_places_and_takes_none_back(on: Stage, posted: Posted, wanted: i
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after", "429"])
 def test_it_adds_places_once_whichever_answer_is_lost(platform: Case, fault: Fault) -> None:
     with stage(platform) as calm:
-        posted = calm.market.publish(calm.offer)
+        posted = calm.service.publish(calm.spec)
         before = calm.sim.calls_count
-        calm.market.revise(posted, replace(calm.offer, places=40))
+        calm.service.revise(posted, replace(calm.spec, places=40))
         calls = calm.sim.calls_count - before
     for number in range(calls):
         with stage(platform) as on:
-            posted = on.market.publish(on.offer)
-            more = replace(on.offer, places=40)
+            posted = on.service.publish(on.spec)
+            more = replace(on.spec, places=40)
             on.fail_at(number, fault)
-            revised = repeated(lambda: on.market.revise(posted, more), on)  # noqa: B023 - called at once
+            revised = repeated(lambda: on.service.revise(posted, more), on)  # noqa: B023 - called at once
             assert (revised.places, on.places()) == (40, 40), f"call {number}"
 
 
 def test_it_revives_a_full_posting_with_more_places(on: Stage, posted: Posted) -> None:
     on.worked(posted, 20)
-    full = on.market.look(posted)
+    full = on.service.look(posted)
     assert (full.state, full.taken) == ("open", 20)
-    revised = on.market.revise(full, replace(on.offer, places=22))
+    revised = on.service.revise(full, replace(on.spec, places=22))
     assert revised.state == "open"
     assert len(on.worked(revised, 2)) == 2
 
 
 def test_it_pauses_and_resumes_for_certain(on: Stage, posted: Posted) -> None:
-    paused = on.market.pause(posted)
-    assert (paused.state, on.market.look(paused).state) == ("paused", "paused")
+    paused = on.service.pause(posted)
+    assert (paused.state, on.service.look(paused).state) == ("paused", "paused")
     assert not can_take(on, paused)
-    assert on.market.pause(paused).state == "paused"
-    open_again = on.market.resume(paused)
-    assert (open_again.state, on.market.look(open_again).state) == ("open", "open")
+    assert on.service.pause(paused).state == "paused"
+    open_again = on.service.resume(paused)
+    assert (open_again.state, on.service.look(open_again).state) == ("open", "open")
     assert can_take(on, open_again)
-    assert on.market.resume(open_again).state == "open"
+    assert on.service.resume(open_again).state == "open"
 
 
 def test_it_closes_for_certain_and_lets_people_finish(on: Stage, posted: Posted) -> None:
     inside = on.take(posted)["submission"]
-    closed = on.market.close(posted)
-    assert (closed.state, on.market.look(closed).state) == ("closed", "closed")
+    closed = on.service.close(posted)
+    assert (closed.state, on.service.look(closed).state) == ("closed", "closed")
     assert not can_take(on, closed)
-    assert on.market.close(closed).state == "closed"
+    assert on.service.close(closed).state == "closed"
     on.act("complete", submission=inside, code=CODES["complete"])
     on.sim.clock.advance(SETTLE_S)
     assert on.listed(closed)[inside].state == "awaiting"
-    assert settled(on.market.approve(closed, [inside])) == ["sent"]
+    assert settled(on.service.approve(closed, [inside])) == ["sent"]
     assert on.truth(inside)["reward_paid_count"] == 1
 
 
@@ -179,10 +179,10 @@ def test_it_closes_for_certain_and_lets_people_finish(on: Stage, posted: Posted)
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after", "5xx_before", "429"])
 def test_it_stops_whichever_answer_is_lost(platform: Case, verb: str, fault: Fault) -> None:
     with stage(platform) as on:
-        posted = on.market.publish(on.offer)
+        posted = on.service.publish(on.spec)
         for number in range(4):
             on.fail_at(number, fault)
-            stopped = repeated(lambda: getattr(on.market, verb)(posted), on)
+            stopped = repeated(lambda: getattr(on.service, verb)(posted), on)
             assert stopped.state in ("paused", "closed")
             assert not can_take(on, stopped)
 
@@ -200,22 +200,22 @@ def can_take(on: Stage, posted: Posted) -> bool:
 
 @pytest.mark.parametrize("count", [99, 100, 200])
 def test_it_lists_everybody_over_exact_pages(on: Stage, count: int) -> None:
-    posted = on.market.publish(replace(on.offer, places=count))
+    posted = on.service.publish(replace(on.spec, places=count))
     people = on.worked(posted, count)
-    listed = list(on.market.submissions(posted))
-    assert Counter(work.submission for work in listed) == Counter(people)
-    assert {work.state for work in listed} == {"awaiting"}
-    assert {work.code for work in listed} <= {CODES["complete"]}
-    assert {work.person for work in listed} == {on.truth(submission)["person"] for submission in people}
+    listed = list(on.service.submissions(posted))
+    assert Counter(listed.submission for listed in listed) == Counter(people)
+    assert {listed.state for listed in listed} == {"awaiting"}
+    assert {listed.code for listed in listed} <= {CODES["complete"]}
+    assert {listed.person for listed in listed} == {on.truth(submission)["person"] for submission in people}
 
 
 def test_it_tells_times_in_utc(on: Stage, posted: Posted) -> None:
     before = on.sim.clock.now()
     (submission,) = on.worked(posted, 1)
-    work = on.listed(posted)[submission]
-    assert work.started_at is not None and work.completed_at is not None
-    assert (work.started_at.tzinfo, work.completed_at.tzinfo) == (UTC, UTC)
-    assert before <= work.started_at <= work.completed_at <= on.sim.clock.now()
+    listed = on.listed(posted)[submission]
+    assert listed.started_at is not None and listed.completed_at is not None
+    assert (listed.started_at.tzinfo, listed.completed_at.tzinfo) == (UTC, UTC)
+    assert before <= listed.started_at <= listed.completed_at <= on.sim.clock.now()
 
 
 def test_it_tells_work_that_is_over_from_work_that_is_not(on: Stage, posted: Posted) -> None:
@@ -246,24 +246,24 @@ def test_it_refuses_what_the_platform_cannot_do_and_sends_nothing(on: Stage, pos
     (done,) = on.worked(posted, 1)
     person = on.truth(done)["person"]
     verbs: dict[str, Callable[[], object]] = {
-        "request_return": lambda: on.market.request_return(posted, done, "Withdrew consent"),
-        "reject": lambda: on.market.reject(posted, done, MESSAGE, "FAILED_CHECK"),
-        "message": lambda: on.market.message(posted, person, "Hello."),
+        "request_return": lambda: on.service.request_return(posted, done, "Withdrew consent"),
+        "reject": lambda: on.service.reject(posted, done, MESSAGE, "FAILED_CHECK"),
+        "message": lambda: on.service.message(posted, person, "Hello."),
     }
     before = on.sim.calls_count
-    for name in verbs.keys() - on.market.supports:
+    for name in verbs.keys() - on.service.supports:
         with pytest.raises(Unsupported):
             verbs[name]()
-    if "letters" not in on.market.supports:
-        assert list(on.market.letters(posted)) == []
+    if "messages" not in on.service.supports:
+        assert list(on.service.messages(posted)) == []
     assert on.sim.calls_count == before
 
 
 def test_it_asks_for_a_return_where_it_can(on: Stage, posted: Posted) -> None:
-    if "request_return" not in on.market.supports:
+    if "request_return" not in on.service.supports:
         return
     submission = on.take(posted)["submission"]
-    on.market.request_return(posted, submission, "Withdrew consent")
+    on.service.request_return(posted, submission, "Withdrew consent")
     assert on.truth(submission)["return_requested"]
     assert on.listed(posted)[submission].return_requested
 
@@ -273,22 +273,22 @@ def test_it_says_that_the_platform_is_down_and_nothing_is_lost(on: Stage, posted
     payments = on.payments(posted, people)
     on.sim.faults.down = True
     reads: list[Callable[[], object]] = [
-        lambda: on.market.quote(on.offer),
-        lambda: on.market.look(posted),
-        lambda: list(on.market.submissions(posted)),
-        lambda: list(on.market.bonuses(posted, people)),
+        lambda: on.service.quote(on.spec),
+        lambda: on.service.look(posted),
+        lambda: list(on.service.submissions(posted)),
+        lambda: list(on.service.bonuses(posted, people)),
     ]
     for read in reads:
         with pytest.raises(PlatformError) as error:
             read()
         assert (error.value.permanent, error.value.uncertain) == (False, False)
         assert str(error.value)
-    for change in (on.market.publish, lambda offer: on.market.close(posted)):
+    for change in (on.service.publish, lambda spec: on.service.close(posted)):
         with pytest.raises(PlatformError) as error:
-            change(on.offer)
+            change(on.spec)
         assert not error.value.permanent
     try:
-        assert settled(on.market.approve(posted, people)) == ["failed"]
+        assert settled(on.service.approve(posted, people)) == ["failed"]
     except PlatformError as error:
         assert (error.permanent, error.uncertain) == (False, False)
     assert on.truth(people[0])["reward_paid_count"] == 0
@@ -296,36 +296,36 @@ def test_it_says_that_the_platform_is_down_and_nothing_is_lost(on: Stage, posted
     on.sim.faults.down = False
     on.sim.clock.advance(3600)
     assert on.listed(posted)[people[0]].state == "awaiting"
-    assert settled(on.market.approve(posted, people)) == ["sent"]
-    assert settled(on.market.pay(posted, on.market.prepare(posted, payments), payments)) == ["sent"]
+    assert settled(on.service.approve(posted, people)) == ["sent"]
+    assert settled(on.service.pay(posted, on.service.prepare(posted, payments), payments)) == ["sent"]
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses(people) == [[55]]
 
 
 def test_it_writes_to_a_person_once(on: Stage, posted: Posted) -> None:
     (done,) = on.worked(posted, 1)
-    on.market.approve(posted, [done])
+    on.service.approve(posted, [done])
     person = on.truth(done)["person"]
-    on.market.message(posted, person, "Thank you. Your answer 7 was not stored; you are paid all the same.")
+    on.service.message(posted, person, "Thank you. Your answer 7 was not stored; you are paid all the same.")
     assert len(on.act("state")["letters"][person]) == 1
     on.fail("5xx_after")
     with pytest.raises(PlatformError) as error:
-        on.market.message(posted, person, "Another.")
+        on.service.message(posted, person, "Another.")
     assert error.value.uncertain
     assert len(on.act("state")["letters"][person]) == 2
 
 
-def test_it_brings_letters_where_the_platform_has_any(on: Stage, posted: Posted) -> None:
+def test_it_brings_messages_where_the_platform_has_any(on: Stage, posted: Posted) -> None:
     (done,) = on.worked(posted, 1)
     person = on.truth(done)["person"]
     on.act("message", person=person, body="Is the picture upside down?")
-    letters = list(on.market.letters(posted))
-    if "letters" in on.market.supports:
-        assert [(letter.person, letter.body) for letter in letters] == [
+    messages = list(on.service.messages(posted))
+    if "messages" in on.service.supports:
+        assert [(message.person, message.body) for message in messages] == [
             (person, "Is the picture upside down?")
         ]
     else:
-        assert letters == []
+        assert messages == []
 
 
 # Doors
@@ -333,18 +333,18 @@ def test_it_brings_letters_where_the_platform_has_any(on: Stage, posted: Posted)
 
 def test_it_recognises_at_the_door_whom_the_market_lists(on: Stage, posted: Posted) -> None:
     taken = on.take(posted)
-    arrival = on.door.arrival(urlsplit(taken["url"]).query, on.site)
+    arrival = on.entry.arrival(urlsplit(taken["url"]).query, on.site)
     assert (arrival.person, arrival.submission) == (taken["person"], taken["submission"])
     assert not arrival.preview
     assert arrival.posting in {posted.external_id, *posted.facts.get("hits", ())}
     leave(on, arrival, "complete")
-    work = on.listed(posted)[taken["submission"]]
-    assert (work.person, work.state, work.code) == (taken["person"], "awaiting", CODES["complete"])
+    listed = on.listed(posted)[taken["submission"]]
+    assert (listed.person, listed.state, listed.code) == (taken["person"], "awaiting", CODES["complete"])
 
 
 def leave(on: Stage, arrival: Any, outcome: Outcome) -> None:
     """What the participant's browser does with the exit, handed to the platform."""
-    way = on.door.exit(outcome, CODES, arrival, on.site, on.market.check_options(on.offer.options))
+    way = on.entry.exit(outcome, CODES, arrival, on.site, on.service.check_options(on.spec.options))
     assert way.url.startswith(on.sim.url)
     code = way.fields.get("completion") or way.url.partition("cc=")[2]
     on.act("complete", submission=arrival.submission, code=code)
@@ -354,23 +354,23 @@ def leave(on: Stage, arrival: Any, outcome: Outcome) -> None:
 @pytest.mark.parametrize("outcome", ["complete", "failed_checks", "failure", "screened"])
 def test_it_leaves_with_the_code_of_the_outcome(on: Stage, posted: Posted, outcome: Outcome) -> None:
     taken = on.take(posted)
-    arrival = on.door.arrival(urlsplit(taken["url"]).query, on.site)
+    arrival = on.entry.arrival(urlsplit(taken["url"]).query, on.site)
     leave(on, arrival, outcome)
     assert on.truth(taken["submission"])["code"] == CODES[outcome]
 
 
 def test_it_reveals_only_the_code_of_the_outcome(on: Stage, posted: Posted) -> None:
     taken = on.take(posted)
-    arrival = on.door.arrival(urlsplit(taken["url"]).query, on.site)
+    arrival = on.entry.arrival(urlsplit(taken["url"]).query, on.site)
     for outcome in get_args(Outcome):
-        shown = str(on.door.exit(outcome, CODES, arrival, on.site, {}).as_json())
+        shown = str(on.entry.exit(outcome, CODES, arrival, on.site, {}).as_json())
         assert all(code not in shown for name, code in CODES.items() if name != outcome)
-        assert on.door.exit(outcome, {}, arrival, on.site, {}).method == "none"
+        assert on.entry.exit(outcome, {}, arrival, on.site, {}).method == "none"
 
 
 def test_it_frames_and_posts_only_where_the_platform_is(on: Stage, posted: Posted) -> None:
-    origins = {*on.door.ancestors(on.site), *on.door.form_targets(on.site)}
+    origins = {*on.entry.ancestors(on.site), *on.entry.form_targets(on.site)}
     assert origins <= {on.sim.url}
     for live in (replace(on.site, mode="live", url=""), replace(on.site, mode="sandbox", url="")):
-        named = {*on.door.ancestors(live), *on.door.form_targets(live)}
+        named = {*on.entry.ancestors(live), *on.entry.form_targets(live)}
         assert all(urlsplit(address).hostname.endswith(".mturk.com") for address in named)  # type: ignore[union-attr]

@@ -6,7 +6,7 @@ import pytest
 
 from analysis.exports import EXPORTERS, get_exporter
 from analysis.reports import REPORTERS, get_reporter
-from crowd.platforms import PLATFORMS, get_door, has_market, market_class
+from crowd.platforms import PLATFORMS, has_service, service_class, traits_of
 from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.simulation import PEOPLE, person_class
 from stimuli.datasets import DATASETS
@@ -55,9 +55,9 @@ def test_it_loads_every_entry(table: Table[Any]) -> None:
         (person_class, "lerner"),
         (get_reporter, "meta_predicter"),
         (get_exporter, "csw"),
-        (get_door, "prolifik"),
-        (market_class, "prolifik"),
-        (has_market, "prolifik"),
+        (traits_of, "prolifik"),
+        (service_class, "prolifik"),
+        (has_service, "prolifik"),
         (lambda name: check_explainer(Component(name)), "salience"),
         (lambda name: check_metric(Component(name)), "deletions"),
     ],

@@ -25,7 +25,7 @@ def posting(study: Study, platform: str, **more: Any) -> Posting:
     """An open posting, live unless said otherwise."""
     known: dict[str, dict[str, Any]] = {
         "prolific": {"external_id": STUDY_ID},
-        "mturk": {"external_id": "3TYPE", "facts": {"hits": [HIT]}},
+        "mturk": {"external_id": "3TYPE", "names": [HIT]},
     }
     values = {"mode": "live", "codes": codes_of(platform[0]), **known.get(platform, {}), **more}
     return Posting.objects.create(study=study, platform=platform, **values)

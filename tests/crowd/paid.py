@@ -11,9 +11,9 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from crowd.identities import person_hash, submission_hash
+from crowd.ground.identities import person_hash, submission_hash
 from crowd.models import Identity, Payout, Posting, Submission
-from crowd.recruitment import publish_posting
+from crowd.recruiting.publishing import publish_posting
 from experiments.definition import StudyDefinition
 from experiments.models import Session, Study, Trial
 from tests.analysis import stored
@@ -148,7 +148,7 @@ def paying_on(platform: str, **changes: Any) -> Study:
 @contextmanager
 def offered(study: Study, platform: str = "prolific", **options: Any) -> Iterator[Stage]:
     """The study on a fresh simulator, rehearsed."""
-    simulated = import_module(f"crowd.simulators.{platform}")
+    simulated = import_module(f"crowd.rehearsal.{platform}")
     with simulated.simulator(**options) as sim:
         yield Stage(sim, publish_posting(study, platform, "rehearsal", site=sim.url))
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from crowd.accounts import open_market
-from crowd.identities import person_hash, submission_hash
+from crowd.ground.connections import open_service
+from crowd.ground.identities import person_hash, submission_hash
 from crowd.models import Identity, Posting, Submission
-from crowd.simulators import mturk, prolific
+from crowd.rehearsal import mturk, prolific
 from experiments.definition import StudyDefinition
 from experiments.models import Study
 from tests.analysis import stored
@@ -40,7 +40,7 @@ def changed(study: Study, **changes: Any) -> Study:
 def public(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The study has an address that platforms accept; between two tries no time passes."""
     settings.BASE_URL, settings.SECURE = "https://study.example.org", True
-    monkeypatch.setattr(open_market, "__defaults__", (lambda seconds: None,))
+    monkeypatch.setattr(open_service, "__defaults__", (lambda seconds: None,))
 
 
 @contextmanager

@@ -11,11 +11,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from crowd.agreement import agreement_of
-from crowd.disagreements import RULES, Browser, Ours, Seen, Theirs, compare, together
 from crowd.models import Payout, PayoutBatch, Posting, Submission
-from crowd.recruitment import publish_posting
-from crowd.sync import sync_posting
+from crowd.money.comparison import agreement_of
+from crowd.money.disagreements import RULES, Browser, Ours, Seen, Theirs, compare, together
+from crowd.money.run import look
+from crowd.recruiting.publishing import publish_posting
 from experiments.models import Event, Session
 from experiments.selectors import definition_of
 from tests.crowd.recruiting import held, known_there, public, simulated, study_of
@@ -200,7 +200,7 @@ def test_it_compares_a_study_with_its_platform() -> None:
         sim.control("complete", submission=stranger["submission"], code=posting.codes["complete"])
         sim.control("advance", seconds=60)
         sim.world.submissions[known_there(bo, sim)["submission"]].bonuses.append(75)
-        assert not sync_posting(posting, bonuses=True).error
+        assert not look(posting, bonuses=True).error
     pay(ada, 30, "sent")
     agreement = agreement_of(posting.study)
     names = {

@@ -10,10 +10,11 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from crowd.dashboard import closing, tasks
-from crowd.dashboard.closing import close_whole
+from crowd import tasks
 from crowd.models import Posting
-from crowd.recruitment import publish_posting
+from crowd.people import closing
+from crowd.people.closing import close_whole
+from crowd.recruiting.publishing import publish_posting
 from experiments.errors import StudyError
 from experiments.models import Study
 from tests.crowd.recruiting import offers, public, simulated, study_of

@@ -10,7 +10,8 @@ import pytest
 from django.test import Client
 
 from analysis.exports import manifest
-from crowd.dashboard.money import money_of, share_of
+from crowd.dashboard.money import money_of
+from crowd.ground.amounts import share_of
 from experiments.definition import StudyDefinition
 from experiments.models import Session, Slot, Study
 from stimuli.models import Stimulus

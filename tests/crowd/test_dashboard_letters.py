@@ -12,9 +12,9 @@ from django.core.management import call_command
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from crowd.dashboard import tasks
-from crowd.dashboard.letters import deliver
+from crowd import tasks
 from crowd.models import Identity, Message, Posting
+from crowd.people.messages import deliver
 from experiments.models import Study
 from tests.analysis import stored
 from tests.crowd import paid
@@ -25,7 +25,7 @@ ROOT = "/studies/wolf-or-husky/messages/"
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crowd.accounts.time", SimpleNamespace(sleep=lambda seconds: None))
+    monkeypatch.setattr("crowd.ground.connections.time", SimpleNamespace(sleep=lambda seconds: None))
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def stage(researcher: User) -> Iterator[paid.Stage]:
         yield offered
 
 
-def letter_of(stage: paid.Stage, body: str = "My page <b>froze</b>.") -> Message:
+def message_of(stage: paid.Stage, body: str = "My page <b>froze</b>.") -> Message:
     identity = Identity.objects.get()
     assert identity.external_id
     return Message.objects.create(posting=stage.posting, identity=identity, state="received", body=body)
@@ -54,9 +54,9 @@ def calls(stage: paid.Stage) -> int:
 
 
 def test_it_shows_messages_by_pseudonym_unanswered_first(stage: paid.Stage, desk: Client) -> None:
-    answered = letter_of(stage, "Thanks!")
+    answered = message_of(stage, "Thanks!")
     Message.objects.filter(pk=answered.pk).update(state="answered")
-    letter_of(stage)
+    message_of(stage)
     page = text_of(desk)
     assert page.index("My page") < page.index("Thanks!")
     assert "My page &lt;b&gt;froze&lt;/b&gt;." in page and re.search(r"<code>p-[0-9a-f]{16}</code>", page)
@@ -66,7 +66,7 @@ def test_it_shows_messages_by_pseudonym_unanswered_first(stage: paid.Stage, desk
 
 
 def test_a_reply_is_a_row_first_and_then_sent_once(stage: paid.Stage, desk: Client) -> None:
-    letter = letter_of(stage)
+    letter = message_of(stage)
     page = desk.post(f"{ROOT}{letter.pk}/answer/", {"body": "You will be paid."}, follow=True)
     assert "python manage.py send_messages wolf-or-husky" in page.content.decode()
     reply = Message.objects.get(answers=letter)
@@ -86,19 +86,19 @@ def test_a_worker_sends_it_where_there_is_one(
 ) -> None:
     settings.CELERY_BROKER_URL = "redis://nowhere"
     asked: list[int] = []
-    monkeypatch.setattr(tasks.send_letter, "delay", asked.append)
-    letter = letter_of(stage)
+    monkeypatch.setattr(tasks.send_message, "delay", asked.append)
+    letter = message_of(stage)
     desk.post(f"{ROOT}{letter.pk}/answer/", {"body": "You will be paid."})
     reply = Message.objects.get(answers=letter)
     assert asked == [reply.pk] and reply.state == "sending"
-    tasks.send_letter(reply.pk)
+    tasks.send_message(reply.pk)
     reply.refresh_from_db()
     assert reply.state == "sent"
 
 
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after"])
 def test_a_call_without_an_answer_is_never_repeated(stage: paid.Stage, desk: Client, fault: Any) -> None:
-    letter = letter_of(stage)
+    letter = message_of(stage)
     desk.post(f"{ROOT}{letter.pk}/answer/", {"body": "You will be paid."})
     stage.sim.faults.forced[:] = [fault]
     call_command("send_messages", "wolf-or-husky")
@@ -116,14 +116,14 @@ def test_a_call_without_an_answer_is_never_repeated(stage: paid.Stage, desk: Cli
 def test_a_process_that_dies_in_the_call_leaves_it_unknown(
     stage: paid.Stage, desk: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    letter = letter_of(stage)
+    letter = message_of(stage)
     desk.post(f"{ROOT}{letter.pk}/answer/", {"body": "You will be paid."})
 
     def die(call: Any) -> None:
         raise KeyboardInterrupt
 
     reply = Message.objects.get(answers=letter)
-    monkeypatch.setattr("crowd.platforms.prolific.market.Prolific.message", lambda *args: die(args))
+    monkeypatch.setattr("crowd.platforms.prolific.service.Prolific.message", lambda *args: die(args))
     with pytest.raises(KeyboardInterrupt):
         deliver(reply.pk)
     monkeypatch.undo()
@@ -133,7 +133,7 @@ def test_a_process_that_dies_in_the_call_leaves_it_unknown(
 
 
 def test_a_refused_reply_is_to_be_answered_again(stage: paid.Stage, desk: Client) -> None:
-    letter = letter_of(stage)
+    letter = message_of(stage)
     desk.post(f"{ROOT}{letter.pk}/answer/", {"body": "You will be paid."})
     Identity.objects.update(external_id="")
     call_command("send_messages", "wolf-or-husky")
@@ -145,7 +145,7 @@ def test_a_refused_reply_is_to_be_answered_again(stage: paid.Stage, desk: Client
 
 @pytest.mark.parametrize("body", ["", "   ", "x" * 4001])
 def test_it_sends_nothing_empty_or_endless(stage: paid.Stage, desk: Client, body: str) -> None:
-    letter = letter_of(stage)
+    letter = message_of(stage)
     assert desk.post(f"{ROOT}{letter.pk}/answer/", {"body": body}).status_code == 400
     assert Message.objects.count() == 1
 

@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from crowd.dashboard import tasks
+from crowd import tasks
 from crowd.dashboard.ledger import hourly_of, spending_of
 from crowd.dashboard.money import money_of
 from crowd.models import Payout, Posting, Submission
@@ -26,14 +26,14 @@ from tests.crowd import paid
 
 pytestmark = pytest.mark.django_db
 ROOT = "/studies/wolf-or-husky/money/"
-LETTER = "You did not press the key that the page named on two pages, which the instructions explain. " * 2
+MESSAGE = "You did not press the key that the page named on two pages, which the instructions explain. " * 2
 MONEY = re.compile(r"(\d+\.\d\d) GBP")
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """No time passes between two tries, and an unknown payout may be settled at once."""
-    monkeypatch.setattr("crowd.accounts.time", SimpleNamespace(sleep=lambda seconds: None))
+    monkeypatch.setattr("crowd.ground.connections.time", SimpleNamespace(sleep=lambda seconds: None))
     settings.PAYOUT_GRACE_S = 0
 
 
@@ -288,7 +288,7 @@ def test_it_rejects_only_after_asking_once_more(desk: Client, sent: list[tuple[A
     with paid.offered(paid.paying()) as stage:
         bad, good = rejectable(stage), stage.person(matches=8)
         paid.settle(stage.study, yes=False)
-        form = {"people": [bad.pk], "act": "reject", "category": "FAILED_CHECK", "message": LETTER}
+        form = {"people": [bad.pk], "act": "reject", "category": "FAILED_CHECK", "message": MESSAGE}
         path = f"{ROOT}proposals/"
         mistakes: tuple[dict[str, Any], ...] = (
             {"message": "too short"},
@@ -319,7 +319,7 @@ def test_it_approves_or_asks_to_return(desk: Client, sent: list[tuple[Any, ...]]
     with paid.offered(paid.paying()) as stage:
         bad = rejectable(stage)
         paid.settle(stage.study, yes=False)
-        post(desk, f"{ROOT}proposals/", people=[bad.pk], act=act, message=LETTER)
+        post(desk, f"{ROOT}proposals/", people=[bad.pk], act=act, message=MESSAGE)
         tasks.decide_people(*sent[0])
         if act == "approve":
             assert stage.paid(bad)[0] == 140
@@ -333,17 +333,17 @@ def test_the_same_decision_can_be_taken_at_the_terminal(researcher: User, desk: 
     with paid.offered(paid.paying()) as stage:
         bad = rejectable(stage)
         paid.settle(stage.study, yes=False)
-        form = {"people": [bad.pk], "act": "reject", "category": "FAILED_CHECK", "message": LETTER}
+        form = {"people": [bad.pk], "act": "reject", "category": "FAILED_CHECK", "message": MESSAGE}
         page = post(desk, f"{ROOT}proposals/", **form, confirmed="yes")
         assert bad.session is not None
         name = str(bad.session.participant.pseudonym)[:8]
         assert f"manage.py decide wolf-or-husky reject {name} --by grace" in page
-        call = ["decide", "wolf-or-husky", "reject", name, "--message", LETTER, "--by"]
+        call = ["decide", "wolf-or-husky", "reject", name, "--message", MESSAGE, "--by"]
         with pytest.raises(CommandError, match="is nobody here"):
             call_command(*call, "mallory")
         with pytest.raises(CommandError, match="nothing to decide"):
             call_command(
-                "decide", "wolf-or-husky", "reject", "00000000", "--by", "grace", "--message", LETTER
+                "decide", "wolf-or-husky", "reject", "00000000", "--by", "grace", "--message", MESSAGE
             )
         call_command(*call, "grace")
         assert {p.state for p in Payout.objects.filter(session=bad.session)} == {"withheld"}

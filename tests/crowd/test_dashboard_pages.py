@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from analysis import reports
 from analysis.refresh import refresh_report
 from crowd.dashboard.counts import exclusions_of, flows_of, places_of
-from crowd.entry import preview_query
+from crowd.joining.entry import preview_query
 from crowd.models import Posting
 from experiments.models import Rendering, Response, Session, Slot, Study
 from stimuli.models import Stimulus
@@ -242,7 +242,7 @@ def test_it_sends_what_is_missing_to_the_workers(
     study: Study, desk: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr("crowd.dashboard.decisions.send", sent.extend)
+    monkeypatch.setattr("crowd.people.decisions.send", sent.extend)
     settings.CELERY_BROKER_URL = "redis://nowhere"
     Study.objects.filter(pk=study.pk).update(state="draft")
     lost = set(Stimulus.objects.values_list("key", flat=True)[:3])

@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from crowd.dashboard import tasks
-from crowd.dashboard.postings import acts_of, cents_of
+from crowd import tasks
+from crowd.dashboard.postings import acts_of
 from crowd.models import Payout, Posting, Submission
-from crowd.recruitment import publish_posting
+from crowd.recruiting.publishing import publish_posting
 from experiments.models import Study
 from tests.analysis import stored
 from tests.crowd.recruiting import offers, public, simulated, study_of
@@ -150,7 +150,7 @@ def test_it_adds_places_only_after_their_cost_was_typed(
     posting = live(study_with_reward())
     path = f"{ROOT}{posting.pk}/add/"
     assert "20.00 USD" in text_of(desk, f"{path}?count=20")
-    for total in ("", "20", "19.99", "20.00 GB", "2000"):
+    for total in ("", "2", "19.99", "20.00 GB", "2000"):
         assert desk.post(path, {"count": "20", "total": total}).status_code == 400, total
     assert sent == []
     assert "add 20 places" in said_after(desk, path, {"count": "20", "total": "20.00 USD"})
@@ -242,21 +242,3 @@ def test_a_worker_says_what_went_wrong_on_the_posting_and_in_the_log(researcher:
     failures = LogEntry.objects.filter(user=researcher, change_message__contains="that failed")
     assert failures.count() == 2
     tasks.change_posting(10**9, "pause", "grace")
-
-
-@pytest.mark.parametrize(
-    "typed,cents",
-    [
-        ("44.33", 4433),
-        (" 1,234.50 GBP ", 123450),
-        ("0.05", 5),
-        ("44", None),
-        ("44.333", None),
-        ("-1.00", None),
-        ("1.00 gbp", None),
-        ("9" * 30 + ".00", None),
-        ("", None),
-    ],
-)
-def test_it_reads_amounts_as_people_type_them(typed: str, cents: int | None) -> None:
-    assert cents_of(typed) == cents

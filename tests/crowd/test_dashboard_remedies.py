@@ -13,11 +13,11 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from crowd import accounts
-from crowd.dashboard import tasks
-from crowd.dashboard.letters import deliver
+from crowd import tasks
+from crowd.ground import connections
 from crowd.models import Identity, Message, Payout, Posting, Submission
-from crowd.sync import sync_posting
+from crowd.money.run import look
+from crowd.people.messages import deliver
 from experiments.models import Study
 from tests.crowd import paid
 
@@ -28,7 +28,7 @@ WHY = "Their page failed after the last question."
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
+    monkeypatch.setattr(connections.open_service, "__defaults__", (lambda seconds: None,))
     settings.PAYOUT_GRACE_S = 0
 
 
@@ -44,7 +44,7 @@ def broker(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ..
     settings.CELERY_BROKER_URL = "redis://nowhere"
     asked: list[tuple[Any, ...]] = []
     monkeypatch.setattr(tasks.carry_out, "delay", lambda *args: asked.append(args))
-    monkeypatch.setattr(tasks.send_letter, "delay", lambda *args: asked.append(args))
+    monkeypatch.setattr(tasks.send_message, "delay", lambda *args: asked.append(args))
     return asked
 
 
@@ -53,13 +53,13 @@ def stranger(stage: paid.Stage) -> Submission:
     taken = stage.sim.control.take()
     stage.sim.control.complete(taken["submission"], stage.posting.codes["complete"])
     stage.sim.clock.advance(10)
-    sync_posting(stage.posting)
+    look(stage.posting)
     return Submission.objects.get(session=None)
 
 
 def here(stage: paid.Stage, **ending: Any) -> Submission:
     row = stage.person(**ending)
-    sync_posting(stage.posting)
+    look(stage.posting)
     row.refresh_from_db()
     return row
 
@@ -108,7 +108,7 @@ def test_it_grants_an_amount_once_and_settle_pays_it(stage: paid.Stage, desk: Cl
 @pytest.mark.parametrize(
     "data,problem",
     [
-        ({"kind": "bonus", "amount": "2", "text": WHY}, "is no amount"),
+        ({"kind": "bonus", "amount": "2,5", "text": WHY}, "is no amount"),
         ({"kind": "bonus", "amount": "", "text": WHY}, "is no amount"),
         ({"kind": "bonus", "amount": "-2.00", "text": WHY}, "is no amount"),
         ({"kind": "bonus", "amount": "0.00", "text": WHY}, "at least 0.01"),
@@ -182,7 +182,7 @@ def test_it_writes_to_a_person_who_never_came_without_storing_their_id(
     assert post(desk, row, "write", text="Did your page fail?")[0] == 302
     stored = Message.objects.get()
     assert broker == [(stored.pk,)] and stored.identity is None
-    tasks.send_letter(stored.pk)
+    tasks.send_message(stored.pk)
     stored.refresh_from_db()
     assert stored.state == "sent"
     truth = stage.truth()[row.submission_hash]
@@ -263,7 +263,7 @@ def test_it_approves_all_awaiting_work_and_pays_once(
     assert stage.truth()[row.submission_hash]["reward_paid_count"] == 1
     assert any(user == "grace" and line.startswith("Approve") and WHY in line for user, line in log())
     row.refresh_from_db()
-    sync_posting(stage.posting)
+    look(stage.posting)
     if came != "never":
         assert stage.ledger(row)["base"] == ("sent", 140)
         paid.settle(stage.study)
@@ -336,7 +336,7 @@ def test_it_raises_the_cap_in_the_name_of_a_person(stage: paid.Stage, desk: Clie
     path = f"{ROOT}recruitment/{stage.posting.pk}/cap/"
     before = stage.posting.cap_cents
     assert "Raise the cap" in desk.get(f"{ROOT}recruitment/").content.decode()
-    for amount, reason in (("500", WHY), ("500.00", "why"), ("0.01", WHY), ("500.00 USD", WHY), ("", WHY)):
+    for amount, reason in (("5,00", WHY), ("500.00", "why"), ("0.01", WHY), ("500.00 USD", WHY), ("", WHY)):
         reply = desk.post(path, {"amount": amount, "reason": reason})
         assert reply.status_code == 400, amount
     assert Posting.objects.get().cap_cents == before

@@ -6,9 +6,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
-from crowd import accounts
-from crowd.dashboard.decisions import decide_batch, propose_rejections
+from crowd.ground import connections
 from crowd.models import Submission
+from crowd.people.decisions import decide_batch, propose_rejections
 from experiments.errors import StudyError
 from tests.crowd import paid
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """No time passes between two tries, and an unknown payout may be settled at once."""
-    monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
+    monkeypatch.setattr(connections.open_service, "__defaults__", (lambda seconds: None,))
     settings.PAYOUT_GRACE_S = 0
 
 

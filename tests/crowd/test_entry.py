@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from crowd.entry import preview_query
-from crowd.identities import person_hash
+from crowd.ground.identities import person_hash
+from crowd.joining.entry import preview_query
 from crowd.models import ExcludedPerson, Identity, Posting, Submission
 from experiments.models import Participant, Session, Slot, Study
 from experiments.tokens import keyed_hash
@@ -185,9 +185,9 @@ PREVIEWS = [
 def test_it_shows_a_preview_to_be_read_and_makes_nothing(
     small: Study, platform: str, fields: dict[str, str]
 ) -> None:
-    offer = posting(small, platform)
+    spec = posting(small, platform)
     change_recruiting(small, description="You **look** at pictures.")
-    visitor = Visitor("p", via=offer.key, platform=platform, fields=fields)
+    visitor = Visitor("p", via=spec.key, platform=platform, fields=fields)
     page = Client().get(f"/join/small/?{visitor.address()}")
     text = page.content.decode()
     assert page.status_code == 200 and not page.cookies
@@ -205,12 +205,12 @@ def test_it_shows_a_preview_to_be_read_and_makes_nothing(
 
 def test_it_speaks_the_study_s_language_at_the_door(small: Study) -> None:
     Study.objects.update(definition={**small.definition, "language": "de"}, digest="german")
-    offer = posting(small, "prolific")
-    visitor = Visitor("p", via=offer.key, fields=PREVIEWS[-1][1])
+    spec = posting(small, "prolific")
+    visitor = Visitor("p", via=spec.key, fields=PREVIEWS[-1][1])
     text = Client().get(f"/join/small/?{visitor.address()}").content.decode()
     assert '<html lang="de">' in text and "etwa 4 Minuten" in text and "Was Sie tun werden" in text
     assert "Vorschau" in refused(visitor.join(), 403, "not_admitted")["error"]["message"]
-    app = Client().get(f"/join/small/?{prolific('ada', offer).address()}").content.decode()
+    app = Client().get(f"/join/small/?{prolific('ada', spec).address()}").content.decode()
     assert "&quot;language&quot;: &quot;de&quot;" in app
 
 
@@ -240,8 +240,8 @@ def test_it_makes_no_row_and_no_cookie_for_a_visit_of_the_page_alone(offered: Po
 def test_it_may_be_framed_by_its_platform_alone(
     small: Study, platform: str, mode: str, site: str, ancestors: str, targets: str
 ) -> None:
-    offer = posting(small, platform, mode=mode, site=site)
-    for query in (f"via={offer.key}", f"via={offer.key}&{prolific('a', offer).address()}"):
+    spec = posting(small, platform, mode=mode, site=site)
+    for query in (f"via={spec.key}", f"via={spec.key}&{prolific('a', spec).address()}"):
         page = Client().get(f"/join/small/?{query}")
         policy = dict(part.strip().split(" ", 1) for part in page["Content-Security-Policy"].split(";"))
         assert policy["frame-ancestors"].startswith(ancestors)
@@ -329,13 +329,13 @@ def test_it_keeps_the_pilot_apart(small: Study) -> None:
 
 @pytest.mark.parametrize(("asked", "kind"), [("", "visitor"), ("guesser", "guesser")])
 def test_it_marks_everybody_of_a_rehearsal_as_simulated(small: Study, asked: str, kind: str) -> None:
-    offer = posting(small, "prolific", mode="rehearsal", site="http://127.0.0.1:4711")
-    ada = prolific("ada", offer, extra={"simulated": asked} if asked else {})
+    spec = posting(small, "prolific", mode="rehearsal", site="http://127.0.0.1:4711")
+    ada = prolific("ada", spec, extra={"simulated": asked} if asked else {})
     ada.join()
     assert (ada.session().origin, ada.session().simulated_kind) == ("simulated", kind)
-    refused(prolific("bo", offer, extra={"simulated": "<b>"}).join(), 400, "invalid")
+    refused(prolific("bo", spec, extra={"simulated": "<b>"}).join(), 400, "invalid")
     posting(small, "mturk")
-    refused(prolific("cy", offer).join(), 403, "not_admitted")
+    refused(prolific("cy", spec).join(), 403, "not_admitted")
 
 
 def test_it_does_not_believe_a_simulated_person_of_a_live_posting(offered: Posting) -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from crowd.locks import Busy, LockLost, exclusive
+from crowd.ground.locks import Busy, LockLost, exclusive
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases("locks")]
 ROOT = Path(__file__).resolve().parents[2]
 HOLDS = """
 import django, sys, time
 django.setup()
-from crowd.locks import exclusive
+from crowd.ground.locks import exclusive
 with exclusive(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.readline()

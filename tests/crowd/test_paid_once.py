@@ -12,20 +12,20 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from crowd import accounts
-from crowd.accounts import market_of, posted_of
-from crowd.agreement import agreement_of
-from crowd.fees import rates_of
-from crowd.locks import exclusive
+from crowd.ground import connections
+from crowd.ground.connections import posted_of, service_of
+from crowd.ground.locks import exclusive
 from crowd.models import Payout, PayoutBatch, Posting, Submission
-from crowd.payouts import PayoutRefused, decide_due, grace, grant, missing, release, send_again, withhold
+from crowd.money.cap import rates_of
+from crowd.money.comparison import agreement_of
+from crowd.money.ledger import PayoutRefused, decide_due, grace, grant, missing, release, send_again, withhold
+from crowd.money.matching import Reconciled
+from crowd.money.run import catch_up, look
 from crowd.platforms.base import Payment
 from crowd.platforms.prolific import bonuses as wire
 from crowd.platforms.prolific import submissions
-from crowd.reconciling import Reconciled, catch_up
-from crowd.simulators import prolific
-from crowd.simulators.prolific import submission_states
-from crowd.sync import sync_posting
+from crowd.rehearsal import prolific
+from crowd.rehearsal.prolific import submission_states
 from experiments.models import Session
 from tests.crowd import paid
 
@@ -37,7 +37,7 @@ DAY_S = 86_400
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """No time passes between two tries, and an unknown payout may be settled at once."""
-    monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
+    monkeypatch.setattr(connections.open_service, "__defaults__", (lambda seconds: None,))
     settings.PAYOUT_GRACE_S = 0
 
 
@@ -45,18 +45,18 @@ def looked(stage: paid.Stage) -> Reconciled:
     """What a run learns by reading the platform."""
     posting = Posting.objects.get(pk=stage.posting.pk)
     with exclusive(f"settle-{stage.study.slug}") as _:
-        return catch_up(posting, market_of(posting))
+        return catch_up(posting, service_of(posting))
 
 
 def kinds(stage: paid.Stage) -> dict[str, str]:
     """Kind -> sentence of each disagreement on the three-way page."""
-    sync_posting(Posting.objects.get(pk=stage.posting.pk), bonuses=True)
+    look(Posting.objects.get(pk=stage.posting.pk), bonuses=True)
     return {
         disagreement.kind: disagreement.sentence for disagreement in agreement_of(stage.study).disagreements
     }
 
 
-def work_of(stage: paid.Stage) -> str:
+def listed_of(stage: paid.Stage) -> str:
     """The platform's id of the only submission."""
     return str(next(iter(stage.sim.control.state()["submissions"])))
 
@@ -64,7 +64,7 @@ def work_of(stage: paid.Stage) -> str:
 def approve_there(stage: paid.Stage) -> None:
     """The work is approved on the platform's own page."""
     world = stage.sim.world
-    submission_states._approve(world, world.submissions[work_of(stage)])
+    submission_states._approve(world, world.submissions[listed_of(stage)])
 
 
 ASKED: list[dict[str, Any]] = [
@@ -84,7 +84,7 @@ def test_it_pays_a_person_asked_to_return_once_they_have(
         assert stage.paid(row) == (0, [])
         ((_, cents),) = stage.ledger(row).values()
         assert "Asked to give the place back, and has not" in kinds(stage)["return_open"]
-        stage.sim.control.give_back(work_of(stage))
+        stage.sim.control.give_back(listed_of(stage))
         assert paid.settle(stage.study) == ""
         assert stage.paid(row) == (0, [cents])
         assert "return_open" not in kinds(stage)
@@ -155,7 +155,7 @@ def test_it_pays_no_compensation_while_a_withheld_reward_may_still_be_approved()
 def test_it_says_who_was_compensated_and_is_approved_later() -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(outcome="")
-        stage.sim.control.time_out(work_of(stage))
+        stage.sim.control.time_out(listed_of(stage))
         assert paid.settle(stage.study) == ""
         assert stage.paid(row) == (0, [140])
         approve_there(stage)
@@ -173,17 +173,17 @@ def test_it_says_who_was_compensated_and_is_approved_later() -> None:
 def test_it_warns_before_a_compensated_person_is_approved() -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(outcome="")
-        stage.sim.control.time_out(work_of(stage))
+        stage.sim.control.time_out(listed_of(stage))
         assert paid.settle(stage.study) == ""
         world = stage.sim.world
-        submission_states.become(world, world.submissions[work_of(stage)], "AWAITING REVIEW")
+        submission_states.become(world, world.submissions[listed_of(stage)], "AWAITING REVIEW")
         for _ in range(2):
             (sentence,) = looked(stage).troubles
             assert "awaits review again" in sentence and "Do not approve it" in sentence
         assert "awaits review again" in paid.settle(stage.study)
         assert "after 1.40 was sent" in kinds(stage)["awaiting_compensated"]
         assert stage.ledger(row)["base"][0] == "failed"
-        stage.sim.control.give_back(work_of(stage))
+        stage.sim.control.give_back(listed_of(stage))
         assert looked(stage).troubles == []
         assert stage.paid(row) == (0, [140])
         paid.agree(stage)
@@ -304,8 +304,8 @@ def lost_and_paid_by_hand(stage: paid.Stage, row: Submission) -> None:
     assert row.identity is not None
     by_hand = [Payment("by-hand", row.external_id, row.identity.external_id, bonus.cents, "sorry")]
     posting = Posting.objects.get(pk=stage.posting.pk)
-    market = market_of(posting)
-    market.pay(posted_of(posting), market.prepare(posted_of(posting), by_hand), by_hand)
+    service = service_of(posting)
+    service.pay(posted_of(posting), service.prepare(posted_of(posting), by_hand), by_hand)
 
 
 def test_it_grants_nothing_before_the_policy_has_decided() -> None:

@@ -10,9 +10,9 @@ from django.db import connection
 
 from analysis.tables import read_frames
 from crowd.dashboard.money import money_of
-from crowd.identities import person_hash, submission_hash
+from crowd.ground.identities import person_hash, submission_hash
 from crowd.models import Identity, Payout, Posting, Submission
-from crowd.payouts import PayoutRefused, decide_due, decide_for, grant, raise_cap, release, withhold
+from crowd.money.ledger import PayoutRefused, decide_due, decide_for, grant, raise_cap, release, withhold
 from experiments import sessions
 from experiments.models import Gate, Session, Study, Trial
 from tests.analysis import stored

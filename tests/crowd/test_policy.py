@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowd.ground.amounts import share_of, split
+from crowd.money.policy import Due, SessionEnd, Terms, owed
 from crowd.platforms.mturk.fees import base_cents
-from crowd.policy import Due, Sitting, Terms, owed, share_of, split
 
 pytestmark = pytest.mark.pure
 
@@ -15,8 +16,8 @@ PLAIN = Terms(reward_cents=140, base_cents=140, screened_share=0.5, turned_away_
 BONUS = Terms(reward_cents=140, base_cents=140, bonus_per_match_cents=3, bonus_max_cents=50)
 
 
-def amounts(terms: Terms, sitting: Sitting) -> dict[str, int]:
-    return {due.kind: due.cents for due in owed(terms, sitting)}
+def amounts(terms: Terms, end: SessionEnd) -> dict[str, int]:
+    return {due.kind: due.cents for due in owed(terms, end)}
 
 
 @pytest.mark.parametrize(
@@ -37,23 +38,23 @@ def test_it_shares_in_whole_cents(cents: int, share: float | Fraction, due: int)
 
 
 @pytest.mark.parametrize(
-    ("sitting", "due"),
+    ("end", "due"),
     [
-        (Sitting("complete"), {"base": 140}),
-        (Sitting("screened"), {"screen_out": 70}),
-        (Sitting("turned_away"), {"compensation": 35}),
-        (Sitting("withdrawn", answered=9, planned=36), {"compensation": 35}),
-        (Sitting("withdrawn", answered=36, planned=36), {"compensation": 140}),
-        (Sitting("withdrawn", answered=0, planned=36), {}),
-        (Sitting("withdrawn", answered=0, planned=0), {}),
-        (Sitting("left"), {}),
-        (Sitting("declined"), {}),
-        (Sitting("screened", consented=False), {}),
-        (Sitting("withdrawn", consented=False, answered=9, planned=36), {}),
+        (SessionEnd("complete"), {"base": 140}),
+        (SessionEnd("screened"), {"screen_out": 70}),
+        (SessionEnd("turned_away"), {"compensation": 35}),
+        (SessionEnd("withdrawn", answered=9, planned=36), {"compensation": 35}),
+        (SessionEnd("withdrawn", answered=36, planned=36), {"compensation": 140}),
+        (SessionEnd("withdrawn", answered=0, planned=36), {}),
+        (SessionEnd("withdrawn", answered=0, planned=0), {}),
+        (SessionEnd("left"), {}),
+        (SessionEnd("declined"), {}),
+        (SessionEnd("screened", consented=False), {}),
+        (SessionEnd("withdrawn", consented=False, answered=9, planned=36), {}),
     ],
 )
-def test_it_owes_by_the_way_a_sitting_ended(sitting: Sitting, due: dict[str, int]) -> None:
-    assert amounts(PLAIN, sitting) == due
+def test_it_owes_by_the_way_a_sitting_ended(end: SessionEnd, due: dict[str, int]) -> None:
+    assert amounts(PLAIN, end) == due
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_it_owes_by_the_way_a_sitting_ended(sitting: Sitting, due: dict[str, int
 )
 def test_it_follows_the_rule_for_who_withdraws(withdrawn: str, due: dict[str, int]) -> None:
     terms = Terms(reward_cents=140, base_cents=140, withdrawn=withdrawn)  # type: ignore[arg-type]
-    assert amounts(terms, Sitting("withdrawn", answered=1, planned=3)) == due
+    assert amounts(terms, SessionEnd("withdrawn", answered=1, planned=3)) == due
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_it_follows_the_rule_for_who_withdraws(withdrawn: str, due: dict[str, in
     ],
 )
 def test_it_owes_a_bonus_for_matches(matches: int | None, due: dict[str, int]) -> None:
-    assert amounts(BONUS, Sitting("complete", matches=matches)) == due
+    assert amounts(BONUS, SessionEnd("complete", matches=matches)) == due
 
 
 @pytest.mark.parametrize(
@@ -91,36 +92,34 @@ def test_it_owes_a_bonus_for_matches(matches: int | None, due: dict[str, int]) -
 )
 def test_it_cuts_the_bonus_at_a_person_s_cap(cap: int, earlier: int, due: dict[str, int]) -> None:
     terms = Terms(140, 140, bonus_per_match_cents=3, bonus_max_cents=50, person_cap_cents=cap)
-    assert amounts(terms, Sitting("complete", matches=20, earlier_cents=earlier)) == due
+    assert amounts(terms, SessionEnd("complete", matches=20, earlier_cents=earlier)) == due
 
 
 def test_it_pays_the_rest_of_a_split_reward_as_a_bonus() -> None:
     base, rest = split(140, 0.25)
     assert (base, rest) == (35, 105)
     terms = Terms(140, base, bonus_per_match_cents=3, bonus_max_cents=50, base_for_all=True)
-    assert amounts(terms, Sitting("complete", matches=2)) == {"base": 35, "bonus": 111}
+    assert amounts(terms, SessionEnd("complete", matches=2)) == {"base": 35, "bonus": 111}
 
 
 @pytest.mark.parametrize(
-    ("sitting", "due"),
+    ("end", "due"),
     [
-        (Sitting("screened"), {"base": 35, "screen_out": 35}),
-        (Sitting("turned_away"), {"base": 35}),
-        (Sitting("withdrawn", answered=1, planned=10), {"base": 35}),  # approving pays no less
-        (Sitting("withdrawn", answered=9, planned=10), {"base": 35, "compensation": 91}),
-        (Sitting("withdrawn", answered=0, planned=10), {}),
+        (SessionEnd("screened"), {"base": 35, "screen_out": 35}),
+        (SessionEnd("turned_away"), {"base": 35}),
+        (SessionEnd("withdrawn", answered=1, planned=10), {"base": 35}),  # approving pays no less
+        (SessionEnd("withdrawn", answered=9, planned=10), {"base": 35, "compensation": 91}),
+        (SessionEnd("withdrawn", answered=0, planned=10), {}),
     ],
 )
-def test_it_pays_the_base_first_where_approving_is_the_only_way(
-    sitting: Sitting, due: dict[str, int]
-) -> None:
+def test_it_pays_the_base_first_where_approving_is_the_only_way(end: SessionEnd, due: dict[str, int]) -> None:
     terms = Terms(140, 35, screened_share=0.5, turned_away_share=0.25, base_for_all=True)
-    assert amounts(terms, sitting) == due
+    assert amounts(terms, end) == due
 
 
 def test_it_gives_each_amount_a_sentence() -> None:
     terms = Terms(140, 35, screened_share=0.5, bonus_per_match_cents=3, bonus_max_cents=50)
-    dues = [*owed(terms, Sitting("complete", matches=4)), *owed(terms, Sitting("screened"))]
+    dues = [*owed(terms, SessionEnd("complete", matches=4)), *owed(terms, SessionEnd("screened"))]
     assert [due.reason for due in dues] == [
         "Consented and finished.",
         "The rest of the reward (105); 4 answers that match the model, 3 each, at most 50.",
@@ -132,7 +131,7 @@ cents = st.integers(0, 100_000)
 shares = st.integers(0, 1000).map(lambda n: n / 1000)
 endings = st.sampled_from(["complete", "screened", "turned_away", "withdrawn", "left", "declined"])
 sittings = st.builds(
-    Sitting,
+    SessionEnd,
     ending=endings,
     consented=st.booleans(),
     answered=st.integers(0, 60),
@@ -161,12 +160,12 @@ def some_terms(draw: st.DrawFn, split_reward: bool = True) -> Terms:
 
 
 @given(some_terms(), sittings)
-def test_it_never_owes_more_than_the_most(terms: Terms, sitting: Sitting) -> None:
-    total = sum(due.cents for due in owed(terms, sitting))
+def test_it_never_owes_more_than_the_most(terms: Terms, end: SessionEnd) -> None:
+    total = sum(due.cents for due in owed(terms, end))
     assert 0 <= total <= terms.reward_cents + terms.bonus_max_cents
-    if terms.person_cap_cents is not None and sitting.earlier_cents == 0:
+    if terms.person_cap_cents is not None and end.earlier_cents == 0:
         assert total <= terms.person_cap_cents
-    if sitting.ending in {"left", "declined"} or not sitting.consented:
+    if end.ending in {"left", "declined"} or not end.consented:
         assert total == 0
 
 
@@ -179,13 +178,13 @@ def test_it_owes_who_finished_the_same_however_it_is_split(terms: Terms, matches
         bonus_max_cents=terms.bonus_max_cents,
         person_cap_cents=terms.person_cap_cents,
     )
-    sitting = Sitting("complete", matches=matches)
-    assert sum(d.cents for d in owed(terms, sitting)) == sum(d.cents for d in owed(whole, sitting))
+    end = SessionEnd("complete", matches=matches)
+    assert sum(d.cents for d in owed(terms, end)) == sum(d.cents for d in owed(whole, end))
 
 
 @given(some_terms(), sittings)
-def test_it_owes_each_kind_once_and_nothing_of_no_cents(terms: Terms, sitting: Sitting) -> None:
-    dues: tuple[Due, ...] = owed(terms, sitting)
+def test_it_owes_each_kind_once_and_nothing_of_no_cents(terms: Terms, end: SessionEnd) -> None:
+    dues: tuple[Due, ...] = owed(terms, end)
     assert len({due.kind for due in dues}) == len(dues)
     assert all(due.cents > 0 and due.reason.endswith(".") for due in dues)
 

@@ -13,11 +13,11 @@ from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from crowd import accounts
+from crowd.ground import connections
 from crowd.models import ExcludedPerson, Identity, Message, Payout, Posting, Submission
-from crowd.privacy import OPEN_MAX_DAYS, forget, forget_due
-from crowd.recruitment import close
-from crowd.sync import sync_posting
+from crowd.money.run import look
+from crowd.people.privacy import OPEN_MAX_DAYS, forget, forget_due
+from crowd.recruiting.publishing import close
 from experiments.models import Response, Session, Study
 from experiments.tokens import keyed_hash
 from tests import world
@@ -150,7 +150,7 @@ def test_a_live_posting_is_checked_for_dangerous_settings(person: Identity, sett
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No time passes between two tries."""
-    monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
+    monkeypatch.setattr(connections.open_service, "__defaults__", (lambda seconds: None,))
 
 
 def identity_of(row: Submission) -> Identity:
@@ -176,7 +176,7 @@ def assert_nothing_left(stage: paid.Stage) -> None:
     close(stage.posting, "grace")
     forget_due()
     assert outside_ids(stage) == set()
-    sync_posting(stage.posting)
+    look(stage.posting)
     forget_due()
     assert outside_ids(stage) == set()
 
@@ -194,7 +194,7 @@ def test_it_can_still_pay_a_person_forgotten_while_taking_part(at_once: None) ->
     with paid.offered(paid.paying()) as stage:
         row = stage.person(matches=4)
         go_on(row)
-        sync_posting(stage.posting)
+        look(stage.posting)
         done = forget(identity_of(row), responses=False, reason="asked")
         assert "1 of their sittings has not ended" in " ".join(done.remains)
         assert done.ids == forget_due().ids == 0
@@ -209,7 +209,7 @@ def test_it_pays_pro_rata_if_all_data_are_removed_in_the_middle(at_once: None) -
     with paid.offered(paid.paying(policy={**paid.POLICY, "withdrawn": "pro_rata"})) as stage:
         row = stage.person(answers=10, outcome="")
         go_on(row)
-        sync_posting(stage.posting)
+        look(stage.posting)
         total = row.session.slot.trials.count()  # type: ignore[union-attr]
         done = forget(identity_of(row), responses=True, reason="asked")
         assert done.responses == 10 and "run settle" in " ".join(done.remains)
@@ -227,10 +227,10 @@ def test_it_owes_nothing_more_to_a_leaver_who_has_the_answers_removed(at_once: N
     with paid.offered(paid.paying()) as stage:
         row = stage.person(answers=10, outcome="")
         go_on(row)
-        sync_posting(stage.posting)
+        look(stage.posting)
         row.refresh_from_db()
         stage.sim.control("return", submission=row.external_id)
-        sync_posting(stage.posting)
+        look(stage.posting)
         assert forget(identity_of(row), responses=True, reason="asked").responses == 10
         assert Session.objects.get().verdict == "incomplete" and not Payout.objects.exists()
         assert_nothing_left(stage)
@@ -248,7 +248,7 @@ def test_it_does_not_wait_for_people_who_left_long_ago(at_once: None) -> None:
     with paid.offered(paid.paying()) as stage:
         row = stage.person(answers=5, outcome="")
         go_on(row)
-        sync_posting(stage.posting)
+        look(stage.posting)
         close(stage.posting, "grace")
         forget(identity_of(row), responses=False, reason="asked")
         day = timedelta(days=1)

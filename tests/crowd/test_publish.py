@@ -17,10 +17,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from analysis.tables import study_facts
-from crowd.audit import recorded
+from crowd.ground.audit import recorded
 from crowd.models import Posting
-from crowd.quoting import quote_of
-from crowd.recruitment import publish_posting
+from crowd.recruiting.publishing import publish_posting
+from crowd.recruiting.quoting import quote_of
 from experiments.models import Slot, Study
 from tests.crowd.recruiting import held, offers, public, simulated, study_of
 from tests.services import ROOT
@@ -101,7 +101,7 @@ def test_it_shows_everything_and_publishes_when_the_sum_is_typed(
             publish(*on(sim, platform), "--places", "5", typed="", monkeypatch=monkeypatch)
         with pytest.raises(CommandError, match="Nothing was sent: '5' is not"):
             publish(*on(sim, platform), "--places", "5", typed="5\n", monkeypatch=monkeypatch)
-        with pytest.raises(CommandError, match="'five' is no amount"):
+        with pytest.raises(CommandError, match="'five' is not"):
             publish(*on(sim, platform), "--places", "5", typed="five\n", monkeypatch=monkeypatch)
         assert not Posting.objects.exists() and not offers(platform, sim)
         shown = io.StringIO()
@@ -282,7 +282,7 @@ def test_it_makes_one_offer_though_it_is_killed_at_any_call(
         done = run(*words)
         assert done.returncode == 0, done.stderr
         assert killed == len(DEADLY[platform])
-        assert [offer["places"] for offer in offers(platform, sim)] == [3]
+        assert [spec["places"] for spec in offers(platform, sim)] == [3]
     assert "is open on" in done.stdout
 
 

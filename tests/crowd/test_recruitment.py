@@ -12,10 +12,10 @@ from analysis.refresh import make_report
 from analysis.reports.base import ReportError, seal_of
 from analysis.tables import read_frames, study_facts
 from crowd.models import Posting
-from crowd.places import outstanding, wanted_of
+from crowd.money.run import look
 from crowd.platforms.base import PlatformError, Unsupported
-from crowd.quoting import check_ethics, offer_of, quote_of
-from crowd.recruitment import (
+from crowd.recruiting.places import outstanding
+from crowd.recruiting.publishing import (
     add_places,
     close,
     commit,
@@ -27,7 +27,7 @@ from crowd.recruitment import (
     room,
     top_up,
 )
-from crowd.sync import sync_posting
+from crowd.recruiting.quoting import check_ethics, quote_of, spec_of
 from experiments.definition import StudyDefinition
 from experiments.enrolment import places_left
 from experiments.errors import InvalidStudy, StudyError
@@ -88,7 +88,7 @@ def test_it_finds_what_a_lost_call_has_made_wherever_the_line_breaks(platform: s
             sim.faults.forced.clear()
             done = publish(study, platform, sim)
             assert done.pk == row.pk and done.state == "open" and not done.sync_error
-            assert [offer["places"] for offer in offers(platform, sim)] == [3], broken
+            assert [spec["places"] for spec in offers(platform, sim)] == [3], broken
         Posting.objects.all().delete()
 
 
@@ -108,8 +108,8 @@ def test_it_lets_a_draft_be_published_with_other_places(platform: str) -> None:
     with simulated(platform) as sim:
         row = commit(planned(study, platform, "rehearsal", places=4, site=sim.url))
         done = publish(study, platform, sim, places=9)
-        assert done.pk == row.pk and done.places == wanted_of(done) == 9 and done.cap_cents > row.cap_cents
-        assert [offer["places"] for offer in offers(platform, sim)] == [9]
+        assert done.pk == row.pk and done.places == done.wanted == 9 and done.cap_cents > row.cap_cents
+        assert [spec["places"] for spec in offers(platform, sim)] == [9]
 
 
 def test_it_takes_no_other_options_for_what_is_offered_already() -> None:
@@ -153,8 +153,8 @@ def test_it_adds_places_and_raises_the_cap_with_them(platform: str) -> None:
         posting = publish(study, platform, sim, places=3)
         cap = posting.cap_cents
         posting = add_places(posting, 4, "grace")
-        assert posting.places == 7 and wanted_of(posting) == 7 and posting.cap_cents > cap
-        assert sum(offer["places"] for offer in offers(platform, sim)) == 7
+        assert posting.places == 7 and posting.wanted == 7 and posting.cap_cents > cap
+        assert sum(spec["places"] for spec in offers(platform, sim)) == 7
         with pytest.raises(StudyError, match="6 places are more than the 5 that are free"):
             add_places(posting, 6)
 
@@ -171,12 +171,12 @@ def test_it_finishes_an_addition_that_was_cut_off(platform: str) -> None:
         sim.faults.forced.clear()
         row = Posting.objects.get()
         assert row.places == 7 and "the next sync" in row.sync_error
-        assert sum(offer["places"] for offer in offers(platform, sim)) == 3
-        synced = sync_posting(row)
+        assert sum(spec["places"] for spec in offers(platform, sim)) == 3
+        synced = look(row)
         assert "An addition of places that was cut off is finished." in synced.changes, synced
         posting = Posting.objects.get()
-        assert posting.places == 7 and wanted_of(posting) == 7 and not posting.sync_error
-        assert sum(offer["places"] for offer in offers(platform, sim)) == 7
+        assert posting.places == 7 and posting.wanted == 7 and not posting.sync_error
+        assert sum(spec["places"] for spec in offers(platform, sim)) == 7
 
 
 def test_it_pauses_resumes_and_closes_what_the_platform_confirms(platform: str) -> None:
@@ -203,7 +203,7 @@ def test_it_reads_back_what_stopping_came_to(end: str) -> None:
         held(posting, sim, "passed")
         close(posting)
         assert posting.state == "closed" and posting.raw_state == end
-        sync_posting(posting)
+        look(posting)
         assert Posting.objects.get().state == "closed"
 
 
@@ -313,14 +313,14 @@ def test_it_hands_the_adapter_all_that_it_needs() -> None:
         first = publish(study, "prolific", sim, places=2)
         close(first)
         posting = planned(study, "prolific", "rehearsal", places=3, site=sim.url)
-        offer = offer_of(posting)
-    assert offer.reference == f"legible-{posting.key}" and offer.places == 3
-    assert offer.url.endswith(f"/join/wolf-or-husky/?via={posting.key}")
-    assert (offer.reward_cents, offer.screened_cents, offer.turned_away_cents) == (100, 50, 25)
-    assert (offer.withdrawn, offer.bonus_max_cents) == ("none", 20)
-    assert (offer.description, offer.maximum_minutes) == ("Look at pictures.", 45)
-    assert (offer.minimum_age, offer.content_warning) == (21, "Blood.")
-    assert offer.excluded == (first.external_id,)
+        spec = spec_of(posting)
+    assert spec.reference == f"legible-{posting.key}" and spec.places == 3
+    assert spec.url.endswith(f"/join/wolf-or-husky/?via={posting.key}")
+    assert (spec.reward_cents, spec.screened_cents, spec.turned_away_cents) == (100, 50, 25)
+    assert (spec.withdrawn, spec.bonus_max_cents) == ("none", 20)
+    assert (spec.description, spec.maximum_minutes) == ("Look at pictures.", 45)
+    assert (spec.minimum_age, spec.content_warning) == (21, "Blood.")
+    assert spec.excluded == (first.external_id,)
 
 
 def test_it_excludes_the_people_of_earlier_studies_and_names_one_that_is_not_there() -> None:
@@ -340,7 +340,7 @@ def test_it_excludes_the_people_of_earlier_studies_and_names_one_that_is_not_the
                 external_id=external_id,
                 state="closed",
             )
-        assert offer_of(planned(study, "prolific", "rehearsal", site=sim.url)).excluded == ("old",)
+        assert spec_of(planned(study, "prolific", "rehearsal", site=sim.url)).excluded == ("old",)
 
 
 def test_it_replaces_who_used_a_place_up_within_the_cap(platform: str) -> None:
@@ -351,14 +351,14 @@ def test_it_replaces_who_used_a_place_up_within_the_cap(platform: str) -> None:
         Posting.objects.update(cap_cents=posting.cap_cents + price)
         for verdict in ("passed", "screened", "screened", "screened"):
             held(posting, sim, verdict)
-        synced = sync_posting(posting)
+        synced = look(posting)
         assert "1 replacements opened." in synced.changes, synced
         posting = Posting.objects.get()
         # Three are missing and one is paid for; nothing more is opened by asking again.
-        assert posting.places == 5 and sum(offer["places"] for offer in offers(platform, sim)) == 5
-        assert sync_posting(posting).error == "" and Posting.objects.get().places == 5
+        assert posting.places == 5 and sum(spec["places"] for spec in offers(platform, sim)) == 5
+        assert look(posting).error == "" and Posting.objects.get().places == 5
         assert top_up(Posting.objects.get(), 10**6) == 2
-        assert Posting.objects.get().places == 7 and wanted_of(Posting.objects.get()) == 4
+        assert Posting.objects.get().places == 7 and Posting.objects.get().wanted == 4
         assert outstanding(Posting.objects.get()) == 3
 
 
@@ -372,7 +372,7 @@ def test_it_replaces_no_place_that_the_platform_opens_again() -> None:
         Session.objects.filter(pk=session.pk).update(state="running", verdict="")
         Slot.objects.filter(holder=session).update(kept=False)
         sim.control("return", submission=known_there(submission, sim)["submission"])
-        synced = sync_posting(posting)
+        synced = look(posting)
         assert "a place is free again, its person returned the work: 1." in synced.changes, synced
         submission.refresh_from_db()
         assert submission.state == "returned" and not Slot.objects.filter(holder=session).exists()
@@ -386,7 +386,7 @@ def test_it_opens_no_replacement_for_which_no_slot_is_free() -> None:
         posting = publish(study, "prolific", sim, cap_cents=10**6)
         assert posting.places == 3
         held(posting, sim, "passed")
-        sync_posting(posting)
+        look(posting)
         assert Posting.objects.get().places == 3 and room(study) == 0
 
 
@@ -431,7 +431,7 @@ def test_it_publishes_the_pilot_beside_the_study(platform: str) -> None:
         assert pilot.pilot and pilot.places == 5 and room(study) == 12 and room(study, pilot=True) == 0
         main = publish_posting(study, platform, "live", places=12, site=sim.url)
         assert main.pk != pilot.pk and main.places == 12
-        assert offer_of(main).excluded == (pilot.external_id,)
+        assert spec_of(main).excluded == (pilot.external_id,)
         assert ensure_pilot(study, 2, silent) == 2 and Slot.objects.filter(pilot=True).count() == 7
 
 
@@ -441,7 +441,7 @@ def test_it_frees_what_was_rehearsed_when_the_study_goes_live() -> None:
     with simulated("prolific") as sim:
         rehearsal = publish(study, "prolific", sim, places=6)
         held(rehearsal, sim, "passed")
-        assert not sync_posting(rehearsal).error
+        assert not look(rehearsal).error
         assert room(study) == 6 and room(study, before="live") == 12
         live = publish_posting(study, "prolific", "live", site=sim.url)
         rehearsal.refresh_from_db()

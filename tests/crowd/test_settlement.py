@@ -18,15 +18,16 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from crowd import accounts
-from crowd.accounts import market_of, posted_of
-from crowd.locks import exclusive
+from crowd.ground import connections
+from crowd.ground.connections import posted_of, service_of
+from crowd.ground.locks import exclusive
 from crowd.models import Payout, PayoutBatch, Posting, Submission
-from crowd.payouts import grant, missing, raise_cap, send_again, withhold
+from crowd.money.ledger import grant, missing, raise_cap, send_again, withhold
+from crowd.money.matching import NEEDS_HAND
+from crowd.money.plan import plan_of
+from crowd.money.sending import settle
 from crowd.platforms.base import Payment
-from crowd.reconciling import NEEDS_HAND
-from crowd.settlement import plan_of, settle
-from crowd.simulators.faults import KINDS
+from crowd.rehearsal.faults import KINDS
 from tests.crowd import paid
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +38,7 @@ PLATFORMS = ("prolific", "mturk")
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """No time passes between two tries, and an unknown payout may be settled at once."""
-    monkeypatch.setattr(accounts.open_market, "__defaults__", (lambda seconds: None,))
+    monkeypatch.setattr(connections.open_service, "__defaults__", (lambda seconds: None,))
     settings.PAYOUT_GRACE_S = 0
 
 
@@ -406,8 +407,8 @@ def test_it_reports_a_bonus_that_it_did_not_send(platform: str) -> None:
         assert row.identity is not None
         by_hand = [Payment("by-hand", row.external_id, row.identity.external_id, 7, "by hand")]
         posting = Posting.objects.get(pk=stage.posting.pk)
-        market = market_of(posting)
-        market.pay(posted_of(posting), market.prepare(posted_of(posting), by_hand), by_hand)
+        service = service_of(posting)
+        service.pay(posted_of(posting), service.prepare(posted_of(posting), by_hand), by_hand)
         # Its list and the ledger differ, so a person has to look: the run says so, and is no success.
         assert "got 0.07" in paid.settle(stage.study)
         assert sum(stage.paid(row)[1]) + stage.paid(row)[0] == 167

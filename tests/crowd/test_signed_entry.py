@@ -11,12 +11,13 @@ from urllib.parse import parse_qs
 import jwt
 import pytest
 
-from crowd import signed_entry
+from crowd.joining import signed_entry
+from crowd.joining.signed_entry import KeyRing
 from crowd.models import Posting, Submission
 from crowd.platforms.base import PlatformError
-from crowd.signed_entry import KeyRing
-from crowd.simulators import prolific as platform
-from crowd.simulators.prolific.entry import Signer, claims_for
+from crowd.platforms.prolific.signed_entry import ProlificSignature
+from crowd.rehearsal import prolific as platform
+from crowd.rehearsal.prolific.entry import Signer, claims_for
 from experiments.models import Session, Study
 from tests.crowd.arrivals import Visitor, posting
 
@@ -32,30 +33,30 @@ class Desk:
     """A platform that signs, and the posting that asks for it."""
 
     sim: Any
-    offer: Posting
+    spec: Posting
 
     def address(
         self, name: str = "ada", *, signer: Signer | None = None, age_s: float = 0, **changes: Any
     ) -> str:
         """The query string of a person whom the platform sends."""
-        fields = {"PROLIFIC_PID": name, "STUDY_ID": self.offer.external_id, "SESSION_ID": f"s-{name}"}
-        template = TEMPLATE.format(slug=self.offer.study.slug, via=self.offer.key)
+        fields = {"PROLIFIC_PID": name, "STUDY_ID": self.spec.external_id, "SESSION_ID": f"s-{name}"}
+        template = TEMPLATE.format(slug=self.spec.study.slug, via=self.spec.key)
         signed_at = datetime.now(UTC) - timedelta(seconds=age_s)
         claims = {**claims_for(template, fields, fields["SESSION_ID"], signed_at), **changes}
         token = (signer or self.sim.signer).token(claims)
         query = "&".join(f"{name}={value}" for name, value in fields.items())
-        return f"via={self.offer.key}&{query}&prolific_token={token}"
+        return f"via={self.spec.key}&{query}&prolific_token={token}"
 
     def send(self, query: str, attempt: str = "load-1") -> Visitor:
-        return Visitor("ada", self.offer.study.slug, query=query, attempt=attempt)
+        return Visitor("ada", self.spec.study.slug, query=query, attempt=attempt)
 
 
 @pytest.fixture
 def desk(study: Study) -> Iterator[Desk]:
     signed_entry._rings.clear()
     with platform.simulator(seed=1) as sim:
-        offer = posting(study, "prolific", mode="rehearsal", site=sim.url, options={"signed_entry": True})
-        yield Desk(sim, offer)
+        spec = posting(study, "prolific", mode="rehearsal", site=sim.url, options={"signed_entry": True})
+        yield Desk(sim, spec)
 
 
 def refused(reply: Any, status: int = 403, code: str = "not_admitted") -> str:
@@ -140,8 +141,8 @@ def test_it_finds_the_session_again_when_the_signature_is_long_over(
     # The end is reported by this address as well.
     reload.arrive("consent")
     reload.gate({"agree": False})
-    assert desk.offer.codes["declined"] in reload.end().json()["exit"]["url"]
-    for wrong in (query[:-4], query.replace("resume=", "resume=x"), f"via={desk.offer.key}&resume="):
+    assert desk.spec.codes["declined"] in reload.end().json()["exit"]["url"]
+    for wrong in (query[:-4], query.replace("resume=", "resume=x"), f"via={desk.spec.key}&resume="):
         assert "no longer valid" in refused(desk.send(wrong + "zzzz").join())
     monkeypatch.setattr(signed_entry, "RESUME_MAX_AGE_S", -1)
     assert "no longer valid" in refused(desk.send(query).join())
@@ -155,14 +156,14 @@ def ada_session(ada: Visitor) -> Session:
 
 def test_it_refuses_to_resume_on_another_posting(desk: Desk) -> None:
     query = desk.send(desk.address()).join().json()["query"]
-    other = posting(desk.offer.study, "prolific", pilot=True, external_id="f" * 24)
-    refused(desk.send(query.replace(desk.offer.key, other.key)).join())
+    other = posting(desk.spec.study, "prolific", pilot=True, external_id="f" * 24)
+    refused(desk.send(query.replace(desk.spec.key, other.key)).join())
 
 
 def test_it_gives_no_other_address_where_nothing_was_signed(study: Study) -> None:
-    offer = posting(study, "prolific")
-    fields = {"PROLIFIC_PID": "ada", "STUDY_ID": offer.external_id, "SESSION_ID": "s1"}
-    reply = Visitor("ada", study.slug, via=offer.key, fields=fields).join().json()
+    spec = posting(study, "prolific")
+    fields = {"PROLIFIC_PID": "ada", "STUDY_ID": spec.external_id, "SESSION_ID": "s1"}
+    reply = Visitor("ada", study.slug, via=spec.key, fields=fields).join().json()
     assert reply["query"] is None and len(reply["sitting"]) == 22
 
 
@@ -187,7 +188,7 @@ def test_it_keeps_keys_and_asks_again_seldom() -> None:
             raise PlatformError("down")
         return signer.keys()
 
-    ring = KeyRing(fetch, clock=lambda: now[0])
+    ring = KeyRing(fetch, ProlificSignature(), clock=lambda: now[0])
     first = signer.token({"sub": "s"})
     for now[0] in (0.0, 10.0, 86_000.0):
         assert ring.for_token(first) == signer.keys()

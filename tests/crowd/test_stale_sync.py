@@ -14,15 +14,15 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.utils import timezone
 
-from crowd import places
-from crowd.accounts import market_of, posted_of
-from crowd.locks import Busy, exclusive
+from crowd.ground.connections import posted_of, service_of
+from crowd.ground.locks import Busy, exclusive
 from crowd.models import Identity, Payout, Posting, Submission
-from crowd.places import remember, wanted_of
+from crowd.money.run import look
+from crowd.people.privacy import forget
 from crowd.platforms.base import PlatformError
-from crowd.privacy import forget
-from crowd.recruitment import add_places, close, pause, publish_posting, resume
-from crowd.sync import sync_posting
+from crowd.recruiting import places
+from crowd.recruiting.places import remember
+from crowd.recruiting.publishing import add_places, close, pause, publish_posting, resume
 from experiments.errors import StudyError
 from experiments.models import Session, Slot, Study
 from tests.crowd import paid
@@ -96,7 +96,7 @@ def during_a_sync(
     """Syncs while another actor acts; the row after both."""
     rival = Rival(lambda: act(Posting.objects.get(pk=posting.pk)), monkeypatch)
     at_the_list(sim, rival.go)
-    synced = sync_posting(posting)
+    synced = look(posting)
     assert not synced.error, synced.error
     rival.end()
     posting.refresh_from_db()
@@ -122,7 +122,7 @@ def test_it_revives_nothing_that_is_stopped_during_a_sync(
         state = "closed" if verb is close else "paused"
         row = during_a_sync(posting, sim, verb, monkeypatch)
         assert row.state == state and stopped_there(platform, sim)
-        assert not sync_posting(row).error
+        assert not look(row).error
         row.refresh_from_db()
         assert row.state == state and stopped_there(platform, sim) and not row.sync_error
 
@@ -134,14 +134,14 @@ def test_it_loses_no_place_that_is_added_during_a_sync(
         posting = publish(study_of(12), platform, sim, places=9)
         held(posting, sim)
         row = during_a_sync(posting, sim, lambda posting: add_places(posting, 9), monkeypatch)
-        assert row.places == wanted_of(row) == 18
-        assert sum(offer["places"] for offer in offers(platform, sim)) == 18
+        assert row.places == row.wanted == 18
+        assert sum(spec["places"] for spec in offers(platform, sim)) == 18
         if platform == "mturk":
             assert sorted(row.facts["hits"]) == sorted(sim.control("state")["postings"])
         # People in the new places are in the list.
         for _ in range(12):
             held(row, sim)
-        synced = sync_posting(row)
+        synced = look(row)
         assert sum(synced.counts.values()) == 13 and not Submission.objects.filter(state="unknown").exists()
 
 
@@ -163,12 +163,12 @@ def test_it_keeps_what_was_changed_after_the_look() -> None:
     with simulated("mturk") as sim:
         posting = publish(study_of(12), "mturk", sim, places=9)
         seen = Posting.objects.get()
-        looked = market_of(seen).look(posted_of(seen))
+        looked = service_of(seen).look(posted_of(seen))
         add_places(posting, 2)
         close(posting)
         row = remember(seen, looked)
         assert row.state == "closed" and row.closed_at and row.facts["stopped"] == "closed"
-        assert len(row.facts["hits"]) == 2 and row.places == 11 and wanted_of(row) == 11
+        assert len(row.facts["hits"]) == 2 and row.places == 11 and row.wanted == 11
         assert sorted(row.facts["places"].values()) == [2, 9] and not row.sync_error
 
 
@@ -191,9 +191,9 @@ def test_it_revives_nothing_that_ends_on_the_platforms_page_during_a_sync() -> N
             sim.world.studies[posting.external_id].status = "COMPLETED"
 
         at_the_list(sim, end)
-        assert not sync_posting(posting).error
-        assert [offer["places"] for offer in offers("prolific", sim)] == [4]
-        assert not sync_posting(posting).error and Posting.objects.get().state == "closed"
+        assert not look(posting).error
+        assert [spec["places"] for spec in offers("prolific", sim)] == [4]
+        assert not look(posting).error and Posting.objects.get().state == "closed"
 
 
 def cut_off_while_it_adds(posting: Posting, sim: Any, count: int) -> None:
@@ -216,11 +216,11 @@ def test_it_makes_no_hit_twice_days_after_a_call_was_cut_off() -> None:
         posting = publish(study_of(12), "mturk", sim, places=9)
         cut_off_while_it_adds(posting, sim, 5)
         sim.control("advance", seconds=3 * 86400)
-        synced = sync_posting(posting)
+        synced = look(posting)
         assert "An addition of places that was cut off is finished." in synced.changes, synced
         row = Posting.objects.get()
         assert sorted(row.facts["hits"]) == sorted(sim.control("state")["postings"])
-        assert row.places == 14 and sorted(offer["places"] for offer in offers("mturk", sim)) == [5, 9]
+        assert row.places == 14 and sorted(spec["places"] for spec in offers("mturk", sim)) == [5, 9]
 
 
 def test_it_closes_a_hit_that_it_never_heard_of() -> None:
@@ -260,7 +260,7 @@ def test_it_learns_no_person_who_is_forgotten_during_a_sync(platform: str) -> No
         close(posting)
         identity = Identity.objects.get()
         with once_consents_are_read(lambda: forget(identity, responses=False, reason="asked")):
-            assert not sync_posting(posting).error
+            assert not look(posting).error
         row.refresh_from_db()
         identity.refresh_from_db()
         assert not Payout.objects.exists() and identity.forgotten_at
@@ -276,17 +276,17 @@ def test_it_learns_the_ids_of_a_forgotten_person_who_may_still_earn_pay(platform
         assert session is not None and identity is not None
         paid.unfinished(session, state="running", verdict="", finished_at=None)
         forget(identity, responses=False, reason="asked")
-        assert not sync_posting(stage.posting).error
+        assert not look(stage.posting).error
         row.refresh_from_db()
         assert row.external_id
         paid.unfinished(session, state="finished", verdict="passed", finished_at=timezone.now())
-        assert not sync_posting(stage.posting).error
+        assert not look(stage.posting).error
         assert paid.settle(stage.study) == ""
         base, bonuses = stage.paid(row)
         assert base + sum(bonuses) == 160
         # Everything is paid: data forgotten now stay forgotten.
         forget(identity, responses=False, reason="asked")
-        assert not sync_posting(stage.posting).error
+        assert not look(stage.posting).error
         row.refresh_from_db()
         identity.refresh_from_db()
         assert row.external_id == "" and identity.external_id == ""

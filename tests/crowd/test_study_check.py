@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from crowd import look_alikes
+from crowd.recruiting import indistinct
 from experiments.drafts import build_draft
 from experiments.models import Study
 from experiments.study_file import load_study
@@ -136,7 +136,7 @@ def test_it_refuses_metrics_that_there_are_not(
 
 def test_it_counts_a_group_also_where_others_join_it() -> None:
     three, four = ("a", "b", "c"), ("a", "b", "c", "d")
-    counts = dict(look_alikes._counted([[four], [three], [three, ("e", "f")], [four]]))
+    counts = dict(indistinct._counted([[four], [three], [three, ("e", "f")], [four]]))
     assert counts == {three: 4, four: 2, ("e", "f"): 1}
 
 

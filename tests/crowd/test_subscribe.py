@@ -7,8 +7,8 @@ import re
 import pytest
 from django.core.management import CommandError, call_command
 
-from crowd.simulators import prolific
-from crowd.simulators.faults import Fault
+from crowd.rehearsal import prolific
+from crowd.rehearsal.faults import Fault
 
 
 def test_it_subscribes_once_and_shows_the_secret_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,13 +10,14 @@ from django.apps import apps
 from django.utils import timezone
 
 from crowd import tasks
-from crowd.identities import person_hash, submission_hash
-from crowd.locks import exclusive
+from crowd.ground.identities import person_hash, submission_hash
+from crowd.ground.locks import exclusive
 from crowd.models import Identity, Message, Payout, Posting, Submission
-from crowd.privacy import forget
-from crowd.recruitment import publish_posting
-from crowd.simulators.faults import Faults
-from crowd.sync import Synced, is_due, sync_posting
+from crowd.money.run import look
+from crowd.people.privacy import forget
+from crowd.recruiting.publishing import publish_posting
+from crowd.recruiting.sync import Synced, is_due
+from crowd.rehearsal.faults import Faults
 from experiments.models import Session, Slot, Study
 from tests.crowd.recruiting import (
     PLATFORMS,
@@ -45,7 +46,7 @@ def publish(study: Study, platform: str, sim: Any, **more: Any) -> Posting:
 
 
 def synced(posting: Posting, **more: Any) -> Synced:
-    result = sync_posting(posting, **more)
+    result = look(posting, **more)
     assert not result.error, result.error
     return result
 
@@ -203,7 +204,7 @@ def test_it_loses_nothing_while_the_platform_is_down(platform: str) -> None:
         row = held(posting, sim)
         sim.faults.down = True
         for _ in range(3):
-            result = sync_posting(posting)
+            result = look(posting)
             assert f"{platform} could not be read, and nothing was lost" in result.error
         posting.refresh_from_db()
         assert posting.sync_error == result.error and "last answered never" in result.error
@@ -223,7 +224,7 @@ def test_it_reads_the_same_through_failing_calls(platform: str) -> None:
         rows = [held(posting, sim) for _ in range(8)]
         sim.faults.share = 0.2
         for _ in range(12):
-            if not sync_posting(posting).error:
+            if not look(posting).error:
                 break
         assert {Submission.objects.get(pk=row.pk).state for row in rows} == {"awaiting"}
         sim.faults.share = 0.0
@@ -286,7 +287,7 @@ def test_it_reads_one_posting_once_at_a_time() -> None:
         posting = publish(study_of(), "prolific", sim, places=4)
         calls = sim.calls_count
         with exclusive(f"sync-{posting.pk}"):
-            assert "at this moment" in sync_posting(posting).error
+            assert "at this moment" in look(posting).error
         assert sim.calls_count == calls
 
 

@@ -4,11 +4,11 @@ from typing import Any, get_args
 
 import pytest
 
-from crowd.platforms.base import Kind, WorkState
-from crowd.ways import Case, way_of
+from crowd.money.ways import Case, way_of
+from crowd.platforms.base import Kind, SubmissionState
 
 pytestmark = pytest.mark.pure
-STATES = get_args(WorkState)
+STATES = get_args(SubmissionState)
 KINDS = get_args(Kind)
 
 
@@ -42,7 +42,7 @@ KINDS = get_args(Kind)
         ("compensation", "timed_out", {}, "bonus"),
     ],
 )
-def test_it_finds_the_way(kind: Kind, state: WorkState, fields: dict[str, Any], action: str) -> None:
+def test_it_finds_the_way(kind: Kind, state: SubmissionState, fields: dict[str, Any], action: str) -> None:
     case = Case(**({"kind": kind, "cents": 70, "state": state, "approval_cents": 140} | fields))
     assert way_of(case).action == action
 
@@ -50,7 +50,7 @@ def test_it_finds_the_way(kind: Kind, state: WorkState, fields: dict[str, Any], 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("state", ["reserved", "active", "unknown", "rejected"])
 @pytest.mark.parametrize("has_base", [True, False])
-def test_it_never_pays_who_is_at_work_or_rejected(kind: Kind, state: WorkState, has_base: bool) -> None:
+def test_it_never_pays_who_is_at_work_or_rejected(kind: Kind, state: SubmissionState, has_base: bool) -> None:
     way = way_of(Case(kind, 70, state, 140, has_base=has_base))
     assert way.action == "wait" and way.why.endswith(".")
 
@@ -60,7 +60,7 @@ def test_it_never_pays_who_is_at_work_or_rejected(kind: Kind, state: WorkState, 
 @pytest.mark.parametrize("cents", [70, 140, 200])
 @pytest.mark.parametrize("extra", [{}, {"has_base": True}, {"return_requested": True}])
 def test_it_always_has_an_action_or_a_sentence(
-    kind: Kind, state: WorkState, cents: int, extra: dict[str, bool]
+    kind: Kind, state: SubmissionState, cents: int, extra: dict[str, bool]
 ) -> None:
     way = way_of(Case(kind, cents, state, 140, **extra))
     assert bool(way.why) == (way.action in {"wait", "fail"})

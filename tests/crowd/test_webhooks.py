@@ -11,12 +11,12 @@ from django.test import Client
 from django.utils import timezone
 
 from crowd import tasks
-from crowd.identities import submission_hash
+from crowd.ground.identities import submission_hash
 from crowd.models import Notice, Posting, Submission
-from crowd.notices import keep
 from crowd.platforms.base import Notified
 from crowd.platforms.prolific.notices import signature
-from crowd.recruitment import publish_posting
+from crowd.recruiting.notices import keep
+from crowd.recruiting.publishing import publish_posting
 from tests.crowd.recruiting import held, public, simulated, study_of
 
 __all__ = ["public"]
@@ -166,7 +166,7 @@ def test_it_takes_the_simulators_secret_only_while_something_is_rehearsed(postin
 def test_it_hears_of_mechanical_turk_by_any_of_its_hits() -> None:
     posting = Posting.objects.create(
         **{"study": study_of(), "platform": "mturk", "mode": "sandbox", "external_id": "3QUAL"},
-        facts={"hits": ["3HIT1", "3HIT2"]},
+        names=["3HIT1", "3HIT2"],
     )
     notices = [
         Notified("e-1", "AssignmentSubmitted", posting="3HIT2"),

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from analysis.reports.base import seal_of
 from analysis.tables import read_frames, study_facts
-from crowd.endings import matches_of
+from crowd.money.endings import matches_of
 from experiments.errors import InvalidStudy, StudyError
 from experiments.models import HandOut, Prediction, Response, Session, Slot, Solution, Study, Trial
 from experiments.opening import plan_pilot

@@ -306,7 +306,7 @@ def test_it_names_fields_that_it_does_not_know(ada: Person) -> None:
 
 def test_it_takes_the_answers_of_a_preview(small: Study) -> None:
     """A preview holds no slot and has no lease that could be over."""
-    from crowd.entry import preview_query
+    from crowd.joining.entry import preview_query
 
     look = Person("look")
     reply = look.call(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from crowd.demo import DemoFailed, check_port
+from crowd.rehearsal.demo import DemoFailed, check_port
 from tests import services
 from tests.world import write_study
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crowd.simulators import mturk, prolific
-from crowd.simulators.serving import Answer, Asked, serving
+from crowd.rehearsal import mturk, prolific
+from crowd.rehearsal.serving import Answer, Asked, serving
 from tests import services
 from tests.journeys.conftest import world
 from tests.journeys.visitor import Visitor, violations
@@ -59,7 +59,7 @@ def stage(module_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
 
 
 @dataclass
-class Offered:
+class PostingCard:
     """The study on one simulated platform."""
 
     stage: Stage
@@ -74,17 +74,17 @@ class Offered:
 
 
 @pytest.fixture(scope="module")
-def on_prolific(stage: Stage) -> Iterator[Offered]:
+def on_prolific(stage: Stage) -> Iterator[PostingCard]:
     with prolific.simulator(seed=3, start=datetime.now(UTC), options=prolific.Options(currency="USD")) as sim:
         posting = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
-        yield Offered(stage, sim, posting["external_id"], posting["codes"])
+        yield PostingCard(stage, sim, posting["external_id"], posting["codes"])
 
 
 @pytest.fixture(scope="module")
-def on_mturk(stage: Stage) -> Iterator[Offered]:
+def on_mturk(stage: Stage) -> Iterator[PostingCard]:
     with mturk.simulator(seed=4) as sim:
         posting = stage.world("offer", "mturk", sim.url)["postings"]["mturk"]
-        yield Offered(stage, sim, "", posting["codes"])
+        yield PostingCard(stage, sim, "", posting["codes"])
 
 
 def return_to(page: "Page") -> str:
@@ -139,7 +139,7 @@ WAYS = {"screened": fails_the_quiz, "withdrawn": leaves, "declined": declines, "
 
 @pytest.mark.parametrize(("kind", "outcome"), [(Visitor, "complete"), (Careless, "failed_checks")])
 def test_it_sends_people_who_finish_back_with_the_code_of_their_outcome(
-    on_prolific: Offered, page: "Page", kind: type[Visitor], outcome: str
+    on_prolific: PostingCard, page: "Page", kind: type[Visitor], outcome: str
 ) -> None:
     opened = on_prolific.stage.told
     visitor = kind(page, opened["practice"], opened["quiz"])
@@ -158,7 +158,7 @@ def test_it_sends_people_who_finish_back_with_the_code_of_their_outcome(
 
 @pytest.mark.parametrize("outcome", WAYS)
 def test_it_sends_leavers_back_with_the_code_of_their_outcome(
-    on_prolific: Offered, page: "Page", outcome: str
+    on_prolific: PostingCard, page: "Page", outcome: str
 ) -> None:
     visitor = on_prolific.stage.visitor(page)
     visitor.arrive(on_prolific.take()["url"])
@@ -167,7 +167,7 @@ def test_it_sends_leavers_back_with_the_code_of_their_outcome(
     assert on_prolific.codes[outcome] in return_to(page)
 
 
-def test_it_sends_people_with_only_a_phone_back(on_prolific: Offered, browser: "Browser") -> None:
+def test_it_sends_people_with_only_a_phone_back(on_prolific: PostingCard, browser: "Browser") -> None:
     """Refused before consent, with an exit that does the person's account no harm."""
     context = browser.new_context(**PHONE)
     try:
@@ -187,7 +187,7 @@ def test_it_sends_people_with_only_a_phone_back(on_prolific: Offered, browser: "
 
 
 def test_it_goes_on_after_the_signature_is_over_and_in_no_other_browser(
-    on_prolific: Offered, page: "Page", browser: "Browser"
+    on_prolific: PostingCard, page: "Page", browser: "Browser"
 ) -> None:
     on_prolific.stage.world("sign")
     on_prolific.sim.world.study(on_prolific.posting).sent["is_external_study_url_secure"] = True
@@ -233,7 +233,7 @@ def frame_of(page: "Page") -> "Frame":
     return frame
 
 
-def test_it_shows_a_worker_a_preview_and_makes_no_session(on_mturk: Offered, page: "Page") -> None:
+def test_it_shows_a_worker_a_preview_and_makes_no_session(on_mturk: PostingCard, page: "Page") -> None:
     before = len(on_mturk.stage.world("tell")["sessions"])
     page.goto(on_mturk.sim.control.preview()["page"])
     frame = frame_of(page)
@@ -247,7 +247,7 @@ def test_it_shows_a_worker_a_preview_and_makes_no_session(on_mturk: Offered, pag
 
 
 @pytest.mark.parametrize("sandbox", ["strict", ""])
-def test_it_takes_a_whole_session_inside_the_frame(on_mturk: Offered, page: "Page", sandbox: str) -> None:
+def test_it_takes_a_whole_session_inside_the_frame(on_mturk: PostingCard, page: "Page", sandbox: str) -> None:
     """In a sandbox without an origin: no storage, no database, no history, requests from abroad."""
     taken = on_mturk.take()
     problems: list[str] = []
@@ -271,7 +271,7 @@ def test_it_takes_a_whole_session_inside_the_frame(on_mturk: Offered, page: "Pag
     assert on_mturk.stage.session()["state"] == "finished"
 
 
-def test_it_asks_a_worker_who_declines_to_give_the_work_back(on_mturk: Offered, page: "Page") -> None:
+def test_it_asks_a_worker_who_declines_to_give_the_work_back(on_mturk: PostingCard, page: "Page") -> None:
     page.goto(f"{on_mturk.take()['page']}&sandbox=strict")
     frame = frame_of(page)
     visitor = on_mturk.stage.visitor(InFrame(page, frame))
@@ -282,7 +282,7 @@ def test_it_asks_a_worker_who_declines_to_give_the_work_back(on_mturk: Offered, 
     assert frame.locator("button").count() == 0
 
 
-def test_only_the_platform_may_frame_it(on_mturk: Offered, page: "Page") -> None:
+def test_only_the_platform_may_frame_it(on_mturk: PostingCard, page: "Page") -> None:
     address = on_mturk.take()["url"].replace("&", "&amp;")
 
     def foreign(asked: Asked) -> Answer:
@@ -300,7 +300,7 @@ def test_only_the_platform_may_frame_it(on_mturk: Offered, page: "Page") -> None
     assert any("frame-ancestors" in text for text in messages)
 
 
-def test_it_sends_people_back_if_every_place_is_taken(on_mturk: Offered, page: "Page") -> None:
+def test_it_sends_people_back_if_every_place_is_taken(on_mturk: PostingCard, page: "Page") -> None:
     """This test is the last, because it fills the study. The person did no work that could be submitted."""
     on_mturk.stage.world("fill")
     page.goto(f"{on_mturk.take()['page']}&sandbox=strict")

@@ -26,13 +26,13 @@ import pytest
 from django.db import connection
 
 from crowd.models import Payout, PayoutBatch, Posting, Submission
+from crowd.money.matching import NEEDS_HAND
 from crowd.platforms.base import PlatformError
-from crowd.reconciling import NEEDS_HAND
-from crowd.recruitment import publish_posting
-from crowd.rehearsal import needs_a_name
-from crowd.simulators.faults import Faults
-from crowd.simulators.serving import Call
-from crowd.visitors import Control, Visit, send_crowd
+from crowd.recruiting.publishing import publish_posting
+from crowd.rehearsal.faults import Faults
+from crowd.rehearsal.rehearsing import needs_a_name
+from crowd.rehearsal.serving import Call
+from crowd.rehearsal.visitors import Control, Visit, send_crowd
 from experiments.design.rng import Streams
 from experiments.models import Response, Session, Study
 from experiments.simulation.population import parse_mix, populate
@@ -227,7 +227,7 @@ class Rehearsed:
 def rehearsed(
     study: Study, platform: str, server: WebServer, count: int, seed: int, share: float
 ) -> Iterator[Rehearsed]:
-    simulators = import_module(f"crowd.simulators.{platform}")
+    simulators = import_module(f"crowd.rehearsal.{platform}")
     options = simulators.Options(**ACCOUNTS[platform])
     with simulators.simulator(seed=seed, faults=Faults(seed, share), options=options) as simulated:
         posting = published(study, platform, simulated.url)
@@ -276,7 +276,7 @@ from django.core.management import execute_from_command_line
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowd.settings")
 django.setup()
 
-from crowd import reconciling
+from crowd.money import matching
 from crowd.models import Payout, new_key
 
 def recover(posting):
@@ -286,7 +286,7 @@ def recover(posting):
         Payout.objects.filter(pk=row.pk).update(**fresh, reference=new_key())
     return 0
 
-reconciling.recover = recover
+matching.recover = recover
 execute_from_command_line(["manage.py", "settle", *sys.argv[1:]])
 """
 """A settle that believes that a killed process has sent nothing: the fault that costs a laboratory most."""

@@ -11,10 +11,10 @@ import pytest
 from django.utils import timezone
 
 from crowd.models import Posting, Submission
-from crowd.recruitment import publish_posting
-from crowd.rehearsal import keep_time
-from crowd.simulators import prolific
-from crowd.visitors import Visit, send_crowd
+from crowd.recruiting.publishing import publish_posting
+from crowd.rehearsal import prolific
+from crowd.rehearsal.rehearsing import keep_time
+from crowd.rehearsal.visitors import Visit, send_crowd
 from experiments.models import Session, Study
 from experiments.simulation.population import parse_mix, populate
 from tests.services import WebServer

@@ -13,8 +13,8 @@ import httpx
 import pytest
 from django.core.management import CommandError, call_command
 
-from crowd.demo import send_people
 from crowd.models import Identity, Posting
+from crowd.rehearsal.demo import send_people
 from experiments.models import Gate, Participant, Response, Session, Slot, Study, Trial
 from experiments.selectors import definition_of
 from experiments.sessions import mark_left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from crowd.dashboard.money import money_text
+from crowd.ground.amounts import amount_of as money_text
 
 register = template.Library()
 RULE_WORDS = {

@@ -9,8 +9,8 @@ from django.views.decorators.http import require_safe
 
 from crowd.dashboard.access import study_page
 from crowd.dashboard.layout import Choice, address, study_response
-from crowd.dashboard.postings import NAMES, mode_word
-from crowd.dashboard.sittings import WORK_WORDS, namer
+from crowd.dashboard.postings import mode_word, title_of
+from crowd.dashboard.sittings import SUBMISSION_WORDS, namer
 from experiments.models import Study
 
 PER_PAGE = 50
@@ -19,7 +19,7 @@ PER_PAGE = 50
 @study_page
 @require_safe
 def agreement(request: HttpRequest, study: Study) -> HttpResponse:
-    from crowd.agreement import agreement_of
+    from crowd.money.comparison import agreement_of
 
     kind = request.GET.get("kind", "")
     shown = agreement_of(study, _number(request.GET.get("page", "1")), PER_PAGE, kind=kind)
@@ -35,9 +35,9 @@ def agreement(request: HttpRequest, study: Study) -> HttpResponse:
                 "row": row,
                 "session": row.submission.session,
                 "name": name(row.submission.session.participant.pseudonym) if row.submission.session else "",
-                "where": NAMES.get(row.posting.platform, row.posting.platform),
+                "where": title_of(row.posting.platform),
                 "mode": mode_word(row.posting),
-                "word": WORK_WORDS.get(row.seen.theirs.state, row.seen.theirs.state),
+                "word": SUBMISSION_WORDS.get(row.seen.theirs.state, row.seen.theirs.state),
             }
             for row in shown.rows
         ],

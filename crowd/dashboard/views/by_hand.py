@@ -11,9 +11,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods
 
 from crowd.dashboard.access import researcher_of, study_page
-from crowd.dashboard.by_hand import REASON_MIN, can_be_left_out, leave_out, signals_of, take_back
 from crowd.dashboard.layout import study_response
 from crowd.dashboard.sittings import named, namer, sittings
+from crowd.people.exclusions import REASON_MIN, can_be_left_out, leave_out, signals_of, take_back
 from experiments.models import Session, Study
 
 

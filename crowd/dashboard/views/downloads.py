@@ -19,9 +19,9 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis.models import Release, Report
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import COUNTED, ORIGIN_WORDS, origins_of
-from crowd.dashboard.decisions import record, recorded
 from crowd.dashboard.layout import page_of, study_response
-from crowd.dashboard.seals import seals
+from crowd.people.decisions import record, recorded
+from crowd.people.seals import seals
 from experiments.models import Response, Study
 
 LOG_PER_PAGE = 100
@@ -66,9 +66,9 @@ def export(request: HttpRequest, study: Study) -> HttpResponseBase:
             request, study, "Choose an origin, and all sittings or those who passed.", 400
         )
     origin, is_cleaned = form.cleaned_data["origin"], form.cleaned_data["cleaned"] == "cleaned"
-    offer = next((offer for offer in _offers(study) if offer.origin == origin), None)
-    if offer is None or offer.withheld:
-        why = offer.withheld if offer else "Nobody of this origin has come."
+    spec = next((spec for spec in _offers(study) if spec.origin == origin), None)
+    if spec is None or spec.withheld:
+        why = spec.withheld if spec else "Nobody of this origin has come."
         return _downloads_response(request, study, why, 409)
     archive: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, the response closes it
     name = f"{study.slug}-{origin}-{'cleaned' if is_cleaned else 'raw'}"

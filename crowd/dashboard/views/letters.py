@@ -12,10 +12,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.layout import choices, page_of, study_response
-from crowd.dashboard.letters import BODY_MAX, FIRST, mark_answered, refusal, reply, waiting
-from crowd.dashboard.postings import NAMES
+from crowd.dashboard.postings import title_of
 from crowd.dashboard.sittings import namer
 from crowd.models import Message
+from crowd.people.messages import BODY_MAX, FIRST, mark_answered, refusal, reply, waiting
 from experiments.errors import StudyError
 from experiments.models import Study
 
@@ -55,9 +55,9 @@ def answer(request: HttpRequest, study: Study, letter: int) -> HttpResponse:
         messages.error(request, str(error))
         return redirect("dashboard:letters", slug=study.slug)
     if settings.CELERY_BROKER_URL:
-        from crowd.dashboard.tasks import send_letter
+        from crowd.tasks import send_message
 
-        send_letter.delay(stored.pk)
+        send_message.delay(stored.pk)
         messages.success(request, "The answer is stored, and a worker sends it.")
     else:
         messages.success(request, f"The answer is stored. To send it, run: {_command(study)}")
@@ -108,7 +108,7 @@ def _page(
         {
             "letter": message,
             "from": name(message.identity.participant.pseudonym) if message.identity else "",
-            "where": NAMES.get(message.posting.platform, message.posting.platform),
+            "where": title_of(message.posting.platform),
             "replies": list(message.replies.all()),
             "refusal": "" if message.external_id.startswith(FIRST) else refusal(message),
             "is_open": message.pk == open_letter,

@@ -16,16 +16,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import ORIGIN_WORDS, places_of
-from crowd.dashboard.decisions import record
 from crowd.dashboard.layout import choices, page_of, study_response
 from crowd.dashboard.ledger import MODES, hourly_of, modes_of, needs_hand, payouts_of, spending_of
 from crowd.dashboard.money import money_of
 from crowd.dashboard.paying import batch_of, batches_of
-from crowd.dashboard.postings import NAMES, cents_of
-from crowd.dashboard.seals import concealing, seals
+from crowd.dashboard.postings import title_of
 from crowd.dashboard.sittings import KIND_WORDS, namer, paid_row
+from crowd.ground.amounts import is_typed
 from crowd.models import Payout, Posting
-from crowd.platforms import has_market
+from crowd.people.decisions import record
+from crowd.people.seals import concealing, seals
+from crowd.platforms import has_service
 from experiments.errors import StudyError
 from experiments.models import Study
 from experiments.selectors import definition_of
@@ -94,20 +95,20 @@ class SettleForm(forms.Form):
 def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
     """Asks a worker to pay the batch that was shown. Its total must be typed, and must still be the same."""
     row = get_object_or_404(Posting.objects.select_related("study"), pk=posting, study=study)
-    if not has_market(row.platform):
+    if not has_service(row.platform):
         raise Http404("No machine of this platform pays.")
     form, batch = SettleForm(request.POST), batch_of(row)
-    typed = cents_of(form.cleaned_data["total"]) if form.is_valid() else None
+    total = form.cleaned_data["total"] if form.is_valid() else ""
     if batch.total_cents == 0:
         messages.error(request, "Nothing can be sent now.")
-    elif typed != batch.total_cents:
+    elif not is_typed(total, batch.total_cents, batch.currency):
         messages.error(request, f"Nothing was sent. Type the total as it is shown: {batch.total}.")
     elif not settings.CELERY_BROKER_URL:
         messages.error(
             request, f"No message broker is configured, so a page cannot pay. Run: {batch.command}"
         )
     else:
-        from crowd.dashboard.tasks import pay_batch
+        from crowd.tasks import pay_batch
 
         user = researcher_of(request)
         record(study, user, f"Asked a worker to pay {batch.total} on {row.platform} ({batch.mode.lower()}).")
@@ -137,7 +138,7 @@ class WithholdForm(forms.Form):
 def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
     """Withholds one due payout in the name of the user, or releases it; or makes a payout due again that was
     sent and that the platform never listed."""
-    from crowd import payouts
+    from crowd.money import ledger
 
     row = get_object_or_404(
         Payout.objects.select_related("posting__study", "session__participant"),
@@ -146,7 +147,7 @@ def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
     )
     form = WithholdForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        turns = {"withhold": payouts.withhold, "release": payouts.release, "again": payouts.send_again}
+        turns = {"withhold": ledger.withhold, "release": ledger.release, "again": ledger.send_again}
         turn = turns[form.cleaned_data["act"]]
         try:
             turned = turn([row.pk], researcher_of(request).get_username(), form.cleaned_data["reason"])
@@ -163,8 +164,8 @@ def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
         "shown": paid_row(row, row.session.origin in concealing(study, seals(study, ORIGIN_WORDS))),
         "name": namer(study)(row.session.participant.pseudonym),
         "form": form,
-        "where": NAMES.get(row.posting.platform, row.posting.platform),
-        "is_missing": payouts.is_missing(row),
+        "where": title_of(row.posting.platform),
+        "is_missing": ledger.is_missing(row),
     }
     status = 400 if request.method == "POST" else 200
     return study_response(request, study, "withhold", content, status=status, current="money")

@@ -13,12 +13,12 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from crowd.dashboard.access import study_page
-from crowd.dashboard.by_hand import can_be_left_out, events_of, medians_of
 from crowd.dashboard.counts import ORIGIN_WORDS
 from crowd.dashboard.layout import choices, headings, page_of, study_response
-from crowd.dashboard.sittings import STATUSES, SittingRow, named, sittings
+from crowd.dashboard.sittings import STATUSES, SessionRow, named, sittings
 from crowd.dashboard.views.remedies import work_content
-from crowd.platforms import has_market
+from crowd.people.exclusions import can_be_left_out, events_of, medians_of
+from crowd.platforms import has_service
 from experiments.models import Session, Study
 
 PER_PAGE = 50
@@ -108,7 +108,7 @@ def exclusions(request: HttpRequest, study: Study) -> HttpResponse:
     return study_response(request, study, "exclusions", content)
 
 
-def _reviewed(rows: list[SittingRow], sessions: list[Session]) -> list[dict[str, Any]]:
+def _reviewed(rows: list[SessionRow], sessions: list[Session]) -> list[dict[str, Any]]:
     """One page of kept sessions with signs of quality; two queries, for any number of sessions."""
     events, medians, nothing = events_of(sessions), medians_of(sessions), Counter[str]()
     return [
@@ -144,7 +144,7 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
         "median_ms": times[len(times) // 2] if times else None,
         "late": sum(late for _, late in answers),
     }
-    if shown.outside is not None and has_market(shown.outside.submission.posting.platform):
+    if shown.outside is not None and has_service(shown.outside.submission.posting.platform):
         content |= work_content(request, study, shown.outside.submission)
     return study_response(request, study, "participant", content)
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from analysis.reports.formats import condition_label
 from crowd.dashboard.access import study_page
 from crowd.dashboard.layout import choices, study_response
-from crowd.entry import preview_query
+from crowd.joining.entry import preview_query
 from experiments.kinds.base import INSTRUCTED, REPEAT, Check
 from experiments.models import Slot, Study, Trial
 from stimuli.models import Stimulus

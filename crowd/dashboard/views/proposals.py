@@ -12,10 +12,10 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from crowd.dashboard.access import researcher_of, study_page
-from crowd.dashboard.decisions import Proposal, propose_rejections, record
 from crowd.dashboard.layout import page_of, study_response
-from crowd.dashboard.postings import NAMES
-from crowd.dashboard.proposing import ACTIONS, CATEGORIES, DONE_WORDS, command_of, named_people
+from crowd.dashboard.postings import title_of
+from crowd.dashboard.proposing import ACTIONS, CATEGORIES, command_of, named_people
+from crowd.people.decisions import DONE_WORDS, Proposal, propose_rejections, record
 from crowd.platforms.base import Unsupported
 from experiments.errors import StudyError
 from experiments.models import Study
@@ -86,7 +86,7 @@ def _decide(request: HttpRequest, study: Study, proposed: list[Proposal], given:
             request, f"No message broker is configured, so a page cannot speak with the platform. Run: {line}"
         )
         return
-    from crowd.dashboard.tasks import decide_people
+    from crowd.tasks import decide_people
 
     count = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
     record(study, user, f"Asked a worker to {DONE_WORDS[act]} the work of {count}.")
@@ -104,7 +104,7 @@ def _rows(study: Study, proposed: list[Proposal]) -> list[dict[str, Any]]:
             "session": known.get(proposal.submission, nobody)[0],
             "name": known.get(proposal.submission, nobody)[1] or proposal.name,
             "asked": known.get(proposal.submission, nobody)[2],
-            "where": NAMES.get(proposal.platform, proposal.platform),
+            "where": title_of(proposal.platform),
         }
         for proposal in proposed
     ]

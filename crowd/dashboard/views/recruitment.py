@@ -14,24 +14,23 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from crowd.dashboard.access import researcher_of, study_page
-from crowd.dashboard.decisions import record
 from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.postings import (
     BY_HAND,
-    NAMES,
     PLACES_MAX,
     Act,
     acts_of,
-    cents_of,
     command_of,
-    granted_cents,
     mode_word,
     most_of,
     offered,
+    title_of,
     works_here,
 )
+from crowd.ground.amounts import cents_of, is_typed
 from crowd.models import Posting
-from crowd.payouts import raise_cap
+from crowd.money.ledger import raise_cap
+from crowd.people.decisions import record
 from crowd.platforms.base import PlatformError, Unsupported
 from experiments.errors import StudyError
 from experiments.models import Study
@@ -94,8 +93,8 @@ def posting_add(request: HttpRequest, study: Study, posting: int) -> HttpRespons
         return redirect("dashboard:recruitment", slug=study.slug)
     count = form.cleaned_data["count"]
     cents = most_of(study, row, count)
-    typed = cents_of(request.POST.get("total", ""))
-    if request.method == "POST" and (typed == cents or not row.live):
+    is_sure = not row.live or is_typed(request.POST.get("total", ""), cents, row.currency)
+    if request.method == "POST" and is_sure:
         return _asked(request, study, row, "add", count)
     content = {
         "card": offered(study, [row])[0],
@@ -143,7 +142,7 @@ def posting_cap(request: HttpRequest, study: Study, posting: int) -> HttpRespons
     if request.method == "POST" and form.is_valid():
         who = researcher_of(request).get_username()
         try:
-            cents = granted_cents(form.cleaned_data["amount"], row.currency)
+            cents = cents_of(form.cleaned_data["amount"], row.currency)
             raise_cap(row, cents, who, form.cleaned_data["reason"])
         except StudyError as error:
             form.add_error("amount", str(error))
@@ -179,12 +178,12 @@ def _ask(study: Study, posting: Posting, act: Act, user: User, count: int) -> st
     possible, the page shows `command_of` and does not call this.
     """
     if works_here(posting):
-        from crowd import recruitment
+        from crowd.recruiting import publishing
 
-        verbs = {"pause": recruitment.pause, "resume": recruitment.resume, "close": recruitment.close}
+        verbs = {"pause": publishing.pause, "resume": publishing.resume, "close": publishing.close}
         verbs[act](posting, user.get_username())
-        return f"Done: {NAMES.get(posting.platform, posting.platform)} is {posting.state}."
-    from crowd.dashboard.tasks import change_posting
+        return f"Done: {title_of(posting.platform)} is {posting.state}."
+    from crowd.tasks import change_posting
 
     what = f"{_in_words(act, count)} on {posting.platform} ({mode_word(posting).lower()})"
     record(study, user, f"Asked a worker to {what}.")

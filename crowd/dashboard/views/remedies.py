@@ -15,15 +15,16 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods
 
 from crowd.dashboard.access import researcher_of, study_page
-from crowd.dashboard.decisions import record
 from crowd.dashboard.layout import study_response
-from crowd.dashboard.letters import BODY_MAX, write
-from crowd.dashboard.postings import NAMES, granted_cents, mode_word
-from crowd.dashboard.remedies import ASKED, GRANTS, Act, called, name_of, note, remedies_of
-from crowd.dashboard.sittings import WORK_WORDS, namer
+from crowd.dashboard.postings import mode_word, title_of
+from crowd.dashboard.sittings import SUBMISSION_WORDS, namer
+from crowd.ground.amounts import cents_of
 from crowd.models import Submission
-from crowd.payouts import grant
-from crowd.platforms import has_market
+from crowd.money.ledger import grant
+from crowd.people.decisions import record
+from crowd.people.messages import BODY_MAX, write
+from crowd.people.remedies import ASKED, GRANTS, Act, called, name_of, note, remedies_of
+from crowd.platforms import has_service
 from experiments.errors import StudyError
 from experiments.models import Study
 
@@ -59,7 +60,7 @@ def work(request: HttpRequest, study: Study, submission: int) -> HttpResponse:
     """The forms; a POST does one thing, in the name of the user."""
     rows = Submission.objects.select_related("posting__study", "identity", "session__participant")
     row = get_object_or_404(rows, pk=submission, posting__study=study)
-    if not has_market(row.posting.platform):
+    if not has_service(row.posting.platform):
         raise Http404("No machine of this platform lists work.")
     form = WorkForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
@@ -86,10 +87,10 @@ def work_content(
         "work": row,
         "remedies": remedies_of(study, row, researcher_of(request).get_username()),
         "work_name": namer(study)(row.session.participant.pseudonym) if row.session else name_of(row),
-        "work_where": NAMES.get(row.posting.platform, row.posting.platform),
+        "work_where": title_of(row.posting.platform),
         "work_mode": mode_word(row.posting),
         "work_tone": row.posting.mode,
-        "work_word": WORK_WORDS.get(row.state, row.state),
+        "work_word": SUBMISSION_WORDS.get(row.state, row.state),
         "problems": problems,
         "tried": request.POST.get("act", "") if problems else "",
         "given": request.POST if problems else {},
@@ -118,7 +119,7 @@ def _grant(row: Submission, user: User, given: dict[str, Any]) -> str:
             "They never came, so the ledger cannot owe them anything. Approve their work, which pays the "
             "reward, or pay on the platform's own page."
         )
-    cents = granted_cents(given["amount"], row.posting.currency)
+    cents = cents_of(given["amount"], row.posting.currency)
     grant(row.session, given["kind"], cents, user.get_username(), given["text"])
     return "Granted: it is due, and the next batch on the money page sends it. The log keeps name and reason."
 
@@ -127,22 +128,22 @@ def _write(study: Study, row: Submission, user: User, text: str) -> str:
     stored = write(row, text, user)
     if not settings.CELERY_BROKER_URL:
         return f"The message is stored. To send it, run: python manage.py send_messages {study.slug}"
-    from crowd.dashboard.tasks import send_letter
+    from crowd.tasks import send_message
 
-    send_letter.delay(stored.pk)
+    send_message.delay(stored.pk)
     return "The message is stored, and a worker sends it."
 
 
 def _ask(study: Study, row: Submission, user: User, act: Act, text: str) -> str:
-    offer = remedies_of(study, row, user.get_username())
-    if not (offer.approves if act == "approve" else offer.asks):
-        raise StudyError(offer.refused or "Nothing was done: the platform lists this work otherwise by now.")
+    spec = remedies_of(study, row, user.get_username())
+    if not (spec.approves if act == "approve" else spec.asks):
+        raise StudyError(spec.refused or "Nothing was done: the platform lists this work otherwise by now.")
     if not settings.CELERY_BROKER_URL:
         raise StudyError(
             "No message broker is configured, so a page cannot speak with the platform. Run: "
-            + offer.commands[act].replace("WHY", _quoted(text))
+            + spec.commands[act].replace("WHY", _quoted(text))
         )
-    from crowd.dashboard.tasks import carry_out
+    from crowd.tasks import carry_out
 
     record(study, user, f"Asked a worker to {ASKED[act]} {called(row)}: {text}")
     carry_out.delay(user.pk, row.pk, act, text)

@@ -13,9 +13,9 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis.models import Report
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import ORIGIN_WORDS, origins_of
-from crowd.dashboard.decisions import record, unseal_study
 from crowd.dashboard.layout import choices, study_response
-from crowd.dashboard.seals import seal
+from crowd.people.decisions import record, unseal_study
+from crowd.people.seals import seal
 from experiments.models import Study
 
 # The report carries its own styles and figures, and no script.

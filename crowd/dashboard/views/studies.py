@@ -11,12 +11,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from crowd.dashboard.access import researcher, researcher_of, study_page
-from crowd.dashboard.closing import asks_a_platform, close_whole, command_of, still_offered
 from crowd.dashboard.counts import places_of
-from crowd.dashboard.decisions import record, send_missing
 from crowd.dashboard.layout import page_of, study_response
-from crowd.dashboard.postings import NAMES, mode_word
-from crowd.dashboard.seals import seal
+from crowd.dashboard.postings import mode_word, title_of
+from crowd.people.closing import asks_a_platform, close_whole, command_of, still_offered
+from crowd.people.decisions import record, send_missing
+from crowd.people.seals import seal
 from experiments.errors import StudyError
 from experiments.models import Session, Slot, Study
 from stimuli.errors import OtherPackage
@@ -89,7 +89,7 @@ def close(request: HttpRequest, study: Study) -> HttpResponse:
         .exclude(origin="preview")
         .count(),
         "offering": [
-            f"{NAMES.get(posting.platform, posting.platform)} ({mode_word(posting).lower()}, {posting.state})"
+            f"{title_of(posting.platform)} ({mode_word(posting).lower()}, {posting.state})"
             for posting in offering
         ],
         "asks_a_platform": asks_a_platform(offering),
@@ -114,7 +114,7 @@ def _close(request: HttpRequest, study: Study, reason: str) -> HttpResponse:
         else:
             messages.success(request, "The study is closed. Nobody new can take part.")
     elif settings.CELERY_BROKER_URL:
-        from crowd.dashboard import tasks
+        from crowd import tasks
 
         record(
             study, user, f"Asked a worker to close the study and its postings{': ' * bool(reason)}{reason}"

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 
-from crowd import demo
+from crowd.rehearsal import demo
 from experiments.definition import StudyDefinition
 from experiments.errors import StudyError
 from experiments.management.base import StudyCommand

@@ -9,8 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import QuerySet
 
 from crowd.models import Identity
+from crowd.people.privacy import Forgotten, forget, forget_due
 from crowd.platforms import PLATFORMS
-from crowd.privacy import Forgotten, forget, forget_due
 from experiments.management.base import StudyCommand, study_of
 from experiments.tokens import keyed_hash
 

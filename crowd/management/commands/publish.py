@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,34 +10,23 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from crowd import recruitment
-from crowd.audit import at_the_terminal, record
+from crowd.ground.amounts import amount_of, cents_of, is_typed
+from crowd.ground.audit import at_the_terminal, record
 from crowd.models import Posting
-from crowd.payouts import amount_of
-from crowd.places import ADDRESS, add_places, ensure_pilot, named, room
-from crowd.platforms import PLATFORMS, has_market
+from crowd.money.run import look
+from crowd.platforms import HERE, PLATFORMS, has_service, traits_of
 from crowd.platforms.base import Mode, PlatformError, Quote, Unsupported
-from crowd.quoting import address_of, adopt_recruiting, hourly_cents, quote_of
-from crowd.sync import sync_posting
+from crowd.recruiting import publishing
+from crowd.recruiting.places import add_places, ensure_pilot, named, room
+from crowd.recruiting.quoting import address_of, adopt_recruiting, hourly_cents, quote_of
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Slot, Study
 from experiments.selectors import definition_of
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 
-AMOUNT = re.compile(r"(\d{1,9})(?:\.(\d{2}))?")
 EMPTY: tuple[object, ...] = ("", [], None)
 CHANGES = ("add", "pause", "resume", "close", "sync")
-
-
-def cents_of(text: str) -> int:
-    """An amount as it is printed, 120 or 120.50, in cents. Raises CommandError."""
-    amount = AMOUNT.fullmatch(text.strip().replace(",", ""))
-    if not amount:
-        raise CommandError(
-            f"{text.strip()[:40]!r} is no amount. Give it as 120 or 120.50, without a currency."
-        )
-    return int(amount[1]) * 100 + int(amount[2] or 0)
 
 
 class Command(StudyCommand):
@@ -46,10 +34,10 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", help="a slug, or a study.toml whose [recruitment] and [platforms] count")
-        parser.add_argument("--platform", choices=list(PLATFORMS), default="local")
+        parser.add_argument("--platform", choices=list(PLATFORMS), default=HERE)
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--live", action="store_true", help="for people, with real money")
-        mode.add_argument("--sandbox", action="store_true", help="the platform's own sandbox (mturk)")
+        mode.add_argument("--sandbox", action="store_true", help="the platform's own sandbox")
         mode.add_argument("--rehearse", action="store_true", help="a whole study with simulated people")
         mode.add_argument("--simulator", metavar="URL", default="", help="on a running simulate_platform")
         parser.add_argument(
@@ -92,24 +80,24 @@ class Command(StudyCommand):
         platform = options["platform"]
         if any(options[name] for name in CHANGES) or options["add"] is not None:
             self._change(study, options)
-        elif not has_market(platform):
-            self._offer_by_hand(study, options)
+        elif not has_service(platform):
+            self._post_by_hand(study, options)
         elif options["rehearse"]:
             self._rehearse(study, options)
         else:
             self._publish(study, options)
 
-    def _offer_by_hand(self, study: Study, options: dict[str, Any]) -> None:
+    def _post_by_hand(self, study: Study, options: dict[str, Any]) -> None:
         platform, slug = options["platform"], study.slug
         if options["sandbox"] or options["rehearse"] or options["simulator"]:
             raise CommandError(f"{platform} has no sandbox and no simulator: leave that out, then go --live.")
         pilot = options["pilot"] is not None
         if options["pilot"]:
             ensure_pilot(study, options["pilot"], _silent)
-        posting, freed = recruitment.offer_by_hand(
+        posting, freed = publishing.post_by_hand(
             study, platform, live=options["live"], pilot=pilot, by=options["by"]
         )
-        plain = platform == "local" and not pilot
+        plain = traits_of(platform).is_ours and not pilot
         address = f"{settings.BASE_URL}/join/{slug}/" if plain else address_of(posting)
         if not posting.live:
             self.stdout.write(
@@ -125,9 +113,9 @@ class Command(StudyCommand):
             raise CommandError(
                 "A rehearsal takes the study's own slots and frees them again: leave out --pilot."
             )
-        recruitment.check_study(study, options["platform"], "rehearsal")
+        publishing.check_study(study, options["platform"], "rehearsal")
         # Imported here: it brings simulators and browsers along, which no other posting needs.
-        from crowd.rehearsal import rehearse
+        from crowd.rehearsal.rehearsing import rehearse
 
         with Terminal() as terminal:
             rehearse(
@@ -143,19 +131,19 @@ class Command(StudyCommand):
     def _publish(self, study: Study, options: dict[str, Any]) -> None:
         platform, mode, site = options["platform"], _mode(options), options["simulator"].rstrip("/")
         pilot = options["pilot"] is not None
-        recruitment.check_study(study, platform, mode, pilot=pilot)
+        publishing.check_study(study, platform, mode, pilot=pilot)
         if not site and not settings.SECURE:
             raise CommandError(
                 f"People on {platform} cannot reach {settings.BASE_URL}. Serve the study by https, and set "
                 "BASE_URL to that address."
             )
         places = options["pilot"] or options["places"]
-        if pilot and recruitment.posting_of(study, platform, mode, pilot) is None:
+        if pilot and publishing.posting_of(study, platform, mode, pilot) is None:
             if not places:
                 raise CommandError("Say how many places the pilot has: --pilot N.")
             ensure_pilot(study, places, _silent, before=mode)
         cap = cents_of(options["cap"]) if options["cap"] else None
-        posting = recruitment.planned(
+        posting = publishing.planned(
             study, platform, mode, pilot=pilot, places=places, cap_cents=cap, site=site
         )
         if posting.state != Posting.State.DRAFT:
@@ -165,7 +153,7 @@ class Command(StudyCommand):
         self._show(posting, quote)
         posting.cap_cents = self._capped(posting.cap_cents, quote)
         self._confirm(posting, posting.cap_cents, options["total"])
-        posting = recruitment.open_posting(recruitment.commit(posting, options["by"]), options["by"])
+        posting = publishing.open_posting(publishing.commit(posting, options["by"]), options["by"])
         self._say_state(posting)
 
     def _again(self, posting: Posting, cap: int | None, options: dict[str, Any]) -> None:
@@ -178,7 +166,7 @@ class Command(StudyCommand):
             changed += amount_of(cap, posting.currency)
             record(posting.study, options["by"], f"Changed the cap of {named(posting)} {changed}.")
         self.stdout.write("It is there already; only what was left undone is done.")
-        self._say_state(recruitment.open_posting(posting, options["by"]))
+        self._say_state(publishing.open_posting(posting, options["by"]))
 
     def _show(self, posting: Posting, quote: Quote, more: int = 0) -> None:
         definition, currency = definition_of(posting.study), posting.currency
@@ -239,13 +227,13 @@ class Command(StudyCommand):
             given = sys.stdin.readline()
         if not given.strip():
             raise CommandError("Nothing was sent. To do it without being asked, give the sum: --total.")
-        if cents_of(given.replace(posting.currency, "")) != cents:
+        if not is_typed(given, cents, posting.currency):
             raise CommandError(
                 f"Nothing was sent: {given.strip()[:40]!r} is not {amount_of(cents, posting.currency)}."
             )
 
     def _say_state(self, posting: Posting) -> None:
-        page = posting.facts.get(ADDRESS) or "no page of its own"
+        page = posting.address or "no page of its own"
         self.stdout.write(
             f"{posting.study.slug} is {posting.state} on {posting.platform} ({posting.mode}) with "
             f"{posting.places} places, {posting.taken} taken: {page}"
@@ -271,8 +259,8 @@ class Command(StudyCommand):
             self._add(posting, options)
         else:
             verb = next(name for name in ("pause", "resume", "close") if options[name])
-            getattr(recruitment, verb)(posting, by)
-        if has_market(posting.platform):
+            getattr(publishing, verb)(posting, by)
+        if has_service(posting.platform):
             self._say_state(posting)
         else:
             self.stdout.write(f"{study.slug} is {posting.state} on {posting.platform}.")
@@ -302,14 +290,14 @@ class Command(StudyCommand):
         count = options["add"]
         if posting.pilot and count > 0:
             ensure_pilot(posting.study, count, _silent)
-        if has_market(posting.platform) and 0 < count <= room(posting.study, posting.pilot):
+        if has_service(posting.platform) and 0 < count <= room(posting.study, posting.pilot):
             quote = quote_of(posting, posting.places + count)
             self._show(posting, quote, count)
             self._confirm(posting, quote.total_cents, options["total"])
         add_places(posting, count, options["by"])
 
     def _sync(self, posting: Posting) -> None:
-        synced = sync_posting(posting, bonuses=True)
+        synced = look(posting, bonuses=True)
         if synced.error:
             raise CommandError(synced.error)
         for change in synced.changes or ("Nothing has changed.",):
@@ -328,7 +316,7 @@ def _mode(options: dict[str, Any]) -> Mode:
         return "rehearsal"
     raise CommandError(
         "Say how real it is: --rehearse first (simulated people and money), then --live"
-        f"{' or --sandbox' if options['platform'] == 'mturk' else ''}."
+        f"{' or --sandbox' if 'sandbox' in traits_of(options['platform']).modes else ''}."
     )
 
 

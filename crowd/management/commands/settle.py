@@ -11,15 +11,18 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from crowd import audit
-from crowd.accounts import market_of
-from crowd.locks import Held, exclusive
+from crowd.ground import audit
+from crowd.ground.amounts import amount_of
+from crowd.ground.connections import service_of
+from crowd.ground.locks import Held, exclusive
 from crowd.models import Posting
-from crowd.payouts import amount_of, missing, send_again
-from crowd.platforms import PLATFORMS, has_market
+from crowd.money.ledger import missing, send_again
+from crowd.money.matching import Reconciled, awaited, unknown_until
+from crowd.money.plan import Plan, plan_of, sums_of
+from crowd.money.run import NotRead, catch_up
+from crowd.money.sending import Outcome, settle
+from crowd.platforms import PLATFORMS, has_service
 from crowd.platforms.base import PlatformError, Unsupported
-from crowd.reconciling import NotRead, Reconciled, awaited, catch_up, unknown_until
-from crowd.settlement import Outcome, Plan, plan_of, settle, sums_of
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
 from experiments.terminal import Terminal
@@ -46,7 +49,7 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
-        parser.add_argument("--platform", choices=[name for name in PLATFORMS if has_market(name)])
+        parser.add_argument("--platform", choices=[name for name in PLATFORMS if has_service(name)])
         parser.add_argument("--mode", choices=list(Posting.Mode.values))
         parser.add_argument("--pilot", action="store_true", help="only the pilot's posting")
         parser.add_argument("--yes", action="store_true", help="send the payments")
@@ -119,14 +122,14 @@ def _chosen(study: Study, platform: str | None, mode: str | None, pilot: bool) -
     rows = rows.filter(platform=platform) if platform else rows
     rows = rows.filter(mode=mode) if mode else rows
     rows = rows.filter(pilot=True) if pilot else rows
-    postings = [posting for posting in rows if has_market(posting.platform)]
+    postings = [posting for posting in rows if has_service(posting.platform)]
     if postings:
         postings = _still_there(study, postings)
     if not postings:
         which = " ".join(word for word in (platform, mode) if word)
         raise CommandError(
             f"{study.slug} has no {which + ' ' if which else ''}posting on a platform that pays. "
-            f"Offer it first: publish {study.slug} --platform prolific"
+            f"Offer it first: publish {study.slug} --platform NAME"
         )
     return postings
 
@@ -158,16 +161,16 @@ class _Settling:
     def __init__(self, posting: Posting, terminal: Terminal, held: Held, by: str, again: Again) -> None:
         self.posting, self.terminal, self.held, self.by = posting, terminal, held, by
         self.again = again
-        self.market = market_of(posting)
+        self.service = service_of(posting)
 
     def run(self, yes: bool, total: str) -> list[str]:
         """Settles the posting. Returns the sentences that say why the run was not a success."""
         posting, terminal = self.posting, self.terminal
         # Without --yes nothing may change on the platform: only a run that pays offers replacements.
-        result = catch_up(posting, self.market, replace=yes)
+        result = catch_up(posting, self.service, replace=yes)
         if self.again.names:
             self._make_due_again()
-            result = catch_up(posting, self.market, replace=yes)
+            result = catch_up(posting, self.service, replace=yes)
         _show_result(terminal, result)
         before, plan = sums_of(posting), plan_of(posting)
         _show_plan(terminal, posting, plan)
@@ -179,7 +182,7 @@ class _Settling:
         outcome, troubles = Outcome(), list(result.troubles)
         if plan.payables:
             _confirm(plan, total)
-            outcome = settle(posting, plan, self.by, held=self.held, market=self.market)
+            outcome = settle(posting, plan, self.by, held=self.held, service=self.service)
             try:
                 troubles += self._look_again()
             except UNREACHABLE as error:
@@ -207,7 +210,7 @@ class _Settling:
 
     def _look_again(self) -> list[str]:
         """Reads the platform's list again, to confirm what was just sent."""
-        result = catch_up(self.posting, self.market)
+        result = catch_up(self.posting, self.service)
         _show_result(self.terminal, result)
         if not result.due_again:
             return result.troubles

@@ -1,21 +1,18 @@
-"""A simulated Prolific or Mechanical Turk on this machine, until Ctrl-C. Its money is simulated."""
+"""A simulated platform on this machine, until Ctrl-C. Its money is simulated."""
 
 from __future__ import annotations
 
 import signal
 import time
-from contextlib import AbstractContextManager
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from crowd.simulators import mturk, prolific
-from crowd.simulators.faults import Faults
+from crowd.rehearsal import SIMULATORS, Simulated
+from crowd.rehearsal.faults import Faults
 
-PLATFORMS = ("prolific", "mturk")
 TICK_S = 0.5
-Running = prolific.Simulator | mturk.Simulator
 
 
 class Command(BaseCommand):
@@ -23,7 +20,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("platform", choices=PLATFORMS)
+        parser.add_argument("platform", choices=list(SIMULATORS))
         parser.add_argument(
             "--port", type=int, default=8100, help="where it listens; 0 takes a free one (8100)"
         )
@@ -39,7 +36,8 @@ class Command(BaseCommand):
         if people < 0:
             raise CommandError(f"--people is a number of people, 0 or more, not {people}.")
         try:
-            with simulated(platform, port, seed, Faults(seed, faults)) as running:
+            simulate = SIMULATORS.load(platform)
+            with simulate(seed, timezone.now(), Faults(seed, faults), port=port) as running:
                 running.control.people(count=people)
                 # A script starts its background programs with Ctrl-C ignored; this one has no other end.
                 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -60,7 +58,7 @@ class Command(BaseCommand):
         )
         self.stdout.flush()
 
-    def keep_time(self, running: Running) -> None:
+    def keep_time(self, running: Simulated) -> None:
         """The platform's clock follows the one on the wall, so that tokens and signatures are fresh."""
         last = time.monotonic()
         while True:
@@ -68,10 +66,3 @@ class Command(BaseCommand):
             now = time.monotonic()
             running.clock.advance(now - last)
             last = now
-
-
-def simulated(platform: str, port: int, seed: int, faults: Faults) -> AbstractContextManager[Running]:
-    start = timezone.now()
-    if platform == "prolific":
-        return prolific.simulator(seed, start, faults, port=port)
-    return mturk.simulator(seed, start, faults, port=port)

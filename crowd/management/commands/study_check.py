@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from crowd.dry_run import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
+from crowd.recruiting.checking import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
 from experiments.management.base import StudyCommand
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal

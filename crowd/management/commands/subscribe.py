@@ -1,4 +1,4 @@
-"""Asks Prolific to notify this server, so that a change is seen at once and not by the next poll."""
+"""Asks a platform to notify this server, so that a change is seen at once and not by the next poll."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ from typing import Any, cast
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from crowd.accounts import open_market
-from crowd.platforms.base import PlatformError, Site
-from crowd.platforms.prolific.market import Prolific
-from crowd.platforms.prolific.subscriptions import subscribe
+from crowd.ground.connections import open_service
+from crowd.platforms import PLATFORMS, traits_of
+from crowd.platforms.base import NotifyingService, PlatformError, Site
 from experiments.management.base import StudyCommand
 
 
 class Command(StudyCommand):
-    help = "Ask Prolific to notify this server of changes. Repeating it changes nothing."
+    help = "Ask a platform to notify this server of changes. Repeating it changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        notifying = [name for name in PLATFORMS if traits_of(name).notice_secret]
+        parser.add_argument("--platform", choices=notifying, default=notifying[0])
         parser.add_argument("--simulator", default="", help="address of a running simulate_platform")
 
-    def handle(self, *args: Any, simulator: str, **options: Any) -> None:
+    def handle(self, *args: Any, platform: str, simulator: str, **options: Any) -> None:
+        traits = traits_of(platform)
         if not settings.SECURE and not simulator:
             raise CommandError(
-                f"Prolific cannot reach {settings.BASE_URL}. Serve by https, and set BASE_URL to that."
+                f"{traits.title} cannot reach {settings.BASE_URL}. Serve by https, and set BASE_URL to that."
             )
         site = Site("rehearsal" if simulator else "live", simulator.rstrip("/"))
-        market = cast(Prolific, open_market("prolific", site))
-        address = f"{settings.BASE_URL}/hooks/prolific/"
+        service = cast(NotifyingService, open_service(platform, site))
+        address = f"{settings.BASE_URL}/hooks/{platform}/"
         try:
-            done = subscribe(market.wire, market.account.workspace, address)
+            done = service.subscribe(address)
         except PlatformError as error:
             raise CommandError(str(error)) from error
         for event in done.made:
@@ -38,10 +40,10 @@ class Command(StudyCommand):
             self.stdout.write(f"{event}: was subscribed already")
         if done.secret:
             self.stdout.write(
-                f"Set PROLIFIC_WEBHOOK_SECRET={done.secret} where the server runs. It is shown only now."
+                f"Set {traits.notice_secret}={done.secret} where the server runs. It is shown only now."
             )
-        elif not settings.PROLIFIC_WEBHOOK_SECRET and not simulator:
+        elif not getattr(settings, traits.notice_secret) and not simulator:
             self.stdout.write(
-                "The workspace has a signing secret already: set PROLIFIC_WEBHOOK_SECRET to it, else every "
+                f"The workspace has a signing secret already: set {traits.notice_secret} to it, else every "
                 "notification is refused."
             )

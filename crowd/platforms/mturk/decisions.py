@@ -7,12 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from crowd.platforms.base import PlatformError, Posted, Settled, Unsupported, Work, WorkState
+from crowd.platforms.base import (
+    ListedSubmission,
+    PlatformError,
+    Posted,
+    Settled,
+    SubmissionState,
+    Unsupported,
+)
 from crowd.platforms.mturk.hits import GONE
 from crowd.platforms.mturk.question import completion_of
 from crowd.platforms.mturk.wire import TurkError, Wire
 
-STATES: dict[str, WorkState] = {"Submitted": "awaiting", "Approved": "approved", "Rejected": "rejected"}
+STATES: dict[str, SubmissionState] = {"Submitted": "awaiting", "Approved": "approved", "Rejected": "rejected"}
 SUBMISSION = re.compile(r"([A-Z0-9]{1,64}):(A[A-Z0-9]{1,63})")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 FEEDBACK_MAX, RAW_MAX = 1024, 40
@@ -24,11 +31,11 @@ class Decisions:
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
 
-    def work(self, hit_id: str) -> Iterator[Work]:
+    def listed(self, hit_id: str) -> Iterator[ListedSubmission]:
         """The submissions of a HIT over all pages; none for a HIT that Mechanical Turk has deleted."""
         try:
             for raw in self.wire.pages("ListAssignmentsForHIT", "Assignments", HITId=hit_id):
-                yield work_of(raw)
+                yield listed_of(raw)
         except TurkError as error:
             if error.code != GONE:
                 raise
@@ -94,10 +101,10 @@ class Decisions:
         return str(assignment["AssignmentStatus"])
 
 
-def work_of(raw: Mapping[str, Any]) -> Work:
+def listed_of(raw: Mapping[str, Any]) -> ListedSubmission:
     """A boto3 Assignment as a `Work`."""
     status = str(raw.get("AssignmentStatus", ""))
-    return Work(
+    return ListedSubmission(
         submission=f"{raw['AssignmentId']}:{raw['WorkerId']}",
         person=raw["WorkerId"],
         state=STATES.get(status, "unknown"),

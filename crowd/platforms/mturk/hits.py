@@ -92,10 +92,10 @@ class Hits:
         """HITs with as many places as the offer has. The last one grows as far as it may without a higher
         fee; then new ones are created."""
         grown = list(hits)
-        while (missing := terms.offer.places - sum(hit.places for hit in grown)) > 0:
+        while (missing := terms.spec.places - sum(hit.places for hit in grown)) > 0:
             last = grown[-1] if grown else None
             more = _room(last, missing, terms.options["batch"]) if last else 0
-            enlarged = self._enlarged(last, more, terms.offer.reference) if last and more else None
+            enlarged = self._enlarged(last, more, terms.spec.reference) if last and more else None
             if enlarged:
                 grown[-1] = enlarged
             else:
@@ -169,7 +169,7 @@ class Hits:
         return after
 
     def _created(self, terms: Terms, kind: str, index: int, places: int) -> Hit:
-        reference = terms.offer.reference
+        reference = terms.spec.reference
         try:
             return hit_of(
                 self.wire.call(

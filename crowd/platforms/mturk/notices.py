@@ -46,7 +46,7 @@ def specification(queue_url: str) -> dict[str, Any]:
 def events_of(body: bytes | str) -> list[Notified]:
     """The events of one message: a document of Mechanical Turk, bare or in an envelope of SNS. BadNotice.
 
-    `posting` is the HIT, one of the posting's facts["hits"]. One document may tell of several events; its
+    `posting` is the HIT, one of the posting's names. One document may tell of several events; its
     EventDocId, with a running number if there are several, is the same in every delivery.
     """
     document = _object(body)
@@ -88,6 +88,11 @@ def pull(
             _asked(client.delete_message, QueueUrl=queue_url, ReceiptHandle=message["ReceiptHandle"])
             handled += 1
     return Pulled(handled, unreadable)
+
+
+def pull_queue(account: Account, handle: Callable[[list[Notified]], object]) -> Pulled:
+    """The same for the queue of an account. Raises PlatformError."""
+    return pull(account.queue_url, queue_client(account), handle)
 
 
 def queue_client(account: Account, endpoint_url: str = "") -> Any:

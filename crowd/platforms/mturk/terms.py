@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crowd.platforms.base import Offer, Quote, Site, Unsupported
+from crowd.platforms.base import PostingSpec, Quote, Site, Unsupported
 from crowd.platforms.mturk.fees import NINE, base_cents, dollars, fee_cents, rates_of
 from crowd.platforms.mturk.options import REQUIREMENTS_MAX, check_options, requirements
 from crowd.platforms.mturk.question import external_question
@@ -26,7 +26,7 @@ OLDEST_MINIMUM_AGE = 18
 class Terms:
     """What is created on Mechanical Turk for an `Offer`. `base_cents` is the reward of a HIT."""
 
-    offer: Offer
+    spec: PostingSpec
     options: Mapping[str, Any]
     base_cents: int
     question: str
@@ -40,35 +40,35 @@ class Terms:
         """The members of CreateHITType. Bars everyone who took part before, here or in excluded studies."""
         exclusions = [
             {"QualificationTypeId": past, "Comparator": "DoesNotExist", "ActionsGuarded": "PreviewAndAccept"}
-            for past in (qualification, *self.offer.excluded)
+            for past in (qualification, *self.spec.excluded)
         ]
         return {
-            "Title": self.offer.title,
-            "Description": _description(self.offer),
+            "Title": self.spec.title,
+            "Description": _description(self.spec),
             "Keywords": ", ".join(self.options["keywords"]),
             "Reward": dollars(self.base_cents),
-            "AssignmentDurationInSeconds": math.ceil(self.offer.maximum_minutes * MINUTES_S),
+            "AssignmentDurationInSeconds": math.ceil(self.spec.maximum_minutes * MINUTES_S),
             "AutoApprovalDelayInSeconds": self.options["auto_approval_days"] * DAYS_S,
             "QualificationRequirements": [*self.requirements, *exclusions],
         }
 
 
-def terms_of(offer: Offer, site: Site) -> Terms:
+def terms_of(spec: PostingSpec, site: Site) -> Terms:
     """Raises Unsupported for what Mechanical Turk cannot express, BadOptions for wrong options."""
-    options = check_options(offer.options)
-    base = base_cents(offer.reward_cents, options["base_share"])
+    options = check_options(spec.options)
+    base = base_cents(spec.reward_cents, options["base_share"])
     wanted = tuple(requirements(options, site.mode))
-    _check_text(offer)
-    _check_numbers(offer)
-    _check_shares(offer, base)
-    count = len(wanted) + 1 + len(offer.excluded)
+    _check_text(spec)
+    _check_numbers(spec)
+    _check_shares(spec, base)
+    count = len(wanted) + 1 + len(spec.excluded)
     if count > REQUIREMENTS_MAX:
         raise Unsupported(
             f"{count} qualification requirements; a HIT takes {REQUIREMENTS_MAX}, and every excluded earlier "
             "posting is one. Leave some qualifications out, or exclude fewer studies on the platform itself."
         )
-    question = external_question(offer.url, options["frame_height"], rehearsed=bool(site.url))
-    return Terms(offer, options, base, question, wanted)
+    question = external_question(spec.url, options["frame_height"], rehearsed=bool(site.url))
+    return Terms(spec, options, base, question, wanted)
 
 
 def sizes(places: int, batch: str) -> list[int]:
@@ -80,21 +80,21 @@ def sizes(places: int, batch: str) -> list[int]:
 
 def quoted(terms: Terms, balance_cents: int | None) -> Quote:
     """What a posting costs at most: each place leads to one submission, paid all that it may earn."""
-    offer, options, base = terms.offer, terms.options, terms.base_cents
+    spec, options, base = terms.spec, terms.options, terms.base_cents
     rates = rates_of(options)
     masters = bool(options["masters"])
-    batches = sizes(offer.places, options["batch"])
-    rest, bonus = offer.reward_cents - base, offer.bonus_max_cents
+    batches = sizes(spec.places, options["batch"])
+    rest, bonus = spec.reward_cents - base, spec.bonus_max_cents
     on_rewards = sum(n * fee_cents(base, rates, places=n, masters=masters) for n in batches)
     # One bonus of both or two of each: rounding may favour either.
     together = fee_cents(rest + bonus, rates) if rest + bonus else 0
     apart = sum(fee_cents(cents, rates) for cents in (rest, bonus) if cents)
     lines = (
-        (f"reward of {offer.places} people, {dollars(base)} each", offer.places * base),
-        ("rest of the reward, paid as a bonus", offer.places * rest),
-        ("bonuses at most", offer.places * bonus),
+        (f"reward of {spec.places} people, {dollars(base)} each", spec.places * base),
+        ("rest of the reward, paid as a bonus", spec.places * rest),
+        ("bonuses at most", spec.places * bonus),
         ("fees of Mechanical Turk on rewards", on_rewards),
-        ("fees of Mechanical Turk on bonuses", offer.places * max(together, apart)),
+        ("fees of Mechanical Turk on bonuses", spec.places * max(together, apart)),
     )
     notes = [
         "A person who is screened out takes up a place here; a replacement costs as much as any other place."
@@ -104,62 +104,62 @@ def quoted(terms: Terms, balance_cents: int | None) -> Quote:
     return Quote(CURRENCY, tuple(line for line in lines if line[1]), balance_cents, tuple(notes))
 
 
-def _description(offer: Offer) -> str:
-    warning = offer.content_warning.strip()
-    return f"Content warning: {warning} {offer.description}" if warning else offer.description
+def _description(spec: PostingSpec) -> str:
+    warning = spec.content_warning.strip()
+    return f"Content warning: {warning} {spec.description}" if warning else spec.description
 
 
-def _check_text(offer: Offer) -> None:
-    if not REFERENCE.fullmatch(offer.reference):
+def _check_text(spec: PostingSpec) -> None:
+    if not REFERENCE.fullmatch(spec.reference):
         raise Unsupported("The reference of an offer must be 1 to 60 letters, digits or hyphens.")
-    if not 1 <= len(offer.title) <= TITLE_MAX:
+    if not 1 <= len(spec.title) <= TITLE_MAX:
         raise Unsupported(
-            f"The title has {len(offer.title)} characters; Mechanical Turk takes 1 to {TITLE_MAX}."
+            f"The title has {len(spec.title)} characters; Mechanical Turk takes 1 to {TITLE_MAX}."
         )
-    length = len(_description(offer))
-    if not offer.description.strip() or length > DESCRIPTION_MAX:
+    length = len(_description(spec))
+    if not spec.description.strip() or length > DESCRIPTION_MAX:
         raise Unsupported(
             f"recruitment.description, with the content warning, has {length} characters; Mechanical Turk "
             f"takes 1 to {DESCRIPTION_MAX}."
         )
-    if offer.minimum_age > OLDEST_MINIMUM_AGE:
+    if spec.minimum_age > OLDEST_MINIMUM_AGE:
         raise Unsupported(
-            f"ethics.minimum_age = {offer.minimum_age}: Mechanical Turk knows no age above "
+            f"ethics.minimum_age = {spec.minimum_age}: Mechanical Turk knows no age above "
             f"{OLDEST_MINIMUM_AGE}. Lower it, and ask for the age in the study."
         )
 
 
-def _check_numbers(offer: Offer) -> None:
-    if offer.currency != CURRENCY:
+def _check_numbers(spec: PostingSpec) -> None:
+    if spec.currency != CURRENCY:
         raise Unsupported(
-            f"The reward is in {offer.currency}; Mechanical Turk pays in {CURRENCY} "
+            f"The reward is in {spec.currency}; Mechanical Turk pays in {CURRENCY} "
             "alone. Set reward.currency."
         )
-    if offer.places < 1:
+    if spec.places < 1:
         raise Unsupported("An offer has at least one place.")
-    if offer.reward_cents < 1:
+    if spec.reward_cents < 1:
         raise Unsupported("The reward is 0; Mechanical Turk needs one. Set reward.amount_cents.")
-    duration_s = math.ceil(offer.maximum_minutes * MINUTES_S)
+    duration_s = math.ceil(spec.maximum_minutes * MINUTES_S)
     if not DURATION_MIN_S <= duration_s <= DURATION_MAX_S:
         raise Unsupported(
-            f"recruitment.maximum_minutes = {offer.maximum_minutes:g}: Mechanical Turk takes half a minute "
+            f"recruitment.maximum_minutes = {spec.maximum_minutes:g}: Mechanical Turk takes half a minute "
             "to a year."
         )
 
 
-def _check_shares(offer: Offer, base: int) -> None:
+def _check_shares(spec: PostingSpec, base: int) -> None:
     """Every submission is paid the HIT's whole reward, so a person who submits cannot be due less."""
     lower = "Lower platforms.mturk.base_share, so that more of the reward is paid as a bonus"
     for name, cents in (
-        ("policy.screened_share", offer.screened_cents),
-        ("policy.turned_away_share", offer.turned_away_cents),
+        ("policy.screened_share", spec.screened_cents),
+        ("policy.turned_away_share", spec.turned_away_cents),
     ):
         if 0 < cents < base:
             raise Unsupported(
                 f"{name} comes to {cents} cents, but Mechanical Turk pays {base} cents for every submitted "
-                f"piece of work. {lower} (to {cents / offer.reward_cents:.2f} or less), or make it 0 or 1."
+                f"piece of work. {lower} (to {cents / spec.reward_cents:.2f} or less), or make it 0 or 1."
             )
-    if offer.withdrawn == "pro_rata" and base > 1:
+    if spec.withdrawn == "pro_rata" and base > 1:
         raise Unsupported(
             f'policy.withdrawn = "pro_rata" may come to less than the {base} cents that Mechanical Turk pays '
             f'for every submitted piece of work. {lower} (to 0), or give "full" or "none".'

@@ -14,7 +14,7 @@ from crowd.platforms.base import (
     Settled,
     Unsupported,
 )
-from crowd.platforms.prolific.door import ID
+from crowd.platforms.prolific.entry import ID
 from crowd.platforms.prolific.money import currency_of, major, whole
 from crowd.platforms.prolific.submissions import detail
 from crowd.platforms.prolific.wire import Refused, Wire, segment

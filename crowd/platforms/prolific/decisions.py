@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from crowd.platforms.base import BadOptions, PlatformError, Posted, Settled, Work
-from crowd.platforms.prolific.offers import estimated_minutes
+from crowd.platforms.base import BadOptions, ListedSubmission, PlatformError, Posted, Settled
+from crowd.platforms.prolific.specs import estimated_minutes
 from crowd.platforms.prolific.submissions import detail, state_of, submissions
 from crowd.platforms.prolific.wire import PAUSES_S, Wire, segment
 
@@ -35,11 +35,11 @@ def approve(wire: Wire, posted: Posted, submissions: Sequence[str]) -> list[Sett
     return [_settled(each, listed.get(each), refusals.get(each)) for each in submissions]
 
 
-def _listed(wire: Wire, posted: Posted) -> dict[str, Work]:
-    return {work.submission: work for work in submissions(wire, posted)}
+def _listed(wire: Wire, posted: Posted) -> dict[str, ListedSubmission]:
+    return {listed.submission: listed for listed in submissions(wire, posted)}
 
 
-def _decided(wire: Wire, posted: Posted, sent: Sequence[str]) -> dict[str, Work]:
+def _decided(wire: Wire, posted: Posted, sent: Sequence[str]) -> dict[str, ListedSubmission]:
     """The list as soon as none of these awaits review any more, or after the last pause."""
     for pause in PAUSES_S:
         listed = _listed(wire, posted)
@@ -49,7 +49,7 @@ def _decided(wire: Wire, posted: Posted, sent: Sequence[str]) -> dict[str, Work]
     return _listed(wire, posted)
 
 
-def _state(listed: Mapping[str, Work], submission: str) -> str:
+def _state(listed: Mapping[str, ListedSubmission], submission: str) -> str:
     return listed[submission].state if submission in listed else ""
 
 
@@ -69,15 +69,15 @@ def _send_approvals(wire: Wire, open_ones: Sequence[str]) -> dict[str, PlatformE
     return refusals
 
 
-def _settled(submission: str, work: Work | None, refusal: PlatformError | None) -> Settled:
-    if work is None:
+def _settled(submission: str, listed: ListedSubmission | None, refusal: PlatformError | None) -> Settled:
+    if listed is None:
         return Settled(submission, "failed", "Prolific does not list this submission in the study.")
-    if work.state == "approved":
+    if listed.state == "approved":
         return Settled(submission, "sent")
-    if work.state == "unknown":
-        return Settled(submission, "unknown", f"Prolific says {work.raw}. Look again later.")
-    if work.state != "awaiting":
-        return Settled(submission, "failed", f"It cannot be approved: Prolific says {work.raw}.")
+    if listed.state == "unknown":
+        return Settled(submission, "unknown", f"Prolific says {listed.raw}. Look again later.")
+    if listed.state != "awaiting":
+        return Settled(submission, "failed", f"It cannot be approved: Prolific says {listed.raw}.")
     if refusal is not None and refusal.permanent and not refusal.uncertain:
         return Settled(submission, "failed", str(refusal))
     return Settled(submission, "unknown", str(refusal or "Prolific has not decided yet. Look again later."))

@@ -7,8 +7,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from crowd.platforms.base import Account, Offer, PlatformError, Quote, Unsupported
-from crowd.platforms.prolific.offers import check_offer, estimated_minutes, pays_screened, screen_out_slots
+from crowd.platforms.base import Account, PlatformError, PostingSpec, Quote, Unsupported
+from crowd.platforms.prolific.specs import check_spec, estimated_minutes, pays_screened, screen_out_slots
 from crowd.platforms.prolific.wire import Refused, Wire, segment
 
 
@@ -49,12 +49,12 @@ def currency_of(wire: Wire, account: Account, wanted: str) -> int | None:
     return held
 
 
-def quote(wire: Wire, account: Account, offer: Offer) -> Quote:
+def quote(wire: Wire, account: Account, spec: PostingSpec) -> Quote:
     """What the posting costs at most."""
-    check_offer(offer, account)
-    held = currency_of(wire, account, offer.currency)
-    rewards = offer.reward_cents * offer.places
-    total = _calculated(wire, offer)
+    check_spec(spec, account)
+    held = currency_of(wire, account, spec.currency)
+    rewards = spec.reward_cents * spec.places
+    total = _calculated(wire, spec)
     if total < rewards:
         raise PlatformError(
             f"Prolific's calculator says {total} for rewards of {rewards}: its unit is not the expected one.",
@@ -62,28 +62,28 @@ def quote(wire: Wire, account: Account, offer: Offer) -> Quote:
         )
     share = Fraction(total - rewards, rewards)
     lines = [
-        (f"rewards: {offer.places} places", rewards),
+        (f"rewards: {spec.places} places", rewards),
         ("Prolific's fee and VAT on rewards", total - rewards),
     ]
-    if offer.bonus_max_cents:
-        bonuses = offer.bonus_max_cents * offer.places
+    if spec.bonus_max_cents:
+        bonuses = spec.bonus_max_cents * spec.places
         lines += [
-            (f"bonuses at most: {offer.places} people", bonuses),
-            ("fee and VAT on bonuses", _fee(offer.bonus_max_cents, share) * offer.places),
+            (f"bonuses at most: {spec.places} people", bonuses),
+            ("fee and VAT on bonuses", _fee(spec.bonus_max_cents, share) * spec.places),
         ]
-    screened = screen_out_slots(offer) if offer.screened_cents else 0
-    if screened or pays_screened(offer):
+    screened = screen_out_slots(spec) if spec.screened_cents else 0
+    if screened or pays_screened(spec):
         screened = max(1, screened)
         lines += [
-            (f"reserve for people screened out: {screened} people", offer.screened_cents * screened),
-            ("fee and VAT on the reserve", _fee(offer.screened_cents, share) * screened),
+            (f"reserve for people screened out: {screened} people", spec.screened_cents * screened),
+            ("fee and VAT on the reserve", _fee(spec.screened_cents, share) * screened),
         ]
-    return Quote(offer.currency, tuple(lines), held, tuple(_notes(wire, account, offer)))
+    return Quote(spec.currency, tuple(lines), held, tuple(_notes(wire, account, spec)))
 
 
-def _calculated(wire: Wire, offer: Offer) -> int:
+def _calculated(wire: Wire, spec: PostingSpec) -> int:
     """Rewards with fee and VAT of this account, as Prolific itself calculates them."""
-    body = {"reward": offer.reward_cents, "total_available_places": offer.places}
+    body = {"reward": spec.reward_cents, "total_available_places": spec.places}
     data = wire.send("POST", "study-cost-calculator/", body, reads=True).data
     total = data.get("total_cost") if isinstance(data, dict) else None
     if isinstance(total, bool) or not isinstance(total, int | Decimal):
@@ -96,9 +96,9 @@ def _fee(cents: int, share: Fraction) -> int:
     return math.ceil(cents * share) + 1 if share else 0
 
 
-def _notes(wire: Wire, account: Account, offer: Offer) -> list[str]:
+def _notes(wire: Wire, account: Account, spec: PostingSpec) -> list[str]:
     """What Prolific says about the hourly pay. Below its minimum it refuses the study, so we do."""
-    params = {"workspace_id": account.workspace, "currency": offer.currency}
+    params = {"workspace_id": account.workspace, "currency": spec.currency}
     try:
         data = wire.get("reward-recommendations/", params)
     except Refused as refused:
@@ -107,25 +107,25 @@ def _notes(wire: Wire, account: Account, offer: Offer) -> list[str]:
         raise
     rates = data.get("results", data) if isinstance(data, dict) else data
     rates = rates if isinstance(rates, list) else [rates]
-    minutes = estimated_minutes(offer.expected_minutes)
-    hourly = Fraction(offer.reward_cents * 60, minutes)
+    minutes = estimated_minutes(spec.expected_minutes)
+    hourly = Fraction(spec.reward_cents * 60, minutes)
     for rate in rates:
-        if not isinstance(rate, dict) or rate.get("currency") != offer.currency:
+        if not isinstance(rate, dict) or rate.get("currency") != spec.currency:
             continue
         least, better = rate.get("min_reward_per_hour"), rate.get("recommended_reward_per_hour")
         if isinstance(least, int | Decimal) and hourly < Fraction(least):
             raise Unsupported(
-                f"The reward comes to {_money(hourly, offer)} per hour for {minutes} minutes; Prolific "
-                f"demands {_money(Fraction(least), offer)}. Raise reward.amount_cents to "
+                f"The reward comes to {_money(hourly, spec)} per hour for {minutes} minutes; Prolific "
+                f"demands {_money(Fraction(least), spec)}. Raise reward.amount_cents to "
                 f"{math.ceil(Fraction(least) * minutes / 60)} or more."
             )
         if isinstance(better, int | Decimal) and hourly < Fraction(better):
             return [
-                f"The reward comes to {_money(hourly, offer)} per hour; Prolific recommends "
-                f"{_money(Fraction(better), offer)}."
+                f"The reward comes to {_money(hourly, spec)} per hour; Prolific recommends "
+                f"{_money(Fraction(better), spec)}."
             ]
     return []
 
 
-def _money(cents: Fraction, offer: Offer) -> str:
-    return f"{major(math.floor(cents))} {offer.currency}"
+def _money(cents: Fraction, spec: PostingSpec) -> str:
+    return f"{major(math.floor(cents))} {spec.currency}"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import jwt
 
-from crowd.platforms.prolific.door import PLACEHOLDERS, SUBMISSION, TOKEN
+from crowd.platforms.base import Claims, ForgedEntry
+from crowd.platforms.prolific.entry import PLACEHOLDERS, SUBMISSION, TOKEN
 
 ISSUER = "https://www.prolific.com"
 REQUIRED = ["exp", "iat", "iss", "sub", "aud"]
@@ -21,16 +21,16 @@ OWN_FIELDS = frozenset({TOKEN, "via", "simulated"})
 OF_THE_ACCOUNT = frozenset({"workspace_id", "organisation_id"})
 
 
-class ForgedEntry(ValueError):
-    """A token is missing, foreign, old or does not fit the address. The message may be shown."""
+class ProlificSignature:
+    """Verifies Prolific's signed entry."""
 
+    def check(
+        self, token: str, keys: Mapping[str, Any], host: str, fields: Mapping[str, str], now: datetime
+    ) -> Claims:
+        return check_signed_entry(token, keys, host, fields, now)
 
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """What the token says. One (session, issued_at) opens one session; a second browser's is a replay."""
-
-    session: str
-    issued_at: datetime
+    def is_unknown_key(self, token: str, keys: Mapping[str, Any]) -> bool:
+        return is_unknown_key(token, keys)
 
 
 def check_signed_entry(

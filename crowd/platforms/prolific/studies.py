@@ -8,17 +8,17 @@ from typing import Any
 
 from crowd.platforms.base import (
     Account,
-    Offer,
     PlatformError,
     Posted,
+    PostingSpec,
     PostingState,
     Unsupported,
 )
-from crowd.platforms.prolific.door import app_of
+from crowd.platforms.prolific.entry import app_of
 from crowd.platforms.prolific.money import currency_of, whole
-from crowd.platforms.prolific.offers import (
+from crowd.platforms.prolific.specs import (
     FROZEN,
-    check_offer,
+    check_spec,
     completion_codes,
     differences,
     pays_screened,
@@ -51,12 +51,12 @@ class Studies:
     def __init__(self, wire: Wire, account: Account) -> None:
         self.wire, self.account = wire, account
 
-    def publish(self, offer: Offer) -> Posted:
+    def publish(self, spec: PostingSpec) -> Posted:
         """The study of this reference, open: the one that is there, or a new one."""
-        check_offer(offer, self.account)
-        currency_of(self.wire, self.account, offer.currency)
-        body = study_body(offer, self.account)
-        study_id = self._find(offer) or self._create(offer, body)
+        check_spec(spec, self.account)
+        currency_of(self.wire, self.account, spec.currency)
+        body = study_body(spec, self.account)
+        study_id = self._find(spec) or self._create(spec, body)
         study = self._known(study_id)
         if status_of(study) in DRAFTS:
             self._mend(study_id, study, body)
@@ -64,9 +64,9 @@ class Studies:
             study = self._move(study_id, "PUBLISH", OVER | {"ACTIVE", "PAUSED"})
         _demand(body, study, FROZEN)
         facts = {
-            "reference": offer.reference,
-            "currency": offer.currency,
-            "pays_screened": pays_screened(offer),
+            "reference": spec.reference,
+            "currency": spec.currency,
+            "pays_screened": pays_screened(spec),
             STOPPED: False,
         }
         return self._posted(study, facts)
@@ -74,18 +74,18 @@ class Studies:
     def look(self, posted: Posted) -> Posted:
         return self._posted(self.read(posted.external_id), posted.facts)
 
-    def revise(self, posted: Posted, offer: Offer) -> Posted:
+    def revise(self, posted: Posted, spec: PostingSpec) -> Posted:
         study = self.read(posted.external_id)
         places = whole(study.get("total_available_places"), "total_available_places")
-        if offer.places < places:
+        if spec.places < places:
             raise Unsupported(
-                f"Prolific cannot take places back: {places} are offered, {offer.places} were asked for. "
+                f"Prolific cannot take places back: {places} are offered, {spec.places} were asked for. "
                 "Pause or close the posting instead."
             )
-        if offer.places > places:
-            change: dict[str, Any] = {"total_available_places": offer.places}
-            if pays_screened(offer):
-                change["completion_codes"] = completion_codes(offer)
+        if spec.places > places:
+            change: dict[str, Any] = {"total_available_places": spec.places}
+            if pays_screened(spec):
+                change["completion_codes"] = completion_codes(spec)
             self._patch(posted.external_id, change)
             study = self.read(posted.external_id)
             _demand(change, study, ("total_available_places",))
@@ -133,28 +133,28 @@ class Studies:
             self.wire.wait(pause)
         raise PlatformError(f"Prolific says {status_of(study)} of the study. Look again later.")
 
-    def _find(self, offer: Offer) -> str:
+    def _find(self, spec: PostingSpec) -> str:
         """The study that carries this reference, also if the call that created it was lost; else empty.
 
         A call that was thought lost may have made a second draft: the published one counts, else the first.
         """
-        project = segment(project_of(offer, self.account))
+        project = segment(project_of(spec, self.account))
         rows = [
             row
             for row in self.wire.rows(f"projects/{project}/studies/")
-            if row.get("internal_name") == offer.reference and row.get("id")
+            if row.get("internal_name") == spec.reference and row.get("id")
         ]
         published = [row for row in rows if status_of(row) not in DRAFTS]
         if len(published) > 1:
             raise PlatformError(
-                f"{len(published)} published studies on Prolific carry the name {offer.reference}. Stop all "
+                f"{len(published)} published studies on Prolific carry the name {spec.reference}. Stop all "
                 "but one and rename them, then publish again.",
                 permanent=True,
             )
         candidates = published or sorted(rows, key=lambda row: (str(row.get("date_created")), str(row["id"])))
         return str(candidates[0]["id"]) if candidates else ""
 
-    def _create(self, offer: Offer, body: Mapping[str, Any]) -> str:
+    def _create(self, spec: PostingSpec, body: Mapping[str, Any]) -> str:
         try:
             data = self.wire.send("POST", "studies/", body).data
         except PlatformError as error:
@@ -162,7 +162,7 @@ class Studies:
                 raise
             # Not sent again before a search: the lost call may have created it.
             self.wire.wait(PAUSES_S[1])
-            study_id = self._find(offer)
+            study_id = self._find(spec)
             if not study_id:
                 raise
             return study_id
@@ -225,6 +225,7 @@ class Studies:
             places=whole(study.get("total_available_places"), "total_available_places"),
             taken=whole(taken or 0, "places_taken"),
             facts=dict(facts),
+            names=(str(study["id"]),),
             address=f"{app_of(self.account.site)}/researcher/workspaces/studies/{study['id']}",
         )
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from crowd.platforms.base import Letter, PlatformError, Posted, Work, WorkState
+from crowd.platforms.base import IncomingMessage, ListedSubmission, PlatformError, Posted, SubmissionState
 from crowd.platforms.prolific.wire import Wire, segment
 
-STATES: dict[str, WorkState] = {
+STATES: dict[str, SubmissionState] = {
     "RESERVED": "reserved",
     "ACTIVE": "active",
     "AWAITING REVIEW": "awaiting",
@@ -24,20 +24,20 @@ STATES: dict[str, WorkState] = {
 }
 
 
-def state_of(raw: object) -> WorkState:
+def state_of(raw: object) -> SubmissionState:
     """A status in our words; a passing or new one is `unknown`."""
     return STATES.get(re.sub(r"[\s_-]+", " ", str(raw).upper()).strip(), "unknown")
 
 
-def submissions(wire: Wire, posted: Posted) -> Iterator[Work]:
+def submissions(wire: Wire, posted: Posted) -> Iterator[ListedSubmission]:
     """Every submission once. The oldest come first, so that newcomers do not move the pages."""
     seen: set[str] = set()
     params = {"study": posted.external_id, "ordering": "started_at"}
     for row in wire.rows("submissions/", params):
-        work = _work(row)
-        if work.submission not in seen:
-            seen.add(work.submission)
-            yield work
+        listed = _listed(row)
+        if listed.submission not in seen:
+            seen.add(listed.submission)
+            yield listed
 
 
 def detail(wire: Wire, posted: Posted, submission: str) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def detail(wire: Wire, posted: Posted, submission: str) -> dict[str, Any]:
     return data
 
 
-def letters(wire: Wire, posted: Posted) -> Iterator[Letter]:
+def messages(wire: Wire, posted: Posted) -> Iterator[IncomingMessage]:
     """Unread messages about this study, or about none. Reading them here does not mark them as read."""
     for row in wire.rows("messages/unread/", sized=False):
         data = row.get("data")
@@ -59,7 +59,7 @@ def letters(wire: Wire, posted: Posted) -> Iterator[Letter]:
         if not person or about not in ("", posted.external_id):
             continue
         sent = row.get("sent_at") or row.get("datetime_created")
-        yield Letter(
+        yield IncomingMessage(
             external_id=str(row.get("id") or "") or _made_id(person, sent, body),
             person=person,
             body=body,
@@ -68,12 +68,12 @@ def letters(wire: Wire, posted: Posted) -> Iterator[Letter]:
         )
 
 
-def _work(row: Mapping[str, Any]) -> Work:
+def _listed(row: Mapping[str, Any]) -> ListedSubmission:
     submission, person = row.get("id"), row.get("participant_id")
     if not submission or not person:
         raise PlatformError("Prolific lists a submission without id or participant.", permanent=True)
     raw = str(row.get("status", ""))
-    return Work(
+    return ListedSubmission(
         submission=str(submission),
         person=str(person),
         state=state_of(raw),

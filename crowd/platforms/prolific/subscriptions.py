@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from crowd.platforms.base import PlatformError
+from crowd.platforms.base import PlatformError, Subscribed
 from crowd.platforms.prolific.wire import Wire
 
 WANTED = ("submission.status.change", "study.status.change")
-
-
-@dataclass(frozen=True, slots=True)
-class Subscribed:
-    """The subscriptions now. `secret` signs the notifications; it is set only if it was made now, because
-    making another one would end the first."""
-
-    secret: str
-    made: tuple[str, ...]
-    kept: tuple[str, ...]
 
 
 def subscribe(wire: Wire, workspace: str, address: str) -> Subscribed:

@@ -10,7 +10,7 @@ from typing import Any
 
 from crowd.platforms.base import Account, Site
 from crowd.platforms.mturk.wire import Wire
-from crowd.simulators.serving import Answer, Asked, serving
+from crowd.rehearsal.serving import Answer, Asked, serving
 
 Play = Callable[[dict[str, Any]], Answer | None] | Answer | None
 JSON = {"Content-Type": "application/x-amz-json-1.1"}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crowd.platforms.prolific.wire import Wire
-from crowd.simulators.serving import Answer, Asked
+from crowd.rehearsal.serving import Answer, Asked
 
 TOKEN = "token-that-must-not-be-seen"
 Line = Answer | None | Callable[[Asked], Answer | None]

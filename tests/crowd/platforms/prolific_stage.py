@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from crowd.platforms.base import Account, Offer, Payment, PlatformError, Posted, Site
-from crowd.platforms.prolific.market import Prolific
-from crowd.simulators import prolific
-from crowd.simulators.faults import Faults
-from crowd.simulators.prolific import Options, Simulator
-from crowd.simulators.serving import Call
-from tests.crowd.platforms.prolific_offer import offer
+from crowd.platforms.base import Account, Payment, PlatformError, Posted, PostingSpec, Site
+from crowd.platforms.prolific.service import Prolific
+from crowd.rehearsal import prolific
+from crowd.rehearsal.faults import Faults
+from crowd.rehearsal.prolific import Options, Simulator
+from crowd.rehearsal.serving import Call
+from tests.crowd.platforms.prolific_spec import spec
 
 Done = TypeVar("Done")
 
@@ -22,20 +22,20 @@ def played(
 ) -> Iterator[tuple[Simulator, Prolific]]:
     """A simulator, and our market beside it. Waiting moves the simulator's clock."""
     with prolific.simulator(seed=seed, faults=faults, options=Options(**options)) as sim:
-        with market_at(sim) as market:
-            yield sim, market
+        with service_at(sim) as service:
+            yield sim, service
         assert sim.world.violations == []
 
 
-def market_at(sim: Simulator) -> Prolific:
+def service_at(sim: Simulator) -> Prolific:
     site = Site("rehearsal", sim.url)
     account = Account(site, token="rehearsal", workspace="rehearsal", project="rehearsal")
     return Prolific(account, sim.clock.advance)
 
 
-def wanted(market: Prolific, places: int = 5, **changes: Any) -> Offer:
-    options = market.check_options(changes.pop("options", {}))
-    return replace(offer(places), options=options, **changes)
+def wanted(service: Prolific, places: int = 5, **changes: Any) -> PostingSpec:
+    options = service.check_options(changes.pop("options", {}))
+    return replace(spec(places), options=options, **changes)
 
 
 def finished(sim: Simulator, posted: Posted, count: int, outcome: str = "complete") -> list[Payment]:
@@ -43,7 +43,7 @@ def finished(sim: Simulator, posted: Posted, count: int, outcome: str = "complet
     payments = []
     for number in range(count):
         taken = sim.control.take(posting=posted.external_id)
-        sim.control.complete(taken["submission"], offer().codes[outcome])  # type: ignore[index]
+        sim.control.complete(taken["submission"], spec().codes[outcome])  # type: ignore[index]
         payments.append(Payment(f"r{number}", taken["submission"], taken["person"], 100 + number, "bonus"))
     sim.clock.advance(60)
     return payments

@@ -26,34 +26,34 @@ OPTIONS: dict[str, Any] = {
 
 
 def test_it_reads_the_panel_s_own_names() -> None:
-    door = Link.of(Link().check_options(OPTIONS))
-    arrival = door.arrival("via=k&survey_code=a%26b&visit=v1", LIVE)
+    entry = Link(Link({}).check_options(OPTIONS))
+    arrival = entry.arrival("via=k&survey_code=a%26b&visit=v1", LIVE)
     assert (arrival.person, arrival.submission, arrival.realm) == ("a&b", "v1", "students")
-    assert door.arrival("survey_code=ada", LIVE).submission == "ada"
+    assert entry.arrival("survey_code=ada", LIVE).submission == "ada"
     with pytest.raises(NotAnArrival, match="survey_code"):
-        door.arrival("person=ada", LIVE)
+        entry.arrival("person=ada", LIVE)
     with pytest.raises(NotAnArrival):
-        door.arrival("survey_code=" + "x" * 201, LIVE)
+        entry.arrival("survey_code=" + "x" * 201, LIVE)
 
 
 def test_it_leaves_by_the_panel_s_address() -> None:
-    door = Link.of(OPTIONS)
-    arrival = door.arrival("survey_code=a%26b%2F%3Cx%3E&visit=v1", LIVE)
-    way = door.exit("complete", CODES, arrival, LIVE, OPTIONS)
+    entry = Link(OPTIONS)
+    arrival = entry.arrival("survey_code=a%26b%2F%3Cx%3E&visit=v1", LIVE)
+    way = entry.exit("complete", CODES, arrival, LIVE, OPTIONS)
     assert (way.method, way.url) == ("GET", "https://panel.example/done?code=C0MPLETE&who=a%26b%2F%3Cx%3E")
-    assert door.exit("screened", CODES, None, LIVE, OPTIONS).url == "https://panel.example/out"
+    assert entry.exit("screened", CODES, None, LIVE, OPTIONS).url == "https://panel.example/out"
 
 
 def test_it_shows_the_code_where_no_address_can_be_made() -> None:
-    door = Link.of(OPTIONS)
-    unknown = door.exit("complete", CODES, None, LIVE, OPTIONS)
+    entry = Link(OPTIONS)
+    unknown = entry.exit("complete", CODES, None, LIVE, OPTIONS)
     assert (unknown.method, dict(unknown.fields)) == ("none", {"code": "C0MPLETE"})
-    assert door.exit("withdrawn", CODES, None, LIVE, OPTIONS).as_json() == {
+    assert entry.exit("withdrawn", CODES, None, LIVE, OPTIONS).as_json() == {
         "method": "none",
         "url": "",
         "fields": {},
     }
-    plain = Link().exit("complete", CODES, None, LIVE, {})
+    plain = Link({}).exit("complete", CODES, None, LIVE, {})
     assert (plain.method, dict(plain.fields)) == ("none", {"code": "C0MPLETE"})
 
 
@@ -83,8 +83,8 @@ def test_it_shows_the_code_where_no_address_can_be_made() -> None:
 )
 def test_it_leads_nowhere_but_to_a_plain_https_address(address: Any) -> None:
     with pytest.raises(BadOptions, match="exits.complete"):
-        Link().check_options({"exits": {"complete": address}})
-    assert Link().exit("complete", CODES, None, LIVE, {"exits": {"complete": address}}).method == "none"
+        Link({}).check_options({"exits": {"complete": address}})
+    assert Link({}).exit("complete", CODES, None, LIVE, {"exits": {"complete": address}}).method == "none"
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,11 @@ def test_it_leads_nowhere_but_to_a_plain_https_address(address: Any) -> None:
 )
 def test_it_names_what_is_wrong_in_the_study_s_table(options: Any, named: str) -> None:
     with pytest.raises(BadOptions, match=named):
-        Link().check_options(options)
+        Link({}).check_options(options)
 
 
 def test_it_fills_what_the_table_leaves_out() -> None:
     filled = {"panel": "link", "person_field": "person", "submission_field": "submission", "exits": {}}
-    assert Link().check_options({}) == filled
-    assert Link.of({}) == Link()
-    assert Link().ancestors(LIVE) == Link().form_targets(LIVE) == ()
+    assert Link({}).check_options({}) == filled
+    assert vars(Link({})) == vars(Link(filled))
+    assert Link({}).ancestors(LIVE) == Link({}).form_targets(LIVE) == ()

@@ -11,8 +11,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from crowd.platforms import notice_of, queues
 from crowd.platforms.base import Account, BadNotice, Notified, PlatformError, Site
-from crowd.platforms.mturk.market import MTurk
 from crowd.platforms.mturk.notices import Pulled, events_of, pull, queue_client
 
 pytestmark = pytest.mark.pure
@@ -92,11 +92,8 @@ def test_it_refuses_what_it_cannot_read(text: str) -> None:
 
 
 def test_it_takes_nothing_over_the_web() -> None:
-    market = MTurk(Account(Site("sandbox"), key_id="k", secret="s"), lambda _: None)
-    body = json.dumps(document()).encode()
-    assert market.notified({}, body, "", NOW) == [Notified("doc-1", "AssignmentSubmitted", "3HIT")]
-    with pytest.raises(BadNotice, match="MTURK_QUEUE_URL"):
-        market.notified({"x-amz-sns-message-type": "Notification"}, body, "", NOW)
+    assert notice_of("mturk") is None
+    assert [name for name, _ in queues()] == ["mturk"]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from xml.dom import minidom
 
 import pytest
 
-from crowd.platforms.base import BadOptions, Offer, Site, Unsupported
+from crowd.platforms.base import BadOptions, PostingSpec, Site, Unsupported
 from crowd.platforms.mturk.fees import Rates, base_cents, cents_of, dollars, fee_cents
 from crowd.platforms.mturk.hits import token
 from crowd.platforms.mturk.options import check_options, requirements
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.pure
 
 LIVE = Site("live")
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
-OFFER = Offer(
+SPEC = PostingSpec(
     reference="wolf-1",
     title="Can you predict the machine?",
     description="Look at pictures.",
@@ -266,7 +266,7 @@ def test_it_splits_places_into_hits(places: int, batch: str, expected: list[int]
 )
 def test_it_refuses_loudly_what_cannot_be_expressed(change: dict[str, Any], said: str) -> None:
     with pytest.raises(Unsupported, match=said):
-        terms_of(replace(OFFER, **change), LIVE)
+        terms_of(replace(SPEC, **change), LIVE)
 
 
 @pytest.mark.parametrize(
@@ -278,12 +278,12 @@ def test_it_refuses_loudly_what_cannot_be_expressed(change: dict[str, Any], said
     ],
 )
 def test_it_accepts_what_can_be_expressed(change: dict[str, Any]) -> None:
-    assert terms_of(replace(OFFER, **change), LIVE).base_cents >= 1
+    assert terms_of(replace(SPEC, **change), LIVE).base_cents >= 1
 
 
 def test_it_warns_in_the_description_and_keeps_everybody_out_who_took_part() -> None:
-    offer = replace(OFFER, content_warning="Pictures of blood.", excluded=("3OLD",))
-    members = terms_of(offer, LIVE).hit_type("3OWN")
+    spec = replace(SPEC, content_warning="Pictures of blood.", excluded=("3OLD",))
+    members = terms_of(spec, LIVE).hit_type("3OWN")
     assert members["Description"].startswith("Content warning: Pictures of blood.")
     requirements = members["QualificationRequirements"]
     assert [requirement["QualificationTypeId"] for requirement in requirements] == ["3OWN", "3OLD"]
@@ -293,11 +293,11 @@ def test_it_warns_in_the_description_and_keeps_everybody_out_who_took_part() -> 
 
 def test_it_quotes_the_most_that_an_offer_can_cost() -> None:
     # 20 people: 1.40 each, bonus 0.60 each, fee 0.28 on every reward (HITs of nine), 0.12 on every bonus.
-    quote = quoted(terms_of(OFFER, LIVE), 1_000_000)
+    quote = quoted(terms_of(SPEC, LIVE), 1_000_000)
     assert quote.total_cents == 20 * (140 + 60 + 28 + 12)
     assert (quote.currency, quote.balance_cents) == ("USD", 1_000_000)
     # One HIT of twenty: 0.56 on every reward.
-    quote = quoted(terms_of(replace(OFFER, options={"batch": "one"}), LIVE), None)
+    quote = quoted(terms_of(replace(SPEC, options={"batch": "one"}), LIVE), None)
     assert quote.total_cents == 20 * (140 + 60 + 56 + 12)
     assert any("higher fee" in note for note in quote.notes)
 
@@ -305,7 +305,7 @@ def test_it_quotes_the_most_that_an_offer_can_cost() -> None:
 def test_it_quotes_bonuses_that_are_sent_apart() -> None:
     # 0.35 as the HIT's reward (fee 0.07); 1.05 and 0.63 as bonuses: 0.21 + 0.13 apart, 0.34 together.
     quote = quoted(
-        terms_of(replace(OFFER, bonus_max_cents=63, options={"base_share": 0.25}), LIVE), None
+        terms_of(replace(SPEC, bonus_max_cents=63, options={"base_share": 0.25}), LIVE), None
     )  # fmt: skip
     assert quote.total_cents == 20 * (35 + 7 + 105 + 63 + 34)
 
@@ -313,7 +313,7 @@ def test_it_quotes_bonuses_that_are_sent_apart() -> None:
 def test_it_quotes_the_lowest_fee_of_each_small_bonus() -> None:
     # A reward of 0.10 as 0.08 (fee 0.02) and 0.02; a bonus of 0.02: a cent of fee each, or one of both.
     small = replace(
-        OFFER, reward_cents=10, screened_cents=10, bonus_max_cents=2, options={"base_share": 0.8}
+        SPEC, reward_cents=10, screened_cents=10, bonus_max_cents=2, options={"base_share": 0.8}
     )  # fmt: skip
     assert quoted(terms_of(small, LIVE), None).total_cents == 20 * (8 + 2 + 2 + 2 + 2)
 

@@ -9,7 +9,7 @@ import pytest
 
 from crowd.platforms.base import Account, PlatformError, Site
 from crowd.platforms.mturk.wire import TurkError, Wire
-from crowd.simulators.serving import Answer
+from crowd.rehearsal.serving import Answer
 from tests.crowd.platforms.mturk_script import FAULT, LOST, Play, account, bare, refusal, reply, script
 
 pytestmark = pytest.mark.pure

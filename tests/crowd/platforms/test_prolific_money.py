@@ -18,7 +18,7 @@ from crowd.platforms.base import (
 )
 from crowd.platforms.prolific.bonuses import as_lines, bonuses, pay, prepare
 from crowd.platforms.prolific.money import major, whole
-from crowd.simulators.serving import Answer, serving
+from crowd.rehearsal.serving import Answer, serving
 from tests.crowd.platforms.prolific_script import Line, Script, closed_address, said, wired
 
 pytestmark = pytest.mark.pure

@@ -8,7 +8,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from crowd.platforms.prolific.signed_entry import Claims, ForgedEntry, check_signed_entry, is_unknown_key
+from crowd.platforms.base import Claims, ForgedEntry
+from crowd.platforms.prolific.signed_entry import check_signed_entry, is_unknown_key
 
 pytestmark = pytest.mark.pure
 

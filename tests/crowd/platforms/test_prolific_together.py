@@ -5,35 +5,36 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from crowd.platforms.base import BadNotice, Site
-from crowd.platforms.prolific.door import ProlificDoor
-from crowd.platforms.prolific.signed_entry import ForgedEntry, check_signed_entry
-from crowd.simulators.serving import Answer, Asked, serving
-from tests.crowd.platforms.prolific_stage import finished, market_at, played, wanted
+from crowd.platforms.base import BadNotice, ForgedEntry, Site
+from crowd.platforms.prolific.entry import ProlificEntry
+from crowd.platforms.prolific.notices import read_notice
+from crowd.platforms.prolific.signed_entry import check_signed_entry
+from crowd.rehearsal.serving import Answer, Asked, serving
+from tests.crowd.platforms.prolific_stage import finished, played, service_at, wanted
 
 pytestmark = pytest.mark.pure
 
 
 def test_it_reads_the_address_that_participants_open() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         taken = sim.control.take()
-        arrival = ProlificDoor().arrival(urlsplit(taken["url"]).query, Site("rehearsal", sim.url))
+        arrival = ProlificEntry({}).arrival(urlsplit(taken["url"]).query, Site("rehearsal", sim.url))
         assert (arrival.person, arrival.submission) == (taken["person"], taken["submission"])
         assert arrival.posting == posted.external_id
-        (work,) = market.submissions(posted)
-        assert (work.person, work.submission) == (arrival.person, arrival.submission)
+        (listed,) = service.submissions(posted)
+        assert (listed.person, listed.submission) == (arrival.person, arrival.submission)
 
 
 def test_it_accepts_a_signed_address_for_two_minutes() -> None:
-    with played() as (sim, market):
-        market.publish(wanted(market, options={"signed_entry": True}))
+    with played() as (sim, service):
+        service.publish(wanted(service, options={"signed_entry": True}))
         taken = sim.control.take()
         query = urlsplit(taken["url"]).query
-        token = ProlificDoor().arrival(query, Site("rehearsal", sim.url)).signature
+        token = ProlificEntry({}).arrival(query, Site("rehearsal", sim.url)).signature
         fields = dict(parse_qsl(query))
         now = sim.clock.now()
-        claims = check_signed_entry(token, market.keys(), "lab.example", fields, now)
+        claims = check_signed_entry(token, service.keys(), "lab.example", fields, now)
         assert (claims.session, claims.issued_at) == (taken["submission"], now)
         for host, given, moment in (
             ("lab.example", fields, now + timedelta(minutes=3)),
@@ -41,10 +42,10 @@ def test_it_accepts_a_signed_address_for_two_minutes() -> None:
             ("lab.example", {**fields, "PROLIFIC_PID": "f" * 24}, now),
         ):
             with pytest.raises(ForgedEntry):
-                check_signed_entry(token, market.keys(), host, given, moment)
+                check_signed_entry(token, service.keys(), host, given, moment)
         sim.signer.rotate()
         with pytest.raises(ForgedEntry):
-            check_signed_entry(token, market.keys(), "lab.example", fields, now)
+            check_signed_entry(token, service.keys(), "lab.example", fields, now)
 
 
 def test_it_reads_the_notifications_that_are_delivered() -> None:
@@ -54,12 +55,12 @@ def test_it_reads_the_notifications_that_are_delivered() -> None:
         received.append(asked)
         return Answer(204)
 
-    with played() as (sim, market), serving(endpoint) as url:
+    with played() as (sim, service), serving(endpoint) as url:
         sim.control.webhook(url, "hook-secret")
-        posted = market.publish(wanted(market))
+        posted = service.publish(wanted(service))
         (payment,) = finished(sim, posted, 1)
         sim.control.deliver(duplicates=True)
-        read = [market.notified(a.headers, a.body, "hook-secret", sim.clock.now()) for a in received]
+        read = [read_notice(a.headers, a.body, "hook-secret", sim.clock.now()) for a in received]
         distinct = {notified for notices in read for notified in notices}
         assert len(distinct) == len(received) / 2
         assert {payment.submission} == {n.submission for n in distinct if n.submission}
@@ -71,13 +72,13 @@ def test_it_reads_the_notifications_that_are_delivered() -> None:
         assert received
         for asked in received:
             with pytest.raises(BadNotice):
-                market.notified(asked.headers, asked.body, "hook-secret", sim.clock.now())
+                read_notice(asked.headers, asked.body, "hook-secret", sim.clock.now())
 
 
 def test_it_gives_its_connection_back() -> None:
     with played() as (sim, _):
-        market = market_at(sim)
-        with market:
-            assert market.keys()
+        service = service_at(sim)
+        with service:
+            assert service.keys()
         with pytest.raises(RuntimeError):
-            market.keys()
+            service.keys()

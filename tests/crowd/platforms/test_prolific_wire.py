@@ -5,7 +5,7 @@ import httpx
 import pytest
 
 from crowd.platforms.prolific.wire import PAGE_SIZE, Refused, Wire
-from crowd.simulators.serving import Answer, Asked, serving
+from crowd.rehearsal.serving import Answer, Asked, serving
 from tests.crowd.platforms.prolific_script import TOKEN, Line, Script, closed_address, said, wired
 
 pytestmark = pytest.mark.pure

@@ -6,8 +6,8 @@ import pytest
 
 from crowd.platforms.base import BadOptions, Payment, PlatformError
 from crowd.platforms.prolific.wire import PAGE_SIZE
-from crowd.simulators.faults import KINDS, Fault
-from tests.crowd.platforms.prolific_offer import offer
+from crowd.rehearsal.faults import KINDS, Fault
+from tests.crowd.platforms.prolific_spec import spec
 from tests.crowd.platforms.prolific_stage import calls, finished, played, repeated, told, wanted
 
 pytestmark = pytest.mark.pure
@@ -19,110 +19,112 @@ GROUND = (
 
 @pytest.mark.parametrize("count", [0, 1, PAGE_SIZE, PAGE_SIZE + 1])
 def test_it_lists_everybody_once(count: int) -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market, max(1, count)))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service, max(1, count)))
         done = finished(sim, posted, count)
-        works = list(market.submissions(posted))
-        assert [(work.submission, work.person) for work in works] == [(p.submission, p.person) for p in done]
-        assert {work.state for work in works} <= {"awaiting"}
-        assert {work.code for work in works} <= {offer().codes["complete"]}
-        assert all(work.started_at and work.started_at.tzinfo for work in works)
+        listings = list(service.submissions(posted))
+        assert [(listed.submission, listed.person) for listed in listings] == [
+            (p.submission, p.person) for p in done
+        ]
+        assert {listed.state for listed in listings} <= {"awaiting"}
+        assert {listed.code for listed in listings} <= {spec().codes["complete"]}
+        assert all(listed.started_at and listed.started_at.tzinfo for listed in listings)
 
 
 def test_it_says_in_which_state_each_submission_is() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market, 9))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service, 9))
         names = ["reserved", "active", "awaiting", "approved", "rejected", "returned", "timed_out", "asked"]
         taken = {
             name: sim.control.take(posting=posted.external_id, reserve=name == "reserved")["submission"]
             for name in names
         }
         for name in ("awaiting", "approved", "rejected"):
-            sim.control.complete(taken[name], offer().codes["complete"])
-        sim.control.complete(taken["asked"], offer().codes["declined"])
+            sim.control.complete(taken[name], spec().codes["complete"])
+        sim.control.complete(taken["asked"], spec().codes["declined"])
         sim.clock.advance(60)
-        market.approve(posted, [taken["approved"]])
-        market.reject(posted, taken["rejected"], GROUND, "FAILED_CHECK")
+        service.approve(posted, [taken["approved"]])
+        service.reject(posted, taken["rejected"], GROUND, "FAILED_CHECK")
         sim.control.give_back(taken["returned"])
         sim.control.time_out(taken["timed_out"])
-        works = {work.submission: work for work in market.submissions(posted)}
-        states = {name: works[submission].state for name, submission in taken.items()}
+        listings = {listed.submission: listed for listed in service.submissions(posted)}
+        states = {name: listings[submission].state for name, submission in taken.items()}
         assert states == {name: name for name in names[:-1]} | {"asked": "awaiting"}
-        assert [name for name in names if works[taken[name]].return_requested] == ["asked"]
+        assert [name for name in names if listings[taken[name]].return_requested] == ["asked"]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_it_reads_again_while_the_platform_shows_passing_states(seed: int) -> None:
-    with played(seed, transient_share=0.3, publish_delay_s=5, approve_delay_s=2) as (sim, market):
-        posted = repeated(lambda: market.publish(wanted(market)))
+    with played(seed, transient_share=0.3, publish_delay_s=5, approve_delay_s=2) as (sim, service):
+        posted = repeated(lambda: service.publish(wanted(service)))
         assert [study.status for study in sim.world.studies.values()] == ["ACTIVE"]
         done = finished(sim, posted, 3)
         for _ in range(20):
-            settled = market.approve(posted, [payment.submission for payment in done])
+            settled = service.approve(posted, [payment.submission for payment in done])
             if {result.state for result in settled} == {"sent"}:
                 break
         assert [told(sim, payment)["reward_paid_count"] for payment in done] == [1, 1, 1]
-        repeated(lambda: market.close(posted))
+        repeated(lambda: service.close(posted))
         assert [study.status for study in sim.world.studies.values()] == ["COMPLETED"]
 
 
 def test_it_takes_a_passing_state_for_unknown() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         (payment,) = finished(sim, posted, 1)
         sim.world.options = replace(sim.world.options, transient_share=1.0)
-        look = market.look(posted)
+        look = service.look(posted)
         assert (look.state, look.raw) == ("unknown", "PROCESSING")
         with pytest.raises(PlatformError, match="PROCESSING"):
-            market.publish(wanted(market))
-        (work,) = market.submissions(posted)
-        assert (work.state, work.raw) == ("unknown", "PROCESSING")
-        (settled,) = market.approve(posted, [payment.submission])
+            service.publish(wanted(service))
+        (listed,) = service.submissions(posted)
+        assert (listed.state, listed.raw) == ("unknown", "PROCESSING")
+        (settled,) = service.approve(posted, [payment.submission])
         assert settled.state == "unknown"
 
 
 def test_it_approves_what_awaits_review_and_nothing_else() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market, 4))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service, 4))
         done = finished(sim, posted, 2)
         active = sim.control.take(posting=posted.external_id)["submission"]
         asked = [done[0].submission, active, "f" * 24, done[1].submission, done[0].submission]
-        settled = market.approve(posted, asked)
+        settled = service.approve(posted, asked)
         assert [result.reference for result in settled] == asked
         assert [result.state for result in settled] == ["sent", "failed", "failed", "sent", "sent"]
         assert "ACTIVE" in settled[1].message
-        again = market.approve(posted, asked)
+        again = service.approve(posted, asked)
         assert [result.state for result in again] == ["sent", "failed", "failed", "sent", "sent"]
         assert len(calls(sim, "bulk-approve/")) == 1
         assert [told(sim, payment)["reward_paid_count"] for payment in done] == [1, 1]
 
 
 def test_it_does_not_know_what_is_not_decided_yet() -> None:
-    with played(approve_delay_s=3600) as (sim, market):
-        posted = market.publish(wanted(market))
+    with played(approve_delay_s=3600) as (sim, service):
+        posted = service.publish(wanted(service))
         (payment,) = finished(sim, posted, 1)
-        assert [s.state for s in market.approve(posted, [payment.submission])] == ["unknown"]
+        assert [s.state for s in service.approve(posted, [payment.submission])] == ["unknown"]
         sim.clock.advance(3600)
-        assert [s.state for s in market.approve(posted, [payment.submission])] == ["sent"]
+        assert [s.state for s in service.approve(posted, [payment.submission])] == ["sent"]
         assert told(sim, payment)["reward_paid_count"] == 1
 
 
 def test_it_waits_for_a_decision_that_takes_some_seconds() -> None:
-    with played(approve_delay_s=5) as (sim, market):
-        posted = market.publish(wanted(market))
+    with played(approve_delay_s=5) as (sim, service):
+        posted = service.publish(wanted(service))
         (payment,) = finished(sim, posted, 1)
-        assert [s.state for s in market.approve(posted, [payment.submission])] == ["sent"]
+        assert [s.state for s in service.approve(posted, [payment.submission])] == ["sent"]
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_it_pays_each_reward_once_at_a_platform_that_fails_often(seed: int) -> None:
-    with played(seed) as (sim, market):
-        posted = market.publish(wanted(market, 10))
+    with played(seed) as (sim, service):
+        posted = service.publish(wanted(service, 10))
         done = finished(sim, posted, 10)
         sim.control.faults(share=0.3)
         for _ in range(20):
             try:
-                settled = market.approve(posted, [payment.submission for payment in done])
+                settled = service.approve(posted, [payment.submission for payment in done])
             except PlatformError:
                 continue
             if all(result.state == "sent" for result in settled):
@@ -137,13 +139,13 @@ def test_it_pays_each_reward_once_at_a_platform_that_fails_often(seed: int) -> N
      ("lost_answer", "unknown", 1)],
 )  # fmt: skip
 def test_it_pays_bonuses_with_one_call_and_says_what_it_knows(kind: Fault, state: str, paid: int) -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         done = finished(sim, posted, 3)
-        prepared = market.prepare(posted, done)
+        prepared = service.prepare(posted, done)
         assert prepared.cents == 100 + 101 + 102
         sim.faults.forced = [kind]
-        settled = market.pay(posted, prepared, done)
+        settled = service.pay(posted, prepared, done)
         assert [(result.reference, result.state) for result in settled] == [
             (p.reference, state) for p in done
         ]
@@ -151,52 +153,52 @@ def test_it_pays_bonuses_with_one_call_and_says_what_it_knows(kind: Fault, state
         assert [told(sim, payment)["bonuses"] for payment in done] == [
             [payment.cents] * paid for payment in done
         ]
-        listed = list(market.bonuses(posted, [payment.submission for payment in done]))
+        listed = list(service.bonuses(posted, [payment.submission for payment in done]))
         assert [(b.submission, b.cents) for b in listed] == [(p.submission, p.cents) for p in done] * paid
 
 
 def test_it_pays_the_same_batch_twice_only_if_it_is_told_to() -> None:
     """The platform pays every repeat, so nothing here may call twice."""
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         done = finished(sim, posted, 1)
-        prepared = market.prepare(posted, done)
-        market.pay(posted, prepared, done)
-        market.pay(posted, prepared, done)
+        prepared = service.prepare(posted, done)
+        service.pay(posted, prepared, done)
+        service.pay(posted, prepared, done)
         assert told(sim, done[0])["bonuses"] == [100, 100]
 
 
 def test_it_pays_who_returned_or_ran_out_of_time() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         taken = [sim.control.take(posting=posted.external_id) for _ in range(2)]
         sim.control.give_back(taken[0]["submission"])
         sim.control.time_out(taken[1]["submission"])
         due = [Payment(f"r{i}", t["submission"], t["person"], 50, "time") for i, t in enumerate(taken)]
-        settled = market.pay(posted, market.prepare(posted, due), due)
+        settled = service.pay(posted, service.prepare(posted, due), due)
         assert [result.state for result in settled] == ["sent", "sent"]
 
 
 def test_it_announces_nothing_for_a_person_who_never_took_part() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         stranger = Payment("r", "a" * 24, "b" * 24, 100, "")
         with pytest.raises(PlatformError, match="not taken part") as caught:
-            market.prepare(posted, [*finished(sim, posted, 1), stranger])
+            service.prepare(posted, [*finished(sim, posted, 1), stranger])
         assert caught.value.permanent
         assert "a" * 24 not in str(caught.value)
         assert not sim.world.batches
 
 
 def test_it_rejects_on_a_named_ground_and_reads_it_back() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         (payment, *_) = finished(sim, posted, 1, "failed_checks")
-        market.reject(posted, payment.submission, GROUND, "FAILED_CHECK")
-        market.reject(posted, payment.submission, GROUND, "FAILED_CHECK")
+        service.reject(posted, payment.submission, GROUND, "FAILED_CHECK")
+        service.reject(posted, payment.submission, GROUND, "FAILED_CHECK")
         assert told(sim, payment)["state"] == "REJECTED"
         assert len(calls(sim, f"{payment.submission}/transition/")) == 1
-        assert [s.state for s in market.approve(posted, [payment.submission])] == ["failed"]
+        assert [s.state for s in service.approve(posted, [payment.submission])] == ["failed"]
 
 
 @pytest.mark.parametrize(
@@ -204,48 +206,48 @@ def test_it_rejects_on_a_named_ground_and_reads_it_back() -> None:
     [("x" * 99, "LOW_EFFORT"), (" " * 50 + "x" * 99, "LOW_EFFORT"), (GROUND, "BORING"), (GROUND, "")],
 )
 def test_it_refuses_a_rejection_that_the_platform_would_refuse(message: str, category: str) -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         (payment,) = finished(sim, posted, 1)
         before = sim.calls_count
         with pytest.raises(BadOptions):
-            market.reject(posted, payment.submission, message, category)
+            service.reject(posted, payment.submission, message, category)
         assert sim.calls_count == before
 
 
 def test_it_takes_no_decision_back() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         (payment,) = finished(sim, posted, 1)
-        market.approve(posted, [payment.submission])
+        service.approve(posted, [payment.submission])
         with pytest.raises(PlatformError, match="APPROVED") as caught:
-            market.reject(posted, payment.submission, GROUND, "LOW_EFFORT")
+            service.reject(posted, payment.submission, GROUND, "LOW_EFFORT")
         assert caught.value.permanent
 
 
 def test_it_decides_nothing_about_a_submission_of_another_study() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
-        other = market.publish(wanted(market, reference="legible-other"))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
+        other = service.publish(wanted(service, reference="legible-other"))
         (payment,) = finished(sim, posted, 1)
         with pytest.raises(PlatformError, match="another study"):
-            market.reject(other, payment.submission, GROUND, "LOW_EFFORT")
+            service.reject(other, payment.submission, GROUND, "LOW_EFFORT")
         with pytest.raises(PlatformError, match="another study"):
-            market.request_return(other, payment.submission, "Did not finish.")
-        assert [s.state for s in market.approve(other, [payment.submission])] == ["failed"]
+            service.request_return(other, payment.submission, "Did not finish.")
+        assert [s.state for s in service.approve(other, [payment.submission])] == ["failed"]
         assert told(sim, payment)["state"] == "AWAITING REVIEW"
 
 
 def test_it_asks_to_return_once() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         (payment,) = finished(sim, posted, 1)
-        market.request_return(posted, payment.submission, "Did not finish.")
-        market.request_return(posted, payment.submission, "Did not finish.")
+        service.request_return(posted, payment.submission, "Did not finish.")
+        service.request_return(posted, payment.submission, "Did not finish.")
         assert told(sim, payment)["return_requested"]
         assert len(calls(sim, "/request-return/")) == 1
         sim.control.give_back(payment.submission)
-        market.request_return(posted, payment.submission, "Did not finish.")
+        service.request_return(posted, payment.submission, "Did not finish.")
 
 
 @pytest.mark.parametrize(
@@ -257,55 +259,55 @@ def test_it_permits_a_rejection_on_the_grounds_of_the_platform_only(
     minutes: float, failed: int, permitted: bool
 ) -> None:
     """4.99 minutes are announced as 5, and the announced time counts."""
-    with played() as (_, market):
-        ground = market.rejection_grounds(minutes, failed)
+    with played() as (_, service):
+        ground = service.rejection_grounds(minutes, failed)
     assert bool(ground) == permitted
     assert not permitted or f"{failed} failed here" in ground
 
 
 def test_it_reads_letters_about_this_study_again_and_again() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         (payment,) = finished(sim, posted, 1)
         sim.control.message(payment.person, "The page was blank.", posted.external_id)
         sim.control.message(payment.person, "About something else.", "f" * 24)
-        (letter,) = market.letters(posted)
-        assert (letter.person, letter.body) == (payment.person, "The page was blank.")
-        assert letter.posting == posted.external_id
-        assert letter.sent_at
-        assert [again.external_id for again in market.letters(posted)] == [letter.external_id]
+        (message,) = service.messages(posted)
+        assert (message.person, message.body) == (payment.person, "The page was blank.")
+        assert message.posting == posted.external_id
+        assert message.sent_at
+        assert [again.external_id for again in service.messages(posted)] == [message.external_id]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_sends_a_message_once(kind: Fault) -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         (payment,) = finished(sim, posted, 1)
         sim.faults.forced = [kind]
         with pytest.raises(PlatformError) as caught:
-            market.message(posted, payment.person, "Thank you.")
+            service.message(posted, payment.person, "Thank you.")
         assert caught.value.uncertain == (kind != "429")
         assert len(calls(sim, "POST /api/v1/messages/")) == 1
-        market.message(posted, payment.person, "Thank you again.")
+        service.message(posted, payment.person, "Thank you again.")
         with pytest.raises(BadOptions):
-            market.message(posted, payment.person, "  ")
+            service.message(posted, payment.person, "  ")
 
 
 def test_it_says_that_the_platform_is_down_and_does_nothing_then() -> None:
-    with played() as (sim, market):
-        posted = market.publish(wanted(market))
+    with played() as (sim, service):
+        posted = service.publish(wanted(service))
         done = finished(sim, posted, 1)
         sim.control.faults(down=True)
         for act in (
-            lambda: market.look(posted),
-            lambda: list(market.submissions(posted)),
-            lambda: market.approve(posted, [done[0].submission]),
-            lambda: market.prepare(posted, done),
-            lambda: market.close(posted),
+            lambda: service.look(posted),
+            lambda: list(service.submissions(posted)),
+            lambda: service.approve(posted, [done[0].submission]),
+            lambda: service.prepare(posted, done),
+            lambda: service.close(posted),
         ):
             with pytest.raises(PlatformError) as caught:
                 act()
             assert not caught.value.permanent
             assert "503" in str(caught.value)
         sim.control.faults(down=False)
-        assert [s.state for s in market.approve(posted, [done[0].submission])] == ["sent"]
+        assert [s.state for s in service.approve(posted, [done[0].submission])] == ["sent"]

@@ -1,0 +1,337 @@
+"""The calls that speak with a platform: join, finish, withdraw. Each may be repeated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.core import signing
+from django.db import IntegrityError, transaction
+
+from crowd.ground.identities import person_hash, submission_hash
+from crowd.joining.admission import (
+    Visitor,
+    admit,
+    check_sessions,
+    exit_of,
+    fields_of,
+    origin_of,
+    posting_of,
+    read_arrival,
+    say,
+    visitor_of,
+)
+from crowd.joining.signed_entry import check_replay, is_signed, resume_query, resumed, ticket_of
+from crowd.models import Identity, Posting, Submission
+from crowd.money.endings import ended
+from crowd.money.ledger import decide_for, terms_of
+from crowd.money.policy import owed
+from crowd.platforms.base import Arrival, Exit, Outcome
+from experiments import sessions
+from experiments.api.state import ending_of
+from experiments.enrolment import peek_slot
+from experiments.errors import InvalidRequest, NoStudy, NotAdmitted, StudyError, StudyFull, TakenPart
+from experiments.gates.device import NAME as DEVICE
+from experiments.models import Participant, Session, Study
+from experiments.selectors import definition_of
+from experiments.texts import html_of, placeholders
+from experiments.tokens import keyed_hash
+
+PREVIEW_MAX_AGE_S = 8 * 3600
+TRIES = 3
+FAILURE = "technical failure"
+"""The reason sent by a page that gave up: not the person's fault."""
+FAIR_CHECKS = "instructed_share_min"
+"""The only rule whose checks may change the outcome that the platform is told."""
+DONE: frozenset[Outcome] = frozenset({"complete", "failed_checks"})
+"""Outcomes of a person who answered everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A session with its token; `created` is False if the same submission came again. `query` replaces the
+    query string in the address bar (empty: it stays)."""
+
+    session: Session
+    token: str
+    created: bool
+    query: str = ""
+
+    @property
+    def sitting(self) -> str:
+        """A name for what the page keeps of this session; the same after every reload."""
+        return keyed_hash("sitting", str(self.session.pk))[:22]
+
+
+def preview_query(study: Study, ordinal: int, position: int | None = None) -> str:
+    """The query string of a researcher's preview, signed and good for a working day.
+
+    It begins at the first page, or with the trial at `position` of the slot's plan.
+    """
+    fields = {"study": study.pk, "slot": ordinal, "position": position}
+    return "preview=" + signing.dumps(fields, salt="legible.preview")
+
+
+def join(slug: str, platform: str, query: str, attempt: str = "") -> Joined:
+    """Makes or finds the session of an arrival. Raises a SessionError that the wire knows.
+
+    `attempt` names the page load: what was signed for one browser opens in no other.
+    """
+    study = Study.objects.filter(slug=slug).exclude(state=Study.State.DRAFT).first()
+    if study is None:
+        raise NoStudy(f"There is no open study called {slug[:64]!r}.")
+    fields = fields_of(query)
+    if "preview" in fields:
+        return _join_preview(study, fields["preview"])
+    posting = posting_of(study, fields, platform)
+    if "resume" in fields:
+        row = resumed(posting, fields["resume"])
+        assert row.session is not None
+        return _joined(posting, row.session, created=False)
+    visitor = visitor_of(posting, query)
+    ticket = ticket_of(visitor, fields, attempt) if is_signed(posting) else ""
+    try:
+        return _enter(visitor, *origin_of(visitor, fields), ticket)
+    except (NoStudy, StudyFull, TakenPart) as refusal:
+        refusal.exit = _way_back(posting, visitor.arrival).as_json()
+        raise
+
+
+def _way_back(posting: Posting, arrival: Arrival) -> Exit:
+    """The exit for a person who was not let in. If a submission is always paid, there is nothing to submit
+    here: the person returns the place on the platform itself.
+    """
+    way = exit_of(posting, "turned_away", arrival)
+    return way if way.method != "POST" else Exit("none")
+
+
+def _enter(visitor: Visitor, origin: Session.Origin, kind: str, ticket: str) -> Joined:
+    for _ in range(TRIES):
+        joined = _returning(visitor, ticket)
+        if joined is not None:
+            return joined
+        try:
+            admit(visitor, origin)
+            return _begin(visitor, origin, kind, ticket)
+        except IntegrityError:
+            # Another request made the same rows at the same moment: read them again.
+            continue
+        except (StudyFull, TakenPart):
+            # The page may have been loaded twice, and the other load was let in meanwhile.
+            joined = _returning(visitor, ticket)
+            if joined is None:
+                raise
+            return joined
+    raise TakenPart(say(visitor.posting.study, "taken_part"))
+
+
+@transaction.atomic
+def _returning(visitor: Visitor, ticket: str) -> Joined | None:
+    """The session of a submission that came before. Raises NotAdmitted for another person's."""
+    row = (
+        Submission.objects.select_for_update(of=("self",))
+        .filter(posting=visitor.posting, submission_hash=visitor.submission)
+        .select_related("posting__study", "session__study", "session__slot__condition", "identity")
+        .first()
+    )
+    if row is None:
+        return None
+    known = row.identity.person_hash if row.identity is not None else row.person_hash
+    if known and known != visitor.person:
+        raise NotAdmitted(say(visitor.posting.study, "somebody_else"))
+    if row.session is None:
+        return None
+    if ticket:
+        check_replay(row, ticket)
+        Submission.objects.filter(pk=row.pk).update(entry_digest=ticket)
+    return _joined(visitor.posting, row.session, created=False)
+
+
+@transaction.atomic
+def _begin(visitor: Visitor, origin: Session.Origin, kind: str, ticket: str) -> Joined:
+    """A new session. A second arrival of the same person at the same moment waits for the person's row."""
+    study = visitor.posting.study
+    identity = _locked_identity(visitor)
+    joined = _returning(visitor, ticket)
+    if joined is not None:
+        return joined
+    check_sessions(study, identity)
+    session, token = sessions.start_session(study, identity.participant, origin=origin, simulated_kind=kind)
+    key = {"posting": visitor.posting, "submission_hash": visitor.submission}
+    values = {"identity": identity, "person_hash": visitor.person, "session": session, "entry_digest": ticket}
+    # The platform's own list may have brought the row before the person came; a row that another request took
+    # in this moment makes `create` fail.
+    if not Submission.objects.filter(**key, session__isnull=True).update(**values):
+        Submission.objects.create(**key, **values)
+    return _with_query(visitor.posting, Joined(session, token, created=True))
+
+
+def _locked_identity(visitor: Visitor) -> Identity:
+    study = visitor.posting.study
+    rows = Identity.objects.select_for_update(of=("self",)).filter(study=study, person_hash=visitor.person)
+    identity = rows.select_related("participant").first()
+    if identity is None:
+        try:
+            with transaction.atomic():
+                Identity.objects.create(
+                    study=study,
+                    platform=visitor.posting.platform,
+                    person_hash=visitor.person,
+                    participant=Participant.objects.create(study=study),
+                )
+        except IntegrityError:
+            pass  # made at the same moment by the other arrival
+        identity = rows.select_related("participant").get()
+    return identity
+
+
+def _joined(posting: Posting, session: Session, *, created: bool) -> Joined:
+    return _with_query(posting, Joined(session, sessions.renew_token(session), created))
+
+
+def _with_query(posting: Posting, joined: Joined) -> Joined:
+    if not is_signed(posting):
+        return joined
+    return Joined(joined.session, joined.token, joined.created, resume_query(posting, joined.session))
+
+
+def claim_or_exit(joined: Joined) -> Session:
+    """Claims a slot if every gate is passed. A refusal carries the exit to the platform."""
+    try:
+        return sessions.claim_if_due(joined.session)
+    except StudyFull as refusal:
+        submission = _submission_of(joined.session)
+        if submission is not None:
+            refusal.exit = exit_of(submission.posting, "turned_away").as_json()
+        raise
+
+
+def _join_preview(study: Study, signed: str) -> Joined:
+    """A researcher's look at one slot: nothing is held, nothing counts."""
+    try:
+        preview = signing.loads(signed, salt="legible.preview", max_age=PREVIEW_MAX_AGE_S)
+        if preview["study"] != study.pk:
+            raise signing.BadSignature
+        slot = peek_slot(study, int(preview["slot"]))
+    except (signing.BadSignature, StudyError) as error:
+        raise NotAdmitted("This preview is no longer valid. Open a new one from the dashboard.") from error
+    participant = Participant.objects.create(study=study)
+    session, token = sessions.start_session(study, participant, origin=Session.Origin.PREVIEW)
+    Session.objects.filter(id=session.pk).update(slot=slot, state=Session.State.RUNNING)
+    session.refresh_from_db()
+    if preview["position"] is not None:
+        sessions.skip_to(session, int(preview["position"]))
+    return Joined(session, token, created=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedPage:
+    """What a closed session is told last; `asks_again`: after this debrief, may the answers be used?"""
+
+    debrief: str | None
+    exit: Exit
+    asks_again: bool
+
+    def as_json(self) -> dict[str, object]:
+        return {"debrief": self.debrief, "exit": self.exit.as_json(), "asks_again": self.asks_again}
+
+
+def finish(session: Session, comment: str, query: str = "") -> ClosedPage:
+    """Ends a session that has answered everything. `query` is what the page came with: some exits need it,
+    and nothing of it is kept here before consent."""
+    submission = _submission_of(session)
+    arrival = _arrival_of(submission, query)
+    return _ended(sessions.finish(session, comment), submission, arrival)
+
+
+def withdraw(session: Session, reason: str, erase: bool, query: str = "") -> ClosedPage:
+    submission = _submission_of(session)
+    arrival = _arrival_of(submission, query)
+    if erase:
+        # While the answers are there the bonus can be counted: removing them must not change the pay.
+        decide_for(session)
+    return _ended(sessions.withdraw(session, reason, erase), submission, arrival)
+
+
+def _submission_of(session: Session) -> Submission | None:
+    return Submission.objects.filter(session=session).select_related("posting__study", "identity").first()
+
+
+def _arrival_of(submission: Submission | None, query: str) -> Arrival | None:
+    """The arrival that a page names again, if it is this session's. Raises InvalidRequest."""
+    if submission is None or not query:
+        return None
+    posting, fields = submission.posting, fields_of(query)
+    if "resume" in fields:
+        if resumed(posting, fields["resume"]).pk != submission.pk:
+            raise _foreign_query()
+        return None
+    arrival = read_arrival(posting, query)
+    if arrival.preview or submission_hash(posting, arrival.submission) != submission.submission_hash:
+        raise _foreign_query()
+    person = person_hash(posting, arrival.person, arrival.realm)
+    if submission.identity is not None and submission.identity.person_hash != person:
+        raise _foreign_query()
+    return arrival
+
+
+def _foreign_query() -> InvalidRequest:
+    return InvalidRequest(
+        "query is not the one that this session began with.",
+        fields={"query": "must be the page's own query string"},
+    )
+
+
+def _ended(session: Session, submission: Submission | None, arrival: Arrival | None) -> ClosedPage:
+    definition = definition_of(session.study)
+    debrief = None
+    if ending_of(session) == "debrief":
+        debrief = html_of(definition.texts["debrief"], placeholders(definition))
+    has_answers = (
+        session.state == Session.State.FINISHED and session.slot_id is not None and not session.erased
+    )
+    asks_again = bool(definition.ethics.deception) and has_answers
+    if submission is None:
+        return ClosedPage(debrief, Exit("none"), asks_again)
+    return ClosedPage(debrief, _way_out(session, submission.posting, arrival), asks_again)
+
+
+def _way_out(session: Session, posting: Posting, arrival: Arrival | None) -> Exit:
+    """The exit for a session that has ended. If a submission is always paid, the platform pays it even if no
+    researcher looks at it: so only a person who is owed something submits, and others return the place.
+    """
+    outcome = outcome_of(session)
+    way = exit_of(posting, outcome, arrival)
+    if way.method != "POST" or outcome in DONE or _earned(session, posting):
+        return way
+    return Exit("none")
+
+
+def _earned(session: Session, posting: Posting) -> bool:
+    """Whether the policy owes anything for this session; before consent it owes nothing."""
+    terms = terms_of(posting)
+    sessions_ended = ended(posting.study, Session.objects.filter(pk=session.pk), matches=False)
+    return any(owed(terms, each.end) for each in sessions_ended)
+
+
+def outcome_of(session: Session) -> Outcome:
+    """How a closed session ended, as the platform is told. Only a session with every answer stored is
+    complete."""
+    if session.state == Session.State.DECLINED:
+        return "declined"
+    if session.state == Session.State.TURNED_AWAY:
+        return "turned_away"
+    if session.state == Session.State.WITHDRAWN:
+        return _withdrawal_of(session)
+    if session.state != Session.State.FINISHED or session.verdict == "incomplete":
+        return "withdrawn"
+    if session.slot_id is None:
+        return "screened"
+    rules = {reason["rule"] for reason in session.reasons} if session.verdict == "screened" else set()
+    return "failed_checks" if FAIR_CHECKS in rules else "complete"
+
+
+def _withdrawal_of(session: Session) -> Outcome:
+    if any(reason.get("evidence") == FAILURE for reason in session.reasons):
+        return "failure"
+    fits = list(session.gates.filter(kind=DEVICE).values_list("passed", flat=True))
+    return "device" if fits and True not in fits else "withdrawn"

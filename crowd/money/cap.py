@@ -1,0 +1,149 @@
+"""The platform's fees, and what counts against a posting's cap: payments and fees together.
+
+The platform tells the fees of a bonus when the bonus is announced. It does not tell those of an approval
+before it is paid, so they are estimated by the rate of the platform's quote.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from django.db.models import Sum
+
+from crowd.models import Payout, Posting
+from crowd.money.ledger import SPENT_STATES, terms_of
+from crowd.platforms.base import BadOptions, PlatformError, PostingSpec, Service, Unsupported
+from crowd.recruiting.quoting import spec_of
+from experiments.errors import StudyError
+
+UNKNOWN = Fraction(1, 2)
+"""The rate until the platform tells its own. It is higher than any known rate, so that a run never pays more
+than the cap allows."""
+PROBE_CENTS = 10_000
+"""The bonus whose fee the platform is asked for. It is large, so that rounding does not change the rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Fees as shares (0-1) of what people get, for each way of paying."""
+
+    approve: Fraction = UNKNOWN
+    bonus: Fraction = UNKNOWN
+
+    def on(self, way: str, cents: int) -> Fraction:
+        """The fees of one payment, not rounded: the sum of many payments is rounded once."""
+        return cents * (self.approve if way == "approve" else self.bonus)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What people got or may have got, and the platform's fees for it, not rounded."""
+
+    cents: int = 0
+    fees: Fraction = Fraction(0)
+
+    @property
+    def fees_cents(self) -> int:
+        return math.ceil(self.fees)
+
+    @property
+    def all(self) -> Fraction:
+        return self.cents + self.fees
+
+    @property
+    def all_cents(self) -> int:
+        return math.ceil(self.all)
+
+
+def rates_of(posting: Posting) -> Rates:
+    """The rates that the platform told last."""
+    known = posting.fee_rates
+    if not known:
+        return Rates()
+    return Rates(Fraction(*known["approve"]), Fraction(*known["bonus"]))
+
+
+def spent(posting: Posting) -> Spent:
+    """What was sent or may have been, with fees: never more than the posting's cap."""
+    return spent_of([posting])[posting.pk]
+
+
+def spent_of(postings: Sequence[Posting]) -> dict[int, Spent]:
+    """The same for several, in one query."""
+    rates = {posting.pk: rates_of(posting) for posting in postings}
+    rows = Payout.objects.filter(posting__in=list(rates), state__in=SPENT_STATES).order_by()
+    batches = rows.values_list(
+        "posting", "batch", "batch__purpose", "batch__fees_cents", "batch__cents"
+    ).annotate(n=Sum("cents"))
+    cents, fees = dict.fromkeys(rates, 0), dict.fromkeys(rates, Fraction(0))
+    for posting, batch, purpose, told, whole, part in batches:
+        cents[posting] += part
+        if batch is None or purpose == "base":
+            fees[posting] += rates[posting].on("approve", part)
+        elif whole:
+            # The fees are those of the whole batch. A failed payment is not in it any more, nor is its fee.
+            fees[posting] += Fraction(told * part, whole)
+    return {pk: Spent(cents[pk], fees[pk]) for pk in rates}
+
+
+def learn(posting: Posting, service: Service) -> str:
+    """Asks the platform for its rates if they are not known for so many places. Returns a sentence if it does
+    not tell them; raises PlatformError if asking again may help."""
+    if posting.fee_rates.get("places") == posting.places:
+        return ""
+    try:
+        rates = _asked(posting, service)
+    except (BadOptions, StudyError, Unsupported) as error:
+        return _untold(posting, error)
+    except PlatformError as error:
+        if not error.permanent:
+            raise
+        return _untold(posting, error)
+    posting.fee_rates = rates
+    posting.save(update_fields=["fee_rates"])
+    return ""
+
+
+def _untold(posting: Posting, error: Exception) -> str:
+    if posting.fee_rates:
+        return ""
+    return (
+        f"{posting.platform} does not tell its fees ({error}), so the cap counts half of each amount for "
+        "them. Raise the cap if that is too much."
+    )
+
+
+def _asked(posting: Posting, service: Service) -> dict[str, Any]:
+    spec = _plain(posting)
+    rewards = spec.places * spec.reward_cents
+    base = service.quote(spec).total_cents - rewards
+    probe = spec.places * PROBE_CENTS
+    both = service.quote(replace(spec, bonus_max_cents=PROBE_CENTS)).total_cents - rewards - probe
+    return {
+        "places": posting.places,
+        "approve": [max(0, base), rewards],
+        "bonus": [max(0, both - base), probe],
+    }
+
+
+def _plain(posting: Posting) -> PostingSpec:
+    """The posting as an offer in which only approvals are paid."""
+    options = dict(posting.options)
+    options |= {name: plain for name, plain in PLAIN.items() if name in options}
+    return replace(
+        spec_of(posting),
+        reward_cents=terms_of(posting).base_cents,
+        bonus_max_cents=0,
+        screened_cents=0,
+        turned_away_cents=0,
+        withdrawn="none",
+        options=options,
+    )
+
+
+PLAIN: dict[str, Any] = {"base_share": 1.0, "fixed_screen_out": False}
+"""Neutral values of the options that would split a reward or pay in addition to it."""

@@ -1,0 +1,112 @@
+"""How sessions ended, in the terms of the policy. The ledger and the money page both read it from here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+
+from crowd.money.policy import Ending, SessionEnd
+from experiments.gates.consent import NAME as CONSENT
+from experiments.kinds.base import TrialView
+from experiments.kinds.scoring import score
+from experiments.models import Gate, Response, Session, Study, Trial
+
+CHUNK = 200
+ENDINGS: dict[Ending, Q] = {
+    # A person whose answers were removed after finishing (withdrawn) is owed as if they had stayed.
+    "complete": Q(
+        state="finished", slot__isnull=False, verdict__in=["passed", "screened", "withdrawn"]
+    ),
+    "screened": Q(state="finished", slot__isnull=True, verdict__in=["screened", "withdrawn"]),
+    "turned_away": Q(state="turned_away"),
+    "withdrawn": Q(state="withdrawn"),
+    "left": Q(verdict="incomplete"),
+    "declined": Q(state="declined"),
+}  # fmt: skip
+CONSENTED = Q(Exists(Gate.objects.filter(session=OuterRef("pk"), kind=CONSENT, passed=True)))
+MAIN_KIND: dict[Ending, str] = {
+    "complete": "base",
+    "screened": "screen_out",
+    "turned_away": "compensation",
+    "withdrawn": "compensation",
+}
+"""The row that shows that an ending has been decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedSession:
+    """One session that is over. `sitting.matches` is right only if the caller of `ended` asked to count."""
+
+    session: Any
+    participant: int
+    origin: str
+    end: SessionEnd
+
+
+def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterator[EndedSession]:
+    """Those of these sessions that have ended, oldest first; `matches` counts the answers of sessions that
+    finished."""
+    last_answer = Response.objects.filter(session=OuterRef("pk")).order_by("-position").values("position")[:1]
+    last_trial = Trial.objects.filter(slot=OuterRef("slot")).order_by("-position").values("position")[:1]
+    ending = Case(
+        *(When(condition, then=Value(name)) for name, condition in ENDINGS.items()),
+        default=Value(""),
+        output_field=CharField(),
+    )
+    rows = sessions.annotate(
+        ending=ending,
+        consented=CONSENTED,
+        last_answer=Subquery(last_answer),
+        last_trial=Subquery(last_trial),
+    ).exclude(ending="")
+    fields = ("pk", "participant_id", "origin", "erased", "ending", "consented", "last_answer", "last_trial")
+    session_rows = list(rows.order_by(F("finished_at").asc(nulls_last=True), "pk").values_list(*fields))
+    for start in range(0, len(session_rows), CHUNK):
+        part = session_rows[start : start + CHUNK]
+        complete = [row[0] for row in part if row[4] == "complete" and not row[3]]
+        counts = matches_of(complete) if matches else Counter[Any]()
+        for row in part:
+            yield _ended(row, counts)
+
+
+def _ended(row: Sequence[Any], counts: Counter[Any]) -> EndedSession:
+    session, participant, origin, erased, ending, consented, last_answer, last_trial = row
+    answered = int(erased.get("responses", 0)) if erased else 0 if last_answer is None else last_answer + 1
+    end = SessionEnd(
+        ending=cast(Ending, ending),
+        consented=bool(consented),
+        answered=answered,
+        planned=0 if last_trial is None else last_trial + 1,
+        matches=None if erased else counts[session],
+    )
+    return EndedSession(session, participant, origin, end)
+
+
+def matches_of(sessions: Sequence[Any]) -> Counter[Any]:
+    """How many answers of each session are what the plan calls right: checks, training and kinds without a
+    right answer count nothing."""
+    counts: Counter[Any] = Counter()
+    fields = ("session_id", "value", "trial__position", "trial__block", "trial__phase", "trial__kind",
+              "trial__check_kind", "trial__expected", "trial__extra", "trial__right")  # fmt: skip
+    rows = Response.objects.filter(session_id__in=sessions, trial__right__isnull=False)
+    for (
+        session,
+        value,
+        position,
+        block,
+        phase,
+        kind,
+        check,
+        expected,
+        extra,
+        right,
+    ) in rows.order_by().values_list(*fields):
+        view = TrialView(
+            position, block, phase, kind, check, "", (), expected, None, None, extra, right
+        )  # fmt: skip
+        counts[session] += score(view, value) == 1.0
+    return counts

@@ -1,0 +1,368 @@
+"""The ledger: creates the payouts that are due, and records what a named person decides about them. Nothing
+is sent from here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Literal
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.utils import timezone
+
+from crowd.ground import audit
+from crowd.ground.amounts import amount_of, split
+from crowd.models import Payout, Posting, Submission
+from crowd.money.endings import CONSENTED, ENDINGS, MAIN_KIND, EndedSession, ended
+from crowd.money.policy import Terms, owed
+from crowd.platforms import has_service, traits_of
+from experiments.definition import StudyDefinition
+from experiments.errors import StudyError
+from experiments.models import Participant, Session
+from experiments.selectors import definition_of
+from experiments.sessions import ENDED
+
+CHUNK = 200
+UNSETTLED = (Payout.State.DUE, Payout.State.SENDING, Payout.State.UNKNOWN)
+SPENT_STATES = (Payout.State.SENDING, Payout.State.UNKNOWN, Payout.State.SENT)
+"""The states that count against a cap: the payout was sent, or may have been."""
+BY_APPROVAL = Q(batch__isnull=True) | Q(batch__purpose="base")
+"""Payouts that the platform makes by approving the work; all others reach people as bonuses."""
+GRACE_LEAST_S = 60
+"""The list of a real platform is never believed earlier than this, even if PAYOUT_GRACE_S is less."""
+TWICE = "The platform paid the reward after a compensation had been sent, so they were paid twice."
+"""The one error that a sent payout may carry."""
+
+
+class PayoutRefused(StudyError):
+    """A decision about money cannot be taken; the message says why and what can be done."""
+
+
+def terms_of(posting: Posting) -> Terms:
+    """What the study promises, split as this posting's platform pays it."""
+    return promised(
+        definition_of(posting.study),
+        base_share=float(posting.options.get("base_share", 1.0)),
+        base_for_all=traits_of(posting.platform).pays_base_for_all,
+    )
+
+
+def promised(definition: StudyDefinition, *, base_share: float = 1.0, base_for_all: bool = False) -> Terms:
+    """What a study promises, independent of its platform."""
+    reward, policy = definition.reward, definition.policy
+    return Terms(
+        reward_cents=reward.amount_cents,
+        base_cents=split(reward.amount_cents, base_share)[0],
+        screened_share=policy.screened_share,
+        turned_away_share=policy.turned_away_share,
+        withdrawn=policy.withdrawn,
+        bonus_per_match_cents=reward.bonus_per_match_cents,
+        bonus_max_cents=reward.bonus_max_cents,
+        person_cap_cents=reward.person_cap_cents,
+        base_for_all=base_for_all,
+    )
+
+
+def origin_of(posting: Posting) -> str:
+    """The origin of the sittings that a posting pays for. Real money never goes to simulated sittings."""
+    if posting.mode != Posting.Mode.LIVE:
+        return Session.Origin.SIMULATED
+    return Session.Origin.PILOT if posting.pilot else Session.Origin.HUMAN
+
+
+def sessions_of(posting: Posting) -> QuerySet[Session]:
+    """The sittings of people who came by this posting and belong to its mode."""
+    return Session.objects.filter(submission__posting=posting, origin=origin_of(posting))
+
+
+def decide_due(posting: Posting) -> int:
+    """Creates the payouts that sittings of this posting are due since they ended; returns how many are new.
+
+    It can be repeated, and several processes may do it at once.
+    """
+    if not has_service(posting.platform):
+        return 0
+    ids = list(_undecided(sessions_of(posting)).values_list("pk", flat=True))
+    return sum(_decide(posting, ids[start : start + CHUNK]) for start in range(0, len(ids), CHUNK))
+
+
+def decide_for(session: Session) -> int:
+    """Does the same for one sitting. Call it before the sitting's answers or ids are removed: after that the
+    bonus cannot be counted."""
+    submission = Submission.objects.filter(session=session).select_related("posting__study").first()
+    if submission is None or not has_service(submission.posting.platform):
+        return 0
+    sessions = sessions_of(submission.posting).filter(pk=session.pk)
+    return _decide(submission.posting, list(_undecided(sessions).values_list("pk", flat=True)))
+
+
+def _undecided(sessions: QuerySet[Session]) -> QuerySet[Session]:
+    undecided = Q(pk__in=[])
+    for ending, kind in MAIN_KIND.items():
+        payout = Payout.objects.filter(session=OuterRef("pk"), kind=kind)
+        undecided |= ENDINGS[ending] & Q(~Exists(payout))
+    return sessions.filter(undecided, CONSENTED)
+
+
+def _decide(posting: Posting, ids: Sequence[Any]) -> int:
+    terms = terms_of(posting)
+    with transaction.atomic():
+        # The sessions are locked first. A withdrawal that erases answers locks them too, so the answers are
+        # either all there or known to be removed.
+        sessions = Session.objects.filter(pk__in=ids)
+        people = list(sessions.select_for_update().order_by("pk").values_list("participant_id", flat=True))
+        if terms.person_cap_cents is not None:
+            _lock_people(people)
+        undecided = _undecided(sessions)
+        ended_sessions = list(ended(posting.study, undecided, matches=terms.bonus_per_match_cents > 0))
+        rows = _rows(posting, terms, ended_sessions)
+        Payout.objects.bulk_create(rows, ignore_conflicts=True)
+        return Payout.objects.filter(reference__in=[row.reference for row in rows]).count()
+
+
+def _lock_people(participants: Iterable[int]) -> None:
+    """Allows one decision about a person at a time: two sittings that end together share one limit."""
+    rows = Participant.objects.select_for_update(no_key=True).filter(pk__in=set(participants))
+    list(rows.order_by("pk").values_list("pk"))
+
+
+def _rows(posting: Posting, terms: Terms, ended_sessions: Sequence[EndedSession]) -> list[Payout]:
+    currency = definition_of(posting.study).reward.currency
+    capped = terms.person_cap_cents is not None
+    earlier = _earlier(ended_sessions) if capped else defaultdict(int)
+    rows = []
+    for session in ended_sessions:
+        end = replace(session.end, earlier_cents=earlier[session.participant])
+        for due in owed(terms, end):
+            earlier[session.participant] += due.cents
+            rows.append(
+                Payout(
+                    posting=posting,
+                    session_id=session.session,
+                    kind=due.kind,
+                    cents=due.cents,
+                    currency=currency,
+                    reason=due.reason,
+                )
+            )
+    return rows
+
+
+def _earlier(ended_sessions: Sequence[EndedSession]) -> defaultdict[int, int]:
+    """What these people are due for their other sittings."""
+    sums = defaultdict[int, int](int)
+    participants = {session.participant for session in ended_sessions}
+    rows = Payout.objects.filter(session__participant__in=participants)
+    rows = rows.exclude(state__in=[Payout.State.FAILED, Payout.State.WITHHELD])
+    for person, cents in rows.values_list("session__participant").annotate(n=Sum("cents")).order_by():
+        sums[person] += cents
+    return sums
+
+
+def grace(posting: Posting) -> timedelta:
+    """How long after a call a payout may be missing from the platform's list although it was paid."""
+    seconds = settings.PAYOUT_GRACE_S
+    return timedelta(seconds=max(seconds, GRACE_LEAST_S) if posting.live else seconds)
+
+
+def adopt_approval(posting: Posting, session: Any, error: str = "") -> int:
+    """Records that the platform paid its reward for a sitting to which the ledger owes no reward.
+
+    Returns how many payouts that changed. `error` says what is wrong with the payment.
+    """
+    now = timezone.now()
+    paid = {"state": Payout.State.SENT, "cents": terms_of(posting).base_cents, "batch": None, "sent_at": now,
+            "confirmed_at": now, "error": error}  # fmt: skip
+    row, is_new = Payout.objects.get_or_create(
+        session_id=session,
+        kind=Payout.Kind.BASE,
+        defaults={
+            **paid,
+            "posting": posting,
+            "currency": posting.currency,
+            "reason": "Approved on the platform.",
+        },
+    )
+    denied = (Payout.State.FAILED, Payout.State.WITHHELD)
+    return 1 if is_new else Payout.objects.filter(pk=row.pk, state__in=denied).update(**paid)
+
+
+def withhold(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) -> int:
+    """Withholds payouts that are due, in a person's name; sent and unknown payouts stay as they are. A caller
+    that passes `log=False` logs the decision itself."""
+    return _turn(payouts, (Payout.State.DUE, Payout.State.WITHHELD), who, reason, log)
+
+
+def release(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) -> int:
+    """Makes withheld payouts due again."""
+    return _turn(payouts, (Payout.State.WITHHELD, Payout.State.DUE), who, reason, log)
+
+
+def missing(posting: Posting) -> QuerySet[Payout, Payout]:
+    """Bonuses that the platform should list by now and does not. Only a named person may send them again.
+
+    Either the platform accepted them, or it gave no answer and a repeat would pay twice if they still arrive.
+    """
+    rows = Payout.objects.filter(posting=posting, state__in=unlisted_states(posting), confirmed_at=None)
+    return rows.exclude(BY_APPROVAL).filter(called_at__lte=timezone.now() - grace(posting))
+
+
+def unlisted_states(posting: Posting) -> tuple[str, ...]:
+    """The states in which a bonus that is not listed needs a person's decision."""
+    if traits_of(posting.platform).repeats_safely:
+        return (Payout.State.SENT,)
+    return (Payout.State.SENT, Payout.State.UNKNOWN)
+
+
+def is_missing(row: Payout) -> bool:
+    """Whether this payout may be sent again in a person's name."""
+    return missing(row.posting).filter(pk=row.pk).exists()
+
+
+def send_again(payouts: Iterable[int], who: str, reason: str) -> int:
+    """Makes bonuses that never appeared on the platform's list due again; returns how many.
+
+    It needs a person's name: only a person who asked the platform can know that they will not arrive.
+    """
+    _name_and_reason(who, reason)
+    wanted = list(payouts)
+    done = 0
+    with transaction.atomic():
+        for posting in Posting.objects.filter(payouts__in=wanted).distinct().select_related("study"):
+            lost = list(missing(posting).filter(pk__in=wanted).values_list("pk", flat=True))
+            rows = Payout.objects.select_for_update().filter(pk__in=lost, state__in=unlisted_states(posting))
+            for row in rows.filter(confirmed_at=None).order_by("pk"):
+                row.state, row.sent_at, row.decided_by = Payout.State.DUE, None, who
+                row.reason = f"{row.reason} Sent again by {who}: {reason}"
+                row.save(update_fields=["state", "sent_at", "decided_by", "reason"])
+                total = amount_of(row.cents, row.currency)
+                audit.record(posting.study, who, f"Made {total} due again, which never arrived: {reason}")
+                done += 1
+    return done
+
+
+def _turn(payouts: Iterable[int], states: tuple[str, str], who: str, reason: str, logged: bool) -> int:
+    _name_and_reason(who, reason)
+    old, new = states
+    word = "Withheld" if new == Payout.State.WITHHELD else "Released"
+    turned: dict[Any, list[Payout]] = {}
+    with transaction.atomic():
+        rows = Payout.objects.select_for_update(of=("self",)).filter(pk__in=list(payouts), state=old)
+        for row in rows.select_related("posting__study").order_by("pk"):
+            text = f"{row.reason} {word} by {who}: {reason}"
+            Payout.objects.filter(pk=row.pk).update(state=new, decided_by=who, reason=text, error="")
+            turned.setdefault(row.posting.study, []).append(row)
+        for study, changed in turned.items() if logged else ():
+            total = amount_of(sum(row.cents for row in changed), changed[0].currency)
+            people = len({row.session_id for row in changed})
+            audit.record(study, who, f"{word} {total} of {people} {_people(people)}: {reason}")
+    return sum(len(changed) for changed in turned.values())
+
+
+def grant(
+    session: Session, kind: Literal["compensation", "bonus"], cents: int, who: str, reason: str
+) -> Payout:
+    """Creates a payout that the policy does not owe, in a person's name. Raises PayoutRefused."""
+    _name_and_reason(who, reason)
+    if cents <= 0:
+        raise PayoutRefused(f"{cents} cents is no amount. Give at least 1.")
+    submission = Submission.objects.filter(session=session).select_related("posting__study").first()
+    if submission is None or not has_service(submission.posting.platform):
+        raise PayoutRefused("This person came by no platform that can be asked to pay. Pay by hand.")
+    posting = submission.posting
+    if not Session.objects.filter(pk=session.pk, state__in=ENDED).exists():
+        raise PayoutRefused(
+            "They are still at it, so what the policy owes them is not decided. "
+            "Grant it when they have ended."
+        )
+    decide_for(session)
+    reward = definition_of(posting.study).reward
+    other = "compensation" if kind == "bonus" else "bonus"
+    _refuse_second(Payout.objects.filter(session=session, kind=kind).first(), other)
+    try:
+        with transaction.atomic():
+            _lock_people([session.participant_id])
+            if submission.state == "approved" and _is_theirs(submission):
+                adopt_approval(posting, session.pk)  # What is granted now comes on top of it.
+            _within_person_cap(session, reward.person_cap_cents, cents, reward.currency)
+            row = Payout.objects.create(
+                posting=posting,
+                session=session,
+                kind=kind,
+                cents=cents,
+                currency=reward.currency,
+                reason=f"Granted by {who}: {reason}",
+                decided_by=who,
+            )
+            audit.record(
+                posting.study,
+                who,
+                f"Granted {amount_of(cents, reward.currency)} as {kind} to "
+                f"{str(session.participant.pseudonym)[:8]}: {reason}",
+            )
+    except IntegrityError:
+        _refuse_second(Payout.objects.filter(session=session, kind=kind).first(), other)
+        raise
+    return row
+
+
+def _refuse_second(row: Payout | None, other: str) -> None:
+    if row is None:
+        return
+    state = "due, and the next settle sends it" if row.state == Payout.State.DUE else row.state
+    raise PayoutRefused(
+        f"This sitting has a {row.kind} already ({amount_of(row.cents, row.currency)}, {state}), and each "
+        f"kind is paid once. Grant a {other} instead."
+    )
+
+
+def _is_theirs(submission: Submission) -> bool:
+    identity = submission.identity
+    return identity is not None and identity.person_hash == submission.person_hash
+
+
+def _within_person_cap(session: Session, cap: int | None, cents: int, currency: str) -> None:
+    if cap is None:
+        return
+    rows = Payout.objects.filter(session__participant=session.participant_id)
+    rows = rows.exclude(state__in=[Payout.State.FAILED, Payout.State.WITHHELD])
+    already = int(rows.aggregate(n=Sum("cents"))["n"] or 0)
+    if already + cents > cap:
+        raise PayoutRefused(
+            f"{amount_of(cents, currency)} more would make {amount_of(already + cents, currency)} for this "
+            f"person, above person_cap_cents ({amount_of(cap, currency)}). Grant at most "
+            f"{amount_of(max(0, cap - already), currency)}."
+        )
+
+
+def raise_cap(posting: Posting, cents: int, who: str, reason: str) -> None:
+    """Raises the most that a posting may pay in all, in a person's name. Raises PayoutRefused."""
+    _name_and_reason(who, reason)
+    with transaction.atomic():
+        if Posting.objects.filter(pk=posting.pk, cap_cents__lt=cents).update(cap_cents=cents) != 1:
+            current = Posting.objects.values_list("cap_cents", flat=True).get(pk=posting.pk)
+            raise PayoutRefused(
+                f"The cap is {amount_of(current, posting.currency)} already. Give a larger amount."
+            )
+        audit.record(
+            posting.study,
+            who,
+            f"Raised the cap on {posting.platform} from {amount_of(posting.cap_cents, posting.currency)} to "
+            f"{amount_of(cents, posting.currency)}: {reason}",
+        )
+    posting.cap_cents = cents
+
+
+def _name_and_reason(who: str, reason: str) -> None:
+    if not who.strip():
+        raise PayoutRefused("A decision about money needs a name.")
+    if not reason.strip():
+        raise PayoutRefused("A decision about money needs a reason: the person may ask for it.")
+
+
+def _people(count: int) -> str:
+    return "person" if count == 1 else "people"

@@ -1,0 +1,282 @@
+"""Pays what the ledger owes: a plan, batch by batch.
+
+Each batch is a row of its own. Its payouts are committed as being sent, then one call pays them, then the
+outcome is stored. If the process is killed in between, the next run settles those payouts by reading the
+platform's list.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from typing import Literal
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from crowd.ground import audit
+from crowd.ground.amounts import amount_of
+from crowd.ground.connections import posted_of, service_of
+from crowd.ground.locks import Held
+from crowd.models import Payout, PayoutBatch, Posting
+from crowd.money.cap import rates_of, spent
+from crowd.money.plan import Payable, Plan, over_cap
+from crowd.platforms.base import Payment, PlatformError, Prepared, Service, Settled, Unsupported
+
+State, Batch = Payout.State, PayoutBatch.State
+APPROVALS_MAX = 50
+BONUSES_MAX = 200
+LIKE_MAX = 3
+"""After so many equal refusals of single payouts, the rest of a batch counts as refused too: the cause is the
+account, not the people."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run has done.
+
+    `problems` maps a reason to the number of payouts that were certainly not paid because of it. `stopped`
+    says why the run ended early. In both cases a later run can still pay.
+    """
+
+    sent: int = 0
+    sent_cents: int = 0
+    back: int = 0
+    unknown: int = 0
+    fees_cents: int = 0
+    stopped: str = ""
+    problems: Counter[str] = field(default_factory=Counter)
+
+
+def settle(posting: Posting, plan: Plan, by: str, *, held: Held, service: Service | None = None) -> Outcome:
+    """Pays a plan once, and logs it under the name `by`. `held` is the study's lock; the caller holds it."""
+    run = _Run(posting, by, held, service or service_of(posting))
+    try:
+        for chunk in _chunks([p for p in plan.payables if p.way == "approve"], APPROVALS_MAX):
+            run.attempt(run.approve, chunk)
+        for batch in _batches([p for p in plan.payables if p.way == "bonus"]):
+            run.attempt(run.pay, batch)
+    finally:
+        audit.record(posting.study, by, _log_line(posting, plan, run.outcome))
+    return run.outcome
+
+
+def _log_line(posting: Posting, plan: Plan, outcome: Outcome) -> str:
+    line = (
+        f"Settled {posting.platform} ({posting.mode}): sent {outcome.sent} of {len(plan.payables)} payouts, "
+        f"{amount_of(outcome.sent_cents, posting.currency)} of {plan.total}, for {plan.people} people"
+    )
+    if outcome.unknown:
+        line += f"; {outcome.unknown} unknown"
+    return f"{line}; stopped: {outcome.stopped}" if outcome.stopped else f"{line}."
+
+
+def _chunks(payables: Sequence[Payable], size: int) -> Iterator[Sequence[Payable]]:
+    for start in range(0, len(payables), size):
+        yield payables[start : start + size]
+
+
+def _batches(payables: Sequence[Payable]) -> Iterator[Sequence[Payable]]:
+    """As few batches as possible, because a platform may pay only one at a time. No submission is in the same
+    batch twice."""
+    rest = list(payables)
+    while rest:
+        taken: dict[str, Payable] = {}
+        later = []
+        for payable in rest:
+            if payable.submission in taken or len(taken) == BONUSES_MAX:
+                later.append(payable)
+            else:
+                taken[payable.submission] = payable
+        yield list(taken.values())
+        rest = later
+
+
+class _Run:
+    """One run of `settle` over one posting."""
+
+    def __init__(self, posting: Posting, by: str, held: Held, service: Service) -> None:
+        self.posting, self.by, self.held, self.service = posting, by, held, service
+        self.posted = posted_of(posting)
+        self.outcome = Outcome()
+        self._failures = 0
+        self._alike: Counter[str] = Counter()
+
+    def attempt(self, act: Callable[[Sequence[Payable]], None], chunk: Sequence[Payable]) -> None:
+        """Pays one chunk. If the platform refuses a chunk for good, each half is tried by itself, so that one
+        refused payout does not stop the others."""
+        if self.outcome.stopped:
+            return
+        try:
+            act(chunk)
+            self._failures = 0
+        except (PlatformError, Unsupported) as error:
+            sentence = str(error)
+            if isinstance(error, PlatformError) and error.uncertain:
+                self._stop_if_again(sentence)
+            elif isinstance(error, PlatformError) and not error.permanent:
+                self._say(chunk, sentence)
+                self._stop_if_again(sentence)
+            elif len(chunk) > 1 and self._alike[sentence] < LIKE_MAX:
+                middle = len(chunk) // 2
+                self.attempt(act, chunk[:middle])
+                self.attempt(act, chunk[middle:])
+            else:
+                self._alike[sentence] += 1
+                self._say(chunk, sentence)
+
+    def _stop_if_again(self, sentence: str) -> None:
+        """Stops the run after two failed calls in a row: one may be an accident, two mean an outage."""
+        self._failures += 1
+        self.outcome.stopped = sentence if self._failures > 1 else ""
+
+    def _say(self, chunk: Sequence[Payable], sentence: str) -> None:
+        """Stores the reason with the payouts, which stay due."""
+        due = Payout.objects.filter(pk__in=[p.row for p in chunk], state=State.DUE)
+        due.update(error=sentence)
+        self.outcome.problems[sentence] += len(chunk)
+
+    def approve(self, chunk: Sequence[Payable]) -> None:
+        """Approves submissions; the platform pays its reward for each."""
+        self.held.check()
+        batch, chunk = self._commit(chunk, "base", None)
+        if batch is None:
+            return
+        by_submission = {p.submission: p.reference for p in chunk}
+        settled = self._call(
+            batch, chunk, lambda: self.service.approve(self.posted, list(by_submission))
+        )  # fmt: skip
+        self._write(
+            batch,
+            chunk,
+            [Settled(by_submission.get(s.reference, ""), s.state, s.message) for s in settled],
+        )
+
+    def pay(self, chunk: Sequence[Payable]) -> None:
+        """Announces a batch of bonuses, commits the id that the platform gives it, then pays in one call."""
+        self.held.check()
+        payments = [p.payment() for p in chunk]
+        batch = PayoutBatch.objects.create(
+            posting=self.posting,
+            purpose="bonus",
+            cents=sum(p.cents for p in chunk),
+            currency=self.posting.currency,
+            by=self.by,
+        )
+        try:
+            prepared = self._prepare(batch, payments)
+        except (PlatformError, Unsupported) as error:
+            self._drop(batch, str(error))
+            # Announcing pays nothing, so the outcome is certain even if no answer came.
+            permanent = not isinstance(error, PlatformError) or error.permanent
+            raise PlatformError(str(error), permanent=permanent) from error
+        committed, sending = self._commit(chunk, "bonus", batch)
+        if committed is None or len(sending) != len(chunk):
+            return
+        settled = self._call(batch, chunk, lambda: self.service.pay(self.posted, prepared, payments))
+        self.outcome.fees_cents += prepared.fees_cents
+        self._write(batch, chunk, settled)
+
+    def _prepare(self, batch: PayoutBatch, payments: Sequence[Payment]) -> Prepared:
+        prepared = self.service.prepare(self.posted, payments)
+        if prepared.cents != batch.cents:
+            raise PlatformError(
+                f"{self.posting.platform} understood {amount_of(prepared.cents, batch.currency)} where "
+                f"{amount_of(batch.cents, batch.currency)} was meant; nothing was paid.",
+                permanent=True,
+            )
+        PayoutBatch.objects.filter(pk=batch.pk).update(
+            external_id=prepared.external_id, fees_cents=prepared.fees_cents, state=Batch.PREPARED
+        )
+        return prepared
+
+    def _drop(self, batch: PayoutBatch, why: str) -> None:
+        PayoutBatch.objects.filter(pk=batch.pk).update(state=Batch.DROPPED, error=why)
+
+    def _commit(
+        self, chunk: Sequence[Payable], purpose: str, batch: PayoutBatch | None
+    ) -> tuple[PayoutBatch | None, Sequence[Payable]]:
+        """Commits, before the call, that these payouts are being sent and fit within the cap.
+
+        An announced batch is sent whole or not at all. From a chunk of approvals, payouts that were withheld
+        meanwhile are left out.
+        """
+        now, announced = timezone.now(), batch is not None
+        with transaction.atomic():
+            posting = Posting.objects.select_for_update().get(pk=self.posting.pk)
+            due = Payout.objects.filter(pk__in=[p.row for p in chunk], state=State.DUE)
+            ready = set(due.select_for_update().values_list("pk", flat=True))
+            sending = [p for p in chunk if p.row in ready]
+            cents = sum(p.cents for p in sending)
+            after = spent(posting).all + cents + self._fees(posting, cents, batch)
+            fits = after <= posting.cap_cents
+            if not sending or not fits or (announced and len(sending) < len(chunk)):
+                why = "The payouts changed after the batch was announced; run settle again." if fits else (
+                    over_cap(posting, after)
+                )  # fmt: skip
+                self.outcome.problems[why] += len(chunk)
+                if batch is not None:
+                    self._drop(batch, why)
+                return None, ()
+            if batch is None:
+                batch = PayoutBatch.objects.create(
+                    posting=posting, purpose=purpose, cents=cents, currency=posting.currency, by=self.by
+                )
+            PayoutBatch.objects.filter(pk=batch.pk).update(state=Batch.PAYING, called_at=now)
+            due.update(state=State.SENDING, batch=batch, called_at=now, attempts=F("attempts") + 1, error="")
+        return batch, sending
+
+    def _fees(self, posting: Posting, cents: int, batch: PayoutBatch | None) -> Fraction:
+        """The fees of an announced batch, as the platform told them; those of approvals, at its rate."""
+        if batch is None:
+            return rates_of(posting).on("approve", cents)
+        return Fraction(PayoutBatch.objects.values_list("fees_cents", flat=True).get(pk=batch.pk))
+
+    def _call(
+        self, batch: PayoutBatch, chunk: Sequence[Payable], act: Callable[[], list[Settled]]
+    ) -> list[Settled]:
+        """Makes the one call that pays.
+
+        After an error of the platform the payouts are unknown, or due again if certainly nothing was sent.
+        After any other error they stay `sending`, and the next run makes them unknown.
+        """
+        try:
+            return act()
+        except (PlatformError, Unsupported) as error:
+            uncertain = isinstance(error, PlatformError) and error.uncertain
+            state: Literal["unknown", "failed"] = "unknown" if uncertain else "failed"
+            self._write(batch, chunk, [Settled(p.reference, state, str(error)) for p in chunk])
+            raise
+
+    def _write(self, batch: PayoutBatch, chunk: Sequence[Payable], settled: Sequence[Settled]) -> None:
+        """Stores the outcome. A payment that the platform's answer does not mention is unknown."""
+        answers = {answer.reference: answer for answer in settled}
+        silent = "The platform's answer does not mention it."
+        outcomes = [(p, answers.get(p.reference) or Settled(p.reference, "unknown", silent)) for p in chunk]
+        now = timezone.now()
+        with transaction.atomic():
+            for state, message in dict.fromkeys((s.state, s.message) for _, s in outcomes):
+                part = [p for p, s in outcomes if (s.state, s.message) == (state, message)]
+                self._write_part(part, state, message, now)
+            unknown = any(s.state == "unknown" for _, s in outcomes)
+            paid = any(s.state == "sent" for _, s in outcomes)
+            end = Batch.UNKNOWN if unknown else Batch.PAID if paid else Batch.DROPPED
+            error = next((s.message for _, s in outcomes if s.state != "sent"), "")
+            PayoutBatch.objects.filter(pk=batch.pk).update(state=end, error=error)
+
+    def _write_part(self, part: Sequence[Payable], state: str, message: str, now: datetime) -> None:
+        rows = Payout.objects.filter(pk__in=[p.row for p in part], state=State.SENDING)
+        if state == "sent":
+            self.outcome.sent += rows.update(state=State.SENT, sent_at=now, error="")
+            self.outcome.sent_cents += sum(p.cents for p in part)
+            return
+        if state == "failed":
+            # Certainly nothing was paid, so these payouts are due again, with the reason.
+            self.outcome.problems[message] += len(part)
+            self.outcome.back += rows.update(state=State.DUE, error=message)
+        else:
+            self.outcome.unknown += rows.update(state=State.UNKNOWN, error=message)

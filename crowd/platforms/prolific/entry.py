@@ -1,0 +1,84 @@
+"""Arrivals from Prolific and exits to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from crowd.platforms.base import Arrival, Exit, NotAnArrival, Outcome, Site
+from crowd.platforms.query import fields_of
+
+APP = "https://app.prolific.com"
+PERSON, STUDY, SUBMISSION = "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"
+PLACEHOLDERS = {name: "{{%" + name + "%}}" for name in (PERSON, STUDY, SUBMISSION)}
+TOKEN = "prolific_token"
+ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+KIND = re.compile(r"[a-z_]{1,20}")
+PREVIEW = Arrival(person="preview", submission="preview", preview=True)
+
+
+class ProlificEntry:
+    """`?PROLIFIC_PID=…&STUDY_ID=…&SESSION_ID=…`; the session is the submission."""
+
+    name = "prolific"
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        pass
+
+    def arrival(self, query: str, site: Site) -> Arrival:
+        fields = fields_of(query)
+        given = {name: fields.get(name, "") for name in PLACEHOLDERS}
+        if any(value.startswith("{{%") for value in given.values()):
+            return PREVIEW
+        missing = [name for name, value in given.items() if not value]
+        if missing:
+            raise NotAnArrival(
+                f"The address lacks {', '.join(missing)}. Open the study from its page on Prolific."
+            )
+        for name, value in given.items():
+            if not ID.fullmatch(value):
+                raise NotAnArrival(
+                    f"{name} does not have the form of an id: 1 to 64 letters, digits, - or _. "
+                    "Open the study from its page on Prolific."
+                )
+        return Arrival(
+            person=given[PERSON],
+            submission=given[SUBMISSION],
+            posting=given[STUDY],
+            signature=fields.get(TOKEN, ""),
+            simulated_kind=_simulated_kind(fields, site),
+        )
+
+    def exit(
+        self,
+        outcome: Outcome,
+        codes: Mapping[str, str],
+        arrival: Arrival | None,
+        site: Site,
+        options: Mapping[str, Any],
+    ) -> Exit:
+        code = codes.get(outcome, "")
+        if not code:
+            return Exit("none")
+        return Exit("GET", f"{app_of(site)}/submissions/complete?cc={quote(code, safe='')}")
+
+    def ancestors(self, site: Site) -> tuple[str, ...]:
+        return ()
+
+    def form_targets(self, site: Site) -> tuple[str, ...]:
+        return ()
+
+
+def app_of(site: Site) -> str:
+    """The address of the pages that people see."""
+    return site.url.rstrip("/") or APP
+
+
+def _simulated_kind(fields: Mapping[str, str], site: Site) -> str:
+    """Only a rehearsal has simulated people; elsewhere the field cannot be trusted."""
+    kind = fields.get("simulated", "") if site.mode == "rehearsal" else ""
+    if kind and not KIND.fullmatch(kind):
+        raise NotAnArrival("simulated must name a kind: 1 to 20 small letters or underscores.")
+    return kind

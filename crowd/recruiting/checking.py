@@ -1,0 +1,280 @@
+"""What a study would be, before anything is stored: plans, exposures, blind strategies, power, cost."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.stats.power import anova_power, minimal_detectable_f
+from crowd.recruiting.indistinct import Alike, look_alikes
+from experiments.definition import StudyDefinition
+from experiments.design.rng import Streams
+from experiments.drafts import Gathered, gather
+from experiments.gates.quiz import NAME as QUIZ
+from experiments.kinds import get_kind
+from experiments.paradigms import design_of, get_paradigm
+from experiments.paradigms.base import Plan
+from experiments.paradigms.blind import BlindScore, blind_scores, imbalance
+from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
+from experiments.paradigms.coverage import exposures
+from stimuli.render import png
+from stimuli.store import LocalStore, Store
+from stimuli.store.files import view_file
+
+NEAREST_MAX = 0.90
+IMAGE = "image"
+READING_MINUTES = 2.0
+"""Consent, instructions, quiz, practice and debrief, for the estimate of the time."""
+FEATURE_STEP = 8
+"""Every eighth pixel each way: enough to find the nearest picture, small enough for thousands of pairs."""
+
+
+class ReadThrough:
+    """Reads from the real store, writes into a temporary one: a dry run leaves nothing behind."""
+
+    def __init__(self, real: Store, scratch: Store) -> None:
+        self.real, self.scratch = real, scratch
+
+    def put(self, key: str, data: bytes) -> bool:
+        return self.scratch.put(key, data)
+
+    def get(self, key: str) -> bytes:
+        return self.scratch.get(key) if self.scratch.has(key) else self.real.get(key)
+
+    def has(self, key: str) -> bool:
+        return self.scratch.has(key) or self.real.has(key)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        yield from {*self.real.keys(prefix), *self.scratch.keys(prefix)}
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """A study as it would be planned. Shares 0-1; money in cents of `currency`."""
+
+    definition: StudyDefinition
+    labels: tuple[str, ...]
+    surveyed: tuple[tuple[str, str], ...]
+    pool_cells: tuple[tuple[str, str, int], ...]
+    plans: tuple[Plan, ...]
+    blind: tuple[BlindScore, ...]
+    held_out_accuracy: float | None
+    alike: tuple[Alike, ...] = ()
+
+    @property
+    def imbalance(self) -> str | None:
+        """Why the study is not balanced although it asks for it, or None."""
+        return imbalance(self.blind) if self.definition.stimuli.balance == "prediction_x_correct" else None
+
+    @property
+    def is_between(self) -> bool:
+        """Whether every slot has one condition."""
+        return all(plan.condition for plan in self.plans)
+
+    def unmatched(self) -> int | None:
+        """How many plans differ from the first of their number in items, order, sides or checks; None if
+        the paradigm plans no twins."""
+        first: dict[int, object] = {}
+        differ, twins = 0, 0
+        for plan in self.plans:
+            if plan.matched is None:
+                continue
+            trials = [
+                (t.position, t.block, t.phase, t.item, t.check, t.expected, t.choices, t.reservoir)
+                for t in plan.trials
+            ]
+            twins += plan.matched in first
+            differ += first.setdefault(plan.matched, trials) != trials
+        return differ if twins else None
+
+    def minutes_estimate(self) -> float:
+        """From the plan: reading and practice, then each trial with its minimum viewing time and an
+        answer."""
+        design = design_of(self.definition)
+        waiting_s = (getattr(design, "min_view_ms", 0) + getattr(design, "gap_ms", 0)) / 1000
+        trials = self.plans[0].trials
+        return READING_MINUTES + sum(get_kind(t.kind).seconds + waiting_s for t in trials) / 60
+
+    def trials_rows(self) -> list[tuple[str, int]]:
+        kinds = Counter(f"{t.check} check" if t.check else t.phase for t in self.plans[0].trials)
+        return [*sorted(kinds.items()), ("together", len(self.plans[0].trials))]
+
+    def exposure_rows(self) -> list[tuple[str, int, int, int, int, int]]:
+        """Per condition: stimuli, showings in training and in test, least and most tests of one stimulus."""
+        shown = exposures(self.plans)
+        rows = []
+        for condition in self.definition.conditions:
+            train = {item: n for (item, name), n in shown.train.items() if name == condition.name}
+            test = {item: n for (item, name), n in shown.test.items() if name == condition.name}
+            counts = [test.get(item, 0) for item in {*train, *test}]
+            least, most = min(counts, default=0), max(counts, default=0)
+            rows.append((condition.name, len(counts), sum(train.values()), sum(test.values()), least, most))
+        return rows
+
+    def pass_rows(self) -> list[tuple[str, float]]:
+        quiz = [len(question.choices) for question in self.definition.quiz]
+        gates = {QUIZ: quiz} if quiz else None
+        guesser = pass_probability(self.plans[0], self.definition.rules, gates=gates)
+        attentive = pass_probability(self.plans[0], self.definition.rules, SLIP_SHARE, gates=gates)
+        return [("a guesser", guesser.total), ("a person with 5 % slips", attentive.total)]
+
+    def power_rows(self) -> list[tuple[str, float]]:
+        sizes = [condition.slots for condition in self.definition.conditions]
+        if not self.is_between or len(sizes) < 2 or sum(sizes) <= len(sizes):
+            return []
+        rows = [(f"f = {f:.2f} ({word})", anova_power(sizes, f)) for f, word in _EFFECTS]
+        return [*rows, ("smallest f found with power .80", minimal_detectable_f(sizes))]
+
+    def cost_cents(self) -> int:
+        return len(self.plans) * self.definition.reward.amount_cents
+
+    def confused_pairs(self) -> list[tuple[str, str, int, int]]:
+        """Class pairs by how often one is taken for the other: a as b, b as a."""
+        taken = Counter(self.surveyed)
+        pairs = {tuple(sorted(pair)) for pair in taken if pair[0] != pair[1]}
+        rows = [(a, b, taken[a, b], taken[b, a]) for a, b in pairs]
+        return sorted(rows, key=lambda row: (-row[2] - row[3], row))
+
+
+_EFFECTS = ((0.10, "small"), (0.25, "medium"), (0.40, "large"))
+
+
+def dry_run(
+    definition: StudyDefinition,
+    folder: Path,
+    store: Store,
+    progress: Callable[[str, int, int], None],
+    pictures: int = 0,
+) -> DryRun:
+    """Predicts the items, plans every slot, scores the blind strategies. Stores nothing. `pictures` is the
+    number of items that may be rendered to see which conditions look alike.
+    """
+    with tempfile.TemporaryDirectory(prefix="legible-check-") as scratch:
+        reading = ReadThrough(store, LocalStore(Path(scratch)))
+        gathered = gather(definition, folder, reading, progress)
+        pool = gathered.material.pool
+        paradigm = get_paradigm(definition.paradigm)
+        plans = tuple(paradigm.plans(design_of(definition), pool, Streams(definition.seed)))
+        return DryRun(
+            definition=definition,
+            labels=gathered.first.predictor.labels,
+            surveyed=tuple((i.truth, i.predicted) for s in gathered.surveys.values() for i in s.items),
+            pool_cells=_cells(gathered),
+            plans=plans,
+            blind=blind_scores(plans, pool, _features(gathered, reading)),
+            held_out_accuracy=gathered.first.predictor.provenance.get("held_out_accuracy"),
+            alike=look_alikes(definition, gathered, reading, pictures, progress) if pictures else (),
+        )
+
+
+def _cells(gathered: Gathered) -> tuple[tuple[str, str, int], ...]:
+    counts = Counter(
+        (i.predicted, "right" if i.truth == i.predicted else "wrong") for i in gathered.material.pool.items
+    )
+    return tuple((label, kind, count) for (label, kind), count in sorted(counts.items()))
+
+
+def _features(gathered: Gathered, store: Store) -> Callable[[str], np.ndarray[Any, Any]] | None:
+    """Each picture as an array, for what is near to what; None if the study shows texts."""
+    if any(opened.predictor.modality != IMAGE for opened in gathered.opened.values()):
+        return None
+    views = {key: item.image_key for views in gathered.views.values() for key, item in views.items()}
+    known: dict[str, np.ndarray[Any, Any]] = {}
+
+    def features(key: str) -> np.ndarray[Any, Any]:
+        if key not in known:
+            pixels = png.decode(store.get(view_file(views[key])))
+            known[key] = pixels[::FEATURE_STEP, ::FEATURE_STEP].astype(np.float32)
+        return known[key]
+
+    return features
+
+
+def warnings_of(run: DryRun) -> list[str]:
+    """What a careful researcher would correct before people are paid."""
+    warnings = [run.imbalance] if run.imbalance else []
+    guesser = run.pass_rows()[0][1]
+    if guesser > GUESSER_PASS_MAX:
+        warnings.append(
+            f"a guesser passes all rules with probability {guesser:.2f}; above {GUESSER_PASS_MAX:.2f} the "
+            "checks say little: add instructed checks, or ask for more of them"
+        )
+    nearest = next((score.pooled for score in run.blind if score.strategy == "nearest"), 0.0)
+    if nearest > NEAREST_MAX:
+        warnings.append(
+            f"the label of the nearest training picture, by pixels, is right in {nearest:.2f} of the test "
+            "trials: people may succeed by likeness alone; compare methods with the baseline, not with chance"
+        )
+    estimate, declared = run.minutes_estimate(), run.definition.reward.expected_minutes
+    if not 0.5 <= declared / estimate <= 2:
+        warnings.append(
+            f"expected_minutes is {declared:g}, the plan comes to about {estimate:.1f}: people are told and "
+            "paid by it, so mend it or say why"
+        )
+    for names, count, looked in run.alike:
+        warnings.append(
+            f"{' and '.join(names)} look alike on {count} of {looked} items: people would be paid to look at "
+            "the same picture under several names; keep one of them, or say in the report that they are one"
+        )
+    if run.definition.reward.amount_cents == 0:
+        warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
+    return warnings
+
+
+def preregistration(run: DryRun) -> str:
+    """The plan of the study as Markdown, to be deposited before data are collected."""
+    definition = run.definition
+    analysis = get_paradigm(definition.paradigm).planned_analysis
+    lines = [
+        f"# Preregistration: {definition.title}",
+        "",
+        f"Definition `{definition.digest}` of study `{definition.slug}`, paradigm `{definition.paradigm}`, "
+        f"seed {definition.seed}.",
+        "",
+        *_groups(run),
+        "",
+        "## Trials of one session",
+        "",
+        *(f"- {name}: {count}" for name, count in run.trials_rows()),
+        "",
+        "## Exclusion rules",
+        "",
+        *(f"- {name}: {rule}" for name, rule in definition.rules.items()),
+        "",
+        "## Stopping rule",
+        "",
+        f"Data are collected until {_stop(run)} who passed all rules. "
+        "Results per condition are sealed until then.",
+        "",
+        *(["## Analysis", "", analysis, ""] if analysis else []),
+        *(["## Power", "", *(f"- {name}: {value:.3f}" for name, value in run.power_rows()), ""]
+          if run.power_rows() else []),
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _groups(run: DryRun) -> list[str]:
+    """Who gets what: the conditions if a slot has one, else the lanes with their slots."""
+    if run.is_between:
+        rows = [f"| {c.name} | {c.role} | {c.slots} |" for c in run.definition.conditions]
+        title, columns = "## Conditions (between subjects)", "| condition | role | participants wanted |"
+        return [title, "", columns, "|---|---|---|", *rows]
+    lanes = Counter(plan.lane for plan in run.plans)
+    rows = [f"| {lane} | {count} |" for lane, count in sorted(lanes.items())]
+    return ["## Slots by lane", "", "| lane | sessions wanted |", "|---|---|", *rows]
+
+
+def _stop(run: DryRun) -> str:
+    if run.is_between:
+        return "every condition has the participants wanted above"
+    return "every slot is filled by a session of a person"
+
+
+def rows_of_blind(scores: Sequence[BlindScore]) -> list[tuple[str, float, float, float]]:
+    return [(score.strategy, score.pooled, score.lowest, score.highest) for score in scores]

@@ -1,0 +1,285 @@
+"""Staying in step with a platform: reads its list, and matches people by their keyed hashes.
+
+Nothing is taken from a notification, and nothing is lost if a platform is down: the next sync reads all
+again. An outside id is stored in the clear only for a person who consented and was not forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from crowd.ground.connections import posted_of, service_of
+from crowd.ground.identities import person_hash, submission_hash
+from crowd.ground.locks import Busy
+from crowd.models import Identity, Message, Posting, Submission
+from crowd.platforms.base import (
+    IncomingMessage,
+    ListedSubmission,
+    PlatformError,
+    Posted,
+    Service,
+    Unsupported,
+)
+from crowd.recruiting.places import alone_with, finish_places, remember, top_up
+from experiments.enrolment import release_slot
+from experiments.errors import StudyError
+from experiments.gates.consent import NAME as CONSENT
+from experiments.models import Gate
+from experiments.sessions import ENDED, mark_left
+
+WRITTEN = ("state", "raw_state", "code", "started_at", "completed_at", "return_requested", "seen_at",
+           "bonuses")  # fmt: skip
+RAW_MAX, CODE_MAX = 40, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a sync found: submissions by state, what changed as sentences without names, why it failed
+    (empty: it did not), and how fresh the rows are at least."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    changes: tuple[str, ...] = ()
+    error: str = ""
+    read_at: datetime | None = None
+
+
+MayKeepIds = Callable[[Identity], bool]
+"""Whether the ids of a forgotten person must stay: they are still to be paid, or may earn pay. It is asked of
+the room above, which knows what is owed."""
+
+
+def sync_posting(
+    posting: Posting, may_keep_ids: MayKeepIds, *, bonuses: bool = False, replace: bool = True
+) -> Synced:
+    """Updates our rows to what the platform says now. Repeatable; under the posting's lock.
+
+    With `bonuses` the lists of bonuses are read too, which take a call per person. Without `replace` it only
+    reads: no place is offered.
+
+    If the platform fails, its sentence goes to `sync_error` and nothing else changes.
+    """
+    try:
+        with alone_with(Posting.objects.get(id=posting.pk), wait_s=0) as locked:
+            return _sync(locked, may_keep_ids, bonuses, replace)
+    except Busy as busy:
+        return Synced(error=str(busy))
+
+
+def _sync(posting: Posting, may_keep_ids: MayKeepIds, bonuses: bool, replace: bool) -> Synced:
+    began = timezone.now()
+    if not posting.external_id:
+        return Synced(error="The posting is a draft, not known to exist on the platform. Publish it again.")
+    try:
+        service = service_of(posting)
+        posted = service.look(posted_of(posting))
+        listings = list(service.submissions(posted))
+        before = posting.state
+        remember(posting, posted)
+        changes = [f"The posting is {posting.state} now." if posting.state != before else ""]
+        changes += _apply_all(posting, listings, may_keep_ids)
+        if bonuses:
+            _read_bonuses(posting, service)
+    except (PlatformError, Unsupported, StudyError) as error:
+        return _failed(posting, error)
+    changes += _beside(posting, service, posted, replace)
+    done = Posting.objects.filter(id=posting.pk)
+    done.update(synced_at=began, sync_error=posting.sync_error)
+    # A notification that comes during the read is handled by the next sync.
+    done.filter(sync_asked_at__lte=began).update(sync_asked_at=None)
+    counts: dict[str, int] = dict(Counter(str(listed.state) for listed in listings))
+    return Synced(counts, tuple(change for change in changes if change), read_at=began)
+
+
+def _beside(posting: Posting, service: Service, posted: Posted, replace: bool) -> list[str]:
+    """Messages and places. What fails here is tried again by the next sync; the list was read anyway."""
+    changes = []
+    # Reading the list takes time; decisions made here meanwhile count.
+    posting.refresh_from_db()
+    try:
+        if replace and finish_places(posting, posted.places):
+            changes.append("An addition of places that was cut off is finished.")
+        opened = top_up(posting) if replace else 0
+        changes.append(f"{opened} replacements opened." if opened else "")
+        changes += _read_messages(posting, service)
+    except (PlatformError, Unsupported, StudyError) as error:
+        posting.sync_error = (
+            f"The list of {posting.platform} was read, but not everything could be done about it: {error} It "
+            "is tried again by itself."
+        )
+    return changes
+
+
+def _failed(posting: Posting, error: Exception) -> Synced:
+    """The sentence that the researcher reads; it names the platform and what happens next."""
+    last = f"{posting.synced_at:%Y-%m-%d %H:%M} UTC" if posting.synced_at else "never"
+    sentence = (
+        f"{posting.platform} could not be read, and nothing was lost: {error} It is asked again by itself; "
+        f"it last answered {last}."
+    )
+    Posting.objects.filter(id=posting.pk).update(sync_error=sentence)
+    return Synced(error=sentence)
+
+
+def _apply_all(posting: Posting, listings: Iterable[ListedSubmission], may_keep_ids: MayKeepIds) -> list[str]:
+    rows = {
+        row.submission_hash: row
+        for row in Submission.objects.filter(posting=posting).select_related("session", "identity")
+    }
+    consented = set(
+        Gate.objects.filter(session__submission__posting=posting, kind=CONSENT, passed=True).values_list(
+            "session_id", flat=True
+        )
+    )
+    changes: Counter[str] = Counter()
+    for listed in listings:
+        key = submission_hash(posting, listed.submission)
+        row = rows.get(key) or _new_row(posting, key)
+        changes.update(_apply(posting, row, listed))
+        _identify(row, listed, person_hash(posting, listed.person), row.session_id in consented, may_keep_ids)
+        changes.update(_follow(row))
+    return [f"{sentence}: {count}." for sentence, count in sorted(changes.items())]
+
+
+def _new_row(posting: Posting, key: str) -> Submission:
+    """A submission that the list told us of. Its person may join at the same moment: then the row made on
+    arrival is used."""
+    row, _ = Submission.objects.select_related("session", "identity").get_or_create(
+        posting=posting, submission_hash=key
+    )
+    return row
+
+
+def _apply(posting: Posting, row: Submission, listed: ListedSubmission) -> list[str]:
+    """One line of the list. Writes only what changed; returns what happened, in words."""
+    before = {name: getattr(row, name) for name in WRITTEN}
+    is_new = row.seen_at is None
+    row.state, row.raw_state, row.code = listed.state, listed.raw[:RAW_MAX], listed.code[:CODE_MAX]
+    row.started_at, row.completed_at = listed.started_at, listed.completed_at
+    row.return_requested = listed.return_requested
+    row.seen_at = row.seen_at or timezone.now()
+    if listed.bonuses is not None:
+        row.bonuses = list(listed.bonuses)
+    changed = [name for name in WRITTEN if getattr(row, name) != before[name]]
+    if changed:
+        Submission.objects.filter(id=row.pk).update(**{name: getattr(row, name) for name in changed})
+    happened = [f"new as {listed.state}" if is_new else f"{before['state']} -> {listed.state}"]
+    return happened if is_new or before["state"] != row.state else []
+
+
+def _identify(
+    row: Submission, listed: ListedSubmission, who: str, has_consented: bool, may_keep_ids: MayKeepIds
+) -> None:
+    """Stores who the platform says it is. If the arrival named another person, both are kept: no payment is
+    made before that is resolved, so no id is stored either."""
+    identity = row.identity
+    if identity is None:
+        if row.person_hash != who or row.external_id:
+            nobody = Submission.objects.filter(id=row.pk, identity=None)
+            nobody.update(person_hash=who, external_id="")
+            row.person_hash, row.external_id = who, ""
+        return
+    is_known = has_consented and identity.person_hash == who
+    submission, person = (listed.submission, listed.person) if is_known else ("", identity.external_id)
+    if (row.person_hash, row.external_id, identity.external_id) != (who, submission, person):
+        _store_ids(row, identity, who, submission, person, may_keep_ids)
+
+
+def _store_ids(
+    row: Submission, known: Identity, who: str, submission: str, person: str, may_keep_ids: MayKeepIds
+) -> None:
+    """Stores the person's ids, unless the person was forgotten. That may have happened since the list was
+    read, so the row is locked first, as `forget` does."""
+    with transaction.atomic():
+        identity = Identity.objects.select_for_update().get(id=known.pk)
+        if identity.forgotten_at is not None and not (identity.person_hash == who and may_keep_ids(identity)):
+            return
+        Submission.objects.filter(id=row.pk).update(person_hash=who, external_id=submission)
+        if submission:
+            Identity.objects.filter(id=identity.pk).update(external_id=person)
+            identity.external_id = person
+    row.person_hash, row.external_id, row.identity = who, submission, identity
+
+
+def _follow(row: Submission) -> list[str]:
+    """Applies a state to the session and its slot. Safe to repeat."""
+    session = row.session
+    if session is None or session.state in ENDED or row.state not in {"returned", "timed_out"}:
+        return []
+    if not _is_same_person(row):
+        return []
+    if row.state == "returned":
+        return ["a place is free again, its person returned the work"] if mark_left(session) else []
+    # The person may still finish: the session goes on, as surplus, and is paid.
+    freed = release_slot(session)
+    return ["a place is free again, its time is over"] if freed else []
+
+
+def _is_same_person(row: Submission) -> bool:
+    """A person must not be able to end another person's session by naming its submission on arrival."""
+    return row.identity is not None and row.identity.person_hash == row.person_hash
+
+
+def _read_bonuses(posting: Posting, service: Service) -> None:
+    """Every bonus on the platform's own lists, of people whose id we may keep."""
+    rows = Submission.objects.filter(posting=posting).exclude(external_id="")
+    stored = {row.external_id: row for row in rows}
+    listed: dict[str, list[int]] = {external_id: [] for external_id in stored}
+    for bonus in service.bonuses(posted_of(posting), list(stored)):
+        listed.setdefault(bonus.submission, []).append(bonus.cents)
+    for external_id, row in stored.items():
+        if sorted(row.bonuses) != sorted(listed[external_id]):
+            Submission.objects.filter(id=row.pk).update(bonuses=sorted(listed[external_id]))
+
+
+def _read_messages(posting: Posting, service: Service) -> list[str]:
+    """Messages of participants, once each."""
+    try:
+        messages = list(service.messages(posted_of(posting)))
+    except Unsupported:
+        return []
+    new = sum(_keep_message(posting, message) for message in messages)
+    return [f"{new} new messages."] if new else []
+
+
+def _keep_message(posting: Posting, message: IncomingMessage) -> bool:
+    """Stores a message of one of our people; other messages of the account do not belong to this study."""
+    who = person_hash(posting, message.person)
+    identity = Identity.objects.filter(study=posting.study_id, person_hash=who).first()
+    about_us = message.posting == posting.external_id
+    if identity is None and not about_us:
+        return False
+    if identity is not None and not about_us and not identity.submissions.filter(posting=posting).exists():
+        return False
+    if identity is not None and identity.forgotten_at is not None:
+        return False
+    try:
+        with transaction.atomic():
+            _, created = Message.objects.get_or_create(
+                posting=posting,
+                external_id=message.external_id,
+                defaults={
+                    "identity": identity,
+                    "state": Message.State.RECEIVED,
+                    "body": message.body.replace("\x00", ""),
+                    "created_at": message.sent_at or timezone.now(),
+                },
+            )
+    except IntegrityError:
+        return False
+    return created
+
+
+def is_due(posting: Posting) -> bool:
+    """Whether a posting must still be synced: until it is closed and all its submissions are decided."""
+    if not posting.external_id:
+        return False
+    if posting.state != Posting.State.CLOSED:
+        return True
+    undecided = ("reserved", "active", "awaiting", "unknown")
+    return Submission.objects.filter(posting=posting, state__in=undecided, seen_at__isnull=False).exists()

@@ -1,0 +1,75 @@
+"""The service's one address: JSON 1.1 over POST /, signed, with its errors and the faults on demand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from crowd.rehearsal.faults import Fault, Faults
+from crowd.rehearsal.mturk.model import operation_names, target_prefix
+from crowd.rehearsal.mturk.operations import run
+from crowd.rehearsal.mturk.records import Refused
+from crowd.rehearsal.mturk.signing import NotSigned, Signatures
+from crowd.rehearsal.mturk.world import World
+from crowd.rehearsal.serving import Answer, Asked, Call
+
+CONTENT = "application/x-amz-json-1.1"
+
+
+@dataclass(slots=True)
+class Api:
+    """Answers API requests, and keeps a log of them in the order in which they took effect."""
+
+    world: World
+    faults: Faults
+    signatures: Signatures
+    log: list[Call] = field(default_factory=list)
+    before_reply: list[Callable[[Call], None]] = field(default_factory=list)
+
+    def answer(self, request: Asked) -> Answer | None:
+        """The reply; None if the answer is to be lost."""
+        operation = request.headers.get("x-amz-target", "").removeprefix(f"{target_prefix()}.")
+        with self.world.lock:
+            fault: Fault = ""
+            effect = False
+            try:
+                if operation not in operation_names():
+                    raise NotSigned("UnknownOperationException", "")
+                self.signatures.check(request)
+                fault = self.faults.draw()
+                status, body, effect = self._carry_out(operation, request.body, fault)
+            except NotSigned as error:
+                status, body = 400, {"__type": error.code, "message": error.message}
+            except Refused as error:
+                status, body = 400, _error("RequestError", error.code, error.message, self.world.now)
+            if fault == "5xx_after":
+                status, body = 500, self._service_fault()
+            call = Call(operation, request.method, request.path, status, fault, effect)
+            self.log.append(call)
+            number = len(self.log)
+        for hook in list(self.before_reply):
+            hook(call)
+        if fault == "lost_answer":
+            return None
+        headers = {"Content-Type": CONTENT, "x-amzn-RequestId": f"rehearsal-{number:08d}"}
+        return Answer(status, json.dumps(body).encode(), headers)
+
+    def _carry_out(self, operation: str, body: bytes, fault: Fault) -> tuple[int, Mapping[str, Any], bool]:
+        if fault == "429":
+            return 400, {"__type": "ThrottlingException", "message": "Rate exceeded"}, False
+        if fault == "5xx_before":
+            return 500, self._service_fault(), False
+        return 200, run(self.world, operation, body), True
+
+    def _service_fault(self) -> dict[str, str]:
+        message = "The service is temporarily unavailable. Try again."
+        return _error("ServiceFault", "AWS.ServiceUnavailable", message, self.world.now)
+
+
+def _error(kind: str, code: str, message: str, now: datetime) -> dict[str, str]:
+    """An error as it travels: its kind in the body, milliseconds since 1970 at the end of the message."""
+    stamp = int(now.timestamp() * 1000)
+    return {"__type": kind, "Message": f"{message} ({stamp})", "TurkErrorCode": code}

@@ -1,0 +1,105 @@
+"""Operations on workers: messages, blocks, and the receivers of events."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from crowd.rehearsal.mturk import limits as ask
+from crowd.rehearsal.mturk.hits import known_type
+from crowd.rehearsal.mturk.limits import Members
+from crowd.rehearsal.mturk.notices import VERSIONS
+from crowd.rehearsal.mturk.records import Event, Refused, Specification
+from crowd.rehearsal.mturk.wire import Json, page
+from crowd.rehearsal.mturk.world import World
+
+BLOCKS_MAX = 100_000
+
+
+def notify_workers(world: World, members: Members) -> Json:
+    """Writes to all workers that it can reach; the answer, with status 200, names the others."""
+    subject = ask.text(members, "Subject", ask.SUBJECT, 1)
+    message = ask.text(members, "MessageText", ask.MESSAGE, 1)
+    if not 1 <= len(members["WorkerIds"]) <= ask.WORKERS:
+        raise ask.refuse(f"WorkerIds must name 1 to {ask.WORKERS} workers, not {len(members['WorkerIds'])}.")
+    failed = []
+    for worker in members["WorkerIds"]:
+        code, why = _unreachable(world, worker)
+        if code:
+            failed.append(
+                {"WorkerId": worker, "NotifyWorkersFailureCode": code, "NotifyWorkersFailureMessage": why}
+            )
+        else:
+            world.people[worker].letters.append((subject, message))
+    return {"NotifyWorkersFailureStatuses": failed}
+
+
+def _unreachable(world: World, worker: str) -> tuple[str, str]:
+    if worker not in world.people:
+        return "HardFailure", f"Worker {worker} does not exist."
+    if not world.decided_for(worker):
+        return "HardFailure", "You have not approved or rejected work from this worker."
+    if worker in world.soft_failing:
+        world.soft_failing.discard(worker)
+        return "SoftFailure", "The message could not be sent at this time."
+    return "", ""
+
+
+def create_worker_block(world: World, members: Members) -> Json:
+    if len(world.blocked) >= BLOCKS_MAX:
+        raise ask.refuse(f"At most {BLOCKS_MAX} workers can be blocked.")
+    world.blocked[members["WorkerId"]] = ask.text(members, "Reason", ask.DESCRIPTION, 1)
+    return {}
+
+
+def delete_worker_block(world: World, members: Members) -> Json:
+    world.blocked.pop(members["WorkerId"], None)
+    return {}
+
+
+def list_worker_blocks(world: World, members: Members) -> Json:
+    blocks = list(world.blocked.items())
+    return page(
+        world, "ListWorkerBlocks", members, "WorkerBlocks", blocks,
+        lambda block: {"WorkerId": block[0], "Reason": block[1]},
+    )  # fmt: skip
+
+
+def update_notification_settings(world: World, members: Members) -> Json:
+    kind = known_type(world, members)
+    if "Notification" not in members and "Active" not in members:
+        raise ask.refuse("Either Notification or Active must be given.")
+    if "Notification" in members:
+        kind.notice = _specification(members["Notification"])
+        kind.notice_active = True
+    if kind.notice is None:
+        raise ask.refuse("The HIT type has no notification specification; one must be given.")
+    kind.notice_active = bool(members.get("Active", kind.notice_active))
+    return {}
+
+
+def send_test_event(world: World, members: Members) -> Json:
+    """One invented event, whether or not the specification asks for it."""
+    specification = _specification(members["Notification"], is_test=True)
+    kind = members["TestEventType"]
+    assignment = world.new_id("3", 30) if kind.startswith("Assignment") else ""
+    event = Event(kind, world.now, world.new_id("3", 30), world.new_id("3", 30), assignment)
+    world.notices.tell(specification, [event], world.now)
+    return {}
+
+
+def _specification(sent: dict[str, Any], is_test: bool = False) -> Specification:
+    destination, transport = sent["Destination"], sent["Transport"]
+    if sent["Version"] not in VERSIONS:
+        raise ask.refuse(f"Version must be one of {', '.join(VERSIONS)}.")
+    fits = {
+        "SQS": urlsplit(destination).scheme in ("http", "https"),
+        "SNS": re.fullmatch(r"arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_.-]+", destination) is not None,
+        "Email": "@" in destination,
+    }
+    if not fits[transport]:
+        raise Refused("InvalidTransportEndpoint", f"{destination} is no destination for {transport}.")
+    if "Ping" in sent["EventTypes"] and not is_test:
+        raise ask.refuse("Ping is for SendTestEventNotification alone.")
+    return Specification(destination, transport, sent["Version"], tuple(sent["EventTypes"]))

@@ -1,0 +1,20 @@
+"""A simulated Prolific: studies, submissions, bonuses and webhooks as documented, over real HTTP."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from datetime import datetime
+
+from crowd.rehearsal.faults import Faults
+from crowd.rehearsal.prolific.simulation import START, Simulator, simulator
+from crowd.rehearsal.prolific.world import REHEARSAL, Options
+
+__all__ = ["REHEARSAL", "START", "Options", "Simulator", "simulate", "simulator"]
+
+
+def simulate(
+    seed: int, start: datetime, faults: Faults, *, currency: str = "", port: int = 0
+) -> AbstractContextManager[Simulator]:
+    """As the table of simulators asks for it."""
+    options = Options(currency=currency) if currency else Options()
+    return simulator(seed, start, faults, port=port, options=options)

@@ -1,0 +1,255 @@
+"""Controls the simulated platform: people act, time passes, faults occur, and the full state can be read.
+
+Each public method is a verb: called in process, or as POST /_simulator/<verb> with its arguments as JSON.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from crowd.rehearsal.faults import KINDS, Fault, Faults
+from crowd.rehearsal.people import Habits
+from crowd.rehearsal.prolific import entry, study_states, submission_states
+from crowd.rehearsal.prolific.api import as_json
+from crowd.rehearsal.prolific.notices import Manner, Notices
+from crowd.rehearsal.prolific.records import HOLDING, Message, Refused, Study, Submission
+from crowd.rehearsal.prolific.world import RESEARCHER, World
+from crowd.rehearsal.serving import Answer, Asked
+
+PREFIX = "/_simulator/"
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Control:
+    """The verbs. An impossible one raises Refused."""
+
+    world: World
+    faulty: Faults
+    notices: Notices
+    signer: entry.Signer
+
+    def __call__(self, verb: str, **members: Any) -> Json:
+        """A verb by its name in the address."""
+        done: Json = getattr(self, VERBS[verb])(**members)
+        return done
+
+    def people(self, count: int = 1) -> Json:
+        """So many more participants, with habits drawn from the seed."""
+        with self.world.lock:
+            made = self.world.make_people(count, Habits(self.world.seed).of)
+            return {"people": [{"person": person.id, "habit": person.habit} for person in made]}
+
+    def take(self, posting: str = "", person: str = "", reserve: bool = False) -> Json:
+        """A participant takes a place: of `posting`, else of the first study with room; `person`, else an
+        eligible one who has not been there, made if needed. `reserve` only holds it; `start` begins."""
+        with self.world.lock:
+            study = self.world.study(posting) if posting else self._open_study()
+            who = person or self._newcomer(study)
+            if who not in self.world.people:
+                raise Refused(404, "No such person: make people first.")
+            made = submission_states.take(self.world, study.id, who, reserve=reserve)
+            return {
+                "url": entry.address(self.world, self.signer, study, made),
+                "person": who,
+                "habit": self.world.people[who].habit,
+                "submission": made.id,
+                "posting": study.id,
+            }
+
+    def start(self, submission: str) -> Json:
+        """The participant begins a reserved place."""
+        with self.world.lock:
+            record = self.world.submission(submission)
+            submission_states.start(self.world, record)
+            return self._told(record)
+
+    def preview(self, posting: str = "", person: str = "") -> Json:
+        """The address that the researcher's preview opens: values of no person in the placeholders."""
+        with self.world.lock:
+            study = self.world.study(posting) if posting else self._open_study()
+            return {"url": entry.preview(self.world, study), "posting": study.id}
+
+    def complete(self, submission: str, code: str = "") -> Json:
+        """The participant enters a completion code, or none."""
+        with self.world.lock:
+            record = self.world.submission(submission)
+            submission_states.complete(self.world, record, code)
+            return self._told(record)
+
+    def give_back(self, submission: str) -> Json:
+        """The participant returns the submission."""
+        with self.world.lock:
+            record = self.world.submission(submission)
+            submission_states.back(self.world, record)
+            return self._told(record)
+
+    def time_out(self, submission: str) -> Json:
+        """Ends the maximum time, at any time of the clock."""
+        with self.world.lock:
+            record = self.world.submission(submission)
+            submission_states.time_out(self.world, record)
+            return self._told(record)
+
+    def advance(self, seconds: float) -> Json:
+        self.world.clock.advance(seconds)
+        return {"now": self.world.now().isoformat()}
+
+    def faults(
+        self, share: float | None = None, down: bool | None = None, forced: Sequence[Fault] | None = None
+    ) -> Json:
+        """Sets the share of failing calls, takes the platform down, forces the kinds of the coming calls."""
+        if forced is not None and any(fault not in ("", *KINDS) for fault in forced):
+            raise Refused(400, f"A fault is one of {', '.join(KINDS)}, or empty.")
+        self.faulty.share = self.faulty.share if share is None else share
+        self.faulty.down = self.faulty.down if down is None else down
+        self.faulty.forced = self.faulty.forced if forced is None else list(forced)
+        return {"share": self.faulty.share, "down": self.faulty.down, "forced": list(self.faulty.forced),
+                "met": dict(self.faulty.met)}  # fmt: skip
+
+    def fund(self, cents: int) -> Json:
+        """Adds money to the workspace; a negative amount takes it away."""
+        with self.world.lock:
+            self.world.purse.fund(cents)
+            return {"balance": self.world.purse.balance}
+
+    def message(self, person: str, body: str, posting: str = "") -> Json:
+        """A participant writes to the researcher."""
+        with self.world.lock:
+            if person not in self.world.people:
+                raise Refused(404, "No such person.")
+            made = Message(self.world.new_id(), person, RESEARCHER, body, posting, self.world.now())
+            self.world.messages.append(made)
+            return {"message": made.id}
+
+    def webhook(self, url: str, secret: str) -> Json:
+        """Sends all notifications to this address from now on, signed with this secret."""
+        with self.world.lock:
+            self.notices.hook(url, secret)
+            return {"subscriptions": len(self.notices.subscriptions)}
+
+    def deliver(
+        self,
+        *,
+        duplicates: bool = False,
+        reverse: bool = False,
+        late_s: float = 0.0,
+        stale_s: float = 0.0,
+        forged: bool = False,
+    ) -> Json:
+        """Sends the notifications that are due: once or twice each, oldest or newest first, after `late_s`
+        have passed, stamped `stale_s` ago, or signed with a wrong secret. No lock is held: the receiver may
+        call the platform before it answers."""
+        if late_s:
+            self.world.clock.advance(late_s)
+        answers = self.notices.deliver(Manner(duplicates, reverse, stale_s, forged))
+        with self.world.lock:
+            waiting = sum(event.status == "PENDING" for event in self.notices.events)
+        return {"sent": len(answers), "answers": answers, "waiting": waiting}
+
+    def state(self) -> Json:
+        """The truth: every submission with every payment that was made for it, and the money."""
+        with self.world.lock:
+            purse = self.world.purse
+            paid = {
+                kind: sum(each.cents for each in purse.entries if each.kind == kind)
+                for kind in ("reward", "screen_out", "partial", "bonus")
+            }
+            return {
+                "simulated": True,
+                "now": self.world.now().isoformat(),
+                "currency": purse.currency,
+                "balance": purse.balance,
+                "available": study_states.available(self.world),
+                "initial_balance": purse.received,
+                "paid": paid,
+                "fees": sum(each.fees + each.vat for each in purse.entries),
+                "postings": {each.id: self._told_study(each) for each in self.world.studies.values()},
+                "submissions": {each.id: self._told(each) for each in self.world.submissions.values()},
+                "batches": {
+                    each.id: {"paid_count": each.paid_count, "cents": each.cents}
+                    for each in self.world.batches.values()
+                },
+                "letters": {each.id: each.letters for each in self.world.people.values() if each.letters},
+                "violations": list(self.world.violations),
+                "faults": dict(self.faulty.met),
+            }
+
+    def _told(self, submission: Submission) -> Json:
+        return {
+            "submission": submission.id,
+            "person": submission.person,
+            "posting": submission.study,
+            "state": submission.status,
+            "code": submission.entered_code,
+            "return_requested": submission.return_requested is not None,
+            "reward_paid_count": len(submission.rewards),
+            "reward_paid_cents": sum(submission.rewards),
+            "bonuses": list(submission.bonuses),
+        }
+
+    def _told_study(self, study: Study) -> Json:
+        submissions = self.world.submissions_of(study.id)
+        return {
+            "state": study.status,
+            "internal_name": study.sent.get("internal_name"),
+            "places": study.places,
+            "held": sum(submission.status in HOLDING for submission in submissions),
+            "free": study_states.free_places(self.world, study),
+            "codes": [code["code"] for code in study.codes],
+        }
+
+    def _open_study(self) -> Study:
+        for study in self.world.studies.values():
+            if study.status == "ACTIVE" and study_states.free_places(self.world, study) > 0:
+                return study
+        raise Refused(409, "No study is open with a free place.")
+
+    def _newcomer(self, study: Study) -> str:
+        been = {submission.person for submission in self.world.submissions_of(study.id)}
+        for person in self.world.people:
+            if person not in been and not submission_states.barred(self.world, study.id, person):
+                return person
+        return self.world.make_people(1, Habits(self.world.seed).of)[0].id
+
+
+VERBS = {
+    "advance": "advance",
+    "complete": "complete",
+    "deliver": "deliver",
+    "faults": "faults",
+    "fund": "fund",
+    "message": "message",
+    "people": "people",
+    "preview": "preview",
+    "return": "give_back",
+    "start": "start",
+    "state": "state",
+    "take": "take",
+    "time_out": "time_out",
+    "webhook": "webhook",
+}
+"""Verb of the address -> method."""
+
+
+def answer(control: Control, request: Asked) -> Answer:
+    """One verb over HTTP: 200 with its result, 400 wrong arguments, 404 unknown, 409 not possible."""
+    verb = request.path.removeprefix(PREFIX).strip("/")
+    if verb not in VERBS or request.method != "POST":
+        return as_json({"error": f"POST one of: {', '.join(VERBS)}."}, 404)
+    method = getattr(control, VERBS[verb])
+    try:
+        arguments = json.loads(request.body or b"{}")
+        inspect.signature(method).bind(**arguments)
+        call = partial(method, **arguments)
+    except (TypeError, ValueError) as error:
+        return as_json({"error": f"{verb}: {error}"}, 400)
+    try:
+        return as_json(call())
+    except Refused as no:
+        return as_json({"error": no.detail}, no.status)

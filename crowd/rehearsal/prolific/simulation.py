@@ -1,0 +1,124 @@
+"""The simulator as a whole: address, clock, faults, world, log, and the order in which a call fails."""
+
+from __future__ import annotations
+
+import html
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from crowd.rehearsal.clock import Clock
+from crowd.rehearsal.faults import Faults
+from crowd.rehearsal.prolific import (
+    account_routes,
+    api,
+    control,
+    entry,
+    hook_routes,
+    study_routes,
+    submission_routes,
+)
+from crowd.rehearsal.prolific.notices import Notices
+from crowd.rehearsal.prolific.records import Refused
+from crowd.rehearsal.prolific.world import Options, World
+from crowd.rehearsal.serving import Answer, Asked, Call, serving
+
+START = datetime(2026, 1, 5, 9, tzinfo=UTC)
+RETRY_AFTER_S = 1
+COMPLETE_PATH = "/submissions/complete"
+CHANGES = {"POST", "PATCH", "PUT", "DELETE"}
+
+
+class Simulator:
+    """A simulated Prolific. `before_reply` hooks run after a call's effect and before its answer leaves."""
+
+    def __init__(self, seed: int, start: datetime, faults: Faults | None, options: Options) -> None:
+        self.clock = Clock(start)
+        self.faults = faults or Faults(seed)
+        self.world = World(self.clock, seed, options)
+        self.notices = Notices(self.world)
+        self.signer = entry.Signer()
+        self.control = control.Control(self.world, self.faults, self.notices, self.signer)
+        self.log: list[Call] = []
+        self.before_reply: list[Callable[[Call], None]] = []
+        self.url = self.public = ""
+        self.handlers: dict[str, api.Handler] = {
+            **study_routes.HANDLERS,
+            **submission_routes.HANDLERS,
+            **account_routes.HANDLERS,
+            **hook_routes.routes(self.notices),
+        }
+        self._log_lock = threading.Lock()
+
+    @property
+    def calls_count(self) -> int:
+        return len(self.log)
+
+    def __call__(self, request: Asked) -> Answer | None:
+        """Answers one request: of the researcher's software, a participant's browser, or the rehearsal."""
+        if request.path.startswith(control.PREFIX):
+            return control.answer(self.control, request)
+        if request.path.rstrip("/") == COMPLETE_PATH and request.method == "GET":
+            return _thanks(request)
+        if request.path == entry.KEYS_PATH and request.method == "GET":
+            return api.outage(self.world, 503) if self.faults.down else api.as_json(self.signer.keys())
+        return self._api(request)
+
+    def _api(self, request: Asked) -> Answer | None:
+        fault = self.faults.draw()
+        name = f"{request.method} {request.path}"
+        if fault == "429":
+            with self.world.lock:
+                reply = api.refusal(
+                    self.world,
+                    Refused(429, "Request was throttled.", "Too many requests"),
+                    {"Retry-After": str(RETRY_AFTER_S)},
+                )
+        elif fault == "5xx_before":
+            with self.world.lock:
+                reply = api.outage(self.world, 503)
+        else:
+            name, reply = api.answer(self.world, request, self.handlers)
+        has_effect = request.method in CHANGES and reply.status < 400
+        if fault == "5xx_after":
+            with self.world.lock:
+                reply = api.outage(self.world, 502)
+        call = Call(name, request.method, request.path, reply.status, fault, has_effect)
+        with self._log_lock:
+            self.log.append(call)
+        for hook in self.before_reply:
+            hook(call)
+        return None if fault == "lost_answer" else reply
+
+
+def _thanks(request: Asked) -> Answer:
+    """The page that a participant's browser opens with the completion code."""
+    code = (request.query.get("cc") or [""])[-1]
+    said = f"Thank you, code {code} received" if code else "No completion code was given"
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Simulated Prolific</title></head>'
+        f"<body><h1>{html.escape(said)}</h1><p>This is a simulation. No money moves.</p></body></html>"
+    )
+    return Answer(200 if code else 400, page.encode(), {"Content-Type": "text/html; charset=utf-8"})
+
+
+@contextmanager
+def simulator(
+    seed: int = 0,
+    start: datetime = START,
+    faults: Faults | None = None,
+    *,
+    port: int = 0,
+    options: Options = Options(),  # noqa: B008 - a frozen value
+    webhook: tuple[str, str] | None = None,
+    public: str = "",
+) -> Iterator[Simulator]:
+    """Serves a simulated Prolific until the block ends. `webhook` is an address and its secret, subscribed to
+    everything; `public` the address that browsers use, if it differs from the listening address."""
+    made = Simulator(seed, start, faults, options)
+    if webhook:
+        made.notices.hook(*webhook)
+    with serving(made, port) as url:
+        made.url, made.public = url, public or url
+        yield made

@@ -1,0 +1,124 @@
+"""The state of the simulated platform: people, studies, submissions, and who is notified of changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from crowd.rehearsal.clock import Clock
+from crowd.rehearsal.prolific.money import FEE_BP, VAT_BP, Purse
+from crowd.rehearsal.prolific.records import (
+    Batch,
+    Group,
+    Message,
+    Person,
+    Refused,
+    Study,
+    StudyStatus,
+    Submission,
+)
+from experiments.design.rng import Streams
+
+REHEARSAL = "rehearsal"
+"""The token, the workspace and the project that rehearsals use. Nothing here is secret."""
+FIRST_PROJECT = "first-project"
+RESEARCHER = "researcher"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The platform's behaviour, as far as the real one varies. Delays are seconds on the simulator's clock.
+
+    `stop_leads_to` empty: drawn per study, as both were seen. `transient_share` of readings show a passing
+    status that no documentation names.
+    """
+
+    currency: str = "GBP"
+    balance_cents: int = 10_000_000
+    fee_bp: int = FEE_BP
+    vat_bp: int = VAT_BP
+    review_delay_s: float = 5.0
+    approve_delay_s: float = 0.0
+    pay_delay_s: float = 0.0
+    publish_delay_s: float = 0.0
+    transient_share: float = 0.0
+    stop_leads_to: StudyStatus | None = None
+    screen_out_enabled: bool = True
+    secure_enabled: bool = True
+
+
+@dataclass(slots=True)
+class World:
+    """The platform's state. Guarded by the clock's lock, which every reader and writer holds."""
+
+    clock: Clock
+    seed: int
+    options: Options
+    purse: Purse = field(init=False)
+    streams: Streams = field(init=False)
+    people: dict[str, Person] = field(default_factory=dict)
+    studies: dict[str, Study] = field(default_factory=dict)
+    submissions: dict[str, Submission] = field(default_factory=dict)
+    batches: dict[str, Batch] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    filter_sets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    listeners: list[Callable[[str, dict[str, Any]], None]] = field(default_factory=list)
+    projects: tuple[str, ...] = (FIRST_PROJECT, REHEARSAL)
+    _draws: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        options = self.options
+        self.purse = Purse(options.balance_cents, options.currency, options.fee_bp, options.vat_bp)
+        self.streams = Streams(self.seed)
+
+    @property
+    def lock(self) -> threading.RLock:
+        return self.clock.lock
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def draw(self, name: str) -> Any:
+        """The running generator of that name."""
+        if name not in self._draws:
+            self._draws[name] = self.streams("prolific", name)
+        return self._draws[name]
+
+    def new_id(self) -> str:
+        """24 hexadecimal digits, as the platform's."""
+        return str(self.draw("ids").bytes(12).hex())
+
+    def emit(self, event_type: str, **members: Any) -> None:
+        for listener in self.listeners:
+            listener(event_type, members)
+
+    def shown(self, status: str) -> str:
+        """The status that a request reads: now and then a passing one, if configured."""
+        share = self.options.transient_share
+        return "PROCESSING" if share and self.draw("transient").random() < share else status
+
+    def make_people(self, count: int, habits: Callable[[int], str] | None = None) -> list[Person]:
+        made = []
+        for _ in range(count):
+            person = Person(self.new_id(), habits(len(self.people)) if habits else "plain")
+            self.people[person.id] = person
+            made.append(person)
+        return made
+
+    def study(self, study_id: str) -> Study:
+        if study_id not in self.studies:
+            raise Refused(404, f"No study with id {study_id}.", "Not found")
+        return self.studies[study_id]
+
+    def submission(self, submission_id: str) -> Submission:
+        if submission_id not in self.submissions:
+            raise Refused(404, f"No submission with id {submission_id}.", "Not found")
+        return self.submissions[submission_id]
+
+    def submissions_of(self, study_id: str) -> list[Submission]:
+        return [submission for submission in self.submissions.values() if submission.study == study_id]

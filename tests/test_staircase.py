@@ -1,0 +1,184 @@
+"""The floors of crowd/, read from the syntax trees: who imports whom, who knows a platform by its name, who
+writes to a platform, who may keep what.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from crowd.platforms import PLATFORMS, traits_of
+from tests.test_architecture import ROOT, SOURCES, TREES, imports_of
+
+pytestmark = pytest.mark.pure
+
+FLOORS = (
+    ("platforms",),
+    ("models",),
+    ("ground",),
+    ("recruiting",),
+    ("money",),
+    ("joining", "people"),
+    ("tasks",),
+    ("dashboard",),
+    ("rehearsal",),
+    ("management",),
+)
+"""From the ground up: a unit imports those below it; two of the same floor do not import each other."""
+TOP = {"urls", "checks", "apps", "celery", "settings", "wsgi", "gunicorn"}
+"""What Django and the servers start from; nothing in crowd imports it, but the app its Celery."""
+CROWD = [name for name in SOURCES if name.startswith("crowd.") and ".migrations" not in name]
+NAMED = ("platforms", "rehearsal")
+"""The folders in which a platform is known by its name."""
+SPEAKS = {
+    "crowd.recruiting.publishing": {"publish", "pause", "resume", "close"},
+    "crowd.recruiting.places": {"revise"},
+    "crowd.money.sending": {"approve", "prepare", "pay"},
+    "crowd.people.decisions": {"reject", "request_return"},
+    "crowd.people.remedies": {"approve", "request_return"},
+    "crowd.people.messages": {"message"},
+    "crowd.management.commands.subscribe": {"subscribe"},
+}
+"""The modules that change something on a platform, and by which verbs."""
+VERBS = {verb for verbs in SPEAKS.values() for verb in verbs}
+WRITES = {
+    "update",
+    "create",
+    "save",
+    "delete",
+    "bulk_create",
+    "bulk_update",
+    "get_or_create",
+    "update_or_create",
+}
+KEEPS_FACTS = {"crowd.ground.connections", "crowd.recruiting.places"}
+"""They hand the adapter's memory back and forth; they do not read it."""
+
+
+def unit_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def floor_of(unit: str) -> int | None:
+    return next((level for level, units in enumerate(FLOORS) if unit in units), None)
+
+
+def test_it_has_a_floor_for_every_unit() -> None:
+    units = {unit_of(name) for name in CROWD}
+    assert units == {unit for units in FLOORS for unit in units} | TOP
+
+
+def test_it_climbs_no_stairs() -> None:
+    wrong = []
+    for name in CROWD:
+        unit = unit_of(name)
+        level = floor_of(unit)
+        for statement in imports_of(name):
+            other = unit_of(statement.imported)
+            if not statement.imported.startswith("crowd.") or other == unit or level is None:
+                continue
+            above = floor_of(other)
+            if above is None or above >= level:
+                wrong.append(str(statement))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_it_imports_the_simulators_from_the_commands_alone() -> None:
+    users = {
+        unit_of(name)
+        for name in CROWD
+        for statement in imports_of(name)
+        if unit_of(statement.imported) == "rehearsal" and statement.imported.startswith("crowd.")
+    }
+    assert users <= {"rehearsal", "management"}
+
+
+def test_it_knows_a_platform_by_its_traits_alone() -> None:
+    """No name or title of a platform stands in code or page outside its folder and its simulator. Plain words
+    ("local", "link") are names only if they are the whole text."""
+    plain = {name for name in PLATFORMS if not traits_of(name).account}
+    words = set(PLATFORMS) - plain
+    titles = {word.lower() for name in words for word in (name, traits_of(name).title)}
+    pattern = re.compile("|".join(map(re.escape, titles)), re.IGNORECASE)
+    wrong = []
+    for name in CROWD:
+        if unit_of(name) in NAMED:
+            continue
+        texts = {id(node) for node in docstrings(TREES[name])}
+        for node in ast.walk(TREES[name]):
+            text = node.value if isinstance(node, ast.Constant) and id(node) not in texts else None
+            if isinstance(text, str) and (text in plain or pattern.search(text)):
+                wrong.append(f"{name} (line {getattr(node, 'lineno', 0)}): {text[:60]!r}")
+            if isinstance(node, ast.Name | ast.Attribute | ast.alias):
+                word = (
+                    node.id
+                    if isinstance(node, ast.Name)
+                    else getattr(node, "attr", getattr(node, "name", ""))
+                )
+                if re.search(r"prolific|mturk", str(word), re.IGNORECASE):
+                    wrong.append(f"{name} (line {getattr(node, 'lineno', 0)}): {word}")
+    for path in sorted((ROOT / "crowd").rglob("*.html")):
+        wrong += [f"{path.name}: {name}" for name in pattern.findall(path.read_text())]
+    assert not wrong, "\n".join(wrong)
+
+
+def docstrings(tree: ast.AST) -> Iterator[ast.AST]:
+    """Texts that stand by themselves: of modules, classes, functions and names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+def test_it_leaves_the_adapters_memory_to_the_adapters() -> None:
+    wrong = [
+        f"{name} (line {node.lineno})"
+        for name in CROWD
+        if unit_of(name) not in NAMED and name not in KEEPS_FACTS
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.Attribute) and node.attr == "facts"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_it_changes_a_platform_in_few_named_modules() -> None:
+    """A call of a verb on a service, if the service is a name, or comes from `service_of(…)`."""
+    speakers: dict[str, set[str]] = {}
+    for name in CROWD:
+        if unit_of(name) in NAMED:
+            continue
+        for node in ast.walk(TREES[name]):
+            if isinstance(node, ast.Attribute) and node.attr in VERBS and is_service(node.value):
+                speakers.setdefault(name, set()).add(node.attr)
+    assert speakers == SPEAKS
+
+
+def is_service(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return is_service(node.func)
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name in {"service", "service_of", "open_service"}
+
+
+def test_it_makes_rows_on_the_pages_and_nothing_else() -> None:
+    """The dashboard neither writes nor speaks with a platform; a login link is used up where it is opened."""
+    wrong = []
+    for name in CROWD:
+        if unit_of(name) != "dashboard" or name == "crowd.dashboard.onetime":
+            continue
+        for node in ast.walk(TREES[name]):
+            called = node.func if isinstance(node, ast.Call) else None
+            if not isinstance(called, ast.Attribute) or called.attr not in WRITES:
+                continue
+            is_table = called.attr == "update" and isinstance(called.value, ast.Dict | ast.Name)
+            if not is_table:
+                wrong.append(f"{name} (line {called.lineno}) writes")
+        wrong += [
+            str(statement)
+            for statement in imports_of(name)
+            if statement.imported
+            in {"crowd.ground.connections", "crowd.recruiting.sync", "crowd.money.sending"}
+        ]
+    assert not wrong, "\n".join(wrong)
