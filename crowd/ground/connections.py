@@ -29,7 +29,7 @@ def service_of(posting: Posting) -> Service:
 
 def open_service(platform: str, site: Site, wait: Callable[[float], object] = time.sleep) -> Service:
     account = _account(platform, site)
-    return service_class(platform)(account, wait)
+    return service_class(platform)(account, wait, time.monotonic)
 
 
 def _account(platform: str, site: Site) -> Account:

@@ -31,7 +31,7 @@ from crowd.money.ledger import (
 from crowd.money.standings import Standing, standings
 from crowd.money.ways import APPROVED
 from crowd.platforms import traits_of
-from crowd.platforms.base import Bonus, Service
+from crowd.platforms.base import Line, Service, Unread
 
 State, Batch = Payout.State, PayoutBatch.State
 UNSURE = (State.SENDING, State.UNKNOWN)
@@ -165,9 +165,10 @@ def _bonuses(posting: Posting, service: Service, result: Reconciled) -> None:
     if not wanted:
         return
     read_at = timezone.now()
-    listed: dict[str, list[Bonus]] = defaultdict(list)
-    for bonus in service.bonuses(posted_of(posting), list(wanted)):
-        listed[bonus.submission].append(bonus)
+    listed: dict[str, list[Line]] = defaultdict(list)
+    for shown in service.statement(posted_of(posting), list(wanted)):
+        if not isinstance(shown, Unread):
+            listed[shown.submission] = [line for line in shown.lines for _ in range(line.count)]
     lost: list[Payout] = []
     for submission, session in wanted.items():
         rows = Payout.objects.filter(posting=posting, session_id=session)
@@ -201,7 +202,7 @@ def _name(row: Payout) -> str:
 
 
 def _match(
-    posting: Posting, rows: Sequence[Payout], listed: Sequence[Bonus], read_at: datetime, result: Reconciled
+    posting: Posting, rows: Sequence[Payout], listed: Sequence[Line], read_at: datetime, result: Reconciled
 ) -> list[Payout]:
     """Compares one person's bonuses on the platform's list with the ledger.
 

@@ -24,7 +24,7 @@ from crowd.money.ledger import SPENT_STATES, adopt_approval, decide_for, terms_o
 from crowd.money.plan import plan_of
 from crowd.people.decisions import decide_batch, record
 from crowd.platforms import has_service, service_class
-from crowd.platforms.base import ListedSubmission, PlatformError, Service
+from crowd.platforms.base import ListedSubmission, PlatformError, Service, Unread
 from experiments.errors import StudyError
 from experiments.models import Study
 
@@ -139,6 +139,8 @@ def _full_name(row: Submission) -> str:
 def there(service: Service, row: Submission) -> ListedSubmission:
     """This work as the platform lists it, found by its keyed hash. Raises PlatformError, StudyError."""
     for listed in service.submissions(posted_of(row.posting)):
+        if isinstance(listed, Unread):
+            continue
         if submission_hash(row.posting, listed.submission) == row.submission_hash:
             return listed
     raise StudyError(f"{row.posting.platform} does not list this work any more, so nothing was done.")

@@ -24,6 +24,7 @@ SubmissionState = Literal[
 ]  # fmt: skip
 PostingState = Literal["draft", "open", "paused", "closed", "unknown"]
 Kind = Literal["base", "bonus", "screen_out", "compensation"]
+LineKind = Literal["reward", "screen_out", "bonus"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +189,25 @@ class Posted:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a platform's statement: what it shows as paid to one person.
+
+    reward: what approving paid; screen_out: what the platform itself paid for being screened out; bonus: all
+    else. A line has an identity only if the platform keeps our `reference`; else it is kind and amount in
+    cents, and `count` how many there are of it.
+    """
+
+    kind: LineKind
+    cents: int
+    count: int = 1
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ListedSubmission:
     """A submission as the platform lists it. `submission` and `person` have the same form as in Arrival, so
-    that their keyed hashes are equal. `bonuses` are the bonuses paid so far, in cents, if the list tells them
-    (else None: ask `Service.bonuses`)."""
+    that their keyed hashes are equal. `lines` are what the list itself shows as paid; bonuses are asked for
+    (`Service.statement`)."""
 
     submission: str
     person: str
@@ -201,7 +217,24 @@ class ListedSubmission:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     return_requested: bool = False
-    bonuses: tuple[int, ...] | None = None
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The bonuses that the platform shows for one submission, all of them."""
+
+    submission: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A row of a list, or the statement of one submission, that cannot be read. It is set aside and named;
+    the others go on. `why` holds no id of a person; `submission` is empty if the row does not say it."""
+
+    why: str
+    submission: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,15 +266,6 @@ class Settled:
     reference: str
     state: Literal["sent", "failed", "unknown"]
     message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Bonus:
-    """A bonus on the platform's own list. `reference` is ours, if the platform keeps it."""
-
-    submission: str
-    cents: int
-    reference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,8 +319,9 @@ class Entry(Protocol):
 
 
 class Service(Protocol):
-    """The verbs of one platform, for one account: `Service(account, wait)`, where `wait(seconds)` passes the
-    time between two tries. Every verb raises PlatformError or Unsupported.
+    """The verbs of one platform, for one account: `Service(account, wait, clock)`, where `wait(seconds)`
+    passes the time between two tries, and `clock()` gives seconds of a clock that only runs forward. No call
+    and no list goes on without end. Every verb raises PlatformError or Unsupported.
 
     Reading may be repeated by the adapter itself. `publish`, `revise`, `pause`, `resume`, `close`, `approve`,
     `reject`, `request_return` are safe to repeat by the caller. `pay` and `message` are sent once, without
@@ -306,7 +331,9 @@ class Service(Protocol):
     name: str
     supports: frozenset[str]
 
-    def __init__(self, account: Account, wait: Callable[[float], object]) -> None: ...
+    def __init__(
+        self, account: Account, wait: Callable[[float], object], clock: Callable[[], float] = ...
+    ) -> None: ...
 
     def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The study's table with defaults filled. Raises BadOptions."""
@@ -328,7 +355,7 @@ class Service(Protocol):
         """Ends recruitment and reads back; people who have begun may finish."""
         ...
 
-    def submissions(self, posted: Posted) -> Iterator[ListedSubmission]:
+    def submissions(self, posted: Posted) -> Iterator[ListedSubmission | Unread]:
         """Every submission of the posting, over all pages."""
         ...
 
@@ -344,8 +371,8 @@ class Service(Protocol):
         ...
 
     def pay(self, posted: Posted, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]: ...
-    def bonuses(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Bonus]:
-        """Bonuses on the platform's own list, for reconciling."""
+    def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
+        """What the platform shows as bonuses: one answer for each submission, also if it has none."""
         ...
 
     def rejection_grounds(self, expected_minutes: float, failed_checks: int) -> str:

@@ -12,6 +12,11 @@ LONG = {"prolific_token": 4000}
 """Fields that may be longer: signed tokens."""
 
 
+def printable(text: str) -> str:
+    """A text from outside without what cannot be stored or shown: control characters and halves of pairs."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
 def fields_of(query: str) -> dict[str, str]:
     """The last value of each field. Raises NotAnArrival for too many or too long ones."""
     try:

@@ -24,6 +24,7 @@ from crowd.platforms.base import (
     PlatformError,
     Posted,
     Service,
+    Unread,
     Unsupported,
 )
 from crowd.recruiting.places import alone_with, finish_places, remember, top_up
@@ -33,8 +34,7 @@ from experiments.gates.consent import NAME as CONSENT
 from experiments.models import Gate
 from experiments.sessions import ENDED, mark_left
 
-WRITTEN = ("state", "raw_state", "code", "started_at", "completed_at", "return_requested", "seen_at",
-           "bonuses")  # fmt: skip
+WRITTEN = ("state", "raw_state", "code", "started_at", "completed_at", "return_requested", "seen_at")
 RAW_MAX, CODE_MAX = 40, 64
 
 
@@ -78,7 +78,8 @@ def _sync(posting: Posting, may_keep_ids: MayKeepIds, bonuses: bool, replace: bo
     try:
         service = service_of(posting)
         posted = service.look(posted_of(posting))
-        listings = list(service.submissions(posted))
+        rows = list(service.submissions(posted))
+        listings = [row for row in rows if not isinstance(row, Unread)]
         before = posting.state
         remember(posting, posted)
         changes = [f"The posting is {posting.state} now." if posting.state != before else ""]
@@ -163,8 +164,6 @@ def _apply(posting: Posting, row: Submission, listed: ListedSubmission) -> list[
     row.started_at, row.completed_at = listed.started_at, listed.completed_at
     row.return_requested = listed.return_requested
     row.seen_at = row.seen_at or timezone.now()
-    if listed.bonuses is not None:
-        row.bonuses = list(listed.bonuses)
     changed = [name for name in WRITTEN if getattr(row, name) != before[name]]
     if changed:
         Submission.objects.filter(id=row.pk).update(**{name: getattr(row, name) for name in changed})
@@ -230,8 +229,9 @@ def _read_bonuses(posting: Posting, service: Service) -> None:
     rows = Submission.objects.filter(posting=posting).exclude(external_id="")
     stored = {row.external_id: row for row in rows}
     listed: dict[str, list[int]] = {external_id: [] for external_id in stored}
-    for bonus in service.bonuses(posted_of(posting), list(stored)):
-        listed.setdefault(bonus.submission, []).append(bonus.cents)
+    for shown in service.statement(posted_of(posting), list(stored)):
+        if not isinstance(shown, Unread):
+            listed[shown.submission] = [line.cents for line in shown.lines for _ in range(line.count)]
     for external_id, row in stored.items():
         if sorted(row.bonuses) != sorted(listed[external_id]):
             Submission.objects.filter(id=row.pk).update(bonuses=sorted(listed[external_id]))

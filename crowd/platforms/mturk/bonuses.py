@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from crowd.platforms.base import Bonus, Payment, PlatformError, Posted, Prepared, Settled
+from crowd.platforms.base import Line, Payment, PlatformError, Posted, Prepared, Settled, Shown
 from crowd.platforms.mturk.decisions import CONTROL, ids_of
 from crowd.platforms.mturk.fees import Rates, cents_of, dollars, fee_cents
 from crowd.platforms.mturk.hits import GONE, is_replay, token
@@ -46,14 +48,19 @@ class Bonuses:
             )
         return [self._paid(payment) for payment in payments]
 
-    def listed(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Bonus]:
+    def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown]:
         """By HIT if that takes fewer calls than by assignment."""
-        hits, wanted = posted.facts["hits"], set(submissions)
-        queries = [("AssignmentId", ids_of(submission)[0]) for submission in dict.fromkeys(submissions)]
+        hits, wanted = posted.facts["hits"], dict.fromkeys(submissions)
+        queries = [("AssignmentId", ids_of(submission)[0]) for submission in wanted]
         if len(hits) < len(queries):
             queries = [("HITId", hit_id) for hit_id in hits]
+        lines: dict[str, Counter[Line]] = {submission: Counter() for submission in wanted}
         for name, value in queries:
-            yield from (bonus for bonus in self._of(**{name: value}) if bonus.submission in wanted)
+            for submission, line in self._of(**{name: value}):
+                if submission in lines:
+                    lines[submission][line] += 1
+        for submission, counts in lines.items():
+            yield Shown(submission, tuple(replace(line, count=n) for line, n in counts.items()))
 
     def _paid(self, payment: Payment) -> Settled:
         assignment_id, person = ids_of(payment.submission)
@@ -75,29 +82,27 @@ class Bonuses:
     def _paid_before(self, payment: Payment, assignment_id: str) -> Settled:
         """An earlier call with this token was taken: the list of bonuses shows its result."""
         try:
-            references = {bonus.reference for bonus in self._of(AssignmentId=assignment_id)}
+            references = {line.reference for _, line in self._of(AssignmentId=assignment_id)}
         except TurkError as error:
             return Settled(payment.reference, "unknown", str(error))
         if payment.reference in references:
             return Settled(payment.reference, "sent", "It was paid by an earlier call.")
         return Settled(payment.reference, "unknown", "It was called before, but is not on the list yet.")
 
-    def _of(self, **which: str) -> Iterator[Bonus]:
+    def _of(self, **which: str) -> Iterator[tuple[str, Line]]:
         try:
             for raw in self.wire.pages("ListBonusPayments", "BonusPayments", **which):
-                yield _bonus(raw)
+                yield _line(raw)
         except TurkError as error:
             if error.code not in UNLISTED:
                 raise
 
 
-def _bonus(raw: Mapping[str, Any]) -> Bonus:
+def _line(raw: Mapping[str, Any]) -> tuple[str, Line]:
+    """A bonus of the list: its submission, and the line of the statement."""
     ours = OURS.search(raw.get("Reason") or "")
-    return Bonus(
-        submission=f"{raw['AssignmentId']}:{raw['WorkerId']}",
-        cents=cents_of(raw["BonusAmount"]),
-        reference=ours[1] if ours else "",
-    )
+    submission = f"{raw['AssignmentId']}:{raw['WorkerId']}"
+    return submission, Line("bonus", cents_of(raw["BonusAmount"]), reference=ours[1] if ours else "")
 
 
 def _check(payment: Payment) -> None:

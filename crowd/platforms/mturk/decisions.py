@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crowd.platforms.base import (
+    Line,
     ListedSubmission,
     PlatformError,
     Posted,
     Settled,
     SubmissionState,
+    Unread,
     Unsupported,
 )
 from crowd.platforms.mturk.hits import GONE
@@ -31,11 +33,12 @@ class Decisions:
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
 
-    def listed(self, hit_id: str) -> Iterator[ListedSubmission]:
-        """The submissions of a HIT over all pages; none for a HIT that Mechanical Turk has deleted."""
+    def listed(self, hit_id: str, base_cents: int) -> Iterator[ListedSubmission | Unread]:
+        """The submissions of a HIT over all pages; none for a HIT that Mechanical Turk has deleted. Approving
+        paid `base_cents`."""
         try:
             for raw in self.wire.pages("ListAssignmentsForHIT", "Assignments", HITId=hit_id):
-                yield listed_of(raw)
+                yield listed_of(raw, base_cents)
         except TurkError as error:
             if error.code != GONE:
                 raise
@@ -101,17 +104,21 @@ class Decisions:
         return str(assignment["AssignmentStatus"])
 
 
-def listed_of(raw: Mapping[str, Any]) -> ListedSubmission:
-    """A boto3 Assignment as a `Work`."""
+def listed_of(raw: Mapping[str, Any], base_cents: int = 0) -> ListedSubmission | Unread:
+    """A boto3 Assignment as a `ListedSubmission`; approving paid `base_cents`."""
     status = str(raw.get("AssignmentStatus", ""))
+    if not raw.get("AssignmentId") or not raw.get("WorkerId"):
+        return Unread("Mechanical Turk lists an assignment without its id or its worker.")
+    state = STATES.get(status, "unknown")
     return ListedSubmission(
         submission=f"{raw['AssignmentId']}:{raw['WorkerId']}",
         person=raw["WorkerId"],
-        state=STATES.get(status, "unknown"),
+        state=state,
         raw=status[:RAW_MAX],
         code=completion_of(raw.get("Answer") or ""),
         started_at=_utc(raw.get("AcceptTime")),
         completed_at=_utc(raw.get("SubmitTime")),
+        lines=(Line("reward", base_cents),) if state == "approved" and base_cents else (),
     )
 
 

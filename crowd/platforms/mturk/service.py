@@ -9,7 +9,6 @@ from typing import Any
 
 from crowd.platforms.base import (
     Account,
-    Bonus,
     IncomingMessage,
     ListedSubmission,
     Payment,
@@ -20,6 +19,8 @@ from crowd.platforms.base import (
     Prepared,
     Quote,
     Settled,
+    Shown,
+    Unread,
     Unsupported,
 )
 from crowd.platforms.mturk.bonuses import Bonuses
@@ -48,7 +49,12 @@ class MTurk:
     name = "mturk"
     supports = frozenset(("approve", "reject", "bonus", "message", "notices", "pause", "places"))
 
-    def __init__(self, account: Account, wait: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        account: Account,
+        wait: Callable[[float], object],
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.account = account
         self.wire = Wire(account, wait)
         self.hits = Hits(self.wire)
@@ -129,13 +135,14 @@ class MTurk:
 
     # Submissions and money ---------------------------------------------------------------------------------
 
-    def submissions(self, posted: Posted) -> Iterator[ListedSubmission]:
+    def submissions(self, posted: Posted) -> Iterator[ListedSubmission | Unread]:
         """Every submitted assignment. Its worker gets the qualification "has taken part", without notice, so
         that Mechanical Turk offers them no other HIT of this study."""
         people: set[str] = set()
         for hit_id in posted.facts["hits"]:
-            for listed in self._decisions.listed(hit_id):
-                people.add(listed.person)
+            for listed in self._decisions.listed(hit_id, int(posted.facts["base_cents"])):
+                if not isinstance(listed, Unread):
+                    people.add(listed.person)
                 yield listed
         self._grant(posted.external_id, people)
 
@@ -157,8 +164,8 @@ class MTurk:
     def pay(self, posted: Posted, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]:
         return self._bonuses.pay(prepared, payments)
 
-    def bonuses(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Bonus]:
-        return self._bonuses.listed(posted, submissions)
+    def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
+        return self._bonuses.statement(posted, submissions)
 
     def rejection_grounds(self, expected_minutes: float, failed_checks: int) -> str:
         """Grounds announced to people before: failed instructed checks, one if the announced time is under

@@ -68,7 +68,7 @@ class TurkError(PlatformError):
 class Wire:
     """The operations of one account. `wait(seconds)` passes the time between two tries."""
 
-    def __init__(self, account: Account, wait: Callable[[float], None]) -> None:
+    def __init__(self, account: Account, wait: Callable[[float], object]) -> None:
         self.wait = wait
         self.client = _client(account)
 

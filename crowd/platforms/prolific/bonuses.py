@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from crowd.platforms.base import (
     Account,
-    Bonus,
+    Line,
     Payment,
     PlatformError,
     Posted,
     Prepared,
     Settled,
+    Shown,
+    Unread,
     Unsupported,
 )
 from crowd.platforms.prolific.entry import ID
@@ -68,11 +71,19 @@ def pay(wire: Wire, prepared: Prepared, payments: Sequence[Payment]) -> list[Set
     return [Settled(payment.reference, "sent") for payment in payments]
 
 
-def bonuses(wire: Wire, posted: Posted, submissions: Sequence[str]) -> Iterator[Bonus]:
-    """What Prolific's own record of each submission shows as paid."""
+def statement(wire: Wire, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
+    """What Prolific's own record of each submission shows as paid. A record that cannot be read for good is
+    named; a failure that may pass ends the reading."""
     for submission in dict.fromkeys(submissions):
-        for cents in detail(wire, posted, submission).get("bonus_payments") or []:
-            yield Bonus(submission, whole(cents, "bonus_payments"))
+        try:
+            paid = detail(wire, posted, submission).get("bonus_payments") or []
+            counts = Counter(whole(cents, "bonus_payments") for cents in paid)
+        except PlatformError as error:
+            if not error.permanent:
+                raise
+            yield Unread(str(error), submission)
+            continue
+        yield Shown(submission, tuple(Line("bonus", cents, n) for cents, n in sorted(counts.items())))
 
 
 def _check(payments: Sequence[Payment]) -> None:

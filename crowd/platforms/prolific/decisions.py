@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from crowd.platforms.base import BadOptions, ListedSubmission, PlatformError, Posted, Settled
+from crowd.platforms.base import BadOptions, ListedSubmission, PlatformError, Posted, Settled, Unread
 from crowd.platforms.prolific.specs import estimated_minutes
 from crowd.platforms.prolific.submissions import detail, state_of, submissions
 from crowd.platforms.prolific.wire import PAUSES_S, Wire, segment
@@ -36,7 +36,8 @@ def approve(wire: Wire, posted: Posted, submissions: Sequence[str]) -> list[Sett
 
 
 def _listed(wire: Wire, posted: Posted) -> dict[str, ListedSubmission]:
-    return {listed.submission: listed for listed in submissions(wire, posted)}
+    rows = submissions(wire, posted)
+    return {listed.submission: listed for listed in rows if not isinstance(listed, Unread)}
 
 
 def _decided(wire: Wire, posted: Posted, sent: Sequence[str]) -> dict[str, ListedSubmission]:

@@ -8,7 +8,6 @@ from typing import Any
 from crowd.platforms.base import (
     Account,
     BadOptions,
-    Bonus,
     IncomingMessage,
     ListedSubmission,
     Payment,
@@ -18,7 +17,9 @@ from crowd.platforms.base import (
     Prepared,
     Quote,
     Settled,
+    Shown,
     Subscribed,
+    Unread,
 )
 from crowd.platforms.prolific import bonuses, decisions, money, submissions
 from crowd.platforms.prolific.options import checked
@@ -36,7 +37,12 @@ class Prolific:
         {"approve", "reject", "request_return", "bonus", "message", "messages", "notices", "pause", "places"}
     )
 
-    def __init__(self, account: Account, wait: Callable[[float], object]) -> None:
+    def __init__(
+        self,
+        account: Account,
+        wait: Callable[[float], object],
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.account = account
         # A simulator runs on this machine, which no proxy of the environment reaches.
         self.wire = Wire(account.site.url, account.token, wait, trust_env=not account.site.url)
@@ -75,7 +81,7 @@ class Prolific:
     def close(self, posted: Posted) -> Posted:
         return self.studies.close(posted)
 
-    def submissions(self, posted: Posted) -> Iterator[ListedSubmission]:
+    def submissions(self, posted: Posted) -> Iterator[ListedSubmission | Unread]:
         return submissions.submissions(self.wire, posted)
 
     def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
@@ -93,8 +99,8 @@ class Prolific:
     def pay(self, posted: Posted, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]:
         return bonuses.pay(self.wire, prepared, payments)
 
-    def bonuses(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Bonus]:
-        return bonuses.bonuses(self.wire, posted, submissions)
+    def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
+        return bonuses.statement(self.wire, posted, submissions)
 
     def rejection_grounds(self, expected_minutes: float, failed_checks: int) -> str:
         return decisions.rejection_grounds(expected_minutes, failed_checks)

@@ -25,6 +25,7 @@ from crowd.platforms.prolific.specs import (
     project_of,
     study_body,
 )
+from crowd.platforms.prolific.submissions import REWARD, SCREEN_OUT
 from crowd.platforms.prolific.wire import PAUSES_S, Refused, Wire, segment
 
 DRAFTS = frozenset({"UNPUBLISHED", "SCHEDULED"})
@@ -224,10 +225,20 @@ class Studies:
             raw=raw[:40],
             places=whole(study.get("total_available_places"), "total_available_places"),
             taken=whole(taken or 0, "places_taken"),
-            facts=dict(facts),
+            facts={**facts, **_pays(study)},
             names=(str(study["id"]),),
             address=f"{app_of(self.account.site)}/researcher/workspaces/studies/{study['id']}",
         )
+
+
+def _pays(study: Mapping[str, Any]) -> dict[str, int]:
+    """What the study says that it pays, in minor units."""
+    pays = {REWARD: whole(study["reward"], "reward")} if study.get("reward") is not None else {}
+    for code in study.get("completion_codes") or []:
+        for action in code.get("actions") or []:
+            if action.get("fixed_screen_out_reward") is not None:
+                pays[SCREEN_OUT] = whole(action["fixed_screen_out_reward"], "fixed_screen_out_reward")
+    return pays
 
 
 def status_of(study: Mapping[str, Any]) -> str:

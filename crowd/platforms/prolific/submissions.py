@@ -8,9 +8,22 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from crowd.platforms.base import IncomingMessage, ListedSubmission, PlatformError, Posted, SubmissionState
+from crowd.platforms.base import (
+    IncomingMessage,
+    Line,
+    LineKind,
+    ListedSubmission,
+    PlatformError,
+    Posted,
+    SubmissionState,
+    Unread,
+)
 from crowd.platforms.prolific.wire import Wire, segment
+from crowd.platforms.query import printable
 
+REWARD, SCREEN_OUT = "reward", "screen_out"
+"""Entries of Posted.facts: what approving pays, and what Prolific itself pays for being screened out, in
+cents."""
 STATES: dict[str, SubmissionState] = {
     "RESERVED": "reserved",
     "ACTIVE": "active",
@@ -29,15 +42,17 @@ def state_of(raw: object) -> SubmissionState:
     return STATES.get(re.sub(r"[\s_-]+", " ", str(raw).upper()).strip(), "unknown")
 
 
-def submissions(wire: Wire, posted: Posted) -> Iterator[ListedSubmission]:
+def submissions(wire: Wire, posted: Posted) -> Iterator[ListedSubmission | Unread]:
     """Every submission once. The oldest come first, so that newcomers do not move the pages."""
     seen: set[str] = set()
     params = {"study": posted.external_id, "ordering": "started_at"}
     for row in wire.rows("submissions/", params):
-        listed = _listed(row)
-        if listed.submission not in seen:
+        listed = _listed(row, posted)
+        if not isinstance(listed, Unread):
+            if listed.submission in seen:
+                continue
             seen.add(listed.submission)
-            yield listed
+        yield listed
 
 
 def detail(wire: Wire, posted: Posted, submission: str) -> dict[str, Any]:
@@ -68,21 +83,35 @@ def messages(wire: Wire, posted: Posted) -> Iterator[IncomingMessage]:
         )
 
 
-def _listed(row: Mapping[str, Any]) -> ListedSubmission:
+def _listed(row: Mapping[str, Any], posted: Posted) -> ListedSubmission | Unread:
     submission, person = row.get("id"), row.get("participant_id")
     if not submission or not person:
-        raise PlatformError("Prolific lists a submission without id or participant.", permanent=True)
-    raw = str(row.get("status", ""))
+        lacks = "id" if not submission else "participant"
+        return Unread(f"Prolific lists a submission without {lacks}.", str(submission or ""))
+    raw = printable(str(row.get("status", "")))
+    state = state_of(raw)
     return ListedSubmission(
         submission=str(submission),
         person=str(person),
-        state=state_of(raw),
+        state=state,
         raw=raw[:40],
-        code=str(row.get("study_code") or "")[:64],
+        code=printable(str(row.get("study_code") or ""))[:64],
         started_at=_moment(row.get("started_at")),
         completed_at=_moment(row.get("completed_at")),
         return_requested=bool(row.get("return_requested")),
+        lines=_lines(state, posted),
     )
+
+
+def _lines(state: SubmissionState, posted: Posted) -> tuple[Line, ...]:
+    """What the list shows as paid; it says how a submission ended, and the study says what that pays."""
+    paid: dict[SubmissionState, tuple[LineKind, str]] = {
+        "approved": ("reward", REWARD),
+        "screened_out": ("screen_out", SCREEN_OUT),
+    }
+    kind, fact = paid.get(state, ("reward", ""))
+    cents = posted.facts.get(fact)
+    return (Line(kind, int(cents)),) if cents else ()
 
 
 def _moment(value: object) -> datetime | None:
