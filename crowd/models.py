@@ -22,7 +22,8 @@ class Posting(models.Model):
     `wanted` is how many slots it is to fill. Its `places` may be more, because of replacements for people who
     used a place without filling a slot. `names` are what the platform calls the posting or parts of it, by
     which arrivals and notifications name it. `fee_rates` are what the platform told last (money/cap.py).
-    `facts` is the adapter's own memory: only the adapter reads it.
+    `facts` is the adapter's own memory: only the adapter reads it. `unread` are sentences about rows of its
+    list that could not be read.
     """
 
     class State(models.TextChoices):
@@ -48,6 +49,7 @@ class Posting(models.Model):
     currency = models.CharField(max_length=3, blank=True)
     cap_cents = models.PositiveBigIntegerField(default=0)
     fee_rates = models.JSONField(default=dict)
+    unread = models.JSONField(default=list)
     codes = models.JSONField(default=dict)
     options = models.JSONField(default=dict)
     site = models.CharField(max_length=200, blank=True)
@@ -109,8 +111,8 @@ class Identity(models.Model):
 
 
 class Submission(models.Model):
-    """The platform's record of one person's work. Without a session it is known to the platform alone;
-    without `seen_at` it is known to us alone."""
+    """The platform's record of one person's participation. Without a session it is known to the platform
+    alone; without `seen_at` it is known to us alone. `statement_at` is when its bonuses were read last."""
 
     posting = models.ForeignKey(Posting, on_delete=models.CASCADE, related_name="submissions")
     identity = models.ForeignKey(Identity, on_delete=models.CASCADE, null=True, related_name="submissions")
@@ -128,7 +130,7 @@ class Submission(models.Model):
     completed_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField(null=True)
     return_requested = models.BooleanField(default=False)
-    bonuses = models.JSONField(default=list)
+    statement_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -141,7 +143,8 @@ class Submission(models.Model):
 
 class PayoutBatch(models.Model):
     """Payouts sent together. The platform's id is committed before its pay call; `paying` after a crash means
-    that the outcome is unknown: read the platform's list."""
+    that the outcome is unknown: read the platform's list. `fees_cents` are what the platform said that it
+    charges; they may be fractions."""
 
     class State(models.TextChoices):
         PREPARING = "preparing"
@@ -157,7 +160,7 @@ class PayoutBatch(models.Model):
     external_id = models.CharField(max_length=100, blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.PREPARING)
     cents = models.PositiveBigIntegerField()
-    fees_cents = models.PositiveBigIntegerField(default=0)
+    fees_cents = models.DecimalField(max_digits=16, decimal_places=4, default=0)
     currency = models.CharField(max_length=3)
     by = models.CharField(max_length=150)
     error = models.TextField(blank=True)
@@ -172,10 +175,12 @@ class PayoutBatch(models.Model):
 
 
 class Payout(models.Model):
-    """One amount owed to one person for one session: due -> sending -> sent | failed | unknown.
+    """One amount owed to one person for one submission: due -> sending -> sent | failed | unknown.
 
-    `unknown` is reconciled with the platform's own list. `withheld` was denied by a named person.
-    `confirmed_at` is when the platform's list showed it.
+    Every amount that can leave has its row first, also for a person who never joined (no session). `unknown`
+    is settled by the platform's statement or by a named person, never by silence. `withheld` was denied by a
+    named person. `by_hand` was paid outside of the platform, with a `receipt`. `confirmed_at` is when the
+    platform's statement showed it.
     """
 
     class Kind(models.TextChoices):
@@ -191,9 +196,13 @@ class Payout(models.Model):
         FAILED = "failed"
         UNKNOWN = "unknown"
         WITHHELD = "withheld"
+        BY_HAND = "by_hand", "paid by hand"
 
     posting = models.ForeignKey(Posting, on_delete=models.PROTECT, related_name="payouts")
-    session = models.ForeignKey("experiments.Session", on_delete=models.PROTECT, related_name="payouts")
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="payouts")
+    session = models.ForeignKey(
+        "experiments.Session", on_delete=models.PROTECT, null=True, related_name="payouts"
+    )
     kind = models.CharField(max_length=12, choices=Kind)
     cents = models.PositiveIntegerField()
     currency = models.CharField(max_length=3)
@@ -204,6 +213,7 @@ class Payout(models.Model):
     attempts = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True)
     decided_by = models.CharField(max_length=150, default="policy")
+    receipt = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     called_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
@@ -211,9 +221,9 @@ class Payout(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["session", "kind"], name="payout_once"),
+            models.UniqueConstraint(fields=["submission", "kind"], name="payout_once"),
             models.CheckConstraint(
-                condition=Q(state__in=["due", "sending", "sent", "failed", "unknown", "withheld"]),
+                condition=Q(state__in=["due", "sending", "sent", "failed", "unknown", "withheld", "by_hand"]),
                 name="payout_state",
             ),
         ]
@@ -221,6 +231,39 @@ class Payout(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.cents}"
+
+
+class StatementLine(models.Model):
+    """What the platform shows as paid for one submission, as it was read last.
+
+    A line has an identity only if the platform keeps our `reference`; else it is (submission, kind, amount)
+    and `count`. Reading again replaces the snapshot: a line that is not shown any more keeps a count of 0.
+    `accepted` of them were explained by a named person, because the ledger did not send them.
+    """
+
+    class Kind(models.TextChoices):
+        REWARD = "reward"
+        SCREEN_OUT = "screen_out"
+        BONUS = "bonus"
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="lines")
+    kind = models.CharField(max_length=10, choices=Kind)
+    cents = models.PositiveIntegerField()
+    reference = models.CharField(max_length=60, blank=True)
+    count = models.PositiveSmallIntegerField(default=1)
+    first_at = models.DateTimeField()
+    read_at = models.DateTimeField()
+    accepted = models.PositiveSmallIntegerField(default=0)
+    accepted_by = models.CharField(max_length=150, blank=True)
+    accepted_reason = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "kind", "cents", "reference"], name="line_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.count} x {self.kind} {self.cents}"
 
 
 class Notice(models.Model):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 
 from celery import shared_task
-from django.utils import timezone
 
 from crowd.ground.audit import record
 from crowd.models import Posting
@@ -36,10 +35,8 @@ def sync_posting(posting_id: int) -> bool:
 def _synced(posting: Posting) -> bool:
     from crowd.money.run import look
 
-    now, last = timezone.now(), posting.synced_at
-    hourly = last is None or (last.date(), last.hour) != (now.date(), now.hour)
     try:
-        return not look(posting, bonuses=hourly).error
+        return not look(posting).error
     except Exception as error:  # The next posting must be synced also if this one fails.
         log.exception("Posting %s could not be synced.", posting.pk)
         Posting.objects.filter(id=posting.pk).update(
@@ -157,7 +154,9 @@ def carry_out(user_id: int, submission_id: int, act: str, message: str) -> None:
     from django.contrib.auth.models import User
 
     from crowd.models import Submission
-    from crowd.people.remedies import ASKED, called, decide
+    from crowd.money.statement import called
+    from crowd.people.decisions import decide
+    from crowd.people.remedies import ASKED
 
     user = User.objects.filter(pk=user_id, is_active=True).first()
     rows = Submission.objects.select_related("posting__study", "identity", "session__participant")

@@ -38,7 +38,6 @@ SPEAKS = {
     "crowd.recruiting.places": {"revise"},
     "crowd.money.sending": {"approve", "prepare", "pay"},
     "crowd.people.decisions": {"reject", "request_return"},
-    "crowd.people.remedies": {"approve", "request_return"},
     "crowd.people.messages": {"message"},
     "crowd.management.commands.subscribe": {"subscribe"},
 }

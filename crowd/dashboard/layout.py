@@ -24,6 +24,7 @@ TABS = (
     ("preview", "Preview"),
     ("recruitment", "Recruitment"),
     ("money", "Money"),
+    ("hand", "Needs your hand"),
     ("letters", "Messages"),
     ("report", "Report"),
     ("downloads", "Downloads"),

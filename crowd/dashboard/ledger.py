@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import median
 
 from django.conf import settings
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 
+from crowd.dashboard.counts import ORIGIN_WORDS
 from crowd.models import Payout, Posting
-from crowd.money.cap import rates_of, spent_of
-from crowd.money.ledger import SPENT_STATES, grace, missing
+from crowd.money.books import Books, books_of
+from crowd.money.hand import Hand, hands_of
+from crowd.money.ledger import SPENT_STATES
+from crowd.money.reconciling import awaited, unknown_until
+from crowd.money.statement import name_of
+from crowd.people.seals import concealing, seals
 from crowd.platforms import has_service
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
@@ -26,49 +31,27 @@ RECRUITS = ("draft", "open", "paused")
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The money of one mode. `spent` was sent or may have been; `due` is decided and waits; `in_progress` is
-    reserved for people who have begun, and `ahead` for places not taken yet: both at the most that one person
-    may get. The cap covers fees too: `fees` are those on what was spent, `fees_ahead` those on the rest, at
-    most.
-    """
+    """The money of one mode beside its books: people at it, open places, the edges of the bar in cents, and
+    what is awaited."""
 
-    mode: str
-    currency: str
-    spent_cents: int
-    due_cents: int
-    in_progress_cents: int
-    ahead_cents: int
-    fees_cents: int
-    fees_ahead_cents: int
-    cap_cents: int
-    unknown: int
+    books: Books
+    at_it: int
+    open_places: int
+    awaited: int
     unknown_until: datetime | None
 
     @property
-    def committed_cents(self) -> int:
-        return self.due_cents + self.in_progress_cents
+    def fees_end(self) -> int:
+        return self.books.spent + self.books.fees
 
     @property
-    def ahead_at(self) -> int:
-        return self.spent_cents + self.committed_cents
-
-    @property
-    def projected_cents(self) -> int:
-        return self.ahead_at + self.ahead_cents
-
-    @property
-    def most_cents(self) -> int:
-        """What counts against the cap if every place is taken: with fees."""
-        return self.projected_cents + self.fees_cents + self.fees_ahead_cents
+    def due_end(self) -> int:
+        return self.fees_end + self.books.due
 
     @property
     def scale(self) -> int:
         """The width of the bar."""
-        return max(self.cap_cents, self.projected_cents, 1)
-
-    @property
-    def is_over(self) -> bool:
-        return 0 < self.cap_cents < self.most_cents
+        return max(self.books.cap, self.books.total, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,35 +80,16 @@ def modes_of(study: Study) -> list[str]:
 
 
 def spending_of(study: Study, mode: str) -> Spending:
-    """Sums over the postings of one mode, in four queries."""
-    rows = Posting.objects.filter(study=study, mode=mode).defer("options", "codes")
-    postings = [posting for posting in rows if has_service(posting.platform)]
+    """The sums over the postings of one mode."""
+    postings = [posting for posting in postings_of(study, mode) if has_service(posting.platform)]
+    until = [moment for posting in postings if (moment := unknown_until(posting)) is not None]
     ids = [posting.pk for posting in postings]
-    sums = Payout.objects.filter(posting__in=ids).aggregate(
-        spent=Sum("cents", filter=Q(state__in=SPENT_STATES)),
-        due=Sum("cents", filter=Q(state="due")),
-        unknown=Count("id", filter=Q(state="unknown")),
-        called_at=Max("called_at", filter=Q(state="unknown")),
-    )
-    at_it = Session.objects.filter(submission__posting__in=ids, state__in=AT_IT).count()
-    open_places = sum(max(0, p.places - p.taken) for p in postings if p.state in RECRUITS)
-    reward, called_at = definition_of(study).reward, sums["called_at"]
-    rates = [rates_of(posting) for posting in postings]
-    dearest = max((rate for each in rates for rate in (each.approve, each.bonus)), default=0)
-    coming = (sums["due"] or 0) + reward.most_cents * (at_it + open_places)
-    wait = max((grace(posting) for posting in postings), default=None)
     return Spending(
-        mode=mode,
-        currency=reward.currency,
-        spent_cents=sums["spent"] or 0,
-        due_cents=sums["due"] or 0,
-        in_progress_cents=reward.most_cents * at_it,
-        ahead_cents=reward.most_cents * open_places,
-        fees_cents=sum(each.fees_cents for each in spent_of(postings).values()),
-        fees_ahead_cents=math.ceil(coming * dearest),
-        cap_cents=sum(posting.cap_cents for posting in postings),
-        unknown=sums["unknown"],
-        unknown_until=called_at + wait if called_at and wait is not None else None,
+        books=books_of(postings),
+        at_it=Session.objects.filter(submission__posting__in=ids, state__in=AT_IT).count(),
+        open_places=sum(max(0, p.places - p.taken) for p in postings if p.state in RECRUITS),
+        awaited=sum(awaited(posting).count() for posting in postings),
+        unknown_until=max(until, default=None),
     )
 
 
@@ -155,13 +119,24 @@ def hourly_of(study: Study, mode: str) -> Hourly:
     )
 
 
-def needs_hand(study: Study, mode: str) -> list[Payout]:
-    """Bonuses that were sent and that the platform does not list: only a named person sends them again."""
-    lost = Payout.objects.none()
-    for posting in Posting.objects.filter(study=study, mode=mode):
-        if has_service(posting.platform):
-            lost = lost | missing(posting)
-    return list(lost.select_related("posting", "session__participant").order_by("pk"))
+def needs_hand(study: Study, mode: str) -> list[Hand]:
+    """What only a person can settle about the postings of one mode. While results are sealed, and a bonus
+    would tell a score, no amount stands there."""
+    hands = [hand for posting in postings_of(study, mode) for hand in hands_of(posting)]
+    if concealing(study, seals(study, ORIGIN_WORDS)):
+        return [hand if hand.kind == "cap" else replace(hand, cents=None) for hand in hands]
+    return hands
+
+
+def postings_of(study: Study, mode: str) -> list[Posting]:
+    """The postings of one mode, oldest first."""
+    return list(Posting.objects.filter(study=study, mode=mode).select_related("study").order_by("pk"))
+
+
+def person_of(row: Payout, name: Callable[[object], str]) -> str:
+    """The name that an export gives to the person of a payout; of a person who never joined, the
+    submission's."""
+    return name_of(row.submission) if row.session is None else name(row.session.participant.pseudonym)
 
 
 def payouts_of(study: Study, mode: str, state: str = "", kind: str = "") -> QuerySet[Payout, Payout]:
@@ -169,4 +144,6 @@ def payouts_of(study: Study, mode: str, state: str = "", kind: str = "") -> Quer
     rows = Payout.objects.filter(posting__study=study, posting__mode=mode)
     rows = rows.filter(state=state) if state in Payout.State.values else rows
     rows = rows.filter(kind=kind) if kind in Payout.Kind.values else rows
-    return rows.select_related("posting", "session__participant", "batch").order_by("-created_at", "-pk")
+    return rows.select_related(
+        "posting", "submission__session__participant", "session__participant", "batch"
+    ).order_by("-created_at", "-pk")

@@ -53,6 +53,7 @@ class PayablePosting:
     people: int
     payouts: int
     total_cents: int
+    fees_cents: int
     command: str
 
     @property
@@ -98,6 +99,7 @@ def _batch(posting: Posting, plan: Plan, names: dict[str, str]) -> PayablePostin
         people=plan.people,
         payouts=len(plan.payables),
         total_cents=plan.total_cents,
+        fees_cents=plan.fees_cents,
         command=command_of(posting),
     )
 

@@ -7,18 +7,26 @@ before it is paid, so they are estimated by the rate of the platform's quote.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Sum
+from django.utils import timezone
 
+from crowd.ground import audit
+from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting
-from crowd.money.ledger import SPENT_STATES, terms_of
+from crowd.money.ledger import SPENT_STATES, PayoutRefused, name_and_reason, terms_of
+from crowd.money.statement import tallies
 from crowd.platforms.base import BadOptions, PlatformError, PostingSpec, Service, Unsupported
+from crowd.recruiting.places import outstanding
 from crowd.recruiting.quoting import spec_of
 from experiments.errors import StudyError
+from experiments.models import Session
+from experiments.selectors import definition_of
 
 UNKNOWN = Fraction(1, 2)
 """The rate until the platform tells its own. It is higher than any known rate, so that a run never pays more
@@ -73,21 +81,100 @@ def spent(posting: Posting) -> Spent:
 
 
 def spent_of(postings: Sequence[Posting]) -> dict[int, Spent]:
-    """The same for several, in one query."""
+    """The same for several. What the platform shows as paid beyond the ledger counts too."""
     rates = {posting.pk: rates_of(posting) for posting in postings}
     rows = Payout.objects.filter(posting__in=list(rates), state__in=SPENT_STATES).order_by()
     batches = rows.values_list(
-        "posting", "batch", "batch__purpose", "batch__fees_cents", "batch__cents"
+        "posting", "state", "batch", "batch__purpose", "batch__fees_cents", "batch__cents"
     ).annotate(n=Sum("cents"))
     cents, fees = dict.fromkeys(rates, 0), dict.fromkeys(rates, Fraction(0))
-    for posting, batch, purpose, told, whole, part in batches:
+    for posting, state, batch, purpose, told, whole, part in batches:
         cents[posting] += part
+        if state == Payout.State.BY_HAND:
+            continue  # No platform was asked, so none charges a fee.
         if batch is None or purpose == "base":
             fees[posting] += rates[posting].on("approve", part)
         elif whole:
             # The fees are those of the whole batch. A failed payment is not in it any more, nor is its fee.
-            fees[posting] += Fraction(told * part, whole)
+            fees[posting] += Fraction(told) * part / whole
+    for each in postings:
+        for kind, extra in _beyond(each):
+            cents[each.pk] += extra
+            fees[each.pk] += rates[each.pk].on("bonus" if kind == "bonus" else "approve", extra)
     return {pk: Spent(cents[pk], fees[pk]) for pk in rates}
+
+
+def _beyond(posting: Posting) -> Iterator[tuple[str, int]]:
+    """What the platform shows as paid and no payout explains, whether a person has accepted it or not."""
+    for tally in tallies(posting, timezone.now()).values():
+        yield from tally.match.surplus
+
+
+def check_room(posting: Posting, cents: int, way: str) -> None:
+    """Raises PayoutRefused if one more payment, with its fees, exceeds the cap."""
+    fees = rates_of(posting).on(way, cents) if way != "by hand" else Fraction(0)
+    total = math.ceil(spent(posting).all + cents + fees)
+    if total > posting.cap_cents:
+        raise PayoutRefused(over_cap(posting, total))
+
+
+def over_cap(posting: Posting, wanted: Fraction | int) -> str:
+    """The sentence for what the cap does not allow."""
+    return (
+        f"The posting's cap of {amount_of(posting.cap_cents, posting.currency)} would be exceeded. Raise it "
+        f"to at least {amount_of(math.ceil(wanted), posting.currency)}, fees included."
+    )
+
+
+def change_cap(posting: Posting, cents: int, who: str, reason: str) -> None:
+    """Changes the most that a posting may pay in all, fees included, in a person's name: upwards, or down to
+    what is paid, committed and set aside for people who are taking part. Raises PayoutRefused."""
+    name_and_reason(who, reason)
+    with transaction.atomic():
+        row = Posting.objects.select_for_update().get(pk=posting.pk)
+        if cents == row.cap_cents:
+            raise PayoutRefused(f"The cap is {amount_of(cents, row.currency)} already. Give another amount.")
+        least = least_cap(row)
+        if cents < min(least, row.cap_cents):
+            raise PayoutRefused(
+                f"{amount_of(cents, row.currency)} is less than what is paid, committed and set aside with "
+                f"fees. Give at least {amount_of(min(least, row.cap_cents), row.currency)}, or close the "
+                "posting first."
+            )
+        Posting.objects.filter(pk=row.pk).update(cap_cents=cents)
+        word = "Raised" if cents > row.cap_cents else "Lowered"
+        audit.record(
+            row.study,
+            who,
+            f"{word} the cap on {row.platform} from {amount_of(row.cap_cents, row.currency)} to "
+            f"{amount_of(cents, row.currency)}: {reason}",
+        )
+    posting.cap_cents = cents
+
+
+def least_cap(posting: Posting) -> int:
+    """What is paid, due, and set aside for people at work and places that are offered, with fees, in
+    cents."""
+    rates = rates_of(posting)
+    due = Payout.objects.filter(posting=posting, state=Payout.State.DUE).aggregate(n=Sum("cents"))["n"] or 0
+    fees = max(rates.approve, rates.bonus) * due
+    return math.ceil(spent(posting).all + due + fees) + set_aside(posting)
+
+
+def set_aside(posting: Posting) -> int:
+    """The most that people who are taking part, and places that are offered, can still cost, with fees."""
+    if posting.state == Posting.State.CLOSED:
+        coming = _taking_part(posting)
+    else:
+        coming = outstanding(posting) + _taking_part(posting)
+    rates = rates_of(posting)
+    most = coming * definition_of(posting.study).reward.most_cents
+    return math.ceil(most * (1 + max(rates.approve, rates.bonus)))
+
+
+def _taking_part(posting: Posting) -> int:
+    """People who hold a slot and have not ended; those at the gates are among the outstanding places."""
+    return Session.objects.filter(submission__posting=posting, state__in=["assigned", "running"]).count()
 
 
 def learn(posting: Posting, service: Service) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
@@ -12,17 +12,17 @@ from django.db.models import Max, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from crowd.models import Payout, Posting, Submission
-from crowd.money.disagreements import Browser, Disagreement, Ours, Seen, Theirs, compare, together
-from crowd.money.ledger import grace, terms_of, unlisted_states
+from crowd.money.disagreements import OPEN, Browser, Disagreement, Ours, Seen, Theirs, compare, together
+from crowd.money.ledger import INSTEAD, SPENT_STATES, terms_of
+from crowd.money.statement import called
 from crowd.platforms import served, traits_of
 from experiments.models import Event, Gate, Response, Study, Trial
 
 PAGE = 50
-MAYBE_SENT = (Payout.State.SENDING, Payout.State.SENT, Payout.State.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Compared:
     """One submission as all three see it, with its disagreements."""
 
     seen: Seen
@@ -30,12 +30,19 @@ class Row:
     submission: Submission
     posting: Posting
 
+    @property
+    def open_disagreements(self) -> tuple[Disagreement, ...]:
+        """Those that a person can mend now."""
+        if self.submission.state != "awaiting":
+            return ()
+        return tuple(disagreement for disagreement in self.disagreements if disagreement.kind in OPEN)
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """One page of rows, those that disagree first, and every disagreement of the study."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[Compared, ...]
     disagreements: tuple[Disagreement, ...]
     page: int
     pages: int
@@ -48,15 +55,9 @@ def agreement_of(
 ) -> Agreement:
     """The comparison over all postings with a list of their own, or one of them; `kind` keeps the rows with
     that disagreement."""
-    now = timezone.now()
     postings = Posting.objects.filter(study=study, platform__in=served()).select_related("study")
     chosen = {each.pk: each for each in (postings if posting is None else postings.filter(id=posting.pk))}
-    ledger = _ledger(chosen, now)
-    rows = []
-    for submission in _submissions(list(chosen)):
-        where = chosen[submission.posting_id]
-        seen = _seen(submission, where, ledger)
-        rows.append(Row(seen, compare(seen, now), submission, where))
+    rows = _compared(chosen)
     every = together([disagreement for row in rows for disagreement in row.disagreements])
     disagreeing = sum(bool(row.disagreements) for row in rows)
     if kind:
@@ -66,6 +67,21 @@ def agreement_of(
     page = min(max(1, page), pages)
     shown = tuple(rows[(page - 1) * size : page * size])
     return Agreement(shown, every, page, pages, len(rows), disagreeing)
+
+
+def compared(posting: Posting) -> list[Compared]:
+    """Every submission of one posting."""
+    return _compared({posting.pk: posting})
+
+
+def _compared(chosen: Mapping[int, Posting]) -> list[Compared]:
+    now, ledger = timezone.now(), _ledger(chosen)
+    rows = []
+    for submission in _submissions(list(chosen)):
+        posting = chosen[submission.posting_id]
+        seen = _seen(submission, posting, ledger)
+        rows.append(Compared(seen, compare(seen, now), submission, posting))
+    return rows
 
 
 def _submissions(postings: list[int]) -> QuerySet[Submission]:
@@ -89,11 +105,8 @@ def _submissions(postings: list[int]) -> QuerySet[Submission]:
 
 @dataclass(slots=True)
 class Owed:
-    """What the ledger holds for one session: bonuses sent or perhaps sent, those of them that should be on
-    the platform's list by now, and what was sent, or waits, instead of a reward."""
+    """What the ledger holds for one submission: what was sent, or waits, instead of a reward."""
 
-    bonuses: list[int] = field(default_factory=list)
-    unconfirmed: list[int] = field(default_factory=list)
     compensated_cents: int = 0
     held_cents: int = 0
 
@@ -101,59 +114,40 @@ class Owed:
 NOTHING = Owed()
 
 
-def _ledger(postings: Mapping[int, Posting], now: datetime) -> Mapping[Any, Owed]:
-    """Session -> its payouts, in one query."""
-    rows = Payout.objects.filter(posting__in=list(postings)).select_related("batch").order_by()
-    rows = rows.only("session_id", "posting_id", "kind", "state", "cents", "error", "called_at",
-                     "confirmed_at", "batch__purpose")  # fmt: skip
-    by_session: dict[Any, list[Payout]] = defaultdict(list)
-    for row in rows:
-        by_session[row.session_id].append(row)
+def _ledger(postings: Mapping[int, Posting]) -> Mapping[int, Owed]:
+    """Submission -> its payouts, in one query."""
+    rows = Payout.objects.filter(posting__in=list(postings)).order_by()
+    by_submission: dict[int, list[Payout]] = defaultdict(list)
+    for row in rows.only("submission_id", "posting_id", "kind", "state", "cents", "batch_id"):
+        by_submission[row.submission_id].append(row)
     base_cents = {pk: terms_of(posting).base_cents for pk, posting in postings.items()}
-    due_before = {pk: now - grace(posting) for pk, posting in postings.items()}
+    splits = {pk: traits_of(each.platform).pays_base_for_all for pk, each in postings.items()}
     return {
-        session: _owed(
-            payouts,
-            due_before[payouts[0].posting_id],
-            base_cents[payouts[0].posting_id],
-            splits=traits_of(postings[payouts[0].posting_id].platform).pays_base_for_all,
-            unlisted=unlisted_states(postings[payouts[0].posting_id]),
-        )
-        for session, payouts in by_session.items()
+        submission: _owed(rows, base_cents[rows[0].posting_id], splits[rows[0].posting_id])
+        for submission, rows in by_submission.items()
     }
 
 
-def _owed(
-    rows: Iterable[Payout], due_before: datetime, base_cents: int, *, splits: bool, unlisted: tuple[str, ...]
-) -> Owed:
-    """`splits`: the platform pays a part by approving and the rest as a bonus, for every kind of payout.
-    `unlisted`: the states in which a bonus should be on its list by now."""
-    owed = Owed()
-    rows = list(rows)
+def _owed(rows: Iterable[Payout], base_cents: int, splits: bool) -> Owed:
+    """`splits`: the platform pays a part by approving and the rest as a bonus, for every kind of payout."""
+    owed, rows = Owed(), list(rows)
     has_reward = splits or any(row.kind == Payout.Kind.BASE and _stands(row) for row in rows)
     for row in rows:
-        by_bonus = row.batch is not None and row.batch.purpose != "base"
-        instead = not has_reward and row.kind in {Payout.Kind.SCREEN_OUT, Payout.Kind.COMPENSATION}
-        if row.state in MAYBE_SENT and by_bonus:
-            owed.bonuses.append(row.cents)
-            owed.compensated_cents += row.cents if instead else 0
-            is_late = row.called_at is not None and row.called_at <= due_before
-            if row.state in unlisted and row.confirmed_at is None and is_late:
-                owed.unconfirmed.append(row.cents)
-        elif row.state == Payout.State.DUE and instead and row.cents != base_cents:
+        if has_reward or row.kind not in INSTEAD:
+            continue
+        if row.state in SPENT_STATES and row.batch_id is not None:
+            owed.compensated_cents += row.cents
+        elif row.state == Payout.State.DUE and row.cents != base_cents:
             owed.held_cents += row.cents
     return owed
 
 
 def _stands(base: Payout) -> bool:
-    """Whether a reward is owed or paid in addition to other payouts. A reward that was paid although a payout
-    in its place had been sent carries that as its error."""
-    if base.state == Payout.State.SENT:
-        return not base.error
+    """Whether a reward is owed or paid in addition to other payouts."""
     return base.state not in {Payout.State.FAILED, Payout.State.WITHHELD}
 
 
-def _seen(row: Submission, posting: Posting, ledger: Mapping[Any, Owed]) -> Seen:
+def _seen(row: Submission, posting: Posting, ledger: Mapping[int, Owed]) -> Seen:
     session = row.session
     theirs = Theirs(
         state=row.state,
@@ -163,7 +157,6 @@ def _seen(row: Submission, posting: Posting, ledger: Mapping[Any, Owed]) -> Seen
         started_at=row.started_at,
         completed_at=row.completed_at,
         return_requested=row.return_requested,
-        bonuses=tuple(sorted(row.bonuses)),
     )
     common = {
         "theirs": theirs,
@@ -173,10 +166,10 @@ def _seen(row: Submission, posting: Posting, ledger: Mapping[Any, Owed]) -> Seen
         "lists_active": traits_of(posting.platform).lists_active,
     }
     if session is None:
-        return Seen(f"work {row.submission_hash[:8]}", ours=Ours(), browser=Browser(), **common)  # type: ignore[arg-type]
+        return Seen(called(row), ours=Ours(), browser=Browser(), **common)  # type: ignore[arg-type]
     identity = row.identity
     forgotten = identity is not None and identity.forgotten_at is not None
-    owed = ledger.get(session.pk, NOTHING)
+    owed = ledger.get(row.pk, NOTHING)
     ours = Ours(
         state=session.state,
         verdict=session.verdict,
@@ -184,14 +177,10 @@ def _seen(row: Submission, posting: Posting, ledger: Mapping[Any, Owed]) -> Seen
         started_at=session.started_at,
         finished_at=session.finished_at,
         same_person=forgotten or (identity is not None and identity.person_hash == row.person_hash),
-        bonuses=tuple(sorted(owed.bonuses)),
-        # A person's list of bonuses cannot be read without the platform's id.
-        unconfirmed=tuple(sorted(owed.unconfirmed)) if row.external_id else (),
         compensated_cents=owed.compensated_cents,
         held_cents=owed.held_cents,
     )
-    name = str(session.participant.pseudonym)[:8]
-    return Seen(name, ours=ours, browser=_browser(row), **common)  # type: ignore[arg-type]
+    return Seen(called(row), ours=ours, browser=_browser(row), **common)  # type: ignore[arg-type]
 
 
 def _browser(row: Any) -> Browser:

@@ -3,7 +3,6 @@ disagrees and what to do about it. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -31,16 +30,13 @@ class Theirs:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     return_requested: bool = False
-    bonuses: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ours:
     """What the server knows of the session. `state` is empty if no person came.
 
-    `bonuses` are the ledger's payments that reach people as bonuses and were sent, or possibly sent.
-    `unconfirmed` are those of them that the platform should list by now if they arrived. Instead of a reward,
-    `compensated_cents` were sent, and `held_cents` are due when the place is given back.
+    Instead of a reward, `compensated_cents` were sent, and `held_cents` are due when the place is given back.
     """
 
     state: str = ""
@@ -49,8 +45,6 @@ class Ours:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     same_person: bool = True
-    bonuses: tuple[int, ...] = ()
-    unconfirmed: tuple[int, ...] = ()
     compensated_cents: int = 0
     held_cents: int = 0
 
@@ -114,36 +108,6 @@ def together(disagreements: Sequence[Disagreement]) -> tuple[Disagreement, ...]:
         Disagreement(kind, sentence, RULES[kind][1], tuple(people))
         for (kind, sentence), people in sorted(groups.items(), key=lambda group: order.index(group[0][0]))
     )
-
-
-def _paid_twice(seen: Seen, now: datetime) -> str:
-    extra = Counter(seen.theirs.bonuses) - Counter(seen.ours.bonuses)
-    twice = sum(cents * count for cents, count in extra.items() if cents in seen.ours.bonuses)
-    return (
-        f"{seen.platform} paid a bonus of the ledger more than once ({_cents(twice)} too much)"
-        if twice
-        else ""
-    )
-
-
-def _bonus_unknown(seen: Seen, now: datetime) -> str:
-    extra = Counter(seen.theirs.bonuses) - Counter(seen.ours.bonuses)
-    strange = sum(cents * count for cents, count in extra.items() if cents not in seen.ours.bonuses)
-    return (
-        f"{seen.platform} lists bonuses of {_cents(strange)} that the ledger does not know" if strange else ""
-    )
-
-
-def _bonus_missing(seen: Seen, now: datetime) -> str:
-    lacking = Counter(seen.ours.bonuses) - Counter(seen.theirs.bonuses)
-    lost = sum((lacking & Counter(seen.ours.unconfirmed)).elements())
-    return f"{seen.platform} was sent bonuses of {_cents(lost)} that it does not list" if lost else ""
-
-
-def _approved_compensated(seen: Seen, now: datetime) -> str:
-    if seen.theirs.state not in {"approved", "partly_approved"} or not seen.ours.compensated_cents:
-        return ""
-    return f"Approved on {seen.platform}, and compensated here with {_cents(seen.ours.compensated_cents)}"
 
 
 def _awaiting_compensated(seen: Seen, now: datetime) -> str:
@@ -213,7 +177,7 @@ OWN_CODES: dict[str, set[str]] = {
 
 def _wrong_code(seen: Seen, now: datetime) -> str:
     code, ours = seen.theirs.code, seen.ours
-    if not code or not seen.outcome_of or ours.state not in ENDED:
+    if seen.theirs.state != "awaiting" or not code or not seen.outcome_of or ours.state not in ENDED:
         return ""
     allowed = OWN_CODES.get(ours.state) or (
         {"complete", "failed_checks"} if ours.is_complete else {"screened"}
@@ -231,7 +195,8 @@ def _wrong_code(seen: Seen, now: datetime) -> str:
 
 def _finished_gone(seen: Seen, now: datetime) -> str:
     word = GONE.get(seen.theirs.state)
-    return f"Finished here, and {word} on {seen.platform}" if word and seen.ours.is_complete else ""
+    is_open = seen.ours.is_complete and not seen.ours.compensated_cents
+    return f"Finished here, and {word} on {seen.platform}" if word and is_open else ""
 
 
 def _rejected_due(seen: Seen, now: datetime) -> str:
@@ -271,24 +236,6 @@ RULES: dict[str, tuple[Rule, str]] = {
         _awaiting_compensated,
         "Do not approve it: that pays a second time, and so does the platform by itself after its deadline. "
         "Ask them to give the place back.",
-    ),
-    "approved_compensated": (
-        _approved_compensated,
-        "They were paid twice, and nothing can be taken back. Find out who approved it on the platform, and "
-        "write down why.",
-    ),
-    "bonus_missing": (
-        _bonus_missing,
-        "Ask the platform. Nothing is sent again by itself: who knows that it was not paid makes it due "
-        "again, by name, in the ledger of the money page.",
-    ),
-    "paid_twice": (
-        _paid_twice,
-        "Nothing can be taken back. Write down why, and look who else pays from this account.",
-    ),
-    "bonus_unknown": (
-        _bonus_unknown,
-        "They were paid on the platform's own page. Withhold what is due for the same, or leave it.",
     ),
     "person_differs": (
         _person_differs,
@@ -349,3 +296,6 @@ RULES: dict[str, tuple[Rule, str]] = {
     ),
 }
 """Kind -> rule and remedy, the most urgent first."""
+OPEN = frozenset({"awaiting_compensated", "never_here", "code_early"})
+"""Kinds that a person can mend as long as the submission awaits review; all others are told, or mend
+themselves."""

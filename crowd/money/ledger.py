@@ -27,15 +27,20 @@ from experiments.selectors import definition_of
 from experiments.sessions import ENDED
 
 CHUNK = 200
+INSTEAD = (Payout.Kind.SCREEN_OUT, Payout.Kind.COMPENSATION)
+"""Kinds that take the place of a reward."""
 UNSETTLED = (Payout.State.DUE, Payout.State.SENDING, Payout.State.UNKNOWN)
-SPENT_STATES = (Payout.State.SENDING, Payout.State.UNKNOWN, Payout.State.SENT)
-"""The states that count against a cap: the payout was sent, or may have been."""
+SPENT_STATES = (
+    Payout.State.SENDING,
+    Payout.State.UNKNOWN,
+    Payout.State.SENT,
+    Payout.State.BY_HAND,
+)
+"""The states that count against a cap: the payout was sent, may have been, or was paid by hand."""
 BY_APPROVAL = Q(batch__isnull=True) | Q(batch__purpose="base")
 """Payouts that the platform makes by approving the work; all others reach people as bonuses."""
 GRACE_LEAST_S = 60
 """The list of a real platform is never believed earlier than this, even if PAYOUT_GRACE_S is less."""
-TWICE = "The platform paid the reward after a compensation had been sent, so they were paid twice."
-"""The one error that a sent payout may carry."""
 
 
 class PayoutRefused(StudyError):
@@ -133,6 +138,10 @@ def _lock_people(participants: Iterable[int]) -> None:
 def _rows(posting: Posting, terms: Terms, ended_sessions: Sequence[EndedSession]) -> list[Payout]:
     currency = definition_of(posting.study).reward.currency
     capped = terms.person_cap_cents is not None
+    sessions = [session.session for session in ended_sessions]
+    submissions = dict(
+        Submission.objects.filter(posting=posting, session__in=sessions).values_list("session_id", "pk")
+    )
     earlier = _earlier(ended_sessions) if capped else defaultdict(int)
     rows = []
     for session in ended_sessions:
@@ -142,6 +151,7 @@ def _rows(posting: Posting, terms: Terms, ended_sessions: Sequence[EndedSession]
             rows.append(
                 Payout(
                     posting=posting,
+                    submission_id=submissions[session.session],
                     session_id=session.session,
                     kind=due.kind,
                     cents=due.cents,
@@ -169,20 +179,21 @@ def grace(posting: Posting) -> timedelta:
     return timedelta(seconds=max(seconds, GRACE_LEAST_S) if posting.live else seconds)
 
 
-def adopt_approval(posting: Posting, session: Any, error: str = "") -> int:
-    """Records that the platform paid its reward for a sitting to which the ledger owes no reward.
+def adopt_approval(posting: Posting, submission: Submission) -> int:
+    """Records that the platform paid its reward for a submission to which the ledger owes no reward.
 
-    Returns how many payouts that changed. `error` says what is wrong with the payment.
+    Returns how many payouts that changed.
     """
     now = timezone.now()
     paid = {"state": Payout.State.SENT, "cents": terms_of(posting).base_cents, "batch": None, "sent_at": now,
-            "confirmed_at": now, "error": error}  # fmt: skip
+            "confirmed_at": now, "error": ""}  # fmt: skip
     row, is_new = Payout.objects.get_or_create(
-        session_id=session,
+        submission=submission,
         kind=Payout.Kind.BASE,
         defaults={
             **paid,
             "posting": posting,
+            "session_id": submission.session_id,
             "currency": posting.currency,
             "reason": "Approved on the platform.",
         },
@@ -202,51 +213,8 @@ def release(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) 
     return _turn(payouts, (Payout.State.WITHHELD, Payout.State.DUE), who, reason, log)
 
 
-def missing(posting: Posting) -> QuerySet[Payout, Payout]:
-    """Bonuses that the platform should list by now and does not. Only a named person may send them again.
-
-    Either the platform accepted them, or it gave no answer and a repeat would pay twice if they still arrive.
-    """
-    rows = Payout.objects.filter(posting=posting, state__in=unlisted_states(posting), confirmed_at=None)
-    return rows.exclude(BY_APPROVAL).filter(called_at__lte=timezone.now() - grace(posting))
-
-
-def unlisted_states(posting: Posting) -> tuple[str, ...]:
-    """The states in which a bonus that is not listed needs a person's decision."""
-    if traits_of(posting.platform).repeats_safely:
-        return (Payout.State.SENT,)
-    return (Payout.State.SENT, Payout.State.UNKNOWN)
-
-
-def is_missing(row: Payout) -> bool:
-    """Whether this payout may be sent again in a person's name."""
-    return missing(row.posting).filter(pk=row.pk).exists()
-
-
-def send_again(payouts: Iterable[int], who: str, reason: str) -> int:
-    """Makes bonuses that never appeared on the platform's list due again; returns how many.
-
-    It needs a person's name: only a person who asked the platform can know that they will not arrive.
-    """
-    _name_and_reason(who, reason)
-    wanted = list(payouts)
-    done = 0
-    with transaction.atomic():
-        for posting in Posting.objects.filter(payouts__in=wanted).distinct().select_related("study"):
-            lost = list(missing(posting).filter(pk__in=wanted).values_list("pk", flat=True))
-            rows = Payout.objects.select_for_update().filter(pk__in=lost, state__in=unlisted_states(posting))
-            for row in rows.filter(confirmed_at=None).order_by("pk"):
-                row.state, row.sent_at, row.decided_by = Payout.State.DUE, None, who
-                row.reason = f"{row.reason} Sent again by {who}: {reason}"
-                row.save(update_fields=["state", "sent_at", "decided_by", "reason"])
-                total = amount_of(row.cents, row.currency)
-                audit.record(posting.study, who, f"Made {total} due again, which never arrived: {reason}")
-                done += 1
-    return done
-
-
 def _turn(payouts: Iterable[int], states: tuple[str, str], who: str, reason: str, logged: bool) -> int:
-    _name_and_reason(who, reason)
+    name_and_reason(who, reason)
     old, new = states
     word = "Withheld" if new == Payout.State.WITHHELD else "Released"
     turned: dict[Any, list[Payout]] = {}
@@ -258,7 +226,7 @@ def _turn(payouts: Iterable[int], states: tuple[str, str], who: str, reason: str
             turned.setdefault(row.posting.study, []).append(row)
         for study, changed in turned.items() if logged else ():
             total = amount_of(sum(row.cents for row in changed), changed[0].currency)
-            people = len({row.session_id for row in changed})
+            people = len({row.submission_id for row in changed})
             audit.record(study, who, f"{word} {total} of {people} {_people(people)}: {reason}")
     return sum(len(changed) for changed in turned.values())
 
@@ -267,7 +235,7 @@ def grant(
     session: Session, kind: Literal["compensation", "bonus"], cents: int, who: str, reason: str
 ) -> Payout:
     """Creates a payout that the policy does not owe, in a person's name. Raises PayoutRefused."""
-    _name_and_reason(who, reason)
+    name_and_reason(who, reason)
     if cents <= 0:
         raise PayoutRefused(f"{cents} cents is no amount. Give at least 1.")
     submission = Submission.objects.filter(session=session).select_related("posting__study").first()
@@ -287,10 +255,11 @@ def grant(
         with transaction.atomic():
             _lock_people([session.participant_id])
             if submission.state == "approved" and _is_theirs(submission):
-                adopt_approval(posting, session.pk)  # What is granted now comes on top of it.
+                adopt_approval(posting, submission)  # What is granted now comes on top of it.
             _within_person_cap(session, reward.person_cap_cents, cents, reward.currency)
             row = Payout.objects.create(
                 posting=posting,
+                submission=submission,
                 session=session,
                 kind=kind,
                 cents=cents,
@@ -339,25 +308,8 @@ def _within_person_cap(session: Session, cap: int | None, cents: int, currency: 
         )
 
 
-def raise_cap(posting: Posting, cents: int, who: str, reason: str) -> None:
-    """Raises the most that a posting may pay in all, in a person's name. Raises PayoutRefused."""
-    _name_and_reason(who, reason)
-    with transaction.atomic():
-        if Posting.objects.filter(pk=posting.pk, cap_cents__lt=cents).update(cap_cents=cents) != 1:
-            current = Posting.objects.values_list("cap_cents", flat=True).get(pk=posting.pk)
-            raise PayoutRefused(
-                f"The cap is {amount_of(current, posting.currency)} already. Give a larger amount."
-            )
-        audit.record(
-            posting.study,
-            who,
-            f"Raised the cap on {posting.platform} from {amount_of(posting.cap_cents, posting.currency)} to "
-            f"{amount_of(cents, posting.currency)}: {reason}",
-        )
-    posting.cap_cents = cents
-
-
-def _name_and_reason(who: str, reason: str) -> None:
+def name_and_reason(who: str, reason: str) -> None:
+    """Raises PayoutRefused if one of them is missing."""
     if not who.strip():
         raise PayoutRefused("A decision about money needs a name.")
     if not reason.strip():

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from django.db.models import Count, Sum
 
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting
-from crowd.money.cap import rates_of, spent
-from crowd.money.standings import Standing, standings
+from crowd.money.cap import over_cap, rates_of, spent
+from crowd.money.standings import SENDS, Ids, Standing, standings
 from crowd.platforms.base import Kind, Payment
 
 State = Payout.State
+Among = Callable[[Standing], bool]
 KINDS: tuple[Kind, ...] = ("base", "screen_out", "compensation", "bonus")
 WORDS: dict[str, str] = {
     "base": "The reward of the study.",
@@ -31,9 +31,10 @@ WORDS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Payable:
-    """One payout that can be sent now, and the way to send it."""
+    """One payout that can be sent now, and the way to send it. `of` is the key of its submission."""
 
     row: int
+    of: int
     kind: Kind
     way: Literal["approve", "bonus"]
     cents: int
@@ -47,12 +48,13 @@ class Payable:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Payouts that are not sent now, and why."""
+    """Payouts that are not sent now, and why. `is_over_cap`: they could be sent if the cap were higher."""
 
     why: str
     payouts: int
     cents: int
     names: tuple[str, ...]
+    is_over_cap: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,14 @@ class Plan:
         ]
 
 
-def plan_of(posting: Posting) -> Plan:
-    """What a run would pay now, by the ledger alone: the platform is not asked."""
+def plan_of(posting: Posting, ids: Ids | None = None, among: Among | None = None) -> Plan:
+    """What a run would pay now, by the ledger alone: the platform is not asked. `ids` are those that its list
+    has just shown, for people whose ids are not stored; `among` takes a part of the payouts."""
     before, rates = spent(posting), rates_of(posting)
     able: list[tuple[Standing, Payable]] = []
     waiting: list[tuple[str, Standing]] = []
-    for standing in sorted(standings(posting), key=lambda s: KINDS.index(cast(Kind, s.row.kind))):
+    chosen = [each for each in standings(posting, ids) if among is None or among(each)]
+    for standing in sorted(chosen, key=lambda s: KINDS.index(cast(Kind, s.row.kind))):
         if standing.way.action in ("approve", "bonus"):
             able.append((standing, _payable(standing)))
         else:
@@ -117,23 +121,17 @@ def plan_of(posting: Posting) -> Plan:
         currency=posting.currency,
         payables=tuple(payable for _, payable in planned),
         waiting=_waiting(waiting),
-        people=len({standing.row.session_id for standing, _ in planned}),
+        people=len({standing.row.submission_id for standing, _ in planned}),
         spent_cents=before.all_cents,
         cap_cents=posting.cap_cents,
         fees_cents=math.ceil(total - before.all) - sum(payable.cents for _, payable in planned),
     )
 
 
-def only(plan: Plan, way: Literal["approve", "bonus"], submissions: Collection[str]) -> Plan:
-    """The part of a plan that goes one way to some submissions."""
-    payables = tuple(p for p in plan.payables if p.way == way and p.submission in submissions)
-    people = len({p.submission for p in payables})
-    return replace(plan, payables=payables, waiting=(), people=people)
-
-
 def _payable(standing: Standing) -> Payable:
     return Payable(
         row=standing.row.pk,
+        of=standing.row.submission_id,
         kind=cast(Kind, standing.row.kind),
         way="approve" if standing.way.action == "approve" else "bonus",
         cents=standing.row.cents,
@@ -143,19 +141,19 @@ def _payable(standing: Standing) -> Payable:
     )
 
 
-def over_cap(posting: Posting, wanted: Fraction) -> str:
-    return (
-        f"The posting's cap of {amount_of(posting.cap_cents, posting.currency)} would be exceeded. Raise it "
-        f"to at least {amount_of(math.ceil(wanted), posting.currency)}, fees included."
-    )
-
-
 def _waiting(waiting: Sequence[tuple[str, Standing]]) -> tuple[Waiting, ...]:
     by_reason: dict[str, list[Standing]] = {}
     for why, standing in waiting:
         by_reason.setdefault(why, []).append(standing)
     return tuple(
-        Waiting(why, len(group), sum(s.row.cents for s in group), tuple(s.name for s in group))
+        Waiting(
+            why,
+            len(group),
+            sum(standing.row.cents for standing in group),
+            tuple(standing.name for standing in group),
+            # What could be sent and waits all the same exceeds the cap.
+            all(standing.way.action in SENDS for standing in group),
+        )
         for why, group in by_reason.items()
     )
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
 from django.utils import timezone
 
 from crowd.ground.amounts import amount_of
@@ -10,21 +15,54 @@ from crowd.ground.connections import service_of
 from crowd.ground.locks import Held, exclusive
 from crowd.models import Identity, Payout, Posting
 from crowd.money.cap import learn
+from crowd.money.hand import Hand, hands_of
 from crowd.money.ledger import UNSETTLED, decide_due, decide_for
-from crowd.money.matching import Reconciled, reconcile, recover
-from crowd.money.plan import plan_of
-from crowd.money.sending import settle
-from crowd.platforms.base import PlatformError, Service, Unsupported
+from crowd.money.plan import Among, Plan, plan_of, sums_of
+from crowd.money.reconciling import Reconciled, awaited, reconcile, recover, unknown_until
+from crowd.money.sending import Outcome, settle
+from crowd.money.standings import Ids, Standing
+from crowd.money.statement import read
+from crowd.platforms.base import ListedSubmission, PlatformError, Service, Unsupported
 from crowd.recruiting.sync import Synced, sync_posting
 from experiments.errors import StudyError
 from experiments.models import Session
 from experiments.sessions import ENDED
 
+Sums = dict[str, tuple[int, int]]
+Confirm = Callable[[Plan], None]
+"""Raises if the plan that the platform has just led to may not be sent."""
+BUSY = "Money of this study is being settled at this moment. Wait until that has ended, then try again."
 
-def look(posting: Posting, *, bonuses: bool = False, replace: bool = True) -> Synced:
-    """Reads the platform's list into our rows. With `bonuses` the lists of bonuses are read too, which take a
-    call per person. Without `replace` nothing is changed on the platform."""
-    return sync_posting(posting, is_owed, bonuses=bonuses, replace=replace)
+
+class NotRead(StudyError):
+    """The platform's list could not be read, so nothing was paid and nothing is lost."""
+
+
+@dataclass(slots=True)
+class Ran:
+    """What a run over one posting has learned and done. `troubles` are the sentences for which it counts as
+    not successful; `hands` is what is left for a person to do."""
+
+    result: Reconciled
+    plan: Plan
+    before: Sums
+    after: Sums | None = None
+    outcome: Outcome = field(default_factory=Outcome)
+    again: Reconciled | None = None
+    troubles: list[str] = field(default_factory=list)
+    hands: list[Hand] = field(default_factory=list)
+
+
+def look(posting: Posting, *, everything: bool = False, replace: bool = True) -> Synced:
+    """Reads the platform's list and statement into our rows: the bonuses of people for whom they matter now,
+    or of all, with `everything`. Without `replace` nothing is changed on the platform."""
+
+    def statement(
+        row: Posting, service: Service, listings: Sequence[ListedSubmission], at: datetime
+    ) -> list[str]:
+        return read(row, service, listings, at, everything=everything)
+
+    return sync_posting(posting, is_owed, statement, replace=replace)
 
 
 def is_owed(identity: Identity) -> bool:
@@ -39,16 +77,17 @@ def is_owed(identity: Identity) -> bool:
     return unsettled.exists()
 
 
-class NotRead(StudyError):
-    """The platform's list could not be read, so nothing was paid and nothing is lost."""
-
-
 def catch_up(posting: Posting, service: Service, *, replace: bool = True) -> Reconciled:
-    """Settles all payouts that the platform's list can settle, and adds payouts for sittings that have ended.
+    """Settles all payouts that the platform's statement can settle, and adds payouts for sessions that have
+    ended.
 
     The caller holds the study's lock. Without `replace` nothing is changed on the platform, not even the
     number of places. Raises NotRead or PlatformError; it can be repeated after either.
     """
+    return _caught_up(posting, service, replace)[0]
+
+
+def _caught_up(posting: Posting, service: Service, replace: bool) -> tuple[Reconciled, Ids]:
     recovered = recover(posting)
     read_at = timezone.now()
     synced = look(posting, replace=replace)
@@ -57,44 +96,110 @@ def catch_up(posting: Posting, service: Service, *, replace: bool = True) -> Rec
     posting.refresh_from_db()
     untold = learn(posting, service)
     decided = decide_due(posting)
-    result = reconcile(posting, service, read_at)
+    result = reconcile(posting, read_at)
     result.recovered, result.decided = recovered, decided
     result.notes += [untold] if untold else []
-    return result
+    return result, synced.ids
+
+
+def run(
+    posting: Posting,
+    by: str,
+    *,
+    held: Held,
+    confirm: Confirm | None = None,
+    first: Callable[[], None] | None = None,
+    among: Among | None = None,
+) -> Ran:
+    """Looks at the platform, pays what is due if `confirm` does not raise, and looks again. Without `confirm`
+    nothing is sent. `first` is done after the first look, before the plan; `among` takes a part of
+    the payouts.
+
+    `held` is the study's lock. Raises NotRead, PlatformError, Unsupported before anything was sent, and what
+    `confirm` raises.
+    """
+    service = service_of(posting)
+    result, ids = _caught_up(posting, service, replace=confirm is not None)
+    if first is not None:
+        first()
+        result, ids = _caught_up(posting, service, replace=confirm is not None)
+    ran = Ran(result, plan_of(posting, ids, among), sums_of(posting))
+    if confirm is not None and ran.plan.payables:
+        confirm(ran.plan)
+        ran.outcome = settle(posting, ran.plan, by, held=held, service=service)
+        try:
+            ran.again = catch_up(posting, service)
+        except (NotRead, PlatformError, Unsupported) as error:
+            ran.troubles.append(f"{error} Nothing is lost; run settle again later.")
+    ran.after = sums_of(posting) if confirm is not None else None
+    ran.hands = hands_of(posting)
+    ran.troubles = [*_of_sending(ran.outcome), *ran.troubles, *_unknown(posting)]
+    if ran.again is not None and ran.again.due_again:
+        ran.troubles.append(
+            f"{ran.again.due_again} did not reach {posting.platform} and are due again. Run settle again."
+        )
+    ran.troubles += [str(hand) for hand in ran.hands if hand.is_trouble]
+    return ran
+
+
+def _of_sending(outcome: Outcome) -> list[str]:
+    if outcome.stopped:
+        return [f"{outcome.stopped} Nothing is lost; run settle again later."]
+    return [f"{count} not paid: {why}" for why, count in outcome.problems.items()]
+
+
+def _unknown(posting: Posting) -> list[str]:
+    until = unknown_until(posting)
+    if until is None:
+        return []
+    amounts = list(awaited(posting).values_list("cents", flat=True))
+    count, cents = len(amounts), sum(amounts)
+    return [
+        f"{count} payout{'s' if count != 1 else ''} ({amount_of(cents, posting.currency)}) on "
+        f"{posting.platform} may or may not have been paid. Run settle again after "
+        f"{until:%Y-%m-%d %H:%M:%S} UTC: then the platform's statement decides."
+    ]
 
 
 def pay(posting_id: int, by: str, typed_cents: int) -> None:
-    """The task of a worker: reads the platform first, and pays only if the total is still the typed one. A
-    failure is shown in the log and on the posting's card.
-    """
+    """The task of a worker: reads the platform first, and pays only if the total is still the typed one. What
+    goes wrong stands in the log and on the posting's card."""
     posting = Posting.objects.select_related("study").filter(pk=posting_id).first()
     if posting is None:
         return
-    busy = "Another settle of this study is running. Wait until it has ended."
     try:
-        with exclusive(f"settle-{posting.study.slug}", busy) as held:
-            _pay(posting, by, typed_cents, held)
+        with exclusive(f"settle-{posting.study.slug}", BUSY) as held:
+            ran = run(posting, by, held=held, confirm=lambda plan: _is_as_typed(plan, typed_cents))
     except (StudyError, PlatformError, Unsupported) as error:
         _note(posting, by, f"Paying failed: {error} Nothing is lost; settle again later.")
-
-
-def _pay(posting: Posting, by: str, typed_cents: int, held: Held) -> None:
-    service = service_of(posting)
-    catch_up(posting, service)
-    plan = plan_of(posting)
-    if plan.total_cents != typed_cents:
-        typed = amount_of(typed_cents, plan.currency)
-        _note(
-            posting,
-            by,
-            f"Nothing was paid: {typed} was typed, and after a look at the platform {plan.total} is due. "
-            "Look at the batch again.",
-        )
         return
-    outcome = settle(posting, plan, by, held=held, service=service)
-    catch_up(posting, service)
-    if outcome.stopped:
-        _note(posting, by, f"Paying ended early: {outcome.stopped} Nothing is lost; settle again later.")
+    if ran.troubles:
+        _note(posting, by, " ".join(dict.fromkeys(ran.troubles)))
+
+
+class OtherTotal(StudyError):
+    """The platform changed what is due since the total was typed."""
+
+
+def _is_as_typed(plan: Plan, typed_cents: int) -> None:
+    if plan.total_cents != typed_cents:
+        raise OtherTotal(
+            f"Nothing was paid: {amount_of(typed_cents, plan.currency)} was typed, and after a look at the "
+            f"platform {plan.total} is due. Look at the batch again."
+        )
+
+
+def pay_only(
+    posting: Posting, submissions: Collection[int], way: Literal["approve", "bonus"], by: str
+) -> Ran:
+    """Pays, in a person's name, what is due to some submissions one way. Raises Busy, NotRead, PlatformError,
+    Unsupported."""
+
+    def among(standing: Standing) -> bool:
+        return standing.way.action == way and standing.row.submission_id in submissions
+
+    with exclusive(f"settle-{posting.study.slug}", BUSY) as held:
+        return run(posting, by, held=held, confirm=lambda plan: None, among=among)
 
 
 def _note(posting: Posting, by: str, sentence: str) -> None:

@@ -23,8 +23,8 @@ from crowd.ground.amounts import amount_of
 from crowd.ground.connections import posted_of, service_of
 from crowd.ground.locks import Held
 from crowd.models import Payout, PayoutBatch, Posting
-from crowd.money.cap import rates_of, spent
-from crowd.money.plan import Payable, Plan, over_cap
+from crowd.money.cap import over_cap, rates_of, spent
+from crowd.money.plan import Payable, Plan
 from crowd.platforms.base import Payment, PlatformError, Prepared, Service, Settled, Unsupported
 
 State, Batch = Payout.State, PayoutBatch.State
@@ -40,14 +40,15 @@ class Outcome:
     """What a run has done.
 
     `problems` maps a reason to the number of payouts that were certainly not paid because of it. `stopped`
-    says why the run ended early. In both cases a later run can still pay.
+    says why the run ended early. In both cases a later run can still pay. `fees` are the platform's, in
+    cents, for the bonuses that were paid or may have been.
     """
 
     sent: int = 0
     sent_cents: int = 0
     back: int = 0
     unknown: int = 0
-    fees_cents: int = 0
+    fees: Fraction = Fraction(0)
     stopped: str = ""
     problems: Counter[str] = field(default_factory=Counter)
 
@@ -178,8 +179,10 @@ class _Run:
         if committed is None or len(sending) != len(chunk):
             return
         settled = self._call(batch, chunk, lambda: self.service.pay(self.posted, prepared, payments))
-        self.outcome.fees_cents += prepared.fees_cents
         self._write(batch, chunk, settled)
+        unpaid = {answer.reference for answer in settled if answer.state == "failed"}
+        charged = sum(p.cents for p in chunk if p.reference not in unpaid)
+        self.outcome.fees += Fraction(prepared.fees_cents) * charged / prepared.cents
 
     def _prepare(self, batch: PayoutBatch, payments: Sequence[Payment]) -> Prepared:
         prepared = self.service.prepare(self.posted, payments)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import cast
+
+from django.utils import timezone
 
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, Submission
 from crowd.money.ledger import terms_of
+from crowd.money.statement import called, tallies
 from crowd.money.ways import Case, Way, way_of
 from crowd.platforms import traits_of
 from crowd.platforms.base import Kind, SubmissionState
@@ -16,20 +19,26 @@ from experiments.selectors import definition_of
 
 READ = (
     *(field.attname for field in Payout._meta.concrete_fields),
-    *("session__participant__pseudonym", "session__submission__posting_id", "session__submission__state"),
-    *("session__submission__return_requested", "session__submission__seen_at"),
-    *("session__submission__person_hash", "session__submission__external_id"),
-    *("session__submission__identity__person_hash", "session__submission__identity__external_id"),
+    *("submission__posting_id", "submission__state", "submission__return_requested"),
+    *("submission__seen_at", "submission__submission_hash", "submission__person_hash"),
+    *("submission__external_id", "submission__session_id"),
+    *("submission__session__participant__pseudonym", "submission__identity__forgotten_at"),
+    *("submission__identity__person_hash", "submission__identity__external_id"),
 )
-"""The columns that a standing needs, for up to 20,000 payouts: no answers, devices or lists of bonuses."""
+"""The columns that a standing needs, for up to 20,000 payouts: no answers, devices or statements."""
+Ids = Mapping[str, tuple[str, str]]
+"""Hash of a submission -> the platform's ids of submission and person, as its list has just shown them."""
+SENDS = ("approve", "bonus")
+OPEN = "Something else of theirs needs your hand first; nothing more is sent to them before."
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """One due payout and the way to pay it.
 
-    `submission` and `person` are the platform's ids; it is proved that they belong to the session. `name` is
-    the beginning of the pseudonym.
+    `submission` and `person` are the platform's ids; it is proved that they belong to the session. Both are
+    empty if they are not stored and were not given: the next look at the platform brings them. `name` is the
+    beginning of the pseudonym, or of the submission's hash.
     """
 
     row: Payout
@@ -39,51 +48,64 @@ class Standing:
     person: str = ""
 
 
-def standings(posting: Posting) -> list[Standing]:
-    """Every due payout of the posting, oldest first."""
+def standings(posting: Posting, ids: Ids | None = None) -> list[Standing]:
+    """Every due payout of the posting, oldest first. With `ids`, of people whose ids are not stored."""
     rows = Payout.objects.filter(posting=posting, state=Payout.State.DUE).order_by("pk")
-    rows = rows.select_related("session__submission__identity", "session__participant").only(*READ)
-    return _standings(posting, rows)
-
-
-def _standings(posting: Posting, rows: Iterable[Payout]) -> list[Standing]:
+    rows = rows.select_related("submission__identity", "submission__session__participant").only(*READ)
     bases = dict(
         Payout.objects.filter(posting=posting, kind=Payout.Kind.BASE)
         .exclude(state=Payout.State.FAILED)
-        .values_list("session_id", "state")
+        .values_list("submission_id", "state")
     )
-    approval_cents = terms_of(posting).base_cents
+    blocked = {pk for pk, tally in tallies(posting, timezone.now()).items() if tally.is_open}
+    approval_cents, traits = terms_of(posting).base_cents, traits_of(posting.platform)
     refusal = _posting_refusal(posting)
     result = []
     for row in rows:
-        submission: Submission | None = getattr(row.session, "submission", None)
-        name = str(row.session.participant.pseudonym)[:8]
+        submission = row.submission
+        name = called(submission)
         why = refusal or _refusal(posting, row, submission, approval_cents)
-        if why or submission is None or submission.identity is None:
-            result.append(Standing(row, Way("wait", why), name))
+        if why:
+            result.append(Standing(row, Way("wait", why, needs_hand=True), name))
             continue
         case = Case(
             kind=cast(Kind, row.kind),
             cents=row.cents,
             state=cast(SubmissionState, submission.state),
             approval_cents=approval_cents,
-            has_base=_stands(bases.get(row.session_id), submission.state),
+            has_base=_stands(bases.get(submission.pk), submission.state),
             return_requested=submission.return_requested,
-            pays_returned=traits_of(posting.platform).pays_returned,
+            pays_returned=traits.pays_returned,
         )
-        result.append(
-            Standing(row, way_of(case), name, submission.external_id, submission.identity.external_id)
-        )
-    return result
+        way = way_of(case)
+        if way.action in SENDS and submission.pk in blocked:
+            way = Way("wait", OPEN)
+        result.append(Standing(row, way, name, *_ids(submission, ids)))
+    return [_checked(standing, ids) for standing in result]
 
 
-def _stands(base: str | None, work: str) -> bool:
-    """Whether the session has a reward of its own, so that other amounts are paid in addition to it.
+def _ids(submission: Submission, ids: Ids | None) -> tuple[str, str]:
+    person = submission.identity.external_id if submission.identity is not None else ""
+    if submission.external_id and person:
+        return submission.external_id, person
+    return (ids or {}).get(submission.submission_hash, ("", ""))
 
-    A withheld reward counts as one, unless the platform may still pay it or has paid it.
+
+def _checked(standing: Standing, ids: Ids | None) -> Standing:
+    """A payout that can be sent needs an id; if the platform was just read, it must have given it."""
+    if standing.way.action in SENDS and ids is not None and not standing.submission:
+        return replace(standing, way=Way("wait", "The platform does not list their submission any more."))
+    return standing
+
+
+def _stands(base: str | None, state: str) -> bool:
+    """Whether the submission has a reward of its own, so that other amounts are paid in addition to it.
+
+    A withheld reward is none while the platform may still approve it, or if it has: then an amount that was
+    granted instead of it waits, or is covered.
     """
     if base == Payout.State.WITHHELD:
-        return work not in {"awaiting", "approved"}
+        return state not in {"awaiting", "approved"}
     return base is not None
 
 
@@ -102,27 +124,27 @@ def _posting_refusal(posting: Posting) -> str:
     return ""
 
 
-def _refusal(posting: Posting, row: Payout, submission: Submission | None, approval_cents: int) -> str:
+def _refusal(posting: Posting, row: Payout, submission: Submission, approval_cents: int) -> str:
     """Why this amount may not be sent to the person that the platform lists; empty: it may."""
-    if submission is None or submission.posting_id != posting.pk:
+    if submission.posting_id != posting.pk:
         return "The session did not come by this posting. Pay by hand, or withhold it."
     if row.currency != posting.currency:
         return (
             f"The ledger owes {amount_of(row.cents, row.currency)}, and the posting pays in "
-            f"{posting.currency}: nothing is sent. Withhold it and pay by hand."
+            f"{posting.currency}: nothing is sent. Pay by hand, or withhold it."
         )
     if submission.seen_at is None:
         return (
-            "The platform does not list their work: they have not handed it in there. If they cannot any "
-            "more, pay by hand, then withhold it."
+            "The platform does not list their submission: they have not handed it in there. If they cannot "
+            "any more, pay by hand, and write it down."
         )
     identity = submission.identity
-    if identity is None or identity.person_hash != submission.person_hash:
+    if identity is not None and identity.person_hash != submission.person_hash:
         return (
             "The platform says that this submission is another person's: the address was forged. Withhold "
             "it; the true person is on the platform's page."
         )
-    if not submission.external_id:
+    if identity is not None and identity.forgotten_at is not None and not submission.external_id:
         return "The platform's id was removed at the person's wish, so it must be paid by hand."
     if row.kind == Payout.Kind.BASE and row.cents != approval_cents:
         return (

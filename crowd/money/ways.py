@@ -39,10 +39,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What to do, and the sentence for the researcher if nothing can be done now."""
+    """What to do, and the sentence for the researcher if nothing can be done now. `needs_hand`: only a person
+    can change that."""
 
     action: Action
     why: str = ""
+    needs_hand: bool = False
 
 
 def way_of(case: Case) -> Way:
@@ -50,9 +52,8 @@ def way_of(case: Case) -> Way:
     if case.state in AT_WORK:
         return Way("wait", "The platform shows them still at work; it will list them when they have ended.")
     if case.state == "rejected":
-        return Way(
-            "wait",
-            "Rejected on the platform. Withhold the payout with the reason, or undo the rejection there.",
+        return _asks(
+            "Rejected on the platform. Withhold the payout with the reason, or undo the rejection there."
         )
     if case.kind == "base":
         return _base(case)
@@ -68,10 +69,9 @@ def _base(case: Case) -> Way:
         return Way("approve")
     if case.state in GONE:
         return Way("move") if case.pays_returned else _never()
-    return Way(
-        "wait",
+    return _asks(
         "They finished, but the platform has paid them a part only. Withhold this payout and grant the "
-        "difference as compensation.",
+        "difference as compensation."
     )
 
 
@@ -96,18 +96,21 @@ def _alone(case: Case) -> Way:
     if case.state == "awaiting" and case.cents == case.approval_cents:
         return Way("approve")
     if case.state == "awaiting" and case.return_requested:
-        return Way(
-            "wait",
+        return _asks(
             "They were asked to give the place back, and are paid once they have. Write to them; or approve "
-            "their work on the platform, which pays the whole reward instead.",
+            "their work on the platform, which pays the whole reward instead."
         )
     if case.state == "awaiting":
-        return Way(
-            "wait",
+        return _asks(
             "Approving would pay the whole reward. Ask them to return their work; they are paid "
-            "once they have.",
+            "once they have."
         )
-    return Way("wait", "The platform has paid them a part already. Withhold this, or grant the difference.")
+    return _asks("The platform has paid them a part already. Withhold this, or grant the difference.")
+
+
+def _asks(why: str) -> Way:
+    """Nothing now: a person has to act first."""
+    return Way("wait", why, needs_hand=True)
 
 
 def _never() -> Way:

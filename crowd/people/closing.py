@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from crowd.ground.audit import record
 from crowd.models import Posting
-from crowd.people.decisions import close_study
 from crowd.people.seals import seal
 from crowd.platforms import has_service
 from crowd.platforms.base import PlatformError, Unsupported
@@ -88,6 +87,25 @@ def _close(study: Study, who: str, reason: str) -> bool:
             )
         user = User.objects.filter(username=who).first() or User(username=who)
         return close_study(study, user, reason)
+
+
+def close_study(study: Study, user: User, reason: str) -> bool:
+    """Ends recruitment for good; people who have begun may finish. False if it was not open any more.
+
+    Closing opens the results. If it happens before every slot is kept, it breaks the seal: name and reason
+    are stored as such and printed in every report.
+    """
+    changes: dict[str, object] = {"state": Study.State.CLOSED, "closed_at": timezone.now()}
+    if seal(study, "human").sealed:
+        changes |= {
+            "unsealed_at": timezone.now(),
+            "unsealed_by": user.get_username(),
+            "unsealed_reason": f"closed early: {reason}",
+        }
+    closed = Study.objects.filter(id=study.pk, state=Study.State.OPEN).update(**changes)
+    if closed == 1:
+        record(study, user.get_username(), f"Closed the study{': ' + reason if reason else ''}.")
+    return closed == 1
 
 
 def command_of(study: Study, by: str, reason: str) -> str:

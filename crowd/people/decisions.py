@@ -1,5 +1,5 @@
-"""What a researcher decides here: build, close, unseal, approve, ask to return, reject. Each is recorded with
-the person's name; none happens automatically."""
+"""What a named researcher decides about submissions: approve, ask to return, reject. Each is recorded with
+the name; none happens automatically."""
 
 from __future__ import annotations
 
@@ -10,78 +10,33 @@ from typing import Any, Literal
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef
-from django.utils import timezone
 
 from crowd.ground import audit
 from crowd.ground.audit import recorded as recorded
 from crowd.ground.connections import posted_of, service_of
-from crowd.ground.locks import exclusive
+from crowd.ground.identities import submission_hash
 from crowd.models import Payout, Posting, Submission
-from crowd.money.ledger import SPENT_STATES, release, withhold
-from crowd.money.plan import only, plan_of
-from crowd.money.sending import settle
-from crowd.people.seals import seal
-from crowd.platforms import has_service
-from crowd.platforms.base import BadOptions, PlatformError, Service, Unsupported
-from experiments.drafts import picture_keys
+from crowd.money.acts import grant_reward
+from crowd.money.ledger import INSTEAD, SPENT_STATES, decide_for, release, terms_of, withhold
+from crowd.money.run import pay_only
+from crowd.money.statement import called, name_of
+from crowd.platforms import has_service, traits_of
+from crowd.platforms.base import BadOptions, ListedSubmission, PlatformError, Service, Unread, Unsupported
 from experiments.errors import StudyError
 from experiments.kinds.base import INSTRUCTED
 from experiments.kinds.scoring import follows
 from experiments.models import Response, Study
 from experiments.selectors import definition_of
-from stimuli.build import missing, refuse_other_packages, send
-from stimuli.models import Stimulus
 
 Action = Literal["approve", "request_return", "reject"]
+NO_DATA = "NO_DATA"
+"""The ground for rejecting a submission without any response here."""
 DONE_WORDS = {"approve": "approve", "request_return": "ask for the return of", "reject": "reject"}
 
 
 def record(study: Study, user: User, what: str) -> None:
     """One line of the study's log."""
     audit.record(study, user.get_username(), what)
-
-
-def close_study(study: Study, user: User, reason: str) -> bool:
-    """Ends recruitment for good; people who have begun may finish. False if it was not open any more.
-
-    Closing opens the results. If it happens before every slot is kept, it breaks the seal: name and reason
-    are stored as such and printed in every report.
-    """
-    changes: dict[str, object] = {"state": Study.State.CLOSED, "closed_at": timezone.now()}
-    if seal(study, "human").sealed:
-        changes |= {
-            "unsealed_at": timezone.now(),
-            "unsealed_by": user.get_username(),
-            "unsealed_reason": f"closed early: {reason}",
-        }
-    closed = Study.objects.filter(id=study.pk, state=Study.State.OPEN).update(**changes)
-    if closed == 1:
-        record(study, user, f"Closed the study{': ' + reason if reason else ''}.")
-    return closed == 1
-
-
-def unseal_study(study: Study, user: User, name: str, reason: str) -> bool:
-    """Breaks the seal in the name of a user; it cannot be restored. False if it was broken before."""
-    unsealed = Study.objects.filter(id=study.pk, unsealed_at__isnull=True).update(
-        unsealed_at=timezone.now(), unsealed_by=name, unsealed_reason=reason
-    )
-    if unsealed == 1:
-        record(study, user, f"Unsealed the results per condition as {name}: {reason}")
-    return unsealed == 1
-
-
-def send_missing(study: Study, user: User) -> int:
-    """Asks the workers for every picture that is missing; failed ones are tried again. Returns how many.
-
-    Raises OtherPackage if they were asked for from a package that is not here in the same version."""
-    keys = missing(picture_keys(study))
-    refuse_other_packages(keys)
-    for start in range(0, len(keys), 500):
-        part = keys[start : start + 500]
-        Stimulus.objects.filter(key__in=part, state="failed").update(state="missing")
-    send(keys)
-    record(study, user, f"Asked the workers for {len(keys)} stimuli.")
-    return len(keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +113,7 @@ def decide_batch(
     """A named person's decision on submissions that await one: approve (pays the reward by the ledger), ask
     to return, or reject (only on grounds that the platform permits; what was due is withheld)."""
     if not user.is_active or not user.get_username():
-        raise StudyError("Only a named person decides about somebody's work. Log in.")
+        raise StudyError("Only a named person decides about a submission. Log in.")
     if action != "approve" and not message.strip():
         raise StudyError("Write a message: the person reads why.")
     rows = Submission.objects.filter(pk__in=list(submissions)).select_related("posting__study")
@@ -177,16 +132,83 @@ def decide_batch(
 
 
 def _approve(posting: Posting, rows: Sequence[Submission], user: User) -> Decided:
-    with exclusive(
-        f"settle-{posting.study.slug}", "Money of this study is being settled. Try again soon."
-    ) as held:
-        plan = only(plan_of(posting), "approve", {row.external_id for row in rows})
-        outcome = settle(posting, plan, user.get_username(), held=held)
-    left = len(rows) - len(plan.payables)
-    problems = [f"{count} not approved: {why}" for why, count in outcome.problems.items()]
+    """Pays what is due to these by approving: a run over them alone, with a look at the platform before and
+    after."""
+    ran = pay_only(posting, {row.pk for row in rows}, "approve", user.get_username())
+    left = len(rows) - len({payable.of for payable in ran.plan.payables})
+    problems = [f"{count} not approved: {why}" for why, count in ran.outcome.problems.items()]
+    if ran.outcome.stopped:
+        problems.append(ran.outcome.stopped)
     if left:
         problems.append(f"{left} cannot be approved now: look at what waits, and why, on the money page.")
-    return Decided(outcome.sent, tuple(problems))
+    return Decided(ran.outcome.sent, tuple(problems))
+
+
+def decide(user: User, row: Submission, act: Action, message: str, category: str = "") -> None:
+    """One submission, also of a person who never joined: approves it, asks for its return, or rejects it, in
+    the name of `user`. Logs the reason.
+
+    Raises StudyError, PlatformError or Unsupported; then only what the message says is certain to have
+    happened.
+    """
+    if not message.strip():
+        raise StudyError("Say why: the log keeps it, and the person who is asked to return reads it.")
+    problem = refusal(row)
+    if problem:
+        raise StudyError(problem)
+    if act == "approve":
+        _grant_if_not_due(row, user, message.strip())
+    decided = decide_batch(user, [row.pk], act, message, category)
+    if decided.problems or not decided.done:
+        raise StudyError(
+            " ".join(decided.problems) or "Nothing was done: look at what waits, on the money page."
+        )
+    if act == "approve":
+        record(
+            row.posting.study, user, f"Approved the submission of {called(row)} by hand: {message.strip()}"
+        )
+
+
+def _grant_if_not_due(row: Submission, user: User, reason: str) -> None:
+    """Every amount that leaves has its row first: a reward that the policy does not owe is granted."""
+    if row.session is not None:
+        decide_for(row.session)
+    if row.state != "awaiting":
+        raise StudyError(
+            f"The platform says {row.raw_state or row.state}: only one that awaits review can be approved."
+        )
+    due = Payout.objects.filter(submission=row, state=Payout.State.DUE)
+    whole = due.filter(kind__in=INSTEAD, cents=terms_of(row.posting).base_cents)
+    if not due.filter(kind=Payout.Kind.BASE).exists() and not whole.exists():
+        grant_reward(row, user.get_username(), reason)
+
+
+def refusal(row: Submission) -> str:
+    """Why nothing can be done for this person from here; empty if something can be done."""
+    if not has_service(row.posting.platform):
+        return f"{row.posting.platform} has no interface for machines. Speak with the person yourself."
+    identity = row.identity
+    if identity is not None and identity.forgotten_at is not None:
+        return "They asked to be forgotten, so nobody is looked up for them. Use the platform's own page."
+    if row.seen_at is None:
+        return f"{row.posting.platform} does not list this submission. Sync again; nothing can be decided before."
+    if identity is not None and row.person_hash and identity.person_hash != row.person_hash:
+        return (
+            "The platform lists this submission as another person's: the address was forged or passed on. "
+            "Decide about the person whom it lists on its own page."
+        )
+    return ""
+
+
+def there(service: Service, row: Submission) -> ListedSubmission:
+    """This submission as the platform lists it, found by its keyed hash. The id of a person who never joined
+    or has not consented is read for one call, and never stored. Raises PlatformError, StudyError."""
+    for listed in service.submissions(posted_of(row.posting)):
+        if isinstance(listed, Unread):
+            continue
+        if submission_hash(row.posting, listed.submission) == row.submission_hash:
+            return listed
+    raise StudyError(f"{row.posting.platform} does not list this submission any more, so nothing was done.")
 
 
 def _one_by_one(
@@ -202,29 +224,25 @@ def _one_by_one(
                 _request_return(posting, service, row, user, message)
             done += 1
         except (PlatformError, Unsupported, BadOptions, StudyError) as error:
-            problems.append(f"{_name(row)}: {error}")
+            problems.append(f"{name_of(row)}: {error}")
     return Decided(done, tuple(problems))
 
 
-def _name(row: Submission) -> str:
-    return str(row.session.participant.pseudonym)[:8] if row.session else "somebody without a sitting"
-
-
 def _request_return(posting: Posting, service: Service, row: Submission, user: User, message: str) -> None:
-    if not row.external_id:
-        raise StudyError("The platform's id is not known, for they did not consent or were forgotten.")
-    service.request_return(posted_of(posting), row.external_id, message)
+    submission = row.external_id or there(service, row).submission
+    service.request_return(posted_of(posting), submission, message)
     Submission.objects.filter(pk=row.pk).update(return_requested=True)
-    record(posting.study, user, f"Asked {_name(row)} to return their work: {message}")
+    record(posting.study, user, f"Asked {called(row)} to return the submission: {message}")
 
 
 def _reject(
     posting: Posting, service: Service, row: Submission, user: User, message: str, category: str
 ) -> None:
     """The ledger first: a person who is being rejected is not paid at the same moment."""
-    if not _proposals(posting, service, [row.pk]):
-        raise StudyError("The platform's rules give no grounds to reject this work. Approve it.")
-    of_session = Payout.objects.filter(session=row.session, kind__in=["base", "bonus"])
+    if not _has_grounds(posting, service, row, category):
+        raise StudyError("The platform's rules give no grounds to reject this submission. Approve it.")
+    of_session = Payout.objects.filter(submission=row, kind__in=["base", "bonus"])
+    submission = row.external_id or there(service, row).submission
     who = user.get_username()
     payouts = list(of_session.filter(state=Payout.State.DUE).values_list("pk", flat=True))
     taken = withhold(payouts, who, f"rejected ({category}): {message}", log=False)
@@ -232,19 +250,29 @@ def _reject(
         release(payouts, who, "not rejected, for it is paid or being paid", log=False)
         raise StudyError("Their reward is paid or being paid, so they cannot be rejected any more.")
     try:
-        service.reject(posted_of(posting), row.external_id, message, category)
+        service.reject(posted_of(posting), submission, message, category)
     except (PlatformError, Unsupported, BadOptions) as error:
         _write_failed(posting, row, user, payouts, error)
         raise
     Submission.objects.filter(pk=row.pk).update(state="rejected")
-    record(posting.study, user, f"Rejected {_name(row)} ({category}), {taken} payouts withheld: {message}")
+    record(posting.study, user, f"Rejected {called(row)} ({category}), {taken} payouts withheld: {message}")
+
+
+def _has_grounds(posting: Posting, service: Service, row: Submission, category: str) -> bool:
+    """Failed instructed checks; or no data at all, if the platform has that ground."""
+    if category == NO_DATA and NO_DATA in traits_of(posting.platform).grounds:
+        answers = (
+            Response.objects.filter(session=row.session_id) if row.session_id else Response.objects.none()
+        )
+        return row.state == "awaiting" and not answers.exists()
+    return bool(_proposals(posting, service, [row.pk]))
 
 
 def _write_failed(
     posting: Posting, row: Submission, user: User, payouts: Sequence[int], error: Exception
 ) -> None:
     """The log has every attempt. If it may have taken effect, nothing is paid before a researcher looks."""
-    what = f"Tried to reject {_name(row)}"
+    what = f"Tried to reject {called(row)}"
     if isinstance(error, PlatformError) and error.uncertain:
         record(
             posting.study,

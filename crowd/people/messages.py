@@ -13,9 +13,10 @@ from django.db import transaction
 from crowd.ground.audit import record as log
 from crowd.ground.connections import posted_of, service_of
 from crowd.models import Message, Posting, Submission, new_key
-from crowd.people.decisions import record
-from crowd.people.remedies import called, there, to
-from crowd.people.remedies import refusal as no_way_to
+from crowd.money.statement import called
+from crowd.people.decisions import record, there
+from crowd.people.decisions import refusal as no_way_to
+from crowd.people.remedies import to
 from crowd.platforms import has_service
 from crowd.platforms.base import PlatformError, Service, Unsupported
 from experiments.errors import StudyError

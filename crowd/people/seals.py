@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.contrib.auth.models import User
+from django.utils import timezone
+
 from analysis.reports.base import Seal, seal_of
+from crowd.ground.audit import record
 from experiments.models import Study
 from experiments.selectors import definition_of
 
@@ -28,3 +32,13 @@ def concealing(study: Study, by_origin: dict[str, Seal]) -> frozenset[str]:
     if definition_of(study).reward.bonus_per_match_cents == 0:
         return frozenset()
     return frozenset(origin for origin, seal in by_origin.items() if seal.sealed)
+
+
+def unseal_study(study: Study, user: User, name: str, reason: str) -> bool:
+    """Breaks the seal in the name of a user; it cannot be restored. False if it was broken before."""
+    unsealed = Study.objects.filter(id=study.pk, unsealed_at__isnull=True).update(
+        unsealed_at=timezone.now(), unsealed_by=name, unsealed_reason=reason
+    )
+    if unsealed == 1:
+        record(study, user.get_username(), f"Unsealed the results per condition as {name}: {reason}")
+    return unsealed == 1

@@ -25,8 +25,8 @@ class Traits:
     keeps_references: its statement shows our reference with each bonus
     lists_active: its list shows submissions that are not handed in yet
     listed_within_s: how long after a call its statement may still lack the payment, in seconds
-    approves_after_days: it approves undecided work by itself after so many days; None: never, or as an option
-    says
+    approves_after_days: after so many days it approves by itself what is not decided
+    approves_after_option: the option of the study's table that says how many, if there is one
     signs_entry: it can sign the addresses of arrivals
     is_ours: the people of the laboratory come to this very server; no rule of a marketplace applies
     grounds: its categories of a rejection, in words
@@ -46,6 +46,7 @@ class Traits:
     lists_active: bool
     listed_within_s: int
     approves_after_days: int | None = None
+    approves_after_option: str = ""
     signs_entry: bool = False
     is_ours: bool = False
     grounds: Mapping[str, str] = field(default_factory=dict)

@@ -7,7 +7,7 @@ again. An outside id is stored in the clear only for a person who consented and 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -41,12 +41,15 @@ RAW_MAX, CODE_MAX = 40, 64
 @dataclass(frozen=True, slots=True)
 class Synced:
     """What a sync found: submissions by state, what changed as sentences without names, why it failed
-    (empty: it did not), and how fresh the rows are at least."""
+    (empty: it did not), and how fresh the rows are at least. `ids` are the platform's ids of submission and
+    person by the submission's hash, for this run alone: those of people who never consented are not
+    stored."""
 
     counts: dict[str, int] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
     error: str = ""
     read_at: datetime | None = None
+    ids: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 MayKeepIds = Callable[[Identity], bool]
@@ -54,24 +57,26 @@ MayKeepIds = Callable[[Identity], bool]
 the room above, which knows what is owed."""
 
 
-def sync_posting(
-    posting: Posting, may_keep_ids: MayKeepIds, *, bonuses: bool = False, replace: bool = True
-) -> Synced:
+Read = Callable[[Posting, Service, Sequence[ListedSubmission], datetime], list[str]]
+"""What the room above reads from the platform besides the list; it returns what could not be read."""
+
+
+def sync_posting(posting: Posting, may_keep_ids: MayKeepIds, read: Read, *, replace: bool = True) -> Synced:
     """Updates our rows to what the platform says now. Repeatable; under the posting's lock.
 
-    With `bonuses` the lists of bonuses are read too, which take a call per person. Without `replace` it only
-    reads: no place is offered.
+    Without `replace` it only reads: no place is offered. A row that cannot be read is set aside and named;
+    the others count.
 
     If the platform fails, its sentence goes to `sync_error` and nothing else changes.
     """
     try:
         with alone_with(Posting.objects.get(id=posting.pk), wait_s=0) as locked:
-            return _sync(locked, may_keep_ids, bonuses, replace)
+            return _sync(locked, may_keep_ids, read, replace)
     except Busy as busy:
         return Synced(error=str(busy))
 
 
-def _sync(posting: Posting, may_keep_ids: MayKeepIds, bonuses: bool, replace: bool) -> Synced:
+def _sync(posting: Posting, may_keep_ids: MayKeepIds, read: Read, replace: bool) -> Synced:
     began = timezone.now()
     if not posting.external_id:
         return Synced(error="The posting is a draft, not known to exist on the platform. Publish it again.")
@@ -84,17 +89,18 @@ def _sync(posting: Posting, may_keep_ids: MayKeepIds, bonuses: bool, replace: bo
         remember(posting, posted)
         changes = [f"The posting is {posting.state} now." if posting.state != before else ""]
         changes += _apply_all(posting, listings, may_keep_ids)
-        if bonuses:
-            _read_bonuses(posting, service)
+        unread = [row.why for row in rows if isinstance(row, Unread)]
+        unread += read(posting, service, listings, began)
     except (PlatformError, Unsupported, StudyError) as error:
         return _failed(posting, error)
     changes += _beside(posting, service, posted, replace)
     done = Posting.objects.filter(id=posting.pk)
-    done.update(synced_at=began, sync_error=posting.sync_error)
+    done.update(synced_at=began, sync_error=posting.sync_error, unread=unread)
     # A notification that comes during the read is handled by the next sync.
     done.filter(sync_asked_at__lte=began).update(sync_asked_at=None)
     counts: dict[str, int] = dict(Counter(str(listed.state) for listed in listings))
-    return Synced(counts, tuple(change for change in changes if change), read_at=began)
+    ids = {submission_hash(posting, each.submission): (each.submission, each.person) for each in listings}
+    return Synced(counts, tuple(change for change in changes if change), read_at=began, ids=ids)
 
 
 def _beside(posting: Posting, service: Service, posted: Posted, replace: bool) -> list[str]:
@@ -222,19 +228,6 @@ def _follow(row: Submission) -> list[str]:
 def _is_same_person(row: Submission) -> bool:
     """A person must not be able to end another person's session by naming its submission on arrival."""
     return row.identity is not None and row.identity.person_hash == row.person_hash
-
-
-def _read_bonuses(posting: Posting, service: Service) -> None:
-    """Every bonus on the platform's own lists, of people whose id we may keep."""
-    rows = Submission.objects.filter(posting=posting).exclude(external_id="")
-    stored = {row.external_id: row for row in rows}
-    listed: dict[str, list[int]] = {external_id: [] for external_id in stored}
-    for shown in service.statement(posted_of(posting), list(stored)):
-        if not isinstance(shown, Unread):
-            listed[shown.submission] = [line.cents for line in shown.lines for _ in range(line.count)]
-    for external_id, row in stored.items():
-        if sorted(row.bonuses) != sorted(listed[external_id]):
-            Submission.objects.filter(id=row.pk).update(bonuses=sorted(listed[external_id]))
 
 
 def _read_messages(posting: Posting, service: Service) -> list[str]:

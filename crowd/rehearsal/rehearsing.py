@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, Submission
-from crowd.money.ledger import BY_APPROVAL
-from crowd.money.matching import NEEDS_HAND
+from crowd.money.hand import hands_of
 from crowd.money.run import look
+from crowd.money.statement import name_of
 from crowd.recruiting.publishing import close, publish_posting
 from crowd.rehearsal import SIMULATORS, Simulated
 from crowd.rehearsal.clock import Clock
@@ -113,7 +113,7 @@ def _played(
             f"the name of {RESEARCHER!r}. With real money a person asks the platform first."
         )
     simulated.faults.share = 0.0
-    look(posting, bonuses=True)
+    look(posting, everything=True)
     with httpx.Client() as client:
         truth = Control(simulated.url, client)("state")
     lines = compare(posting, truth["submissions"])
@@ -180,14 +180,15 @@ def _settle(posting: Posting) -> int:
         if run.returncode == 0:
             return by_name
         by_name += len(again) if "Made due again" in run.stdout else 0
-        again = needs_a_name(posting) if NEEDS_HAND in said else []
+        again = needs_a_name(posting)
     raise RehearsalFailed(f"settle did not come to an end in {ROUNDS_MAX} runs. It said last:\n{said}")
 
 
 def needs_a_name(posting: Posting) -> list[str]:
     """The participants whose bonuses got no answer, and who must be named before these are sent again."""
-    rows = Payout.objects.filter(posting=posting, state=Payout.State.UNKNOWN).exclude(BY_APPROVAL)
-    return sorted({str(row.session.participant.pseudonym)[:8] for row in rows})
+    missing = [hand for hand in hands_of(posting) if hand.kind == "missing"]
+    rows = Submission.objects.filter(pk__in=[hand.submission for hand in missing])
+    return sorted(name_of(row) for row in rows.select_related("session__participant"))
 
 
 def compare(posting: Posting, truth: Mapping[str, Any]) -> list[Line]:

@@ -1,4 +1,5 @@
-"""What was derived from an item until now becomes data of the trial: what is right, and which stimulus it shows.
+"""What was derived from an item until now becomes data of the trial: what is right, and which stimulus it
+shows.
 
 Slots of studies that opened before are matched by their rank in the condition, as their plans were drawn.
 """

@@ -162,13 +162,28 @@ def settle(study: Study, *, yes: bool = True, **options: Any) -> str:
     return ""
 
 
+def payout(posting: Posting, session: Session | None, **fields: Any) -> Payout:
+    """A row of the ledger for a session that came by this posting; its submission is made if there is
+    none."""
+    assert session is not None
+    submission, _ = Submission.objects.get_or_create(
+        session=session, defaults={"posting": posting, "submission_hash": session.pk.hex * 2}
+    )
+    return Payout.objects.create(posting=posting, session=session, submission=submission, **fields)
+
+
 def agree(stage: Stage) -> None:
-    """Ledger and platform agree to the cent, and no person was paid twice."""
-    for row in Submission.objects.filter(posting=stage.posting).exclude(session=None):
-        work = stage.truth()[row.submission_hash]
-        sent = Payout.objects.filter(session=row.session, state="sent")
+    """Ledger and platform agree to the cent about every submission, also of people who never joined, and no
+    person was paid twice."""
+    truth = stage.truth()
+    for row in Submission.objects.filter(posting=stage.posting):
+        work = truth.pop(row.submission_hash)
+        sent = Payout.objects.filter(submission=row, state="sent")
+        accepted = sum(line.cents * line.accepted for line in row.lines.all())
         assert work["reward_paid_count"] <= 1, "a reward was paid twice"
-        assert work["reward_paid_cents"] + sum(work["bonuses"]) == sum(p.cents for p in sent)
+        paid = work["reward_paid_cents"] + sum(work["bonuses"])
+        assert paid == sum(payout.cents for payout in sent) + accepted
+    assert all(work["reward_paid_cents"] + sum(work["bonuses"]) == 0 for work in truth.values())
 
 
 def unfinished(session: Session | None, **changes: Any) -> None:

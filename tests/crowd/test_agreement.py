@@ -11,9 +11,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from crowd.models import Payout, PayoutBatch, Posting, Submission
+from crowd.models import Posting, Submission
 from crowd.money.comparison import agreement_of
 from crowd.money.disagreements import RULES, Browser, Ours, Seen, Theirs, compare, together
+from crowd.money.hand import hands_of
 from crowd.money.run import look
 from crowd.recruiting.publishing import publish_posting
 from experiments.models import Event, Session
@@ -51,7 +52,10 @@ def theirs(**changes: Any) -> Seen:
         FINE,
         theirs(code="FAIR"),
         theirs(state="approved"),
-        replace(theirs(state="approved", bonuses=(30, 30)), ours=replace(PASSED, bonuses=(30, 30))),
+        # Paid instead of a reward, and gone: nothing is left to do.
+        replace(theirs(state="timed_out"), ours=replace(PASSED, compensated_cents=140)),
+        # Approved: the code does not matter any more.
+        theirs(state="approved", code="OUT"),
         replace(theirs(code="OUT", state="returned"), ours=Ours("finished", "screened", False, AGO, AGO)),
         replace(theirs(code="NO", state="returned"), ours=Ours("declined", "declined", False, AGO, AGO)),
         replace(theirs(code="LEFT"), ours=Ours("withdrawn", "withdrawn", True, AGO, AGO)),
@@ -90,22 +94,6 @@ WRONG = [
         "wrong_code",
         replace(theirs(code="DONE"), ours=Ours("declined", "declined", False, AGO, AGO)),
         "Entered the code for 'complete', and ended here as declined",
-    ),
-    ("bonus_unknown", theirs(bonuses=(250,)), "bonuses of 2.50 that the ledger does not know"),
-    (
-        "paid_twice",
-        replace(theirs(bonuses=(30, 30)), ours=replace(PASSED, bonuses=(30,))),
-        "more than once (0.30 too much)",
-    ),
-    (
-        "bonus_missing",
-        replace(theirs(bonuses=(30,)), ours=replace(PASSED, bonuses=(20, 30), unconfirmed=(20,))),
-        "was sent bonuses of 0.20 that it does not list",
-    ),
-    (
-        "approved_compensated",
-        replace(theirs(state="approved"), ours=replace(PASSED, compensated_cents=140)),
-        "Approved on prolific, and compensated here with 1.40",
     ),
     (
         "awaiting_compensated",
@@ -176,12 +164,12 @@ def test_it_reports_no_running_session_if_the_list_shows_only_submitted_work() -
 
 
 def test_it_puts_the_same_of_several_people_together_the_urgent_first() -> None:
-    twice = replace(theirs(bonuses=(30, 30)), ours=replace(PASSED, bonuses=(30,)))
+    again = replace(theirs(), ours=replace(PASSED, compensated_cents=140))
     each = [compare(replace(seen, name=name), NOW) for name, seen in
-            (("ada", theirs(state="returned")), ("bo", twice), ("cy", theirs(state="returned")))]  # fmt: skip
+            (("ada", theirs(state="returned")), ("bo", again), ("cy", theirs(state="returned")))]  # fmt: skip
     grouped = together([disagreement for part in each for disagreement in part])
     assert [(disagreement.kind, disagreement.people) for disagreement in grouped] == [
-        ("paid_twice", ("bo",)),
+        ("awaiting_compensated", ("bo",)),
         ("finished_gone", ("ada", "cy")),
     ]
 
@@ -200,33 +188,24 @@ def test_it_compares_a_study_with_its_platform() -> None:
         sim.control("complete", submission=stranger["submission"], code=posting.codes["complete"])
         sim.control("advance", seconds=60)
         sim.world.submissions[known_there(bo, sim)["submission"]].bonuses.append(75)
-        assert not look(posting, bonuses=True).error
-    pay(ada, 30, "sent")
+        assert not look(posting, everything=True).error
+    (hand,) = [hand for hand in hands_of(posting) if hand.kind == "surplus"]
+    assert (hand.submission, hand.cents) == (bo.pk, 75)
     agreement = agreement_of(posting.study)
     names = {
         row.submission.pk: [disagreement.kind for disagreement in row.disagreements] for row in agreement.rows
     }
-    assert names[ada.pk] == [] and names[bo.pk] == ["bonus_unknown"] and names[cy.pk] == ["wrong_code"]
+    assert names[ada.pk] == names[bo.pk] == [] and names[cy.pk] == ["wrong_code"]
     assert names[forged.pk] == ["person_differs"] and names[gone.pk] == ["finished_gone"]
     assert ["never_here"] in names.values()
-    assert (agreement.total, agreement.disagreeing, agreement.pages) == (6, 5, 1)
-    assert all(row.disagreements for row in agreement.rows[:5]) and not agreement.rows[5].disagreements
+    assert (agreement.total, agreement.disagreeing, agreement.pages) == (6, 4, 1)
+    assert all(row.disagreements for row in agreement.rows[:4]) and not agreement.rows[5].disagreements
     assert {disagreement.kind for disagreement in agreement.disagreements} == {
         kind for kinds in names.values() for kind in kinds
     }
     shown = repr(agreement.disagreements) + "".join(repr(row.seen) for row in agreement.rows)
     for work in sim.control("state")["submissions"].values():
         assert work["person"] not in shown and work["submission"] not in shown
-
-
-def pay(row: Submission, cents: int, state: str) -> Payout:
-    batch = PayoutBatch.objects.create(
-        posting=row.posting, purpose="bonus", cents=cents, currency="USD", by="grace", state="paid"
-    )
-    return Payout.objects.create(
-        **{"posting": row.posting, "session": row.session, "kind": "bonus", "cents": cents},
-        **{"currency": "USD", "state": state, "reason": "bonus", "batch": batch},
-    )
 
 
 def many(posting: Posting, count: int) -> None:
@@ -263,7 +242,7 @@ def test_it_asks_the_database_as_often_for_many_as_for_one_and_pages() -> None:
     assert (first.total, first.pages, len(first.rows), last.page) == (30, 3, 10, 3)
     seen = {row.submission.pk for page in (first, second, last) for row in page.rows}
     assert len(seen) == 30
-    assert agreement_of(study, kind="paid_twice").total == 0
+    assert agreement_of(study, kind="rejected_due").total == 0
 
 
 @pytest.mark.both_databases("time")

@@ -28,6 +28,7 @@ OF_ONE = {
     "exclude",
     "posting_close",
     "withhold",
+    "statement",
     "work",
     "posting_cap",
 }

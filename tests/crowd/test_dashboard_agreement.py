@@ -8,9 +8,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from crowd.models import Identity, Payout, Posting, Submission
+from crowd.models import Identity, Posting, Submission
 from experiments.models import Session, Study
 from tests.analysis import stored
+from tests.crowd import paid
 
 ROOT = "/studies/wolf-or-husky/"
 
@@ -100,7 +101,7 @@ def test_participants_show_the_platform_s_state_and_payouts_and_no_outside_id(
 ) -> None:
     session = stored.sitting(study, "ada", condition="control")
     work(posting, 1, session, return_requested=True)
-    Payout.objects.create(
+    paid.payout(
         posting=posting,
         session=session,
         kind="base",
@@ -109,7 +110,7 @@ def test_participants_show_the_platform_s_state_and_payouts_and_no_outside_id(
         reason="Consented.",
         state="sent",
     )
-    Payout.objects.create(
+    paid.payout(
         posting=posting, session=session, kind="compensation", cents=60, currency="GBP", reason="Granted."
     )
     listed = text_of(desk, f"{ROOT}participants/")

@@ -13,6 +13,7 @@ from crowd.dashboard.counts import flows_of
 from crowd.models import Identity, Payout, Posting, Submission
 from experiments.models import Gate, Response, Session, Slot, Study, Trial
 from tests.analysis import stored
+from tests.crowd import paid
 
 ROOT = "/studies/wolf-or-husky/"
 REASON = "Wrote that a colleague answered the second half."
@@ -59,9 +60,7 @@ def test_it_shows_signs_of_quality_and_neither_condition_nor_score_nor_identity(
         external_id="OUTSIDE-WORK",
         state="awaiting",
     )
-    Payout.objects.create(
-        posting=posting, session=session, kind="bonus", cents=37, currency="GBP", reason="7 matches"
-    )
+    paid.payout(posting=posting, session=session, kind="bonus", cents=37, currency="GBP", reason="7 matches")
     session.events.create(uuid=posting.key.zfill(32)[:32], kind="focus_lost", at_ms=5)
     Response.objects.filter(session=session, position=3).update(rt_ms=120)
     shown = main_of(text_of(desk, page_of(session)))
@@ -93,9 +92,7 @@ def test_it_looks_the_same_for_every_score(
 def test_it_stores_name_reason_and_time_and_touches_neither_pay_nor_place(study: Study, desk: Client) -> None:
     session = stored.sitting(study, "ada", condition="grad_cam")
     posting = Posting.objects.create(study=study, platform="prolific", external_id="64ab")
-    Payout.objects.create(
-        posting=posting, session=session, kind="base", cents=140, currency="GBP", reason="x"
-    )
+    paid.payout(posting=posting, session=session, kind="base", cents=140, currency="GBP", reason="x")
     assert leave_out(desk, session) == 302
     session.refresh_from_db()
     assert session.excluded.keys() == {"by", "reason", "at"}

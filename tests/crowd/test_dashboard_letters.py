@@ -1,6 +1,7 @@
 """Messages: unanswered first; a reply is a row before it is sent, and is sent once or never."""
 
 import re
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,9 @@ ROOT = "/studies/wolf-or-husky/messages/"
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crowd.ground.connections.time", SimpleNamespace(sleep=lambda seconds: None))
+    monkeypatch.setattr(
+        "crowd.ground.connections.time", SimpleNamespace(sleep=lambda seconds: None, monotonic=time.monotonic)
+    )
 
 
 @pytest.fixture

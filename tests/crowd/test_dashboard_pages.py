@@ -242,7 +242,7 @@ def test_it_sends_what_is_missing_to_the_workers(
     study: Study, desk: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr("crowd.people.decisions.send", sent.extend)
+    monkeypatch.setattr("crowd.recruiting.building.send", sent.extend)
     settings.CELERY_BROKER_URL = "redis://nowhere"
     Study.objects.filter(pk=study.pk).update(state="draft")
     lost = set(Stimulus.objects.values_list("key", flat=True)[:3])

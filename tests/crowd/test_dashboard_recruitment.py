@@ -12,10 +12,11 @@ from pytest_django import DjangoAssertNumQueries
 
 from crowd import tasks
 from crowd.dashboard.postings import acts_of
-from crowd.models import Payout, Posting, Submission
+from crowd.models import Posting, Submission
 from crowd.recruiting.publishing import publish_posting
 from experiments.models import Study
 from tests.analysis import stored
+from tests.crowd import paid
 from tests.crowd.recruiting import offers, public, simulated, study_of
 
 __all__ = ["public"]
@@ -58,9 +59,7 @@ def test_it_says_everything_about_a_posting(study: Study, desk: Client) -> None:
     study = study_with_reward()
     posting = live(study, sync_error="prolific could not be read: 503.")
     session = stored.sitting(study, "ada", condition="control")
-    Payout.objects.create(
-        posting=posting, session=session, kind="base", cents=100, currency="USD", state="sent"
-    )
+    paid.payout(posting=posting, session=session, kind="base", cents=100, currency="USD", state="sent")
     for number, state in enumerate(("active", "awaiting", "awaiting")):
         Submission.objects.create(posting=posting, submission_hash=f"{number:064}", state=state)
     page = text_of(desk)

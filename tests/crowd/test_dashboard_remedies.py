@@ -275,11 +275,11 @@ def test_it_approves_no_work_above_the_cap_or_denied_before(stage: paid.Stage, r
     row = stranger(stage)
     Posting.objects.update(cap_cents=100)
     printed = run("decide", "wolf-or-husky", "approve", row.submission_hash[:8], by="grace", message=WHY)
-    assert "cap of 1.00 GBP would be exceeded" in printed and "at least 1.40 GBP" in printed
+    assert "cap of 1.00 GBP would be exceeded" in printed and "at least 2.10 GBP, fees included" in printed
     Posting.objects.update(cap_cents=9000)
     other = here(stage, verdict="incomplete")
     assert other.session is not None
-    Payout.objects.create(
+    paid.payout(
         posting=stage.posting, session=other.session, kind="compensation", cents=50, currency="GBP",
         state="withheld", reason="No.",
     )  # fmt: skip
@@ -329,7 +329,7 @@ def test_the_agreement_leads_to_what_can_be_done(stage: paid.Stage, desk: Client
     page = desk.get(f"{ROOT}recruitment/agreement/").content.decode()
     assert re.search(rf'href="{ROOT}recruitment/submissions/{row.pk}/">Write, pay, decide', page)
     assert post(desk, row, "note", text="Wrote to the platform's support.")[0] == 302
-    assert log()[-1][0] == "grace" and "Note on work" in log()[-1][1]
+    assert log()[-1][0] == "grace" and "Note on submission" in log()[-1][1]
 
 
 def test_it_raises_the_cap_in_the_name_of_a_person(stage: paid.Stage, desk: Client) -> None:

@@ -96,7 +96,7 @@ def test_it_asks_for_a_return_in_the_name_of_a_person(researcher: User) -> None:
         paid.settle(stage.study, yes=False)
         decided = decide_batch(researcher, [row.pk], "request_return", "You withdrew from the study.")
         assert (decided.done, decided.problems) == (1, ())
-        assert "to return their work: You withdrew" in LogEntry.objects.latest("pk").change_message
+        assert "to return the submission: You withdrew" in LogEntry.objects.latest("pk").change_message
         assert stage.truth()[row.submission_hash]["return_requested"]
         assert paid.settle(stage.study) == ""
         assert stage.paid(row) == (0, [])  # The platform may still pay the whole reward.

@@ -16,14 +16,19 @@ from crowd.ground import connections
 from crowd.ground.connections import posted_of, service_of
 from crowd.ground.locks import exclusive
 from crowd.models import Payout, PayoutBatch, Posting, Submission
-from crowd.money.cap import rates_of
+from crowd.money.acts import accept, pay_by_hand, send_again
+from crowd.money.cap import rates_of, spent
 from crowd.money.comparison import agreement_of
-from crowd.money.ledger import PayoutRefused, decide_due, grace, grant, missing, release, send_again, withhold
-from crowd.money.matching import Reconciled
+from crowd.money.hand import hands_of
+from crowd.money.ledger import PayoutRefused, decide_due, grace, grant, release, withhold
+from crowd.money.reconciling import Reconciled
 from crowd.money.run import catch_up, look
+from crowd.money.statement import name_of
+from crowd.people.decisions import decide
 from crowd.platforms.base import Payment
 from crowd.platforms.prolific import bonuses as wire
 from crowd.platforms.prolific import submissions
+from crowd.platforms.prolific.wire import Refused
 from crowd.rehearsal import prolific
 from crowd.rehearsal.prolific import submission_states
 from experiments.models import Session
@@ -48,12 +53,18 @@ def looked(stage: paid.Stage) -> Reconciled:
         return catch_up(posting, service_of(posting))
 
 
+def hands(stage: paid.Stage) -> list[str]:
+    """What needs a hand after the platform was read."""
+    looked(stage)
+    return [str(hand) for hand in hands_of(Posting.objects.get(pk=stage.posting.pk)) if hand.is_trouble]
+
+
 def kinds(stage: paid.Stage) -> dict[str, str]:
-    """Kind -> sentence of each disagreement on the three-way page."""
-    look(Posting.objects.get(pk=stage.posting.pk), bonuses=True)
-    return {
-        disagreement.kind: disagreement.sentence for disagreement in agreement_of(stage.study).disagreements
-    }
+    """Kind -> sentence of all that a page tells: what needs a hand, and each disagreement."""
+    posting = Posting.objects.get(pk=stage.posting.pk)
+    look(posting, everything=True)
+    told = {hand.kind: str(hand) for hand in hands_of(posting)}
+    return {each.kind: each.sentence for each in agreement_of(stage.study).disagreements} | told
 
 
 def listed_of(stage: paid.Stage) -> str:
@@ -159,15 +170,15 @@ def test_it_says_who_was_compensated_and_is_approved_later() -> None:
         assert paid.settle(stage.study) == ""
         assert stage.paid(row) == (0, [140])
         approve_there(stage)
-        assert "compensated here with 1.40" in kinds(stage)["approved_compensated"]
-        reconciled = looked(stage)
-        assert len(reconciled.troubles) == 1 and "they were paid twice" in reconciled.troubles[0]
-        assert LogEntry.objects.filter(change_message__contains="they were paid twice").count() == 1
-        # The ledger has what was really paid, and the page keeps it.
-        assert stage.ledger(row) == {"base": ("sent", 140), "compensation": ("sent", 140)}
+        (sentence,) = hands(stage)
+        assert "(1.40 GBP): prolific shows a reward that the ledger did not send" in sentence
+        assert "Needs your hand" in paid.settle(stage.study)
+        # The books have what was really paid, and the line stays until a named person has explained it.
+        assert spent(Posting.objects.get()).cents == 280
+        accept(Submission.objects.get(), "grace", "approved by mistake on the platform's page")
+        assert hands(stage) == [] and spent(Posting.objects.get()).cents == 280
+        assert paid.settle(stage.study) == ""
         paid.agree(stage)
-        assert "approved_compensated" in kinds(stage)
-        assert looked(stage).troubles == []
 
 
 def test_it_warns_before_a_compensated_person_is_approved() -> None:
@@ -178,13 +189,13 @@ def test_it_warns_before_a_compensated_person_is_approved() -> None:
         world = stage.sim.world
         submission_states.become(world, world.submissions[listed_of(stage)], "AWAITING REVIEW")
         for _ in range(2):
-            (sentence,) = looked(stage).troubles
-            assert "awaits review again" in sentence and "Do not approve it" in sentence
-        assert "awaits review again" in paid.settle(stage.study)
-        assert "after 1.40 was sent" in kinds(stage)["awaiting_compensated"]
+            (sentence,) = hands(stage)
+            assert "Awaits review on prolific again, after 1.40 was sent" in sentence
+            assert "Do not approve it" in sentence
+        assert "Awaits review on prolific again" in paid.settle(stage.study)
         assert stage.ledger(row)["base"][0] == "failed"
         stage.sim.control.give_back(listed_of(stage))
-        assert looked(stage).troubles == []
+        assert hands(stage) == []
         assert stage.paid(row) == (0, [140])
         paid.agree(stage)
 
@@ -195,17 +206,17 @@ def test_it_never_forgets_a_bonus_that_was_accepted_and_not_carried_out(settings
         row = stage.person(matches=4)
         paid.settle(stage.study)
         assert stage.ledger(row)["bonus"] == ("sent", 20)
-        assert looked(stage).troubles == [] and "bonus_missing" not in kinds(stage)
+        assert hands(stage) == [] and "missing" not in kinds(stage)
         bonus = Payout.objects.get(kind="bonus")
-        assert send_again([bonus.pk], "grace", "too early to know") == 0
+        with pytest.raises(PayoutRefused, match="is missing on prolific"):
+            send_again(Submission.objects.get(), "grace", "too early to know")
         Payout.objects.update(called_at=timezone.now() - timedelta(seconds=901))
-        (sentence,) = looked(stage).troubles
-        assert "accepted 1 bonus (0.20 GBP;" in sentence and "does not list it 15 minutes later" in sentence
-        assert "was sent bonuses of 0.20" in kinds(stage)["bonus_missing"]
+        (sentence,) = hands(stage)
+        assert "(0.20 GBP): prolific accepted it and does not list it 15 minutes later" in sentence
         assert "does not list it" in paid.settle(stage.study)
         assert stage.ledger(row)["bonus"] == ("sent", 20)  # Nothing is sent again by itself.
-        page = reverse("dashboard:withhold", args=[stage.study.slug, bonus.pk])
-        assert b"Send this payout again?" in desk.get(page).content
+        page = reverse("dashboard:statement", args=[stage.study.slug, row.pk])
+        assert b"Send again what is missing" in desk.get(page).content
         desk.post(page, {"act": "again", "reason": "Prolific's support says that it was never paid."})
         bonus.refresh_from_db()
         assert bonus.state == "due" and bonus.decided_by == "grace" and "Sent again by grace" in bonus.reason
@@ -216,7 +227,7 @@ def test_it_never_forgets_a_bonus_that_was_accepted_and_not_carried_out(settings
         object.__setattr__(stage.sim.world.options, "pay_delay_s", 0.0)
         paid.settle(stage.study)
         assert stage.paid(row) == (140, [20])
-        assert not missing(stage.posting).exists() and looked(stage).troubles == []
+        assert hands(stage) == []
         paid.agree(stage)
 
 
@@ -226,8 +237,7 @@ def test_it_does_not_send_again_what_appears_on_the_list_after_all(settings: Any
         row = stage.person(matches=4)
         paid.settle(stage.study)
         Payout.objects.update(called_at=timezone.now() - timedelta(seconds=901))
-        bonus = Payout.objects.get(kind="bonus")
-        assert send_again([bonus.pk], "grace", "support says that it is lost") == 1
+        assert send_again(Submission.objects.get(), "grace", "support says that it is lost") == 1
         stage.sim.clock.advance(3600)
         assert paid.settle(stage.study) == ""
         assert stage.paid(row) == (140, [20])
@@ -276,14 +286,15 @@ def test_it_counts_a_hand_made_bonus_as_no_proof_where_references_are_kept() -> 
         row = stage.person(matches=4)
         assert looked(stage).decided == 2
         lost_and_paid_by_hand(stage, row)
-        reconciled = looked(stage)
-        assert any(
-            "bonuses on the platform that this ledger did not send" in note for note in reconciled.notes
-        )
+        assert any("a bonus that the ledger did not send" in sentence for sentence in hands(stage))
         assert stage.ledger(row)["bonus"][0] == "due"
-        assert "that this ledger did not send" in paid.settle(stage.study)
         cents = stage.ledger(row)["bonus"][1]
+        assert "that the ledger did not send" in paid.settle(stage.study)
+        assert stage.paid(row)[1] == [cents]  # Nothing more before a named person has looked.
+        accept(Submission.objects.get(), "grace", "a thank-you that was sent by hand")
+        assert paid.settle(stage.study) == ""
         assert stage.paid(row)[1] == [cents, cents]  # One by hand, one of the ledger.
+        paid.agree(stage)
 
 
 def test_it_says_so_where_only_an_amount_proves_a_bonus() -> None:
@@ -366,7 +377,7 @@ def test_it_keeps_a_person_s_cap_over_two_sittings_that_are_decided_at_once() ->
 # A bonus of unknown outcome on a platform that pays every repeat ------------------------------------------
 
 
-def without_an_answer(stage: paid.Stage) -> None:
+def without_an_answer(stage: paid.Stage, unknown: int = 1) -> None:
     """The coming bonus payment takes effect, and its answer is lost; after that the platform works again."""
     for batch in stage.sim.world.batches.values():
         batch.in_progress = False
@@ -379,7 +390,7 @@ def without_an_answer(stage: paid.Stage) -> None:
     stage.sim.before_reply.append(before)
     paid.settle(stage.study)
     stage.sim.faults.forced = []
-    assert Payout.objects.filter(state="unknown").count() == 1
+    assert Payout.objects.filter(state="unknown").count() == unknown
 
 
 def after_the_grace() -> None:
@@ -395,19 +406,15 @@ def test_it_pays_no_person_twice_if_a_lost_payment_is_carried_out_late(settings:
         for batch in stage.sim.world.batches.values():
             batch.in_progress = False
         after_the_grace()
-        name = str(Payout.objects.get(kind="bonus").session.participant.pseudonym)[:8]
+        name = name_of(Submission.objects.get())
         for _ in range(2):
             sentence = paid.settle(stage.study)
-            assert (
-                f"gave no answer to 1 bonus (0.20 GBP; {name})" in sentence
-                and "Nothing is sent again" in sentence
-            )
+            assert f"{name} (0.20 GBP): prolific gave no answer to it" in sentence
+            assert "Nothing is sent again" in sentence
             assert "Run settle again" not in sentence  # Reading once more decides nothing.
         page = desk.get(reverse("dashboard:money", args=[stage.study.slug])).content.decode()
-        bonus = Payout.objects.get(kind="bonus")
         assert "Needs your hand" in page and "may or may not have been paid" not in page
-        assert reverse("dashboard:withhold", args=[stage.study.slug, bonus.pk]) in page
-        assert kinds(stage)["bonus_missing"] == "prolific was sent bonuses of 0.20 that it does not list"
+        assert reverse("dashboard:statement", args=[stage.study.slug, row.pk]) in page
         stage.sim.clock.advance(3600)
         assert paid.settle(stage.study) == ""
         assert stage.paid(row) == (140, [20])
@@ -430,8 +437,11 @@ def test_it_pays_no_person_twice_if_the_list_shows_another_amount(
         after_the_grace()
         for _ in range(2):
             sentence = paid.settle(stage.study)
-            assert "gave no answer to 1 bonus" in sentence and "got 0.21 GBP in bonuses" in sentence
+            assert "(0.01 GBP): prolific shows another amount than the ledger sent" in sentence
         assert stage.paid(row) == (140, [20])
+        accept(Submission.objects.get(), "grace", "the platform rounds up here")
+        assert paid.settle(stage.study) == "" and stage.paid(row) == (140, [20])
+        assert stage.ledger(row)["bonus"][0] == "failed" and spent(Posting.objects.get()).cents == 161
 
 
 def test_it_pays_no_person_twice_if_the_list_shows_a_sum(
@@ -448,11 +458,12 @@ def test_it_pays_no_person_twice_if_the_list_shows_a_sum(
         assert paid.settle(stage.study) == "" and row.session is not None
         grant(row.session, "compensation", 200, "grace", "the server was slow")
         monkeypatch.setattr(wire, "detail", summed)
-        without_an_answer(stage)
+        without_an_answer(stage, unknown=0)
         after_the_grace()
         for _ in range(2):
-            sentence = paid.settle(stage.study)
-            assert "gave no answer to 1 bonus (2.00 GBP" in sentence and "got 2.20 GBP in bonuses" in sentence
+            assert paid.settle(stage.study) == ""
+        # The sum is that of the two, and of no others: both are paid, once.
+        assert stage.ledger(row)["compensation"] == ("sent", 200)
         assert stage.paid(row) == (140, [20, 200])
 
 
@@ -463,14 +474,14 @@ def test_it_sends_again_only_what_a_named_person_releases(settings: Any) -> None
         assert looked(stage).decided == 2
         lost_before_it_arrived(stage)
         after_the_grace()
-        assert "This needs your hand" in paid.settle(stage.study)
-        name = str(Payout.objects.get(kind="bonus").session.participant.pseudonym)
+        assert "Needs your hand" in paid.settle(stage.study)
+        name = name_of(Submission.objects.get())
         assert "--again needs --by, your name, and --reason" in paid.settle(stage.study, again=[name])
         sentence = paid.settle(stage.study, again=["ffffffff"], reason="Prolific says so")
-        assert "ffffffff: no bonus of theirs is missing" in sentence and stage.paid(row) == (140, [])
+        assert "'ffffffff' is nobody who came" in sentence and stage.paid(row) == (0, [])
         assert paid.settle(stage.study, again=[name], reason="Prolific says that it was never paid") == ""
         assert stage.paid(row) == (140, [20])
-        log = LogEntry.objects.filter(change_message__contains="0.20 GBP due again, which never arrived")
+        log = LogEntry.objects.filter(change_message__contains=f"0.20 GBP of {name} due again, which never")
         assert log.get().change_message.endswith("Prolific says that it was never paid")
         paid.agree(stage)
 
@@ -484,3 +495,99 @@ def lost_before_it_arrived(stage: paid.Stage) -> None:
     Payout.objects.filter(pk=bonus.pk).update(
         state="unknown", batch=batch, attempts=1, called_at=timezone.now()
     )
+
+
+def test_it_writes_down_what_was_paid_outside_of_the_platform(researcher: User) -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person(matches=4)
+        looked(stage)
+        bonus = Payout.objects.get(kind="bonus")
+        for who, receipt in (("", "bank transfer 17"), ("grace", " ")):
+            with pytest.raises(PayoutRefused):
+                pay_by_hand(bonus, who, receipt)
+        pay_by_hand(bonus, "grace", "bank transfer 17, in the folder of November")
+        assert paid.settle(stage.study) == ""
+        bonus.refresh_from_db()
+        assert (bonus.state, bonus.decided_by) == ("by_hand", "grace") and "transfer 17" in bonus.receipt
+        assert stage.paid(row) == (140, []) and spent(Posting.objects.get()).cents == 160
+        with pytest.raises(PayoutRefused, match="may reach them by the platform"):
+            pay_by_hand(Payout.objects.get(kind="base"), "grace", "once more, by mistake")
+        assert hands(stage) == []
+
+
+def test_it_says_if_an_approval_was_taken_back() -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person()
+        assert paid.settle(stage.study) == "" and stage.ledger(row)["base"] == ("sent", 140)
+        world = stage.sim.world
+        submission_states.become(world, world.submissions[listed_of(stage)], "AWAITING REVIEW")
+        sentence = paid.settle(stage.study)
+        assert "(1.40 GBP): prolific showed this payment, and does not any more" in sentence
+        assert stage.paid(row) == (140, []), "nothing is approved again by itself"
+        accept(Submission.objects.get(), "grace", "the platform says that it was taken back")
+        assert stage.ledger(row)["base"] == ("failed", 140) and hands(stage) == []
+
+
+def test_it_names_one_odd_row_and_pays_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listed submission without a participant, and a person whose own record is gone."""
+    listed, detail = wire.Wire.rows, wire.detail
+
+    def with_an_odd_row(self: Any, path: str, *words: Any, **more: Any) -> Any:
+        if path == "submissions/":
+            yield {"id": "64" + "0" * 22, "participant_id": None, "status": "ACTIVE"}
+        yield from listed(self, path, *words, **more)
+
+    with paid.offered(paid.paying()) as stage:
+        rows = [stage.person(matches=4) for _ in range(3)]
+        gone = next(iter(stage.sim.control.state()["submissions"]))
+
+        def without_one(sender: Any, posted: Any, submission: str) -> dict[str, Any]:
+            if submission == gone:
+                raise Refused("Prolific answered 404: not found.", status=404, permanent=True)
+            return detail(sender, posted, submission)
+
+        monkeypatch.setattr(wire.Wire, "rows", with_an_odd_row)
+        monkeypatch.setattr(wire, "detail", without_one)
+        sentence = paid.settle(stage.study)
+        assert "Prolific lists a submission without participant. It was set aside" in sentence
+        assert f"The statement of {name_of(rows[0])} cannot be read" in sentence
+        assert [stage.paid(row) for row in rows] == [(140, [20])] * 3
+        assert Payout.objects.filter(confirmed_at=None).count() == 1  # That one's bonus, not seen yet.
+        monkeypatch.undo()
+        assert paid.settle(stage.study) == ""
+        paid.agree(stage)
+
+
+def test_it_has_a_row_for_every_cent_also_of_a_person_who_never_joined(researcher: User) -> None:
+    with paid.offered(paid.paying()) as stage:
+        stage.person()
+        taken = stage.sim.control.take()
+        stage.sim.control.complete(taken["submission"], stage.posting.codes["complete"])
+        stage.sim.clock.advance(10)
+        paid.settle(stage.study, yes=False)
+        stray = Submission.objects.get(session=None)
+        # The true costs are 196 each, fees included; the cap lets one of them through.
+        Posting.objects.update(cap_cents=200)
+        decide(researcher, stray, "approve", "their page failed, says the log")
+        base = Payout.objects.get(submission=stray)
+        assert (base.state, base.session, base.decided_by) == ("sent", None, "grace")
+        paid.settle(stage.study)
+        truth = stage.sim.control.state()["submissions"].values()
+        assert sum(each["reward_paid_cents"] + sum(each["bonuses"]) for each in truth) == 140
+        assert spent(Posting.objects.get()).cents == 140
+        Posting.objects.update(cap_cents=392)
+        assert paid.settle(stage.study) == ""
+        paid.agree(stage)
+
+
+def test_it_refuses_an_approval_by_hand_that_the_cap_does_not_allow_with_its_fees(researcher: User) -> None:
+    with paid.offered(paid.paying()) as stage:
+        taken = stage.sim.control.take()
+        stage.sim.control.complete(taken["submission"], stage.posting.codes["complete"])
+        stage.sim.clock.advance(10)
+        paid.settle(stage.study, yes=False)
+        Posting.objects.update(cap_cents=140)
+        with pytest.raises(PayoutRefused, match=r"at least 1\.96 GBP, fees included"):
+            decide(researcher, Submission.objects.get(), "approve", "their page failed, says the log")
+        assert not Payout.objects.exists() and stage.sim.control.state()["balance"] == money(stage)
+        paid.agree(stage)

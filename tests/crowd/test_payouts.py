@@ -12,7 +12,8 @@ from analysis.tables import read_frames
 from crowd.dashboard.money import money_of
 from crowd.ground.identities import person_hash, submission_hash
 from crowd.models import Identity, Payout, Posting, Submission
-from crowd.money.ledger import PayoutRefused, decide_due, decide_for, grant, raise_cap, release, withhold
+from crowd.money.cap import change_cap
+from crowd.money.ledger import PayoutRefused, decide_due, decide_for, grant, release, withhold
 from experiments import sessions
 from experiments.models import Gate, Session, Study, Trial
 from tests.analysis import stored
@@ -308,10 +309,20 @@ def test_it_grants_nothing_where_no_machine_can_pay(study: Study) -> None:
         grant(session, "bonus", 5, "grace", "thanks")
 
 
-def test_it_only_raises_a_cap(study: Study) -> None:
-    posting = posting_of(study, cap_cents=1000)
-    raise_cap(posting, 2000, "grace", "more people")
+def test_it_changes_a_cap_by_name_and_never_below_what_it_has_promised(study: Study) -> None:
+    posting = posting_of(study, cap_cents=1000, places=3, taken=3)
+    change_cap(posting, 2000, "grace", "more people")
     assert last_entry()[1] == "grace: Raised the cap on prolific from 10.00 GBP to 20.00 GBP: more people"
     with pytest.raises(PayoutRefused, match=r"20\.00 GBP already"):
-        raise_cap(posting, 1500, "grace", "less")
-    assert Posting.objects.get().cap_cents == 2000
+        change_cap(posting, 2000, "grace", "the same")
+    session = came(posting, stored.sitting(study, "ada", condition="control", origin="human"), "ada")
+    paid.payout(posting, session, kind="base", cents=140, currency="GBP", state="sent")
+    # Rates are not known, so fees count as a half: 140 is 210.
+    with pytest.raises(PayoutRefused, match=r"Give at least 2\.10 GBP"):
+        change_cap(posting, 209, "grace", "less")
+    for who, reason in (("", "less"), ("grace", " ")):
+        with pytest.raises(PayoutRefused):
+            change_cap(posting, 210, who, reason)
+    change_cap(posting, 210, "grace", "less")
+    assert Posting.objects.get().cap_cents == 210
+    assert last_entry()[1] == "grace: Lowered the cap on prolific from 20.00 GBP to 2.10 GBP: less"

@@ -43,7 +43,7 @@ def person(tmp_path: Path, store_folder: Path) -> Identity:
 def pay(state: str) -> Payout:
     session = Session.objects.get()
     posting = Posting.objects.get()
-    return Payout.objects.create(
+    return paid.payout(
         posting=posting, session=session, kind="base", cents=100, currency="USD", state=state, reason="r"
     )
 

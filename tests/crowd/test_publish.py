@@ -144,7 +144,9 @@ def test_it_takes_the_sum_as_an_option_and_a_cap_above_it() -> None:
         assert Posting.objects.get().cap_cents == 2000
         again = publish(*on(sim), "--places", "3")
         assert "It is there already" in again and Posting.objects.count() == 1
-        publish(*on(sim), "--cap", "30", "--total", "30")
+        with pytest.raises(CommandError, match="needs a reason"):
+            publish(*on(sim), "--cap", "30", "--total", "30")
+        publish(*on(sim), "--cap", "30", "--total", "30", "--reason", "two more people")
         assert Posting.objects.get().cap_cents == 3000
 
 

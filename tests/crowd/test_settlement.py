@@ -22,8 +22,10 @@ from crowd.ground import connections
 from crowd.ground.connections import posted_of, service_of
 from crowd.ground.locks import exclusive
 from crowd.models import Payout, PayoutBatch, Posting, Submission
-from crowd.money.ledger import grant, missing, raise_cap, send_again, withhold
-from crowd.money.matching import NEEDS_HAND
+from crowd.money.acts import accept, send_again
+from crowd.money.cap import change_cap
+from crowd.money.hand import hands_of
+from crowd.money.ledger import grant, withhold
 from crowd.money.plan import plan_of
 from crowd.money.sending import settle
 from crowd.platforms.base import Payment
@@ -49,8 +51,9 @@ def settle_until_done(stage: paid.Stage, most: int = 5) -> None:
         sentences.append(paid.settle(stage.study))
         if not sentences[-1]:
             return
-        if NEEDS_HAND in sentences[-1]:
-            send_again(missing(stage.posting).values_list("pk", flat=True), "grace", "it was never paid")
+        for hand in hands_of(Posting.objects.get(pk=stage.posting.pk)):
+            if hand.kind == "missing":
+                send_again(Submission.objects.get(pk=hand.submission), "grace", "it was never paid")
     raise AssertionError(sentences)
 
 
@@ -185,9 +188,9 @@ def test_it_never_repeats_a_lost_payment_before_the_list_was_read_late_enough(
         Payout.objects.filter(state="unknown").update(called_at=timezone.now() - timedelta(seconds=901))
         if platform == "prolific":  # It pays every repeat, so a person has to confirm the loss of the first.
             for _ in range(2):
-                assert NEEDS_HAND in paid.settle(stage.study) and stage.paid(row)[1] == []
-            bonus = Payout.objects.get(kind="bonus")
-            assert bonus.state == "unknown" and send_again([bonus.pk], "grace", "never paid") == 1
+                assert "Needs your hand" in paid.settle(stage.study) and stage.paid(row)[1] == []
+            assert Payout.objects.get(kind="bonus").state == "unknown"
+            assert send_again(Submission.objects.get(pk=row.pk), "grace", "never paid") == 1
         assert paid.settle(stage.study) == ""
         assert len(stage.paid(row)[1]) == 1
         paid.agree(stage)
@@ -289,7 +292,7 @@ def test_it_never_pays_more_than_the_cap(capsys: pytest.CaptureFixture[str]) -> 
         assert paid.settle(stage.study) == ""
         assert "Raise it to at least 6.73 GBP, fees included" in " ".join(capsys.readouterr().out.split())
         assert sum(p.cents for p in Payout.objects.filter(state="sent")) == 300
-        raise_cap(Posting.objects.get(pk=stage.posting.pk), 673, "grace", "all of them")
+        change_cap(Posting.objects.get(pk=stage.posting.pk), 673, "grace", "all of them")
         assert paid.settle(stage.study) == ""
         assert [stage.paid(row) for row in rows] == [(140, [20])] * 3
         paid.agree(stage)
@@ -410,8 +413,17 @@ def test_it_reports_a_bonus_that_it_did_not_send(platform: str) -> None:
         service = service_of(posting)
         service.pay(posted_of(posting), service.prepare(posted_of(posting), by_hand), by_hand)
         # Its list and the ledger differ, so a person has to look: the run says so, and is no success.
-        assert "got 0.07" in paid.settle(stage.study)
+        assert "(0.07" in paid.settle(stage.study)
         assert sum(stage.paid(row)[1]) + stage.paid(row)[0] == 167
+        # Nothing more is sent to this person before a named person has looked.
+        assert row.session is not None
+        grant(row.session, "compensation", 50, "grace", "the server was slow")
+        assert "(0.07" in paid.settle(stage.study)
+        assert sum(stage.paid(row)[1]) + stage.paid(row)[0] == 167
+        accept(Submission.objects.get(pk=row.pk), "grace", "a thank-you that was sent by hand")
+        assert paid.settle(stage.study) == ""
+        assert sum(stage.paid(row)[1]) + stage.paid(row)[0] == 217
+        paid.agree(stage)
 
 
 def test_it_tells_bonuses_of_one_amount_apart() -> None:

@@ -17,13 +17,25 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import ORIGIN_WORDS, places_of
 from crowd.dashboard.layout import choices, page_of, study_response
-from crowd.dashboard.ledger import MODES, hourly_of, modes_of, needs_hand, payouts_of, spending_of
+from crowd.dashboard.ledger import (
+    MODES,
+    hourly_of,
+    modes_of,
+    needs_hand,
+    payouts_of,
+    person_of,
+    spending_of,
+)
 from crowd.dashboard.money import money_of
 from crowd.dashboard.paying import batch_of, batches_of
 from crowd.dashboard.postings import title_of
 from crowd.dashboard.sittings import KIND_WORDS, namer, paid_row
 from crowd.ground.amounts import is_typed
 from crowd.models import Payout, Posting
+from crowd.money.acts import pay_by_hand
+from crowd.money.books import write_rows
+from crowd.money.ledger import release as release_payouts
+from crowd.money.ledger import withhold as withhold_payouts
 from crowd.people.decisions import record
 from crowd.people.seals import concealing, seals
 from crowd.platforms import has_service
@@ -60,18 +72,19 @@ def _ledger(request: HttpRequest, study: Study, mode: str, present: list[str]) -
         return [
             {
                 "row": row,
-                "shown": paid_row(row, row.session.origin in concealed),
-                "name": name(row.session.participant.pseudonym),
+                "shown": paid_row(row, row.session is not None and row.session.origin in concealed),
+                "name": person_of(row, name),
             }
             for row in rows
         ]
 
     page.object_list = lines(page.object_list)
-    states, lost, spending = dict(Payout.State.choices), needs_hand(study, mode), spending_of(study, mode)
+    states, spending = dict(Payout.State.choices), spending_of(study, mode)
     return {
         "spending": spending,
-        "lost": lines(lost),
-        "awaited": spending.unknown - sum(row.state == Payout.State.UNKNOWN for row in lost),
+        "books": spending.books,
+        "hands": needs_hand(study, mode),
+        "awaited": spending.awaited,
         "hourly": hourly_of(study, mode),
         "batches": batches_of(study, mode),
         "page": page,
@@ -122,7 +135,7 @@ def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
 
 
 class WithholdForm(forms.Form):
-    act = forms.ChoiceField(choices=[(act, act) for act in ("withhold", "release", "again")])
+    act = forms.ChoiceField(choices=[(act, act) for act in ("withhold", "release", "by_hand")])
     reason = forms.CharField(
         min_length=20,
         max_length=1000,
@@ -136,21 +149,17 @@ class WithholdForm(forms.Form):
 @study_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
-    """Withholds one due payout in the name of the user, or releases it; or makes a payout due again that was
-    sent and that the platform never listed."""
-    from crowd.money import ledger
-
+    """Withholds one due payout in the name of the user, or releases it; or writes down that it was paid by
+    hand."""
     row = get_object_or_404(
-        Payout.objects.select_related("posting__study", "session__participant"),
+        Payout.objects.select_related("posting__study", "submission__session__participant", "session"),
         pk=payout,
         posting__study=study,
     )
     form = WithholdForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        turns = {"withhold": ledger.withhold, "release": ledger.release, "again": ledger.send_again}
-        turn = turns[form.cleaned_data["act"]]
         try:
-            turned = turn([row.pk], researcher_of(request).get_username(), form.cleaned_data["reason"])
+            turned = _turned(row, researcher_of(request).get_username(), form.cleaned_data)
         except StudyError as error:
             messages.error(request, str(error))
         else:
@@ -161,11 +170,33 @@ def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
         return redirect("dashboard:withhold", slug=study.slug, payout=row.pk)
     content = {
         "row": row,
-        "shown": paid_row(row, row.session.origin in concealing(study, seals(study, ORIGIN_WORDS))),
-        "name": namer(study)(row.session.participant.pseudonym),
+        "shown": paid_row(row, _is_concealed(study, row)),
+        "name": person_of(row, namer(study)),
         "form": form,
         "where": title_of(row.posting.platform),
-        "is_missing": ledger.is_missing(row),
     }
     status = 400 if request.method == "POST" else 200
     return study_response(request, study, "withhold", content, status=status, current="money")
+
+
+@study_page
+@require_safe
+def books(request: HttpRequest, study: Study) -> HttpResponse:
+    """Every payment and fee as CSV, for the finance office."""
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{study.slug}-money.csv"'
+    write_rows(study, response, concealing(study, seals(study, ORIGIN_WORDS)))
+    return response
+
+
+def _is_concealed(study: Study, row: Payout) -> bool:
+    """Whether the amount would tell a sealed score."""
+    return row.session is not None and row.session.origin in concealing(study, seals(study, ORIGIN_WORDS))
+
+
+def _turned(row: Payout, who: str, given: dict[str, str]) -> int:
+    if given["act"] == "by_hand":
+        pay_by_hand(row, who, given["reason"])
+        return 1
+    turn = withhold_payouts if given["act"] == "withhold" else release_payouts
+    return turn([row.pk], who, given["reason"])

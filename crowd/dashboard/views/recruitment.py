@@ -29,7 +29,7 @@ from crowd.dashboard.postings import (
 )
 from crowd.ground.amounts import cents_of, is_typed
 from crowd.models import Posting
-from crowd.money.ledger import raise_cap
+from crowd.money.cap import change_cap
 from crowd.people.decisions import record
 from crowd.platforms.base import PlatformError, Unsupported
 from experiments.errors import StudyError
@@ -134,7 +134,7 @@ class CapForm(forms.Form):
 @study_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def posting_cap(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
-    """Lets a posting pay more in all, in the name of the user. No platform is asked."""
+    """Changes the most that a posting may pay in all, in the name of the user. No platform is asked."""
     row = get_object_or_404(Posting, pk=posting, study=study)
     if works_here(row):
         raise Http404("No machine of this platform pays, so there is no cap.")
@@ -143,11 +143,11 @@ def posting_cap(request: HttpRequest, study: Study, posting: int) -> HttpRespons
         who = researcher_of(request).get_username()
         try:
             cents = cents_of(form.cleaned_data["amount"], row.currency)
-            raise_cap(row, cents, who, form.cleaned_data["reason"])
+            change_cap(row, cents, who, form.cleaned_data["reason"])
         except StudyError as error:
             form.add_error("amount", str(error))
         else:
-            messages.success(request, "The cap is raised; the log keeps your name and the reason.")
+            messages.success(request, "The cap is changed; the log keeps your name and the reason.")
             return redirect("dashboard:recruitment", slug=study.slug)
     content = {"card": offered(study, [row])[0], "form": form, "reason_min": REASON_MIN}
     status = 400 if request.method == "POST" else 200

@@ -21,9 +21,10 @@ from crowd.dashboard.sittings import SUBMISSION_WORDS, namer
 from crowd.ground.amounts import cents_of
 from crowd.models import Submission
 from crowd.money.ledger import grant
+from crowd.money.statement import called, name_of
 from crowd.people.decisions import record
 from crowd.people.messages import BODY_MAX, write
-from crowd.people.remedies import ASKED, GRANTS, Act, called, name_of, note, remedies_of
+from crowd.people.remedies import ASKED, GRANTS, Act, note, remedies_of
 from crowd.platforms import has_service
 from experiments.errors import StudyError
 from experiments.models import Study
@@ -116,8 +117,8 @@ def _do(study: Study, row: Submission, user: User, given: dict[str, Any]) -> str
 def _grant(row: Submission, user: User, given: dict[str, Any]) -> str:
     if row.session is None:
         raise StudyError(
-            "They never came, so the ledger cannot owe them anything. Approve their work, which pays the "
-            "reward, or pay on the platform's own page."
+            "They never came: approve their submission, which pays the reward, or pay them on the platform's "
+            "own page."
         )
     cents = cents_of(given["amount"], row.posting.currency)
     grant(row.session, given["kind"], cents, user.get_username(), given["text"])

@@ -14,8 +14,8 @@ from analysis.models import Report
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import ORIGIN_WORDS, origins_of
 from crowd.dashboard.layout import choices, study_response
-from crowd.people.decisions import record, unseal_study
-from crowd.people.seals import seal
+from crowd.people.decisions import record
+from crowd.people.seals import seal, unseal_study
 from experiments.models import Study
 
 # The report carries its own styles and figures, and no script.

@@ -15,8 +15,9 @@ from crowd.dashboard.counts import places_of
 from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.postings import mode_word, title_of
 from crowd.people.closing import asks_a_platform, close_whole, command_of, still_offered
-from crowd.people.decisions import record, send_missing
+from crowd.people.decisions import record
 from crowd.people.seals import seal
+from crowd.recruiting.building import send_missing
 from experiments.errors import StudyError
 from experiments.models import Session, Slot, Study
 from stimuli.errors import OtherPackage
@@ -56,7 +57,7 @@ def build(request: HttpRequest, study: Study) -> HttpResponse:
     """Sends what is missing to the workers; without a broker there are none, and nothing is done."""
     if settings.CELERY_BROKER_URL:
         try:
-            count = send_missing(study, researcher_of(request))
+            count = send_missing(study, researcher_of(request).get_username())
         except OtherPackage as error:
             messages.error(request, f"Nothing was sent: {error}.")
         else:

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
 from crowd.dashboard.proposing import ACTIONS, CATEGORIES
-from crowd.people.decisions import decide_batch, propose_rejections
-from crowd.people.remedies import Act, decide, submission_named
+from crowd.people.decisions import NO_DATA, Action, decide, decide_batch, propose_rejections
+from crowd.people.remedies import submission_named
 from crowd.platforms.base import PlatformError, Unsupported
 from experiments.errors import StudyError
 from experiments.management.base import StudyCommand, study_of
@@ -47,12 +47,12 @@ class Command(StudyCommand):
             raise CommandError(f"{by!r} is nobody here. Give the name that you log in with.")
         known = {proposal.name: proposal.submission for proposal in propose_rejections(study_of(slug))}
         strange = [name for name in people if name not in known]
-        if strange and act == "reject":
+        if strange and act == "reject" and category != NO_DATA:
             raise CommandError(
                 f"{', '.join(strange)}: there is nothing to decide, for no rule gives grounds to reject. "
                 "The dashboard's page of proposals lists whom it concerns."
             )
-        done, problems = _decide_others(study_of(slug), user, strange, ACTS[act], message)
+        done, problems = _decide_others(study_of(slug), user, strange, ACTS[act], message, category)
         if len(strange) < len(people):
             chosen = [known[name] for name in people if name in known]
             decided = decide_batch(user, chosen, ACTS[act], message, category)  # type: ignore[arg-type]
@@ -63,13 +63,13 @@ class Command(StudyCommand):
 
 
 def _decide_others(
-    study: Study, user: User, names: list[str], act: str, message: str
+    study: Study, user: User, names: list[str], act: str, message: str, category: str
 ) -> tuple[int, list[str]]:
     """People who failed no checks, and people who never came: each separately, with a reason."""
     rows, done, problems = [submission_named(study, name) for name in names], 0, []
     for row, name in zip(rows, names, strict=True):
         try:
-            decide(user, row, cast(Act, act), message)
+            decide(user, row, cast(Action, act), message, category)
             done += 1
         except (StudyError, Unsupported, PlatformError) as error:
             problems.append(f"{name}: {error}")

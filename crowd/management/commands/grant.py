@@ -37,8 +37,8 @@ class Command(StudyCommand):
         row = submission_named(study_of(slug), participant)
         if row.session is None:
             raise CommandError(
-                "They never came, so the ledger cannot owe them anything: approve their work, which pays the "
-                f"reward (decide {slug} approve), or pay on the platform's own page."
+                "They never came: their submission can be approved, which pays the reward "
+                f"(decide {slug} approve), or they can be paid on the platform's own page."
             )
         payout = grant(row.session, kind, cents_of(amount, row.posting.currency), by, reason)
         self.stdout.write(

@@ -11,8 +11,9 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from crowd.ground.amounts import amount_of, cents_of, is_typed
-from crowd.ground.audit import at_the_terminal, record
+from crowd.ground.audit import at_the_terminal
 from crowd.models import Posting
+from crowd.money.cap import change_cap
 from crowd.money.run import look
 from crowd.platforms import HERE, PLATFORMS, has_service, traits_of
 from crowd.platforms.base import Mode, PlatformError, Quote, Unsupported
@@ -47,6 +48,7 @@ class Command(StudyCommand):
         parser.add_argument("--cap", metavar="AMOUNT", help="the most it may cost (the total shown)")
         parser.add_argument("--total", metavar="AMOUNT", help="the sum, instead of typing it")
         parser.add_argument("--by", default="", help="your name, for the study's log")
+        parser.add_argument("--reason", default="", help="why the cap of a posting changes; the log keeps it")
         change = parser.add_mutually_exclusive_group()
         change.add_argument("--add", type=int, metavar="N", help="offer N places more")
         change.add_argument("--pause", action="store_true", help="no new person may come")
@@ -159,12 +161,8 @@ class Command(StudyCommand):
     def _again(self, posting: Posting, cap: int | None, options: dict[str, Any]) -> None:
         """The posting exists already: what an earlier call left undone is finished; a new cap is taken."""
         if cap is not None and cap != posting.cap_cents:
-            self._capped(cap, quote_of(posting))
             self._confirm(posting, cap, options["total"])
-            changed = f"from {amount_of(posting.cap_cents, posting.currency)} to "
-            Posting.objects.filter(id=posting.pk).update(cap_cents=cap)
-            changed += amount_of(cap, posting.currency)
-            record(posting.study, options["by"], f"Changed the cap of {named(posting)} {changed}.")
+            change_cap(posting, cap, options["by"], options["reason"])
         self.stdout.write("It is there already; only what was left undone is done.")
         self._say_state(publishing.open_posting(posting, options["by"]))
 
@@ -297,7 +295,7 @@ class Command(StudyCommand):
         add_places(posting, count, options["by"])
 
     def _sync(self, posting: Posting) -> None:
-        synced = look(posting, bonuses=True)
+        synced = look(posting, everything=True)
         if synced.error:
             raise CommandError(synced.error)
         for change in synced.changes or ("Nothing has changed.",):

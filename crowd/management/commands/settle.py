@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import math
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
 
 from crowd.ground import audit
-from crowd.ground.amounts import amount_of
-from crowd.ground.connections import service_of
-from crowd.ground.locks import Held, exclusive
-from crowd.models import Posting
-from crowd.money.ledger import missing, send_again
-from crowd.money.matching import Reconciled, awaited, unknown_until
-from crowd.money.plan import Plan, plan_of, sums_of
-from crowd.money.run import NotRead, catch_up
-from crowd.money.sending import Outcome, settle
+from crowd.ground.amounts import amount_of, is_typed
+from crowd.ground.locks import exclusive
+from crowd.models import Payout, Posting, Submission
+from crowd.money.acts import accept, pay_by_hand, send_again
+from crowd.money.books import books_of, write_books
+from crowd.money.hand import Hand
+from crowd.money.plan import Plan
+from crowd.money.reconciling import Reconciled
+from crowd.money.run import NotRead, Ran, Sums, run
+from crowd.money.statement import called
+from crowd.people.remedies import submission_named
+from crowd.people.seals import concealing, seals
 from crowd.platforms import PLATFORMS, has_service
 from crowd.platforms.base import PlatformError, Unsupported
 from experiments.management.base import StudyCommand, study_of
-from experiments.models import Study
+from experiments.models import Session, Study
 from experiments.terminal import Terminal
 
 STATES = (
@@ -32,11 +39,11 @@ STATES = (
     ("sending", "being sent"),
     ("unknown", "unknown"),
     ("sent", "sent"),
-    ("confirmed", "  seen on the platform's list"),
+    ("confirmed", "  seen on the platform's statement"),
     ("failed", "failed"),
     ("withheld", "withheld"),
+    ("by_hand", "paid by hand"),
 )
-Sums = dict[str, tuple[int, int]]
 SIMULATOR_S = 2.0
 UNREACHABLE = (NotRead, PlatformError, Unsupported)
 
@@ -55,12 +62,21 @@ class Command(StudyCommand):
         parser.add_argument("--yes", action="store_true", help="send the payments")
         parser.add_argument("--total", default="", help="the total, to confirm a large batch: 420.00")
         parser.add_argument("--by", default="", help="who pays, for the log; by default who is logged in")
+        for flag, text in (
+            ("--again", "payments to these people never arrived, as the platform told you: send them again"),
+            ("--accept", "what the platform shows for these people is right: the ledger follows it"),
+            ("--by-hand", "what is due to these people was paid outside of the platform"),
+        ):
+            parser.add_argument(flag, nargs="+", default=[], metavar="PARTICIPANT", help=text)
         parser.add_argument(
-            "--again", nargs="+", default=[], metavar="PARTICIPANT",
-            help="make bonuses of these people due again that never arrived, as the platform told you; with "
-            "--by and --reason",
-        )  # fmt: skip
-        parser.add_argument("--reason", default="", help="why, for --again; ledger and log keep it")
+            "--reason", default="", help="why, for --again and --accept; ledger and log keep it"
+        )
+        parser.add_argument(
+            "--receipt", default="", help="how it was paid and where the proof is, for --by-hand"
+        )
+        parser.add_argument(
+            "--csv", default="", metavar="FILE", help="write every payment and fee into this file"
+        )
 
     def handle(
         self,
@@ -75,40 +91,88 @@ class Command(StudyCommand):
     ) -> None:
         study = study_of(slug)
         postings = _chosen(study, platform, mode, options["pilot"])
-        if (total or options["again"]) and len(postings) > 1:
-            raise CommandError(
-                f"{'--total' if total else '--again'} is for one posting, and {slug} has {len(postings)}. "
-                "Choose one with --platform, --mode and --pilot."
-            )
-        again = _again(options["again"], by, options["reason"])
+        acts = Acts.of(options, by)
+        for flag, given in (("--total", total), (acts.flag, acts.names)):
+            if given and len(postings) > 1:
+                raise CommandError(
+                    f"{flag} is for one posting, and {slug} has {len(postings)}. Choose one with --platform, "
+                    "--mode and --pilot."
+                )
         busy = f"Another settle of this study is running ({slug}). Wait until it has ended."
         troubles: list[str] = []
         with Terminal() as terminal, exclusive(f"settle-{slug}", busy) as held:
             for posting in postings:
+                who = by or audit.at_the_terminal()
                 try:
-                    settling = _Settling(posting, terminal, held, by or audit.at_the_terminal(), again)
-                    troubles += settling.run(yes, total)
+                    ran = run(
+                        posting,
+                        who,
+                        held=held,
+                        confirm=partial(_confirm, total=total) if yes else None,
+                        first=partial(acts.carry_out, posting, terminal) if acts.names else None,
+                    )
                 except UNREACHABLE as error:
                     troubles.append(_later(posting, error))
+                    continue
+                _show(terminal, posting, ran, yes)
+                troubles += ran.troubles
+        if options["csv"]:
+            write_books(study, Path(options["csv"]), concealing(study, seals(study, Session.Origin.values)))
         if troubles:
             raise CommandError(" ".join(dict.fromkeys(troubles)))
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """The participants whose bonuses become due again, by the first 8 characters of their names, and why."""
+class Acts:
+    """What a named person decides about some participants before anything is sent: `flag` says what, `text`
+    is the reason or the receipt."""
 
-    names: frozenset[str] = frozenset()
-    reason: str = ""
+    flag: str = ""
+    names: tuple[str, ...] = ()
+    who: str = ""
+    text: str = ""
 
+    @classmethod
+    def of(cls, options: Mapping[str, Any], who: str) -> Acts:
+        flags = {"--again": "reason", "--accept": "reason", "--by-hand": "receipt"}
+        given = [flag for flag in flags if options[flag.strip("-").replace("-", "_")]]
+        if len(given) > 1:
+            raise CommandError(f"{' and '.join(given)} are different decisions: give one at a time.")
+        if not given:
+            return cls()
+        (flag,) = given
+        text = str(options[flags[flag]])
+        if not who.strip() or not text.strip():
+            raise CommandError(
+                f"{flag} needs --by, your name, and --{flags[flag]}: the log keeps both. Nothing was sent."
+            )
+        return cls(flag, tuple(options[flag.strip("-").replace("-", "_")]), who, text)
 
-def _again(names: Sequence[str], by: str, reason: str) -> Again:
-    if names and not (by.strip() and reason.strip()):
-        raise CommandError(
-            "--again needs --by, your name, and --reason: if the payment arrives after all, a second one "
-            "cannot be taken back. Nothing was sent."
-        )
-    return Again(frozenset(name.lower()[:8] for name in names), reason)
+    def carry_out(self, posting: Posting, terminal: Terminal) -> None:
+        """All of them or, if one cannot be done, none."""
+        with transaction.atomic():
+            for name in self.names:
+                row = submission_named(posting.study, name)
+                if row.posting_id != posting.pk:
+                    raise CommandError(f"{name} did not come by this posting. Nothing was sent.")
+                terminal.line(self._one(row))
+
+    def _one(self, row: Submission) -> str:
+        if self.flag == "--again":
+            count = send_again(row, self.who, self.text)
+            return (
+                f"Made due again by {self.who}: {count} payout{'s' if count != 1 else ''} of {called(row)}."
+            )
+        if self.flag == "--accept":
+            accept(row, self.who, self.text)
+            return f"Accepted by {self.who}: the platform's statement of {called(row)}."
+        due = list(Payout.objects.filter(submission=row, state=Payout.State.DUE))
+        if not due:
+            raise CommandError(f"Nothing is due to {called(row)}, so nothing was paid by hand.")
+        for payout in due:
+            pay_by_hand(payout, self.who, self.text)
+        total = amount_of(sum(payout.cents for payout in due), due[0].currency)
+        return f"Written down by {self.who}: {total} was paid to {called(row)} by hand."
 
 
 def _later(posting: Posting, error: object) -> str:
@@ -155,100 +219,58 @@ def _is_gone(posting: Posting) -> bool:
         return True
 
 
-class _Settling:
-    """The settling of one posting, from reading the platform's list to the table at the end."""
-
-    def __init__(self, posting: Posting, terminal: Terminal, held: Held, by: str, again: Again) -> None:
-        self.posting, self.terminal, self.held, self.by = posting, terminal, held, by
-        self.again = again
-        self.service = service_of(posting)
-
-    def run(self, yes: bool, total: str) -> list[str]:
-        """Settles the posting. Returns the sentences that say why the run was not a success."""
-        posting, terminal = self.posting, self.terminal
-        # Without --yes nothing may change on the platform: only a run that pays offers replacements.
-        result = catch_up(posting, self.service, replace=yes)
-        if self.again.names:
-            self._make_due_again()
-            result = catch_up(posting, self.service, replace=yes)
-        _show_result(terminal, result)
-        before, plan = sums_of(posting), plan_of(posting)
-        _show_plan(terminal, posting, plan)
-        if not yes:
-            _show_sums(terminal, posting, [("payouts", before)])
-            if plan.payables:
-                terminal.line(f"Nothing was sent. To pay {plan.total}: settle {posting.study.slug} --yes")
-            return [*result.troubles, *self._unknown()]
-        outcome, troubles = Outcome(), list(result.troubles)
-        if plan.payables:
-            _confirm(plan, total)
-            outcome = settle(posting, plan, self.by, held=self.held, service=self.service)
-            try:
-                troubles += self._look_again()
-            except UNREACHABLE as error:
-                troubles.append(_later(posting, error))
-        _show_sums(terminal, posting, [("before", before), ("after", sums_of(posting))])
-        if outcome.fees_cents:
-            terminal.line(f"Fees of the platform for bonuses: {amount_of(outcome.fees_cents, plan.currency)}")
-        return [*self._troubles(outcome), *troubles]
-
-    def _make_due_again(self) -> None:
-        """Makes the bonuses of the named participants due again; if one name is wrong, changes nothing."""
-        lost = missing(self.posting).select_related("session__participant")
-        rows = {row.pk: str(row.session.participant.pseudonym)[:8] for row in lost}
-        strangers = self.again.names - set(rows.values())
-        if strangers:
-            raise CommandError(
-                f"{', '.join(sorted(strangers))}: no bonus of theirs is missing on {self.posting.platform}. "
-                "Only one that was sent, and that its list does not show after the waiting time, can be made "
-                "due again. Nothing was sent."
-            )
-        count = send_again(
-            [pk for pk, name in rows.items() if name in self.again.names], self.by, self.again.reason
-        )
-        self.terminal.line(f"Made due again by {self.by}: {count} payout{'s' if count != 1 else ''}.")
-
-    def _look_again(self) -> list[str]:
-        """Reads the platform's list again, to confirm what was just sent."""
-        result = catch_up(self.posting, self.service)
-        _show_result(self.terminal, result)
-        if not result.due_again:
-            return result.troubles
-        return [
-            *result.troubles,
-            f"{result.due_again} did not reach {self.posting.platform} and are due again. Run settle again.",
-        ]
-
-    def _troubles(self, outcome: Outcome) -> list[str]:
-        if outcome.stopped:
-            return [_later(self.posting, outcome.stopped), *self._unknown()]
-        problems = [f"{count} not paid: {why}" for why, count in outcome.problems.items()]
-        return [*problems, *self._unknown()]
-
-    def _unknown(self) -> list[str]:
-        until = unknown_until(self.posting)
-        if until is None:
-            return []
-        amounts = list(awaited(self.posting).values_list("cents", flat=True))
-        count, cents = len(amounts), sum(amounts)
-        return [
-            f"{count} payout{'s' if count != 1 else ''} ({amount_of(cents, self.posting.currency)}) on "
-            f"{self.posting.platform} may or may not have been paid. Run settle again after "
-            f"{until:%Y-%m-%d %H:%M:%S} UTC: then the platform's list decides."
-        ]
-
-
 def _confirm(plan: Plan, total: str) -> None:
     """Raises CommandError unless the total of a large batch was typed or given with --total."""
     if plan.total_cents <= settings.SETTLE_CONFIRM_CENTS and not total:
         return
-    wanted = f"{plan.total_cents // 100}.{plan.total_cents % 100:02d}"
-    given = total or _typed(f"This pays {plan.total}. Type {wanted} to confirm: ")
-    if given.strip().removesuffix(plan.currency).strip() != wanted:
+    wanted = amount_of(plan.total_cents)
+    fees = amount_of(plan.fees_cents, plan.currency)
+    given = total or _typed(f"This pays {plan.total}, and about {fees} of "
+                            f"fees. Type {wanted} to confirm: ")  # fmt: skip
+    if not is_typed(given, plan.total_cents, plan.currency):
         raise CommandError(
             f"The total is {wanted} {plan.currency}, not {given.strip()[:40] or 'nothing'!r}: nothing was "
             f"sent. Look at the batch, then give --total {wanted}"
         )
+
+
+def _show(terminal: Terminal, posting: Posting, ran: Ran, yes: bool) -> None:
+    """What was learned, what is planned or done, the ledger, and what is left for a person to do."""
+    _show_result(terminal, ran.result)
+    _show_plan(terminal, posting, ran.plan)
+    if ran.again is not None:
+        _show_result(terminal, ran.again)
+    if ran.after is None:
+        _show_sums(terminal, posting, [("payouts", ran.before)])
+        if ran.plan.payables:
+            terminal.line(f"Nothing was sent. To pay {ran.plan.total}: settle {posting.study.slug} --yes")
+    else:
+        _show_sums(terminal, posting, [("before", ran.before), ("after", ran.after)])
+        if ran.outcome.fees:
+            fees = amount_of(math.ceil(ran.outcome.fees), ran.plan.currency)
+            terminal.line(f"Fees of the platform for bonuses: {fees}")
+    _show_books(terminal, posting)
+    _show_hands(terminal, ran.hands)
+
+
+def _show_books(terminal: Terminal, posting: Posting) -> None:
+    books = books_of([posting])
+    terminal.table(
+        "The money",
+        ("", posting.currency),
+        [(word, _plain(cents)) for word, cents in books.lines()],
+    )
+
+
+def _show_hands(terminal: Terminal, hands: Sequence[Hand]) -> None:
+    if not hands:
+        terminal.line("Needs your hand: nothing. Nothing is left to do.")
+        return
+    terminal.line(f"Needs your hand: {len(hands)}.")
+    for hand in hands:
+        amount = "" if hand.cents is None else f", {amount_of(hand.cents, hand.currency)}"
+        terminal.line(f"  {hand.who}{amount}: {hand.why} {hand.remedy}")
+        terminal.line(f"    {hand.command}")
 
 
 def _typed(question: str) -> str:

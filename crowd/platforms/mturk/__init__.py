@@ -13,6 +13,7 @@ PLATFORM = Platform(
         keeps_references=True,
         lists_active=False,
         listed_within_s=900,
+        approves_after_option="auto_approval_days",
         account={"queue_url": "MTURK_QUEUE_URL"},
         optional=frozenset({"MTURK_QUEUE_URL"}),
         switch="MTURK_PRODUCTION",

@@ -1,0 +1,97 @@
+"""Needs your hand: the list of what only a person can settle, and settling one person's money by name."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from crowd.dashboard.access import researcher_of, study_page
+from crowd.dashboard.layout import choices, study_response
+from crowd.dashboard.ledger import MODES, modes_of, needs_hand, person_of
+from crowd.dashboard.postings import mode_word, title_of
+from crowd.dashboard.sittings import namer, paid_row
+from crowd.models import Payout, StatementLine, Submission
+from crowd.money.acts import accept, send_again, tally_of
+from crowd.money.statement import name_of
+from crowd.people.seals import concealing, seals
+from crowd.platforms import has_service
+from experiments.errors import StudyError
+from experiments.models import Study
+
+
+@study_page
+@require_safe
+def hand(request: HttpRequest, study: Study) -> HttpResponse:
+    """The list of one mode; the most real mode first."""
+    present = modes_of(study)
+    mode = request.GET.get("mode", "")
+    mode = mode if mode in present else (present[0] if present else "")
+    content = {
+        "mode": mode,
+        "mode_word": MODES.get(mode, ""),
+        "modes": choices(request, "mode", {m: MODES[m] for m in present}, mode) if len(present) > 1 else [],
+        "hands": needs_hand(study, mode) if mode else [],
+        "now": timezone.now(),
+    }
+    return study_response(request, study, "hand", content)
+
+
+class SettleForm(forms.Form):
+    act = forms.ChoiceField(choices=[(act, act) for act in ("again", "accept")])
+    reason = forms.CharField(
+        min_length=20,
+        max_length=1000,
+        error_messages={
+            "required": "Give the reason; ledger and log keep it.",
+            "min_length": "Give the reason in at least 20 characters; ledger and log keep it.",
+        },
+    )
+
+
+@study_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def statement(request: HttpRequest, study: Study, submission: int) -> HttpResponse:
+    """One person's payments beside the platform's statement, and what a named person decides about them."""
+    rows = Submission.objects.select_related("posting__study", "session__participant", "identity")
+    row = get_object_or_404(rows, pk=submission, posting__study=study)
+    if not has_service(row.posting.platform):
+        raise Http404("No machine of this platform lists payments.")
+    form = SettleForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        decide = send_again if form.cleaned_data["act"] == "again" else accept
+        try:
+            decide(row, researcher_of(request).get_username(), form.cleaned_data["reason"])
+        except StudyError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "Done; the log keeps your name and the reason.")
+            return redirect("dashboard:statement", slug=study.slug, submission=row.pk)
+    problems = [str(error) for errors in form.errors.values() for error in errors] if form.is_bound else []
+    content = _statement(study, row) | {"form": form, "problems": problems}
+    status = 400 if request.method == "POST" else 200
+    return study_response(request, study, "statement", content, status=status, current="hand")
+
+
+def _statement(study: Study, row: Submission) -> dict[str, object]:
+    concealed = concealing(study, seals(study, [row.session.origin])) if row.session is not None else ()
+    is_concealed = row.session is not None and row.session.origin in concealed
+    tally = tally_of(row)
+    payouts = Payout.objects.filter(submission=row).select_related("submission", "session__participant")
+    name = namer(study)
+    lines = StatementLine.objects.filter(submission=row).order_by("kind", "pk")
+    return {
+        "row": row,
+        "name": next((person_of(payout, name) for payout in payouts), name_of(row)),
+        "where": title_of(row.posting.platform),
+        "mode": mode_word(row.posting),
+        "payouts": [(payout, paid_row(payout, is_concealed)) for payout in payouts.order_by("pk")],
+        "lines": [] if is_concealed else lines,
+        "is_concealed": is_concealed,
+        "tally": tally,
+        "can_release": tally is not None and bool(tally.missing or tally.withdrawn),
+        "can_accept": tally is not None and tally.is_open,
+    }

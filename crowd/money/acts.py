@@ -1,0 +1,150 @@
+"""What a named person decides about one submission's money: send again, accept what the platform shows, write
+down what was paid by hand. Each needs a name and a reason; the log keeps both."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from crowd.ground import audit
+from crowd.ground.amounts import amount_of
+from crowd.models import Payout, Posting, StatementLine, Submission
+from crowd.money.cap import check_room
+from crowd.money.ledger import INSTEAD, SPENT_STATES, PayoutRefused, name_and_reason, terms_of
+from crowd.money.statement import Tally, called, tallies
+
+State = Payout.State
+
+
+def tally_of(submission: Submission) -> Tally | None:
+    """The submission's payouts beside its statement; None if it has neither."""
+    return tallies(submission.posting, timezone.now(), only=submission).get(submission.pk)
+
+
+def grant_reward(submission: Submission, who: str, reason: str) -> Payout:
+    """Creates the reward as a payout that the policy does not owe, in a person's name: also for a person who
+    never joined. It is sent by approving the submission, within the cap. Raises PayoutRefused."""
+    name_and_reason(who, reason)
+    posting = submission.posting
+    with transaction.atomic():
+        Submission.objects.select_for_update().get(pk=submission.pk)
+        rows = Payout.objects.filter(submission=submission)
+        if rows.filter(state=Payout.State.WITHHELD).exists():
+            raise PayoutRefused("A payout of theirs is withheld. Release it first, then approve.")
+        instead = rows.filter(kind__in=INSTEAD, state__in=SPENT_STATES).first()
+        if instead is not None:
+            raise PayoutRefused(
+                f"They were paid {amount_of(instead.cents, instead.currency)} already, and approving pays "
+                "the whole reward on top. Ask them to return the submission."
+            )
+        base = rows.filter(kind=Payout.Kind.BASE).first()
+        text = f"Granted by {who}: {reason}"
+        values = {"state": Payout.State.DUE, "decided_by": who, "error": "", "batch": None}
+        if base is None:
+            base = Payout.objects.create(
+                posting=posting,
+                submission=submission,
+                session_id=submission.session_id,
+                kind=Payout.Kind.BASE,
+                cents=terms_of(posting).base_cents,
+                currency=posting.currency,
+                reason=text,
+                decided_by=who,
+            )
+        elif base.state == Payout.State.FAILED:
+            Payout.objects.filter(pk=base.pk).update(**values, reason=f"{base.reason} {text}")
+        elif base.state != Payout.State.DUE:
+            raise PayoutRefused(
+                f"Their reward is {base.get_state_display()}. Nothing more is due by approving."
+            )
+        check_room(Posting.objects.get(pk=posting.pk), base.cents, "approve")
+    return base
+
+
+def send_again(submission: Submission, who: str, reason: str) -> int:
+    """Makes payouts due again that the platform should show and does not; returns how many.
+
+    Only a person who asked the platform can know that they will not arrive: if they do, a second payment
+    cannot be taken back. Raises PayoutRefused if none is missing.
+    """
+    name_and_reason(who, reason)
+    with transaction.atomic():
+        Submission.objects.select_for_update().get(pk=submission.pk)
+        tally = tally_of(submission)
+        rows = (*tally.missing, *tally.withdrawn) if tally is not None else ()
+        if not rows:
+            raise PayoutRefused(
+                f"No payment to {called(submission)} is missing on {submission.posting.platform}: only "
+                "one that was sent, and that its list does not show after the waiting time, can be made due "
+                "again."
+            )
+        for row in rows:
+            _update(row, who, f"Sent again by {who}: {reason}", State.DUE)
+        total = amount_of(sum(row.cents for row in rows), rows[0].currency)
+        _log(
+            submission, who, f"Made {total} of {called(submission)} due again, which never arrived: {reason}"
+        )
+    return len(rows)
+
+
+def accept(submission: Submission, who: str, reason: str) -> None:
+    """Brings the ledger in line with the platform's statement, in a person's name: what it shows beyond the
+    ledger is explained, and what was sent and is not shown counts as not paid. Raises PayoutRefused if both
+    agree already."""
+    name_and_reason(who, reason)
+    with transaction.atomic():
+        Submission.objects.select_for_update().get(pk=submission.pk)
+        tally = tally_of(submission)
+        if tally is None or not tally.is_open:
+            raise PayoutRefused(f"The platform's statement and the ledger agree about {called(submission)}.")
+        for kind, cents in tally.surplus:
+            line = StatementLine.objects.filter(submission=submission, kind=kind, cents=cents)
+            line = line.filter(count__gt=F("accepted")).order_by("pk")
+            StatementLine.objects.filter(pk__in=line.values("pk")[:1]).update(
+                accepted=F("accepted") + 1, accepted_by=who, accepted_reason=reason
+            )
+        for row in (*tally.missing, *tally.withdrawn):
+            _update(
+                row, who, f"Not on the platform's statement, which {who} accepted: {reason}", State.FAILED
+            )
+        shown = amount_of(tally.surplus_cents, submission.posting.currency)
+        gone = sum(row.cents for row in (*tally.missing, *tally.withdrawn))
+        _log(
+            submission,
+            who,
+            f"Accepted the platform's statement of {called(submission)}: {shown} more than the ledger, "
+            f"{amount_of(gone, submission.posting.currency)} less: {reason}",
+        )
+
+
+def pay_by_hand(payout: Payout, who: str, receipt: str) -> None:
+    """Writes down that a payout was paid outside of the platform. `receipt` says how, and where the proof is.
+    Raises PayoutRefused if it may reach the person by the platform."""
+    name_and_reason(who, receipt)
+    allowed = (State.DUE, State.FAILED, State.WITHHELD)
+    with transaction.atomic():
+        rows = Payout.objects.select_for_update(of=("self",))
+        row = rows.select_related("submission__posting__study").get(pk=payout.pk)
+        if row.state not in allowed:
+            raise PayoutRefused(
+                f"The payout is {row.get_state_display()}, so it may reach them by the platform. Settle that "
+                "first."
+            )
+        total = amount_of(row.cents, row.currency)
+        check_room(Posting.objects.get(pk=row.posting_id), row.cents, "by hand")
+        Payout.objects.filter(pk=row.pk).update(
+            **{"state": State.BY_HAND, "decided_by": who, "receipt": receipt, "sent_at": timezone.now()},
+            **{"error": "", "batch": None},
+        )
+        _log(row.submission, who, f"Paid {total} to {called(row.submission)} by hand: {receipt}")
+
+
+def _update(row: Payout, who: str, text: str, state: State) -> None:
+    Payout.objects.filter(pk=row.pk, state=row.state).update(
+        state=state, sent_at=None, confirmed_at=None, decided_by=who, reason=f"{row.reason} {text}", error=""
+    )
+
+
+def _log(submission: Submission, who: str, what: str) -> None:
+    audit.record(submission.posting.study, who, what)

@@ -1,0 +1,252 @@
+"""The platform's statement as it was read last: stored as lines, and compared with the ledger's payouts.
+
+What a platform shows as paid is stored for every submission, also of people who never joined. Reading again
+replaces the snapshot, and never adds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+
+from crowd.ground.connections import posted_of
+from crowd.ground.identities import submission_hash
+from crowd.models import Payout, Posting, StatementLine, Submission
+from crowd.money.ledger import BY_APPROVAL, grace
+from crowd.money.matching import OWN_KINDS, Entry, Match, match
+from crowd.platforms import traits_of
+from crowd.platforms.base import Line, ListedSubmission, Service, Unread
+from crowd.platforms.traits import Traits
+
+State = Payout.State
+AGAIN_AFTER = timedelta(hours=20)
+"""After this time the bonuses of a person are read again, also if everything was confirmed."""
+AGAIN_MAX = 500
+"""So many people at most are read again in one look; the others follow in the next."""
+ATTEMPTED = Q(state__in=[State.SENDING, State.UNKNOWN, State.SENT]) | Q(state=State.DUE, attempts__gt=0)
+"""Payouts that may have reached the platform. One that counts as not paid may still appear there."""
+ENDED_STATES = (
+    "awaiting",
+    "approved",
+    "partly_approved",
+    "rejected",
+    "returned",
+    "timed_out",
+    "screened_out",
+)
+SAID_PAID = frozenset({"approved", "partly_approved", "screened_out"})
+DOUBT = {State.SENT: 1, State.SENDING: 2, State.UNKNOWN: 2, State.DUE: 3}
+
+
+def read(
+    posting: Posting,
+    service: Service,
+    listings: Sequence[ListedSubmission],
+    at: datetime,
+    *,
+    everything: bool = False,
+) -> list[str]:
+    """Stores what the platform shows as paid: what the list itself says, and the bonuses of people for whom
+    it matters now (of all, with `everything`). Returns a sentence for each statement that could not be read.
+    The caller holds the posting's lock."""
+    rows = {row.submission_hash: row for row in Submission.objects.filter(posting=posting)}
+    stored: dict[int, list[StatementLine]] = defaultdict(list)
+    for line in StatementLine.objects.filter(submission__posting=posting):
+        stored[line.submission_id].append(line)
+    known: dict[str, Submission] = {}
+    for listed in listings:
+        row = rows.get(submission_hash(posting, listed.submission))
+        if row is not None:
+            known[listed.submission] = row
+            _replace(row, stored[row.pk], OWN_KINDS, listed.lines, at)
+    wanted = _wanted(posting, known, at, everything)
+    problems = []
+    for shown in service.statement(posted_of(posting), wanted) if wanted else ():
+        row = known[shown.submission]
+        if isinstance(shown, Unread):
+            problems.append(f"The statement of {called(row)} cannot be read: {shown.why}")
+            continue
+        _replace(row, stored[row.pk], {"bonus"}, shown.lines, at)
+        Submission.objects.filter(pk=row.pk).update(statement_at=at)
+    return problems
+
+
+def name_of(row: Submission) -> str:
+    """The name in the terminal: the beginning of the pseudonym, or of the hash if no person joined."""
+    return row.submission_hash[:8] if row.session is None else str(row.session.participant.pseudonym)[:8]
+
+
+def called(row: Submission) -> str:
+    """The same name, as a sentence uses it."""
+    return (
+        name_of(row) if row.session is not None else f"submission {name_of(row)}, whose person never joined"
+    )
+
+
+def _wanted(posting: Posting, known: Mapping[str, Submission], at: datetime, everything: bool) -> list[str]:
+    """The submissions whose bonuses are to be read: those with an open payment first, then those that were
+    not read for long."""
+    if everything:
+        return list(known)
+    open_ones = set(
+        Payout.objects.filter(ATTEMPTED, posting=posting, confirmed_at=None)
+        .exclude(BY_APPROVAL)
+        .values_list("submission_id", flat=True)
+    )
+    now, later = [], []
+    for name, row in known.items():
+        since = row.statement_at or row.seen_at or row.created_at
+        if row.pk in open_ones:
+            now.append(name)
+        elif row.state in ENDED_STATES and since + AGAIN_AFTER <= at:
+            later.append((since, name))
+    return now + [name for _, name in sorted(later)[:AGAIN_MAX]]
+
+
+def _replace(
+    row: Submission, stored: list[StatementLine], kinds: Iterable[str], lines: Iterable[Line], at: datetime
+) -> None:
+    """The lines of these kinds as they are shown now. What is not shown any more stays with a count of 0."""
+    shown: dict[tuple[str, int, str], int] = defaultdict(int)
+    for line in lines:
+        shown[line.kind, line.cents, line.reference[:60]] += line.count
+    before = {(line.kind, line.cents, line.reference): line for line in stored if line.kind in set(kinds)}
+    if not shown and not before:
+        return
+    with transaction.atomic():
+        for key, count in shown.items():
+            kind, cents, reference = key
+            if key in before:
+                StatementLine.objects.filter(pk=before[key].pk).update(count=count, read_at=at)
+                continue
+            new = StatementLine(
+                **{"submission": row, "kind": kind, "cents": cents, "reference": reference},
+                **{"count": count, "first_at": at, "read_at": at},
+            )
+            new.save(force_insert=True)
+            stored.append(new)
+        gone = [line.pk for key, line in before.items() if key not in shown and line.count]
+        StatementLine.objects.filter(pk__in=gone).update(count=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """One submission's payouts beside its statement.
+
+    `match` is by the keys of `payouts`. `missing` were sent and should be shown by now; so should `late`, but
+    a repeat of these cannot pay twice. `expected` may still be missing; `withdrawn` were shown before and are
+    not any more. `surplus` is what the platform shows, no payout explains, and no named person has accepted.
+    """
+
+    submission: int
+    payouts: Mapping[int, Payout]
+    match: Match
+    missing: tuple[Payout, ...]
+    late: tuple[Payout, ...]
+    expected: tuple[Payout, ...]
+    withdrawn: tuple[Payout, ...]
+    surplus: tuple[tuple[str, int], ...]
+
+    @property
+    def surplus_cents(self) -> int:
+        return sum(cents for _, cents in self.surplus)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a named person has to look before anything more is paid to them."""
+        return bool(self.missing or self.withdrawn or self.surplus)
+
+
+def tallies(posting: Posting, at: datetime, only: Submission | None = None) -> dict[int, Tally]:
+    """Submission -> its tally, for those with a payout or a line, in two queries."""
+    payouts: dict[int, dict[int, Payout]] = defaultdict(dict)
+    rows = Payout.objects.filter(ATTEMPTED, posting=posting).select_related(
+        "batch", "submission__session__participant"
+    )
+    shown = StatementLine.objects.filter(submission__posting=posting).order_by("pk")
+    if only is not None:
+        rows, shown = rows.filter(submission=only), shown.filter(submission=only)
+    for payout in rows.order_by("pk"):
+        payouts[payout.submission_id][payout.pk] = payout
+    lines: dict[int, list[StatementLine]] = defaultdict(list)
+    for line in shown:
+        lines[line.submission_id].append(line)
+    traits = traits_of(posting.platform)
+    due_before = at - grace(posting)
+    return {
+        submission: _tally(
+            submission,
+            payouts.get(submission, {}),
+            lines.get(submission, []),
+            due_before,
+            traits,
+        )
+        for submission in payouts.keys() | lines.keys()
+    }
+
+
+def _tally(
+    submission: int,
+    payouts: Mapping[int, Payout],
+    lines: Sequence[StatementLine],
+    due_before: datetime,
+    traits: Traits,
+) -> Tally:
+    shown = [Line(line.kind, line.cents, line.count, line.reference) for line in lines if line.count]  # type: ignore[arg-type]
+    entries = [
+        Entry(
+            key=payout.pk,
+            way="own" if is_by_approval(payout) else "bonus",
+            cents=payout.cents,
+            reference=payout.reference,
+            doubt=0 if payout.confirmed_at else DOUBT[State(payout.state)],
+        )
+        for payout in payouts.values()
+    ]
+    result = match(shown, entries, keeps_references=traits.keeps_references)
+    lacking = [payouts[key] for key in result.lacking]
+    sent = [payout for payout in lacking if payout.state in (State.SENT, State.UNKNOWN)]
+    unconfirmed = [payout for payout in sent if payout.confirmed_at is None]
+    late = [p for p in unconfirmed if p.called_at is not None and p.called_at <= due_before]
+    safe = [p for p in late if is_by_approval(p) or (p.state == State.UNKNOWN and traits.repeats_safely)]
+    return Tally(
+        submission,
+        payouts,
+        result,
+        missing=tuple(payout for payout in late if payout not in safe),
+        late=tuple(safe),
+        expected=tuple(payout for payout in unconfirmed if payout not in late),
+        withdrawn=tuple(p for p in sent if p.confirmed_at is not None and not _is_said_paid(p)),
+        surplus=_unexplained(result.surplus, lines),
+    )
+
+
+def _unexplained(
+    surplus: Iterable[tuple[str, int]], lines: Iterable[StatementLine]
+) -> tuple[tuple[str, int], ...]:
+    """The surplus without what a named person has accepted."""
+    accepted: Counter[tuple[str, int]] = Counter()
+    for line in lines:
+        accepted[line.kind, line.cents] += line.accepted
+    left = []
+    for kind, cents in surplus:
+        if accepted[kind, cents] > 0:
+            accepted[kind, cents] -= 1
+        else:
+            left.append((kind, cents))
+    return tuple(left)
+
+
+def _is_said_paid(payout: Payout) -> bool:
+    """Whether the platform says by the submission's state alone that it has paid, without saying how much."""
+    return is_by_approval(payout) and payout.submission.state in SAID_PAID
+
+
+def is_by_approval(payout: Payout) -> bool:
+    """Whether the platform pays it by its own act; all other payouts reach people as bonuses."""
+    return payout.batch is None or payout.batch.purpose == "base"
