@@ -187,7 +187,8 @@ def _deadline(posting: Posting, row: Submission) -> str:
     days = posting.options.get(traits.approves_after_option) or traits.approves_after_days
     if not days or row.completed_at is None:
         return ""
-    return f" {posting.platform} approves it by itself on {row.completed_at + timedelta(days=int(days)):%Y-%m-%d}."
+    until = row.completed_at + timedelta(days=int(days))
+    return f" {posting.platform} approves it by itself on {until:%Y-%m-%d}."
 
 
 def _held_back(posting: Posting, standing: Standing) -> Hand:

@@ -124,8 +124,9 @@ def run(
         first()
         result, ids = _caught_up(posting, service, replace=confirm is not None)
     ran = Ran(result, plan_of(posting, ids, among), sums_of(posting))
-    if confirm is not None and ran.plan.payables:
+    if confirm is not None:
         confirm(ran.plan)
+    if confirm is not None and ran.plan.payables:
         ran.outcome = settle(posting, ran.plan, by, held=held, service=service)
         try:
             ran.again = catch_up(posting, service)
@@ -170,6 +171,9 @@ def pay(posting_id: int, by: str, typed_cents: int) -> None:
     try:
         with exclusive(f"settle-{posting.study.slug}", BUSY) as held:
             ran = run(posting, by, held=held, confirm=lambda plan: _is_as_typed(plan, typed_cents))
+    except OtherTotal as error:
+        _note(posting, by, str(error))
+        return
     except (StudyError, PlatformError, Unsupported) as error:
         _note(posting, by, f"Paying failed: {error} Nothing is lost; settle again later.")
         return

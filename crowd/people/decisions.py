@@ -191,7 +191,7 @@ def refusal(row: Submission) -> str:
     if identity is not None and identity.forgotten_at is not None:
         return "They asked to be forgotten, so nobody is looked up for them. Use the platform's own page."
     if row.seen_at is None:
-        return f"{row.posting.platform} does not list this submission. Sync again; nothing can be decided before."
+        return f"{row.posting.platform} does not list this submission, so nothing can be decided. Sync again."
     if identity is not None and row.person_hash and identity.person_hash != row.person_hash:
         return (
             "The platform lists this submission as another person's: the address was forged or passed on. "

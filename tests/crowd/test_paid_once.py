@@ -28,7 +28,7 @@ from crowd.people.decisions import decide
 from crowd.platforms.base import Payment
 from crowd.platforms.prolific import bonuses as wire
 from crowd.platforms.prolific import submissions
-from crowd.platforms.prolific.wire import Refused
+from crowd.platforms.prolific.wire import Refused, Wire
 from crowd.rehearsal import prolific
 from crowd.rehearsal.prolific import submission_states
 from experiments.models import Session
@@ -530,7 +530,7 @@ def test_it_says_if_an_approval_was_taken_back() -> None:
 
 def test_it_names_one_odd_row_and_pays_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """A listed submission without a participant, and a person whose own record is gone."""
-    listed, detail = wire.Wire.rows, wire.detail
+    listed, detail = Wire.rows, submissions.detail
 
     def with_an_odd_row(self: Any, path: str, *words: Any, **more: Any) -> Any:
         if path == "submissions/":
@@ -546,7 +546,7 @@ def test_it_names_one_odd_row_and_pays_all_others(monkeypatch: pytest.MonkeyPatc
                 raise Refused("Prolific answered 404: not found.", status=404, permanent=True)
             return detail(sender, posted, submission)
 
-        monkeypatch.setattr(wire.Wire, "rows", with_an_odd_row)
+        monkeypatch.setattr(Wire, "rows", with_an_odd_row)
         monkeypatch.setattr(wire, "detail", without_one)
         sentence = paid.settle(stage.study)
         assert "Prolific lists a submission without participant. It was set aside" in sentence

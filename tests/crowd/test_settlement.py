@@ -52,7 +52,7 @@ def settle_until_done(stage: paid.Stage, most: int = 5) -> None:
         if not sentences[-1]:
             return
         for hand in hands_of(Posting.objects.get(pk=stage.posting.pk)):
-            if hand.kind == "missing":
+            if hand.kind == "missing" and hand.submission:
                 send_again(Submission.objects.get(pk=hand.submission), "grace", "it was never paid")
     raise AssertionError(sentences)
 

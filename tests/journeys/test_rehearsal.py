@@ -26,7 +26,6 @@ import pytest
 from django.db import connection
 
 from crowd.models import Payout, PayoutBatch, Posting, Submission
-from crowd.money.matching import NEEDS_HAND
 from crowd.platforms.base import PlatformError
 from crowd.recruiting.publishing import publish_posting
 from crowd.rehearsal.faults import Faults
@@ -150,7 +149,7 @@ class Settler:
         for _ in range(RUNS_MAX):
             if self.run(*words) == 0:
                 return
-            names = needs_a_name(self.posting) if NEEDS_HAND in self.said else []
+            names = needs_a_name(self.posting)
             words = (
                 ["--again", *names, "--by", "ada", "--reason", "the platform never paid it"] if names else []
             )
@@ -276,7 +275,7 @@ from django.core.management import execute_from_command_line
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowd.settings")
 django.setup()
 
-from crowd.money import matching
+from crowd.money import run
 from crowd.models import Payout, new_key
 
 def recover(posting):
@@ -286,7 +285,7 @@ def recover(posting):
         Payout.objects.filter(pk=row.pk).update(**fresh, reference=new_key())
     return 0
 
-matching.recover = recover
+run.recover = recover
 execute_from_command_line(["manage.py", "settle", *sys.argv[1:]])
 """
 """A settle that believes that a killed process has sent nothing: the fault that costs a laboratory most."""

@@ -221,7 +221,7 @@ def _is_gone(posting: Posting) -> bool:
 
 def _confirm(plan: Plan, total: str) -> None:
     """Raises CommandError unless the total of a large batch was typed or given with --total."""
-    if plan.total_cents <= settings.SETTLE_CONFIRM_CENTS and not total:
+    if not plan.payables or (plan.total_cents <= settings.SETTLE_CONFIRM_CENTS and not total):
         return
     wanted = amount_of(plan.total_cents)
     fees = amount_of(plan.fees_cents, plan.currency)
