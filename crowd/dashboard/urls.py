@@ -14,6 +14,7 @@ from crowd.dashboard.views import (
     recruitment,
     remedies,
     results,
+    roles,
     stimuli,
     studies,
 )
@@ -67,6 +68,7 @@ urlpatterns = [
         "studies/<slug:slug>/downloads/report-<slug:origin>.json", downloads.report_json, name="report_json"
     ),
     path("studies/<slug:slug>/log/", downloads.log, name="log"),
+    path("studies/<slug:slug>/roles/", roles.roles, name="roles"),
     path("studies/<slug:slug>/build/", studies.build, name="build"),
     path("studies/<slug:slug>/close/", studies.close, name="close"),
 ]

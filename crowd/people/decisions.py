@@ -20,7 +20,7 @@ from crowd.models import Payout, Posting, Submission
 from crowd.money.ledger import SPENT_STATES, release, withhold
 from crowd.money.plan import only, plan_of
 from crowd.money.sending import settle
-from crowd.people.seals import seal
+from crowd.people.seals import printed_name, seal
 from crowd.platforms import has_service
 from crowd.platforms.base import BadOptions, PlatformError, Service, Unsupported
 from experiments.drafts import picture_keys
@@ -51,7 +51,7 @@ def close_study(study: Study, user: User, reason: str) -> bool:
     if seal(study, "human").sealed:
         changes |= {
             "unsealed_at": timezone.now(),
-            "unsealed_by": user.get_username(),
+            "unsealed_by": printed_name(user),
             "unsealed_reason": f"closed early: {reason}",
         }
     closed = Study.objects.filter(id=study.pk, state=Study.State.OPEN).update(**changes)
@@ -60,8 +60,9 @@ def close_study(study: Study, user: User, reason: str) -> bool:
     return closed == 1
 
 
-def unseal_study(study: Study, user: User, name: str, reason: str) -> bool:
+def unseal_study(study: Study, user: User, reason: str) -> bool:
     """Breaks the seal in the name of a user; it cannot be restored. False if it was broken before."""
+    name = printed_name(user)
     unsealed = Study.objects.filter(id=study.pk, unsealed_at__isnull=True).update(
         unsealed_at=timezone.now(), unsealed_by=name, unsealed_reason=reason
     )

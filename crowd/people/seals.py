@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.contrib.auth.models import User
+
 from analysis.reports.base import Seal, seal_of
 from experiments.models import Study
 from experiments.selectors import definition_of
@@ -28,3 +30,8 @@ def concealing(study: Study, by_origin: dict[str, Seal]) -> frozenset[str]:
     if definition_of(study).reward.bonus_per_match_cents == 0:
         return frozenset()
     return frozenset(origin for origin, seal in by_origin.items() if seal.sealed)
+
+
+def printed_name(user: User) -> str:
+    """The name that every report prints if this login breaks the seal: nothing else can be given."""
+    return user.get_full_name().strip() or user.get_username()

@@ -56,7 +56,7 @@ class DecisionForm(forms.Form):
         return given
 
 
-@study_page
+@study_page("view", "pay")
 @require_http_methods(["GET", "HEAD", "POST"])
 def proposals(request: HttpRequest, study: Study) -> HttpResponse:
     """The table; a POST decides about those who are ticked, a rejection after being asked once more."""
