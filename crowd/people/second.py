@@ -5,6 +5,8 @@ Off unless SECOND_PERSON_CENTS is set. Batches of a page pass here; the terminal
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -12,7 +14,7 @@ from django.utils import timezone
 from crowd.ground.amounts import amount_of
 from crowd.ground.audit import record
 from crowd.ground.roles import roles_of
-from crowd.models import AskedPayment, Posting
+from crowd.models import AskedPayment, Posting, Submission
 
 
 def asks_for_second(cents: int) -> bool:
@@ -50,6 +52,21 @@ def ask(posting: Posting, user: User, cents: int) -> None:
         user.get_username(),
         f"Asked to pay {_sum(posting, cents)}. Above "
         f"{amount_of(settings.SECOND_PERSON_CENTS, posting.currency)} another person must confirm it.",
+    )
+
+
+def approval_refused(submissions: Iterable[int]) -> str:
+    """Why these submissions are not approved together, outside the batch; empty if they may be."""
+    rows = Submission.objects.filter(pk__in=submissions).select_related("posting")
+    rewards = [(row.posting.reward_cents, row.posting.currency) for row in rows]
+    cents = sum(reward for reward, _ in rewards)
+    if not asks_for_second(cents):
+        return ""
+    currency = rewards[0][1]
+    return (
+        f"Nothing was approved: together they are paid up to {amount_of(cents, currency)}, and above "
+        f"{amount_of(settings.SECOND_PERSON_CENTS, currency)} two people are needed. Leave them to the batch "
+        "on the money page."
     )
 
 

@@ -25,6 +25,7 @@ from crowd.money.ledger import grant
 from crowd.people.decisions import record
 from crowd.people.messages import BODY_MAX, write
 from crowd.people.remedies import ASKED, GRANTS, Act, called, name_of, note, remedies_of
+from crowd.people.second import approval_refused
 from crowd.platforms import has_service
 from experiments.errors import StudyError
 from experiments.models import Study
@@ -141,6 +142,9 @@ def _ask(study: Study, row: Submission, user: User, act: Act, text: str) -> str:
     spec = remedies_of(study, row, user.get_username())
     if not (spec.approves if act == "approve" else spec.asks):
         raise StudyError(spec.refused or "Nothing was done: the platform lists this work otherwise by now.")
+    refused = approval_refused([row.pk]) if act == "approve" else ""
+    if refused:
+        raise StudyError(refused)
     if not settings.CELERY_BROKER_URL:
         raise StudyError(
             "No message broker is configured, so a page cannot speak with the platform. Run: "
