@@ -1,5 +1,7 @@
 """Who may do what in a study: every address of the dashboard for every kind of login, and what roles keep."""
 
+import re
+from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
@@ -12,17 +14,19 @@ from django.core.management.base import CommandError
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.test import Client, RequestFactory
-from django.urls import get_resolver
+from django.urls import URLResolver, get_resolver, resolve
 
 from analysis.refresh import refresh_report
 from crowd.ground.roles import roles_of
-from crowd.models import AskedPayment, Identity, Message, Payout, Posting, StudyRole, Submission
-from crowd.people import second
+from crowd.models import Message, Payout, StudyRole, Submission
+from crowd.rehearsal.demo import print_addresses
 from experiments.models import Slot, Study
+from experiments.terminal import Terminal
 from stimuli.models import Stimulus
 from stimuli.store.media import current_store
 from tests.analysis import stored
 from tests.crowd import paid
+from tests.crowd.logins import login, posting_of
 
 pytestmark = pytest.mark.django_db
 ROLES = ("view", "run", "pay", "unseal")
@@ -98,30 +102,16 @@ WITHOUT_STUDY: dict[str, dict[str, tuple[int, int]]] = {
 def addresses() -> dict[str, str]:
     """Every address of the dashboard, from Django's own resolver: name -> pattern."""
     dashboard = next(
-        entry for entry in get_resolver().url_patterns if getattr(entry, "app_name", "") == "dashboard"
+        entry
+        for entry in get_resolver().url_patterns
+        if isinstance(entry, URLResolver) and entry.app_name == "dashboard"
     )
-    return {str(entry.name): str(entry.pattern) for entry in dashboard.url_patterns}
-
-
-def login(name: str, *roles: str, study: Study | None = None, **more: Any) -> Client:
-    user = User.objects.create_user(name, **more)
-    for role in roles:
-        StudyRole.objects.create(study=study or Study.objects.get(slug="wolf-or-husky"), user=user, role=role)
-    client = Client()
-    client.force_login(user)
-    return client
+    return {str(getattr(entry, "name", "")): str(entry.pattern) for entry in dashboard.url_patterns}
 
 
 def other_study() -> Study:
     return Study.objects.create(
         slug="other", title="Theirs", paradigm="meta_predictor", definition={}, digest="d", seed=1
-    )
-
-
-def posting_of(study: Study) -> Posting:
-    return Posting.objects.create(
-        **{"study": study, "platform": "prolific", "mode": "live", "state": "open", "places": 9},
-        **{"reward_cents": 140, "currency": "GBP", "cap_cents": 9000, "external_id": "64STUDY"},
     )
 
 
@@ -199,6 +189,51 @@ def test_it_answers_every_login_by_its_role(world: dict[str, Any]) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_it_shows_no_form_and_no_link_that_a_login_may_not_use(world: dict[str, Any]) -> None:
+    wrong, count = [], 0
+    for role in ROLES:
+        client = login(role, role)
+        for name, ((allowed, expected), _) in TABLE.items():
+            if role not in allowed.split() or expected != 200 or name == "picture":
+                continue
+            page = client.get(path_of(addresses()[name], world), {"count": "1"})
+            for verb, path in offered_by(page.content.decode(), page.request["PATH_INFO"]):
+                target = str(resolve(path).url_name)
+                may = TABLE[target][verb == "POST"][0].split() if target in TABLE else [role]
+                # The forms about one submission are of two roles, each with acts of its own.
+                may += ["pay"] if (target, verb) == ("work", "POST") else []
+                count += 1
+                if role not in may:
+                    wrong.append(f"{name} offers {role}: {verb} {target}")
+    assert not wrong, "\n".join(sorted(set(wrong)))
+    assert count > 1000
+
+
+@pytest.mark.parametrize("state", ["draft", "kept"])
+def test_it_offers_the_next_step_to_those_who_may_take_it(study: Study, settings: Any, state: str) -> None:
+    settings.CELERY_BROKER_URL = "redis://nowhere"
+    if state == "draft":
+        Study.objects.update(state="draft")
+        Stimulus.objects.update(state="missing")
+    else:
+        stored.full(study)
+    target = "build" if state == "draft" else "close"
+    for role in ROLES:
+        page = login(role, role).get(f"{ROOT}log/").content.decode()
+        offered = {str(resolve(path).url_name) for _, path in offered_by(page, f"{ROOT}log/")}
+        assert (target in offered) == (role == "run"), role
+        assert ("with the role “run”" in page) == (role != "run"), role
+
+
+def offered_by(page: str, path: str) -> Iterator[tuple[str, str]]:
+    """Verb and path of every link and form of a page."""
+    for href in re.findall(r'<a [^>]*href="(/[^"?#]*)', page):
+        yield "GET", href
+    for tag in re.findall(r"<form [^>]*>", page):
+        action = re.search(r'action="([^"?]*)"', tag)
+        yield ("POST" if 'method="post"' in tag else "GET"), action[1] if action else path
+
+
 @pytest.mark.parametrize("name", WITHOUT_STUDY)
 def test_it_asks_no_role_outside_of_studies(study: Study, name: str) -> None:
     path = path_of(addresses()[name], {"token": "x"})
@@ -249,7 +284,7 @@ def test_it_unseals_in_the_name_of_the_login_alone(study: Study) -> None:
     assert line.user.get_username() == "ada" and "Prof. Else" not in line.change_message
 
 
-def test_closing_early_breaks_the_seal_and_needs_both_roles(study: Study) -> None:
+def test_it_needs_both_roles_to_close_early_which_breaks_the_seal(study: Study) -> None:
     for number, roles in enumerate((("run",), ("unseal",), ("view", "pay", "run"))):
         reply = login(f"u{number}", *roles).post(f"{ROOT}close/", {"reason": REASON})
         assert reply.status_code == 403, roles
@@ -262,7 +297,7 @@ def test_closing_early_breaks_the_seal_and_needs_both_roles(study: Study) -> Non
     assert LogEntry.objects.get().user.get_username() == "ada"
 
 
-def test_closing_after_the_last_place_needs_no_seal(study: Study) -> None:
+def test_it_closes_after_the_last_place_with_one_role(study: Study) -> None:
     stored.full(study)
     assert not Slot.objects.filter(study=study, pilot=False, kept=False).exists()
     assert login("ada", "run").post(f"{ROOT}close/").status_code == 302
@@ -274,7 +309,9 @@ def test_closing_after_the_last_place_needs_no_seal(study: Study) -> None:
     ("act", "role"),
     [("grant", "pay"), ("approve", "pay"), ("request_return", "pay"), ("note", "run"), ("write", "run")],
 )
-def test_each_act_about_a_submission_asks_for_its_role(world: dict[str, Any], act: str, role: str) -> None:
+def test_it_asks_for_the_role_of_each_act_about_a_submission(
+    world: dict[str, Any], act: str, role: str
+) -> None:
     path = f"{ROOT}recruitment/submissions/{world['submission']}/"
     data = {"act": act, "text": REASON, "amount": "1.00", "kind": "bonus"}
     for number, roles in enumerate((("view",), tuple({"run", "pay", "unseal"} - {role}))):
@@ -283,7 +320,7 @@ def test_each_act_about_a_submission_asks_for_its_role(world: dict[str, Any], ac
     assert login("ada", role).post(path, data).status_code in (302, 400)
 
 
-def test_only_an_administrator_gives_roles_on_the_page(study: Study, desk: Client) -> None:
+def test_it_lets_only_an_administrator_give_roles_on_the_page(study: Study, desk: Client) -> None:
     ada = login("ada", *ROLES)
     User.objects.create_user("bo")
     given = {"user": "bo", "roles": ["run", "pay"]}
@@ -306,7 +343,7 @@ def test_only_an_administrator_gives_roles_on_the_page(study: Study, desk: Clien
     assert "<code>ada</code>" in page and "<code>grace</code>" in page
 
 
-def test_the_command_gives_and_takes_roles_in_a_name(study: Study) -> None:
+def test_it_gives_and_takes_roles_by_a_command_in_a_name(study: Study) -> None:
     def said(*words: str) -> str:
         out = StringIO()
         call_command("study_role", "wolf-or-husky", *words, stdout=out)
@@ -331,7 +368,7 @@ def test_the_command_gives_and_takes_roles_in_a_name(study: Study) -> None:
             said(*words)
 
 
-def test_a_draft_that_is_replaced_keeps_its_roles(study: Study) -> None:
+def test_it_keeps_the_roles_of_a_draft_that_is_replaced(study: Study) -> None:
     """A changed file makes a new row of the same slug (experiments/drafts.py)."""
     client, draft = login("ada", "run"), other_study()
     StudyRole.objects.create(study=draft, user=User.objects.get(username="ada"), role="view")
@@ -343,7 +380,7 @@ def test_a_draft_that_is_replaced_keeps_its_roles(study: Study) -> None:
 
 @pytest.mark.both_databases("migrations")
 @pytest.mark.django_db(transaction=True)
-def test_logins_of_an_installation_that_is_there_keep_what_they_could_do() -> None:
+def test_it_leaves_the_logins_of_an_older_installation_what_they_could_do() -> None:
     before = [("crowd", "0006_posting_columns"), ("experiments", "0004_fill_right_stimulus_matched")]
     executor = MigrationExecutor(connection)
     latest = executor.loader.graph.leaf_nodes()
@@ -355,139 +392,15 @@ def test_logins_of_an_installation_that_is_there_keep_what_they_could_do() -> No
         User.objects.create_user("gone", is_active=False)
     finally:
         MigrationExecutor(connection).migrate(latest)
-    kept = set(StudyRole.objects.values_list("study_id", "user__username", "role"))
+    kept = set(StudyRole.objects.values_list("study__slug", "user__username", "role"))
     assert kept == {(slug, "ada", role) for slug in ("other", "second") for role in ROLES}
     new = User.objects.create_user("new")
     assert roles_of(new, Study.objects.get(slug="other")) == frozenset()
 
 
-SENT = list[tuple[Any, ...]]
-
-
-@pytest.fixture
-def sent(settings: Any, monkeypatch: pytest.MonkeyPatch) -> SENT:
-    """A broker that only records what a worker was asked to pay."""
-    from crowd import tasks
-
-    settings.CELERY_BROKER_URL = "redis://nowhere"
-    asked: SENT = []
-    monkeypatch.setattr(tasks.pay_batch, "delay", lambda *args: asked.append(args))
-    monkeypatch.setattr(tasks.carry_out, "delay", lambda *args: asked.append(args))
-    return asked
-
-
-def owe(posting: Posting, name: str) -> Submission:
-    """A person who passed and awaits the reward of 1.40 GBP."""
-    session = stored.sitting(posting.study, name, condition="control")
-    identity = Identity.objects.create(
-        study=posting.study,
-        platform="prolific",
-        person_hash=f"hash of {name}",
-        participant=session.participant,
-    )
-    Payout.objects.create(
-        posting=posting, session=session, kind="base", cents=140, currency="GBP", reason="Passed."
-    )
-    return Submission.objects.create(
-        **{"posting": posting, "submission_hash": f"work of {name}", "external_id": name, "session": session},
-        **{"identity": identity, "person_hash": identity.person_hash, "state": "awaiting"},
-        seen_at=stored.START,
-    )
-
-
-@pytest.fixture
-def batch(db: None) -> Posting:
-    """A posting that owes one person 1.40 GBP."""
-    posting = posting_of(paid.paying())
-    owe(posting, "first")
-    return posting
-
-
-def typed(client: Client, posting: Posting, total: str = "1.40") -> str:
-    return str(
-        client.post(f"{ROOT}money/settle/{posting.pk}/", {"total": total}, follow=True).content.decode()
-    )
-
-
-def test_one_login_pays_alone_up_to_the_sum(batch: Posting, sent: SENT, settings: Any) -> None:
-    ada = login("ada", "pay")
-    for limit in (0, 140, 141):
-        settings.SECOND_PERSON_CENTS = limit
-        typed(ada, batch)
-        assert sent == [(batch.pk, "ada", 140)], limit
-        sent.clear()
-    assert not AskedPayment.objects.exists()
-
-
-def test_a_larger_sum_is_sent_when_another_login_confirms_it(
-    batch: Posting, sent: SENT, settings: Any
+def test_it_opens_the_administration_to_superusers_and_changes_no_study_there(
+    study: Study, desk: Client
 ) -> None:
-    settings.SECOND_PERSON_CENTS = 139
-    ada, bo = login("ada", "pay"), login("bo", "pay")
-    for _ in range(2):  # asking again confirms nothing
-        assert "Nothing was sent yet" in typed(ada, batch)
-    typed(login("eve", "view", "run", "unseal"), batch)
-    assert "Nothing was sent." in typed(bo, batch, "1.41")
-    assert sent == []
-    assert "ada did at" in bo.get(f"{ROOT}money/").content.decode()
-    typed(bo, batch)
-    assert sent == [(batch.pk, "bo", 140)]
-    typed(bo, batch)  # the confirmation is used up: the same sum is asked for anew
-    assert len(sent) == 1 and AskedPayment.objects.get().user.get_username() == "bo"
-    log = list(LogEntry.objects.order_by("pk").values_list("user__username", "change_message"))
-    assert log[1][0] == "ada" and "Asked to pay 1.40 GBP on prolific (live)" in log[1][1]
-    assert log[2] == ("bo", "Confirmed the payment of 1.40 GBP on prolific (live) that ada asked for.")
-
-
-def test_another_sum_must_be_asked_for_anew(batch: Posting, sent: SENT, settings: Any) -> None:
-    settings.SECOND_PERSON_CENTS = 100
-    ada, bo = login("ada", "pay"), login("bo", "pay")
-    typed(ada, batch)
-    owe(batch, "second")
-    assert "Nothing was sent yet" in typed(bo, batch, "2.80")
-    assert sent == []
-    typed(ada, batch, "2.80")
-    assert sent == [(batch.pk, "ada", 280)]
-
-
-@pytest.mark.parametrize("loses", ["role", "login"])
-def test_it_counts_no_request_of_a_person_who_may_not_pay_any_more(
-    batch: Posting, sent: SENT, settings: Any, loses: str
-) -> None:
-    settings.SECOND_PERSON_CENTS = 100
-    typed(login("ada", "pay"), batch)
-    if loses == "role":
-        StudyRole.objects.filter(user__username="ada").update(role="view")
-    else:
-        User.objects.filter(username="ada").update(is_active=False)
-    assert "Nothing was sent yet" in typed(login("bo", "pay"), batch)
-    assert sent == []
-
-
-@pytest.mark.both_databases("constraints")
-def test_it_confirms_a_request_once(batch: Posting, settings: Any) -> None:
-    settings.SECOND_PERSON_CENTS = 100
-    ada, bo, cy = (User.objects.create_user(name) for name in ("ada", "bo", "cy"))
-    StudyRole.objects.create(study=batch.study, user=ada, role="pay")
-    assert not second.confirm(batch, bo, 140)
-    second.ask(batch, ada, 140)
-    assert not second.confirm(batch, ada, 140) and not second.confirm(batch, bo, 139)
-    assert [second.confirm(batch, bo, 140), second.confirm(batch, cy, 140)] == [True, False]
-
-
-def test_no_large_sum_is_approved_beside_the_batch(batch: Posting, sent: SENT, settings: Any) -> None:
-    submissions = list(Submission.objects.values_list("pk", flat=True))
-    for limit, refused in ((0, False), (140, False), (139, True)):
-        settings.SECOND_PERSON_CENTS = limit
-        assert bool(second.approval_refused(submissions)) == refused, limit
-    path = f"{ROOT}recruitment/submissions/{submissions[0]}/"
-    reply = login("ada", "pay").post(path, {"act": "approve", "text": REASON})
-    assert reply.status_code == 400
-    assert "paid up to 1.40 GBP, and above 1.39 GBP two people" in reply.content.decode()
-    assert sent == [] and not LogEntry.objects.exists()
-
-
-def test_the_administration_is_for_superusers_and_changes_no_study(study: Study, desk: Client) -> None:
     staff = login("staff", is_staff=True)
     for path in ("/admin/", "/admin/experiments/session/", "/admin/auth/user/"):
         assert staff.get(path).status_code == 302, path
@@ -503,6 +416,12 @@ def test_the_administration_is_for_superusers_and_changes_no_study(study: Study,
             may = (page.has_add_permission(request), page.has_change_permission(request), can_delete)
             assert not any(may), model
     assert logins == 1
+
+
+def test_it_gives_the_login_of_the_demo_everything(study: Study) -> None:
+    with Terminal() as terminal:
+        print_addresses(study, "http://127.0.0.1:8000", terminal, stays=False)
+    assert roles_of(User.objects.get(), study) == set(ROLES)
 
 
 def test_it_keeps_the_roles_of_one_study_to_it(study: Study) -> None:
