@@ -309,7 +309,7 @@ def test_it_closes_after_the_last_place_with_one_role(study: Study) -> None:
     ("act", "role"),
     [("grant", "pay"), ("approve", "pay"), ("request_return", "pay"), ("note", "run"), ("write", "run")],
 )
-def test_it_asks_for_the_role_of_each_act_about_a_submission(
+def test_it_asks_for_the_role_of_each_act(
     world: dict[str, Any], act: str, role: str
 ) -> None:
     path = f"{ROOT}recruitment/submissions/{world['submission']}/"
@@ -398,7 +398,7 @@ def test_it_leaves_the_logins_of_an_older_installation_what_they_could_do() -> N
     assert roles_of(new, Study.objects.get(slug="other")) == frozenset()
 
 
-def test_it_opens_the_administration_to_superusers_and_changes_no_study_there(
+def test_it_opens_the_administration_to_superusers_only(
     study: Study, desk: Client
 ) -> None:
     staff = login("staff", is_staff=True)
