@@ -309,9 +309,7 @@ def test_it_closes_after_the_last_place_with_one_role(study: Study) -> None:
     ("act", "role"),
     [("grant", "pay"), ("approve", "pay"), ("request_return", "pay"), ("note", "run"), ("write", "run")],
 )
-def test_it_asks_for_the_role_of_each_act(
-    world: dict[str, Any], act: str, role: str
-) -> None:
+def test_it_asks_for_the_role_of_each_act(world: dict[str, Any], act: str, role: str) -> None:
     path = f"{ROOT}recruitment/submissions/{world['submission']}/"
     data = {"act": act, "text": REASON, "amount": "1.00", "kind": "bonus"}
     for number, roles in enumerate((("view",), tuple({"run", "pay", "unseal"} - {role}))):
@@ -398,9 +396,7 @@ def test_it_leaves_the_logins_of_an_older_installation_what_they_could_do() -> N
     assert roles_of(new, Study.objects.get(slug="other")) == frozenset()
 
 
-def test_it_opens_the_administration_to_superusers_only(
-    study: Study, desk: Client
-) -> None:
+def test_it_opens_the_administration_to_superusers_only(study: Study, desk: Client) -> None:
     staff = login("staff", is_staff=True)
     for path in ("/admin/", "/admin/experiments/session/", "/admin/auth/user/"):
         assert staff.get(path).status_code == 302, path

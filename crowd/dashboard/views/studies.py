@@ -124,7 +124,8 @@ def _close(request: HttpRequest, study: Study, reason: str) -> HttpResponse:
         record(
             study, user, f"Asked a worker to close the study and its postings{': ' * bool(reason)}{reason}"
         )
-        tasks.close_study.delay(study.pk, user.get_username(), reason)
+        # Without a reason the worker closes nothing that is sealed again by then: that takes its own role.
+        tasks.close_study.delay(study.pk, user.get_username(), reason if opens_early else "")
         messages.success(
             request,
             "A worker was asked to close every posting and then the study. Look again in a minute; the log "
