@@ -30,7 +30,6 @@ TABS = (
     ("report", "Report"),
     ("downloads", "Downloads"),
     ("log", "Log"),
-    ("roles", "Roles"),
 )
 STUDIES_SHOWN = 40
 

@@ -47,10 +47,10 @@ def demand(user: User, study: Study, *roles: str) -> None:
     if not roles_of(user, study).intersection(roles):
         words = " or ".join(f"“{role}”" for role in roles)
         name = user.get_username()
+        line = f"python manage.py study_role {study.slug} {name} --add {roles[0]} --by NAME"
         raise NotAllowed(
             f"{name} has no role {words} in the study {study.slug}, so nothing was done. It is given by "
-            f"{_administrators()}, under Roles or on the server: python manage.py study_role {study.slug} "
-            f"{name} --add {roles[0]} --by NAME"
+            f"{_administrators()}, on the page Roles or on the server: {line}"
         )
 
 

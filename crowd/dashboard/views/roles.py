@@ -58,4 +58,4 @@ def _page(request: HttpRequest, study: Study, status: int = 200) -> HttpResponse
         "others": [user for user in users if not user.is_superuser and user not in people],
         "command": f"python manage.py study_role {study.slug} NAME --add view --by YOU",
     }
-    return study_response(request, study, "roles", content, status=status)
+    return study_response(request, study, "roles", content, status=status, current="log")
