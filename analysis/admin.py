@@ -23,6 +23,9 @@ class ReadOnlyAdmin(Admin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
 
 @admin.register(Report)
 class ReportAdmin(ReadOnlyAdmin):

@@ -1,4 +1,7 @@
 from django.apps import AppConfig
+from django.contrib.admin import apps
+from django.contrib.admin.sites import AdminSite
+from django.http import HttpRequest
 
 
 class CrowdConfig(AppConfig):
@@ -7,3 +10,17 @@ class CrowdConfig(AppConfig):
 
     def ready(self) -> None:
         from crowd import checks  # noqa: F401
+
+
+class AdministratorsConfig(apps.AdminConfig):
+    default = False
+    default_site = "crowd.apps.Administrators"
+
+
+class Administrators(AdminSite):
+    """Django's admin, for superusers alone: its permissions are of all studies at once, so a login that may
+    look at sessions there would look past its roles, and one that may change users could make itself an
+    administrator."""
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        return super().has_permission(request) and request.user.is_superuser

@@ -1,10 +1,11 @@
-"""Recruitment and money: the only tables with outside ids. Before consent an id is stored as a keyed hash
-alone; in the clear it comes from the platform's own list, and only for people who consented."""
+"""Recruitment, money and roles: the only tables with outside ids. Before consent an id is stored as a keyed
+hash alone; in the clear it comes from the platform's own list, and only for people who consented."""
 
 from __future__ import annotations
 
 import secrets
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -323,3 +324,46 @@ class ExcludedPerson(models.Model):
 
     def __str__(self) -> str:
         return self.list_name
+
+
+class StudyRole(models.Model):
+    """What one login may do in one study (ground/roles.py).
+
+    It holds on to the study's slug: `build_stimuli` replaces a changed draft by a new row, and the people who
+    work on it keep their roles.
+    """
+
+    class Role(models.TextChoices):
+        VIEW = "view"
+        RUN = "run"
+        PAY = "pay"
+        UNSEAL = "unseal"
+
+    study = models.ForeignKey(
+        "experiments.Study",
+        to_field="slug",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        related_name="roles",
+    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="study_roles")
+    role = models.CharField(max_length=6, choices=Role)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "user", "role"], name="study_role_once")]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.study_id}"
+
+
+class AskedPayment(models.Model):
+    """A large payment that one login asked for, and that another is to confirm (people/second.py). A posting
+    has at most one; the confirmation removes it."""
+
+    posting = models.OneToOneField(Posting, on_delete=models.CASCADE, related_name="asked_payment")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    cents = models.PositiveBigIntegerField()
+    asked_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"{self.posting_id} {self.cents}"

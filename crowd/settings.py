@@ -147,6 +147,8 @@ for _name, _type in settings_of_all().items():
     globals()[_name] = env_flag(_name, False) if _type is bool else env_text(_name)
 HOURLY_FLOOR_CENTS = env_amounts("HOURLY_FLOOR_CENTS", "GBP=900,USD=1200")
 SETTLE_CONFIRM_CENTS = env_number("SETTLE_CONFIRM_CENTS", 20_000)
+# Above this sum a payment that a page asks for is confirmed by a second login; 0 is off.
+SECOND_PERSON_CENTS = env_number("SECOND_PERSON_CENTS", 0)
 PAYOUT_GRACE_S = env_number("PAYOUT_GRACE_S", 900)
 
 CELERY_BROKER_URL = env_text("CELERY_BROKER_URL")
@@ -173,7 +175,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "crowd.apps.AdministratorsConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

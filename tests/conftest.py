@@ -35,7 +35,7 @@ SETTINGS = (
     *("SECRET_KEY", "STIMULUS_LEASE_S", "STORAGE_URL", "STUDY_DIRS", "PROLIFIC_TOKEN", "PROLIFIC_WORKSPACE"),
     *("PROLIFIC_PROJECT", "PROLIFIC_WEBHOOK_SECRET", "MTURK_PRODUCTION", "MTURK_QUEUE_URL"),
     *("STIMULUS_DEVICE", "STIMULUS_QUEUE"),
-    *("HOURLY_FLOOR_CENTS", "SETTLE_CONFIRM_CENTS", "PAYOUT_GRACE_S"),
+    *("HOURLY_FLOOR_CENTS", "SETTLE_CONFIRM_CENTS", "SECOND_PERSON_CENTS", "PAYOUT_GRACE_S"),
 )
 # The time of an example says more about the machine than about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)

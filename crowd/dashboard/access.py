@@ -1,4 +1,4 @@
-"""Who may see a page, and what every page says to the browser."""
+"""Who may see a page and act on it, and what every page says to the browser."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.views.decorators.vary import vary_on_cookie
 
+from crowd.dashboard.layout import study_response
+from crowd.ground.roles import NotAllowed, demand, studies_of
 from experiments.models import Study
 
 CONTENT_SECURITY_POLICY = (
@@ -20,6 +22,7 @@ CONTENT_SECURITY_POLICY = (
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 View = Callable[..., HttpResponseBase]
+StudyView = Callable[Concatenate[HttpRequest, Study, ...], HttpResponseBase]
 
 
 def sheltered(view: View) -> View:
@@ -48,15 +51,29 @@ def researcher(view: View) -> View:
     return sheltered(answer)
 
 
-def study_page(view: Callable[Concatenate[HttpRequest, Study, ...], HttpResponseBase]) -> View:
-    """A researcher's view of one study: the slug in the address becomes the study."""
+def study_page(look: str, *act: str) -> Callable[[StudyView], View]:
+    """A view of one study: the slug in the address becomes the study.
 
-    @researcher
-    @wraps(view)
-    def answer(request: HttpRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        return view(request, get_object_or_404(Study, slug=slug), *args, **kwargs)
+    GET and HEAD need the role `look`; other methods need one of `act`, or `look` if there is none. A login
+    without any role in the study is told that there is no such study. A view may demand more by itself.
+    """
 
-    return answer
+    def decorate(view: StudyView) -> View:
+        @researcher
+        @wraps(view)
+        def answer(request: HttpRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            user = researcher_of(request)
+            study = get_object_or_404(studies_of(user), slug=slug)
+            needed = act if act and request.method not in ("GET", "HEAD") else (look,)
+            try:
+                demand(user, study, *needed)
+                return view(request, study, *args, **kwargs)
+            except NotAllowed as error:
+                return study_response(request, study, "forbidden", {"problem": str(error)}, status=403)
+
+        return answer
+
+    return decorate
 
 
 def researcher_of(request: HttpRequest) -> User:

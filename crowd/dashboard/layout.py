@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
+from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -14,6 +15,7 @@ from django.urls import reverse
 
 from crowd.dashboard.counts import drawing_of, places_of
 from crowd.dashboard.steps import next_step
+from crowd.ground.roles import roles_of, studies_of
 from experiments.models import Study
 
 TABS = (
@@ -56,10 +58,10 @@ def tabs_of(study: Study, current: str) -> list[Tab]:
     ]
 
 
-def studies_listed() -> list[Study]:
-    """Newest first, without their definitions."""
+def studies_listed(user: User) -> list[Study]:
+    """Those that the login may see, newest first, without their definitions."""
     fields = ("slug", "title", "state", "created_at")
-    return list(Study.objects.only(*fields).order_by("-created_at", "-pk")[:STUDIES_SHOWN])
+    return list(studies_of(user).only(*fields).order_by("-created_at", "-pk")[:STUDIES_SHOWN])
 
 
 def study_response(
@@ -72,14 +74,16 @@ def study_response(
     current: str = "",
 ) -> HttpResponse:
     """A tab of a study, or a page behind the tab `current`, by the template of its name. `content` may bring
-    what it has counted already.
+    what it has counted already. `may` are the login's roles, so that a page shows no form in vain.
     """
+    user = cast(User, request.user)
     places = content.get("places")
     places = places_of(study) if places is None else places
     drawing = content.get("drawing") or drawing_of(study)
     around = {
         "study": study,
-        "studies": studies_listed(),
+        "studies": studies_listed(user),
+        "may": roles_of(user, study),
         "tabs": tabs_of(study, current or tab),
         "step": next_step(study, places, drawing),
         "places": places,

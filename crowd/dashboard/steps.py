@@ -18,7 +18,8 @@ from experiments.models import Study
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """`href` is a link, `post` a button that sends a form, `command` a line for the terminal."""
+    """`href` is a link, `post` a button that sends a form, `command` a line for the terminal. A link or a
+    button with a `role` is for logins that have it."""
 
     label: str
     note: str = ""
@@ -26,6 +27,7 @@ class NextStep:
     post: str = ""
     command: str = ""
     opens_new: bool = False
+    role: str = ""
 
 
 def next_step(study: Study, places: list[Places], drawing: Drawing) -> NextStep:
@@ -36,7 +38,9 @@ def next_step(study: Study, places: list[Places], drawing: Drawing) -> NextStep:
         return NextStep("Read the report", "The study is closed.", href=report)
     if sum(p.free + p.in_progress for p in places) == 0:
         close = reverse("dashboard:close", args=[study.slug])
-        return NextStep("Close the study", "Every place is kept: the stopping rule is met.", href=close)
+        return NextStep(
+            "Close the study", "Every place is kept: the stopping rule is met.", href=close, role="run"
+        )
     return _open_step(study, places)
 
 
@@ -50,7 +54,7 @@ def _draft_step(study: Study, drawing: Drawing) -> NextStep:
     label = f"Build {drawing.missing:,} stimuli"
     note = f"{drawing.failed:,} could not be made; they are tried again." if drawing.failed else ""
     if settings.CELERY_BROKER_URL:
-        return NextStep(label, note, post=reverse("dashboard:build", args=[study.slug]))
+        return NextStep(label, note, post=reverse("dashboard:build", args=[study.slug]), role="run")
     return NextStep(label, note, command=f"python manage.py build_stimuli {study.slug}")
 
 

@@ -15,6 +15,7 @@ from crowd.dashboard.views import (
     recruitment,
     remedies,
     results,
+    roles,
     stimuli,
     studies,
 )
@@ -71,6 +72,7 @@ urlpatterns = [
         "studies/<slug:slug>/downloads/report-<slug:origin>.json", downloads.report_json, name="report_json"
     ),
     path("studies/<slug:slug>/log/", downloads.log, name="log"),
+    path("studies/<slug:slug>/roles/", roles.roles, name="roles"),
     path("studies/<slug:slug>/build/", studies.build, name="build"),
     path("studies/<slug:slug>/close/", studies.close, name="close"),
 ]

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from crowd.ground.audit import record
 from crowd.models import Posting
-from crowd.people.seals import seal
+from crowd.people.seals import printed_name, seal
 from crowd.platforms import has_service
 from crowd.platforms.base import PlatformError, Unsupported
 from crowd.recruiting import publishing
@@ -99,7 +99,7 @@ def close_study(study: Study, user: User, reason: str) -> bool:
     if seal(study, "human").sealed:
         changes |= {
             "unsealed_at": timezone.now(),
-            "unsealed_by": user.get_username(),
+            "unsealed_by": printed_name(user),
             "unsealed_reason": f"closed early: {reason}",
         }
     closed = Study.objects.filter(id=study.pk, state=Study.State.OPEN).update(**changes)

@@ -34,8 +34,14 @@ def concealing(study: Study, by_origin: dict[str, Seal]) -> frozenset[str]:
     return frozenset(origin for origin, seal in by_origin.items() if seal.sealed)
 
 
-def unseal_study(study: Study, user: User, name: str, reason: str) -> bool:
+def printed_name(user: User) -> str:
+    """The name that every report prints if this login breaks the seal: nothing else can be given."""
+    return user.get_full_name().strip() or user.get_username()
+
+
+def unseal_study(study: Study, user: User, reason: str) -> bool:
     """Breaks the seal in the name of a user; it cannot be restored. False if it was broken before."""
+    name = printed_name(user)
     unsealed = Study.objects.filter(id=study.pk, unsealed_at__isnull=True).update(
         unsealed_at=timezone.now(), unsealed_by=name, unsealed_reason=reason
     )

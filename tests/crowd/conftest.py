@@ -57,7 +57,7 @@ def built(
 def researcher(db: None) -> "User":
     from django.contrib.auth.models import User
 
-    return User.objects.create_user("grace", password="a-long-enough-password")
+    return User.objects.create_superuser("grace", password="a-long-enough-password")
 
 
 @pytest.fixture

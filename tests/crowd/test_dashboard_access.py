@@ -85,7 +85,7 @@ def test_it_keeps_pages_out_of_caches_frames_and_scripts(study: Study, desk: Cli
 FORMS = [
     *("close", "unseal", "refresh", "export", "build", "logout"),
     *("posting_act", "posting_add", "posting_close", "settle", "withhold", "proposals"),
-    *("answer", "answered", "exclude", "work", "posting_cap"),
+    *("answer", "answered", "exclude", "work", "posting_cap", "roles"),
 ]
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
@@ -140,19 +141,23 @@ def test_it_opens_when_every_place_is_kept(study: Study, desk: Client) -> None:
     assert "Close the study" in text_of(desk, ROOT)
 
 
-def test_it_unseals_with_name_and_reason_only(study: Study, desk: Client) -> None:
+def test_it_unseals_with_a_reason_only_and_in_the_name_of_the_login(
+    study: Study, desk: Client, researcher: User
+) -> None:
     stored.cast(study)
+    User.objects.filter(pk=researcher.pk).update(first_name="Grace", last_name="<b>")
     for posted in ({}, {"name": "Grace"}, {"name": "Grace", "reason": "short"}):
         assert desk.post(f"{ROOT}report/unseal/", posted).status_code == 400
     study.refresh_from_db()
     assert study.unsealed_at is None
-    desk.post(f"{ROOT}report/unseal/", {"name": "Grace <b>", "reason": "The ethics board asks for it."})
+    desk.post(f"{ROOT}report/unseal/", {"name": "Prof. Else", "reason": "The ethics board asks for it."})
     study.refresh_from_db()
     assert study.unsealed_at is not None and study.unsealed_by == "Grace <b>"
-    desk.post(f"{ROOT}report/unseal/", {"name": "Other", "reason": "I would like to know too."})
+    desk.post(f"{ROOT}report/unseal/", {"reason": "I would like to know too."})
     study.refresh_from_db()
-    assert study.unsealed_by == "Grace <b>"
+    assert (study.unsealed_by, study.unsealed_reason) == ("Grace <b>", "The ethics board asks for it.")
     page = text_of(desk, f"{ROOT}log/")
+    assert "Prof. Else" not in page
     assert "Grace &lt;b&gt;: The ethics board asks for it." in page and "grace" in page
 
 

@@ -16,7 +16,7 @@ from experiments.models import Study
 PER_PAGE = 50
 
 
-@study_page
+@study_page("view")
 @require_safe
 def agreement(request: HttpRequest, study: Study) -> HttpResponse:
     from crowd.money.comparison import agreement_of

@@ -29,7 +29,7 @@ class ExclusionForm(forms.Form):
     )
 
 
-@study_page
+@study_page("view", "run")
 @require_http_methods(["GET", "HEAD", "POST"])
 def exclude(request: HttpRequest, study: Study, session: UUID) -> HttpResponse:
     """Signs of quality and a form; a POST decides."""

@@ -50,13 +50,13 @@ class LogEntry:
     what: str
 
 
-@study_page
+@study_page("view")
 @require_safe
 def downloads(request: HttpRequest, study: Study) -> HttpResponse:
     return _downloads_response(request, study)
 
 
-@study_page
+@study_page("view")
 @require_POST
 def export(request: HttpRequest, study: Study) -> HttpResponseBase:
     """The CSV export of one origin as a ZIP archive, made in a temporary file and then streamed."""
@@ -83,7 +83,7 @@ def export(request: HttpRequest, study: Study) -> HttpResponseBase:
     return FileResponse(archive, as_attachment=True, filename=f"{name}.zip", content_type="application/zip")
 
 
-@study_page
+@study_page("view")
 @require_safe
 def definition(request: HttpRequest, study: Study) -> HttpResponse:
     """The frozen definition: its digest is the SHA-256 of its canonical JSON. How people are recruited may
@@ -94,7 +94,7 @@ def definition(request: HttpRequest, study: Study) -> HttpResponse:
     return _attached(definition_text(study), "application/json", f"{study.slug}-definition.json")
 
 
-@study_page
+@study_page("view")
 @require_safe
 def report_json(request: HttpRequest, study: Study, origin: str) -> HttpResponse:
     """The stored report's numbers."""
@@ -107,7 +107,7 @@ def report_json(request: HttpRequest, study: Study, origin: str) -> HttpResponse
     return _attached(text + "\n", "application/json", f"{study.slug}-{origin}-report.json")
 
 
-@study_page
+@study_page("view")
 @require_safe
 def log(request: HttpRequest, study: Study) -> HttpResponse:
     """Who did what, newest first."""

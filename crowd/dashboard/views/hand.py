@@ -23,7 +23,7 @@ from experiments.errors import StudyError
 from experiments.models import Study
 
 
-@study_page
+@study_page("view")
 @require_safe
 def hand(request: HttpRequest, study: Study) -> HttpResponse:
     """The list of one mode; the most real mode first."""
@@ -52,7 +52,7 @@ class SettleForm(forms.Form):
     )
 
 
-@study_page
+@study_page("view", "pay")
 @require_http_methods(["GET", "HEAD", "POST"])
 def statement(request: HttpRequest, study: Study, submission: int) -> HttpResponse:
     """One person's payments beside the platform's statement, and what a named person decides about them."""

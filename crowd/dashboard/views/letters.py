@@ -34,13 +34,13 @@ class ReplyForm(forms.Form):
     )
 
 
-@study_page
+@study_page("view")
 @require_safe
 def letters(request: HttpRequest, study: Study) -> HttpResponse:
     return _page(request, study)
 
 
-@study_page
+@study_page("run")
 @require_http_methods(["POST"])
 def answer(request: HttpRequest, study: Study, letter: int) -> HttpResponse:
     """Stores the reply; a worker sends it, or the command that the page names."""
@@ -64,7 +64,7 @@ def answer(request: HttpRequest, study: Study, letter: int) -> HttpResponse:
     return redirect("dashboard:letters", slug=study.slug)
 
 
-@study_page
+@study_page("run")
 @require_POST
 def answered(request: HttpRequest, study: Study, letter: int) -> HttpResponse:
     row = get_object_or_404(_letters(study), pk=letter)

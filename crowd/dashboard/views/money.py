@@ -38,6 +38,7 @@ from crowd.money.ledger import release as release_payouts
 from crowd.money.ledger import withhold as withhold_payouts
 from crowd.people.decisions import record
 from crowd.people.seals import concealing, seals
+from crowd.people.second import ask, asks_for_second, confirm
 from crowd.platforms import has_service
 from experiments.errors import StudyError
 from experiments.models import Study
@@ -46,7 +47,7 @@ from experiments.selectors import definition_of
 PER_PAGE = 50
 
 
-@study_page
+@study_page("view")
 @require_safe
 def money(request: HttpRequest, study: Study) -> HttpResponse:
     places = places_of(study)
@@ -94,6 +95,7 @@ def _ledger(request: HttpRequest, study: Study, mode: str, present: list[str]) -
         "kinds": choices(request, "kind", {"": "Any", **KIND_WORDS}, kind),
         "is_filtered": bool(state or kind),
         "has_broker": bool(settings.CELERY_BROKER_URL),
+        "second_cents": settings.SECOND_PERSON_CENTS,
         "command": f"python manage.py settle {study.slug} --mode {mode}",
         "now": timezone.now(),
     }
@@ -103,15 +105,17 @@ class SettleForm(forms.Form):
     total = forms.CharField(max_length=40, error_messages={"required": "Type the total to pay it."})
 
 
-@study_page
+@study_page("pay")
 @require_POST
 def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
-    """Asks a worker to pay the batch that was shown. Its total must be typed, and must still be the same."""
+    """Asks a worker to pay the batch that was shown. Its total must be typed, and must still be the same. A
+    large one is only stored until another login has typed it as well."""
     row = get_object_or_404(Posting.objects.select_related("study"), pk=posting, study=study)
     if not has_service(row.platform):
         raise Http404("No machine of this platform pays.")
     form, batch = SettleForm(request.POST), batch_of(row)
     total = form.cleaned_data["total"] if form.is_valid() else ""
+    user = researcher_of(request)
     if batch.total_cents == 0:
         messages.error(request, "Nothing can be sent now.")
     elif not is_typed(total, batch.total_cents, batch.currency):
@@ -120,10 +124,15 @@ def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
         messages.error(
             request, f"No message broker is configured, so a page cannot pay. Run: {batch.command}"
         )
+    elif asks_for_second(batch.total_cents) and not confirm(row, user, batch.total_cents):
+        ask(row, user, batch.total_cents)
+        messages.success(
+            request,
+            f"Nothing was sent yet. Another person with the role “pay” has to type {batch.total} here, too.",
+        )
     else:
         from crowd.tasks import pay_batch
 
-        user = researcher_of(request)
         record(study, user, f"Asked a worker to pay {batch.total} on {row.platform} ({batch.mode.lower()}).")
         pay_batch.delay(row.pk, user.get_username(), batch.total_cents)
         messages.success(
@@ -146,7 +155,7 @@ class WithholdForm(forms.Form):
     )
 
 
-@study_page
+@study_page("pay")
 @require_http_methods(["GET", "HEAD", "POST"])
 def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
     """Withholds one due payout in the name of the user, or releases it; or writes down that it was paid by
@@ -179,7 +188,7 @@ def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
     return study_response(request, study, "withhold", content, status=status, current="money")
 
 
-@study_page
+@study_page("view")
 @require_safe
 def books(request: HttpRequest, study: Study) -> HttpResponse:
     """Every payment and fee as CSV, for the finance office."""

@@ -27,20 +27,20 @@ from crowd.dashboard.money import money_of
 from experiments.models import Study
 
 
-@study_page
+@study_page("view")
 @require_safe
 def overview(request: HttpRequest, study: Study) -> HttpResponse:
     return study_response(request, study, "overview", snapshot(study))
 
 
-@study_page
+@study_page("view")
 @require_safe
 def live(request: HttpRequest, study: Study) -> HttpResponse:
     """The part of the overview that is updated live."""
     return render(request, "dashboard/parts/live.html", {"study": study, **snapshot(study)})
 
 
-@study_page
+@study_page("view")
 @require_safe
 def live_drawing(request: HttpRequest, study: Study) -> HttpResponse:
     """The state of rendering alone."""

@@ -42,7 +42,7 @@ TO_REVIEW = "kept"
 """The list of sessions that passed screening, for decisions by hand."""
 
 
-@study_page
+@study_page("view")
 @require_safe
 def participants(request: HttpRequest, study: Study) -> HttpResponse:
     origin = request.GET.get("origin", "")
@@ -73,7 +73,7 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
     return study_response(request, study, "participants", content)
 
 
-@study_page
+@study_page("view")
 @require_safe
 def exclusions(request: HttpRequest, study: Study) -> HttpResponse:
     """Every exclusion of a session, with its evidence; without condition or score. And the sessions that
@@ -126,7 +126,7 @@ def _any_of(*verdicts: str) -> Q:
     return Q(verdict__in=verdicts)
 
 
-@study_page
+@study_page("view")
 @require_safe
 def participant(request: HttpRequest, study: Study, session: UUID) -> HttpResponse:
     """One session: the answers at the gates, the events, the verdict and its reasons. No score."""

@@ -37,7 +37,7 @@ class Part:
     trials: tuple[Shown, ...]
 
 
-@study_page
+@study_page("view")
 @require_safe
 def preview(request: HttpRequest, study: Study) -> HttpResponse:
     slots = Slot.objects.filter(study=study, pilot=False).order_by("ordinal")

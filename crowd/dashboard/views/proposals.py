@@ -16,6 +16,7 @@ from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.postings import title_of
 from crowd.dashboard.proposing import ACTIONS, CATEGORIES, command_of, named_people
 from crowd.people.decisions import DONE_WORDS, Proposal, propose_rejections, record
+from crowd.people.second import approval_refused
 from crowd.platforms.base import Unsupported
 from experiments.errors import StudyError
 from experiments.models import Study
@@ -56,7 +57,7 @@ class DecisionForm(forms.Form):
         return given
 
 
-@study_page
+@study_page("view", "pay")
 @require_http_methods(["GET", "HEAD", "POST"])
 def proposals(request: HttpRequest, study: Study) -> HttpResponse:
     """The table; a POST decides about those who are ticked, a rejection after being asked once more."""
@@ -79,6 +80,10 @@ def proposals(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _decide(request: HttpRequest, study: Study, proposed: list[Proposal], given: dict[str, Any]) -> None:
     user, act, people = researcher_of(request), given["act"], given["people"]
+    refused = approval_refused(people) if act == "approve" else ""
+    if refused:
+        messages.error(request, refused)
+        return
     if not settings.CELERY_BROKER_URL:
         names = [proposal.name for proposal in proposed if proposal.submission in people]
         line = command_of(study, act, names, given["message"], given["category"], user.get_username())

@@ -52,7 +52,7 @@ class PlacesForm(forms.Form):
     )
 
 
-@study_page
+@study_page("view")
 @require_safe
 def recruitment(request: HttpRequest, study: Study) -> HttpResponse:
     # Open postings before closed ones, real money before trials, platforms without an interface last.
@@ -72,7 +72,7 @@ def recruitment(request: HttpRequest, study: Study) -> HttpResponse:
     return study_response(request, study, "recruitment", content)
 
 
-@study_page
+@study_page("run")
 @require_POST
 def posting_act(request: HttpRequest, study: Study, posting: int, act: str) -> HttpResponse:
     """Pause, resume, sync."""
@@ -82,7 +82,7 @@ def posting_act(request: HttpRequest, study: Study, posting: int, act: str) -> H
     return _asked(request, study, row, cast(Act, act), 0)
 
 
-@study_page
+@study_page("run")
 @require_http_methods(["GET", "HEAD", "POST"])
 def posting_add(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
     """Says what so many places cost at most; if the money is real, the sum has to be typed."""
@@ -108,7 +108,7 @@ def posting_add(request: HttpRequest, study: Study, posting: int) -> HttpRespons
     return study_response(request, study, "posting_add", content, status=status, current="recruitment")
 
 
-@study_page
+@study_page("run")
 @require_http_methods(["GET", "HEAD", "POST"])
 def posting_close(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
     """Says what will happen and asks once."""
@@ -131,7 +131,7 @@ class CapForm(forms.Form):
     )
 
 
-@study_page
+@study_page("pay")
 @require_http_methods(["GET", "HEAD", "POST"])
 def posting_cap(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
     """Changes the most that a posting may pay in all, in the name of the user. No platform is asked."""

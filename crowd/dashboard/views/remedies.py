@@ -19,17 +19,20 @@ from crowd.dashboard.layout import study_response
 from crowd.dashboard.postings import mode_word, title_of
 from crowd.dashboard.sittings import SUBMISSION_WORDS, namer
 from crowd.ground.amounts import cents_of
+from crowd.ground.roles import demand
 from crowd.models import Submission
 from crowd.money.ledger import grant
 from crowd.money.statement import called, name_of
 from crowd.people.decisions import record
 from crowd.people.messages import BODY_MAX, write
 from crowd.people.remedies import ASKED, GRANTS, Act, note, remedies_of
+from crowd.people.second import approval_refused
 from crowd.platforms import has_service
 from experiments.errors import StudyError
 from experiments.models import Study
 
 TEXT_MIN = {"grant": 20, "request_return": 20, "approve": 20, "note": 10, "write": 1}
+ROLE_OF = {"grant": "pay", "request_return": "pay", "approve": "pay", "note": "run", "write": "run"}
 ACTS = {"write": "Write", "grant": "Grant", "request_return": "Ask", "approve": "Approve", "note": "Note"}
 
 
@@ -55,7 +58,7 @@ class WorkForm(forms.Form):
         return given
 
 
-@study_page
+@study_page("view", "run", "pay")
 @require_http_methods(["GET", "HEAD", "POST"])
 def work(request: HttpRequest, study: Study, submission: int) -> HttpResponse:
     """The forms; a POST does one thing, in the name of the user."""
@@ -65,6 +68,7 @@ def work(request: HttpRequest, study: Study, submission: int) -> HttpResponse:
         raise Http404("No machine of this platform lists work.")
     form = WorkForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
+        demand(researcher_of(request), study, ROLE_OF[form.cleaned_data["act"]])
         try:
             said = _do(study, row, researcher_of(request), form.cleaned_data)
         except StudyError as error:
@@ -139,6 +143,9 @@ def _ask(study: Study, row: Submission, user: User, act: Act, text: str) -> str:
     spec = remedies_of(study, row, user.get_username())
     if not (spec.approves if act == "approve" else spec.asks):
         raise StudyError(spec.refused or "Nothing was done: the platform lists this work otherwise by now.")
+    refused = approval_refused([row.pk]) if act == "approve" else ""
+    if refused:
+        raise StudyError(refused)
     if not settings.CELERY_BROKER_URL:
         raise StudyError(
             "No message broker is configured, so a page cannot speak with the platform. Run: "

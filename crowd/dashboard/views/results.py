@@ -15,7 +15,7 @@ from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import ORIGIN_WORDS, origins_of
 from crowd.dashboard.layout import choices, study_response
 from crowd.people.decisions import record
-from crowd.people.seals import seal, unseal_study
+from crowd.people.seals import printed_name, seal, unseal_study
 from experiments.models import Study
 
 # The report carries its own styles and figures, and no script.
@@ -26,7 +26,6 @@ REPORT_POLICY = (
 
 
 class UnsealForm(forms.Form):
-    name = forms.CharField(max_length=120)
     reason = forms.CharField(
         max_length=1000,
         min_length=10,
@@ -34,23 +33,22 @@ class UnsealForm(forms.Form):
     )
 
 
-@study_page
+@study_page("view")
 @require_safe
 def report(request: HttpRequest, study: Study) -> HttpResponse:
-    return _report_response(request, study, UnsealForm(initial={"name": _full_name(request)}))
+    return _report_response(request, study, UnsealForm())
 
 
-@study_page
+@study_page("unseal")
 @require_POST
 def unseal(request: HttpRequest, study: Study) -> HttpResponse:
     form = UnsealForm(request.POST)
     if not form.is_valid():
         return _report_response(request, study, form, status=400)
-    name, reason = form.cleaned_data["name"], form.cleaned_data["reason"]
     if study.state != Study.State.OPEN or not (seal(study, "human").sealed or study.unsealed_at):
         messages.error(request, "Nothing is sealed here, so nothing was changed.")
         return redirect("dashboard:report", slug=study.slug)
-    if unseal_study(study, researcher_of(request), name, reason):
+    if unseal_study(study, researcher_of(request), form.cleaned_data["reason"]):
         messages.success(
             request, "The seal is broken. Name and reason stand in every report and export from now on."
         )
@@ -59,7 +57,7 @@ def unseal(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect("dashboard:report", slug=study.slug)
 
 
-@study_page
+@study_page("view")
 @require_POST
 def refresh(request: HttpRequest, study: Study) -> HttpResponse:
     """Asks a worker for new reports; without a broker nothing is done."""
@@ -74,7 +72,7 @@ def refresh(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect("dashboard:report", slug=study.slug)
 
 
-@study_page
+@study_page("view")
 @xframe_options_sameorigin
 @require_safe
 def report_page(request: HttpRequest, study: Study, origin: str) -> HttpResponse:
@@ -112,14 +110,10 @@ def _report_response(request: HttpRequest, study: Study, form: UnsealForm, statu
         "has_broker": bool(settings.CELERY_BROKER_URL),
         "command": _remedy(study, origin),
         "form": form,
+        "printed_name": printed_name(researcher_of(request)),
     }
     return study_response(request, study, "report", content, status=status)
 
 
 def _remedy(study: Study, origin: str) -> str:
     return f"python manage.py report {study.slug} --origin {origin} --out report-{study.slug}"
-
-
-def _full_name(request: HttpRequest) -> str:
-    user = researcher_of(request)
-    return user.get_full_name() or user.get_username()

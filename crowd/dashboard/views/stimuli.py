@@ -49,7 +49,7 @@ class StimulusRow:
     cells: tuple[Cell, ...]
 
 
-@study_page
+@study_page("view")
 @require_safe
 def stimuli(request: HttpRequest, study: Study) -> HttpResponse:
     drawing = drawing_of(study)
@@ -75,7 +75,7 @@ def stimuli(request: HttpRequest, study: Study) -> HttpResponse:
     return study_response(request, study, "stimuli", content)
 
 
-@study_page
+@study_page("view")
 @require_safe
 def picture(request: HttpRequest, study: Study, stimulus: int, kind: str) -> HttpResponse:
     """One stored picture of this study. It never changes, so a browser may keep it, but no shared cache."""

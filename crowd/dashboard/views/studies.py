@@ -14,6 +14,7 @@ from crowd.dashboard.access import researcher, researcher_of, study_page
 from crowd.dashboard.counts import places_of
 from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.postings import mode_word, title_of
+from crowd.ground.roles import demand, studies_of
 from crowd.people.closing import asks_a_platform, close_whole, command_of, still_offered
 from crowd.people.decisions import record
 from crowd.people.seals import seal
@@ -29,7 +30,7 @@ RUNNING = ("gates", "assigned", "running")
 @researcher
 @require_safe
 def studies(request: HttpRequest) -> HttpResponse:
-    rows = Study.objects.defer("definition", "practice").order_by("-created_at", "-pk")
+    rows = studies_of(researcher_of(request)).defer("definition", "practice").order_by("-created_at", "-pk")
     page = page_of(request, rows, PER_PAGE)
     shown = [study.pk for study in page]
     held = Q(kept=False, holder__isnull=False, lease_ends_at__gte=timezone.now())
@@ -51,7 +52,7 @@ def studies(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/studies.html", {"lines": lines, "page": page})
 
 
-@study_page
+@study_page("run")
 @require_POST
 def build(request: HttpRequest, study: Study) -> HttpResponse:
     """Sends what is missing to the workers; without a broker there are none, and nothing is done."""
@@ -71,7 +72,7 @@ def build(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect("dashboard:stimuli", slug=study.slug)
 
 
-@study_page
+@study_page("run")
 @require_http_methods(["GET", "HEAD", "POST"])
 def close(request: HttpRequest, study: Study) -> HttpResponse:
     """Says what will happen and asks once; what is still offered is closed first."""
@@ -102,9 +103,13 @@ def close(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _close(request: HttpRequest, study: Study, reason: str) -> HttpResponse:
     user, offering = researcher_of(request), still_offered(study)
+    opens_early = study.state == Study.State.OPEN and seal(study, "human").sealed
+    if opens_early:
+        # Closing shows the results per condition: who may not break the seal may not do so in this way.
+        demand(user, study, "unseal")
     if study.state != Study.State.OPEN and not offering:
         messages.error(request, f"Only an open study can be closed; this one is {study.state}.")
-    elif study.state == Study.State.OPEN and seal(study, "human").sealed and not reason:
+    elif opens_early and not reason:
         messages.error(request, "Closing now opens the results early: say why. Nothing was changed.")
         return redirect("dashboard:close", slug=study.slug)
     elif not asks_a_platform(offering):
@@ -120,7 +125,8 @@ def _close(request: HttpRequest, study: Study, reason: str) -> HttpResponse:
         record(
             study, user, f"Asked a worker to close the study and its postings{': ' * bool(reason)}{reason}"
         )
-        tasks.close_study.delay(study.pk, user.get_username(), reason)
+        # Without a reason the worker closes nothing that is sealed again by then: that takes its own role.
+        tasks.close_study.delay(study.pk, user.get_username(), reason if opens_early else "")
         messages.success(
             request,
             "A worker was asked to close every posting and then the study. Look again in a minute; the log "

@@ -1,0 +1,47 @@
+"""Logins with roles in a study, and a posting that owes people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.test import Client
+
+from crowd.models import Identity, Payout, Posting, StudyRole, Submission
+from experiments.models import Study
+from tests.analysis import stored
+
+
+def login(name: str, *roles: str, study: Study | None = None, **more: Any) -> Client:
+    user = User.objects.create_user(name, **more)
+    for role in roles:
+        StudyRole.objects.create(study=study or Study.objects.get(slug="wolf-or-husky"), user=user, role=role)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def posting_of(study: Study) -> Posting:
+    return Posting.objects.create(
+        **{"study": study, "platform": "prolific", "mode": "live", "state": "open", "places": 9},
+        **{"reward_cents": 140, "currency": "GBP", "cap_cents": 9000, "external_id": "64STUDY"},
+    )
+
+
+def owe(posting: Posting, name: str) -> Submission:
+    """A person who passed and awaits the reward of 1.40 GBP."""
+    session = stored.sitting(posting.study, name, condition="control")
+    identity = Identity.objects.create(
+        study=posting.study,
+        platform="prolific",
+        person_hash=f"hash of {name}",
+        participant=session.participant,
+    )
+    Payout.objects.create(
+        posting=posting, session=session, kind="base", cents=140, currency="GBP", reason="Passed."
+    )
+    return Submission.objects.create(
+        **{"posting": posting, "submission_hash": f"work of {name}", "external_id": name, "session": session},
+        **{"identity": identity, "person_hash": identity.person_hash, "state": "awaiting"},
+        seen_at=stored.START,
+    )
