@@ -1,4 +1,5 @@
-"""Roles per study. Every login that is active now keeps what it could do: all, in every study that is there."""
+"""Roles per study. Every login that is active now keeps what it could do: all, in every study that is
+there."""
 
 import django.db.models.deletion
 import django.utils.timezone

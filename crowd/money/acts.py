@@ -76,8 +76,7 @@ def send_again(submission: Submission, who: str, reason: str) -> int:
         if not rows:
             raise PayoutRefused(
                 f"No payment to {called(submission)} is missing on {submission.posting.platform}: only "
-                "one that was sent, and that its list does not show after the waiting time, can be made due "
-                "again."
+                "one that was sent, and that its list does not show after the waiting time, can be sent again."
             )
         for row in rows:
             _update(row, who, f"Sent again by {who}: {reason}", State.DUE)
@@ -128,8 +127,7 @@ def pay_by_hand(payout: Payout, who: str, receipt: str) -> None:
         row = rows.select_related("submission__posting__study").get(pk=payout.pk)
         if row.state not in allowed:
             raise PayoutRefused(
-                f"The payout is {row.get_state_display()}, so it may reach them by the platform. Settle that "
-                "first."
+                f"The payout is {row.get_state_display()}, so it may reach them by the platform. Settle it."
             )
         total = amount_of(row.cents, row.currency)
         check_room(Posting.objects.get(pk=row.posting_id), row.cents, "by hand")

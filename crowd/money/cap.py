@@ -138,8 +138,8 @@ def change_cap(posting: Posting, cents: int, who: str, reason: str) -> None:
         if cents < min(least, row.cap_cents):
             raise PayoutRefused(
                 f"{amount_of(cents, row.currency)} is less than what is paid, committed and set aside with "
-                f"fees. Give at least {amount_of(min(least, row.cap_cents), row.currency)}, or close the "
-                "posting first."
+                f"fees. Give at least {amount_of(min(least, row.cap_cents), row.currency)}, or first "
+                "close the posting."
             )
         Posting.objects.filter(pk=row.pk).update(cap_cents=cents)
         word = "Raised" if cents > row.cap_cents else "Lowered"

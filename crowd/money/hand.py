@@ -79,7 +79,7 @@ def _of_tally(posting: Posting, row: Submission, tally: Tally) -> Iterator[Hand]
         yield line(
             kind="other_amount",
             cents=abs(extra - lacking),
-            why=f"{platform} shows another amount than the ledger sent. Nothing more is sent to them.",
+            why=f"{platform} shows another amount than the ledger sent. They get nothing more.",
             act="accept",
             remedy="Ask the platform. If what it shows is what they got, accept it in your name.",
             command=accept,
@@ -88,8 +88,7 @@ def _of_tally(posting: Posting, row: Submission, tally: Tally) -> Iterator[Hand]
         yield line(
             kind="surplus",
             cents=extra,
-            why=f"{platform} shows {_kinds(tally)} that the ledger did not send. Nothing more is sent to "
-            "them.",
+            why=f"{platform} shows {_kinds(tally)} that the ledger did not send. They get nothing more.",
             act="accept",
             remedy="Find out who paid it, then accept it in your name.",
             command=accept,
@@ -98,7 +97,7 @@ def _of_tally(posting: Posting, row: Submission, tally: Tally) -> Iterator[Hand]
         yield line(
             kind="withdrawn",
             cents=lacking,
-            why=f"{platform} showed this payment, and does not any more. Nothing more is sent to them.",
+            why=f"{platform} showed this payment, and does not any more. They get nothing more.",
             act="release",
             remedy="Ask the platform. If it was taken back, release it in your name: then it is sent again.",
             command=again,

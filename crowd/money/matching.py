@@ -22,7 +22,7 @@ SUM_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Attempt:
     """One payout that was sent or may have been. The more certain it is that it was paid, the smaller is
     `doubt`: of two equal amounts the more certain one is matched first. `key` is the row's."""
 
@@ -50,7 +50,7 @@ class Match:
         return sum(cents for _, cents in self.surplus)
 
 
-def match(lines: Sequence[Line], entries: Sequence[Entry], *, keeps_references: bool) -> Match:
+def match(lines: Sequence[Line], attempts: Sequence[Attempt], *, keeps_references: bool) -> Match:
     """Matches every payout and every line at most once. With `keeps_references` the platform shows our
     reference with each bonus, so that an equal amount alone proves nothing."""
     matched: set[int] = set()
@@ -59,20 +59,20 @@ def match(lines: Sequence[Line], entries: Sequence[Entry], *, keeps_references: 
     surplus: list[tuple[str, int]] = []
     for way in ("own", "bonus"):
         left = Counter(_of_way(lines, way))
-        open_entries = [entry for entry in entries if entry.way == way]
+        waiting = [attempt for attempt in attempts if attempt.way == way]
         referenced = way == "bonus" and keeps_references
-        for entry in sorted(open_entries, key=lambda each: (each.doubt, each.key)):
-            line = next((each for each in left if left[each] > 0 and _fits(each, entry, referenced)), None)
+        for attempt in sorted(waiting, key=lambda each: (each.doubt, each.key)):
+            line = next((each for each in left if left[each] > 0 and _fits(each, attempt, referenced)), None)
             if line is not None:
                 left[line] -= 1
-                matched.add(entry.key)
-                by_amount |= {entry.key} if way == "bonus" and not line[2] else set()
-        rest = [entry for entry in open_entries if entry.key not in matched]
+                matched.add(attempt.key)
+                by_amount |= {attempt.key} if way == "bonus" and not line[2] else set()
+        rest = [attempt for attempt in waiting if attempt.key not in matched]
         if way == "bonus" and not referenced:
             by_sum |= _sums(left, rest)
         surplus += [(kind, cents) for kind, cents, _ in left.elements()]
     matched |= by_sum
-    lacking = tuple(entry.key for entry in entries if entry.key not in matched)
+    lacking = tuple(attempt.key for attempt in attempts if attempt.key not in matched)
     return Match(frozenset(matched), frozenset(by_sum), frozenset(by_amount), lacking, tuple(sorted(surplus)))
 
 
@@ -83,28 +83,28 @@ def _of_way(lines: Iterable[Line], way: str) -> Iterator[tuple[str, int, str]]:
                 yield line.kind, line.cents, line.reference
 
 
-def _fits(line: tuple[str, int, str], entry: Entry, referenced: bool) -> bool:
+def _fits(line: tuple[str, int, str], attempt: Attempt, referenced: bool) -> bool:
     _, cents, reference = line
-    if cents != entry.cents:
+    if cents != attempt.cents:
         return False
-    return reference == entry.reference if referenced else reference in ("", entry.reference)
+    return reference == attempt.reference if referenced else reference in ("", attempt.reference)
 
 
-def _sums(left: Counter[tuple[str, int, str]], rest: Sequence[Entry]) -> set[int]:
+def _sums(left: Counter[tuple[str, int, str]], rest: Sequence[Attempt]) -> set[int]:
     """The payouts that one line shows together. Only if a single set of them has that sum: two possible sets
     prove nothing. Takes the line from `left`."""
     together: set[int] = set()
     for line in sorted(left.elements()):
-        free = [entry for entry in rest if entry.key not in together]
+        free = [attempt for attempt in rest if attempt.key not in together]
         if not 2 <= len(free) <= SUM_MAX:
             break
         sets = [
             chosen
             for size in range(2, len(free) + 1)
             for chosen in combinations(free, size)
-            if sum(entry.cents for entry in chosen) == line[1]
+            if sum(attempt.cents for attempt in chosen) == line[1]
         ]
         if len(sets) == 1:
             left[line] -= 1
-            together |= {entry.key for entry in sets[0]}
+            together |= {attempt.key for attempt in sets[0]}
     return together

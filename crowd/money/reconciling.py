@@ -124,8 +124,7 @@ def _note_guess(posting: Posting, tally: Tally, row: Payout, result: Reconciled)
     name, amount = called(row.submission), amount_of(row.cents, row.currency)
     if row.pk in tally.match.by_sum:
         result.notes.append(
-            f"{name}: {posting.platform} shows the bonus of {amount} together with others of theirs, as one "
-            "sum."
+            f"{name}: {posting.platform} shows the bonus of {amount} together with others, as one sum."
         )
     elif row.pk in tally.match.by_amount:
         result.notes.append(

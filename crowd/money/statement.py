@@ -18,7 +18,7 @@ from crowd.ground.connections import posted_of
 from crowd.ground.identities import submission_hash
 from crowd.models import Payout, Posting, StatementLine, Submission
 from crowd.money.ledger import BY_APPROVAL, grace
-from crowd.money.matching import OWN_KINDS, Entry, Match, match
+from crowd.money.matching import OWN_KINDS, Attempt, Match, match
 from crowd.platforms import traits_of
 from crowd.platforms.base import Line, ListedSubmission, Service, Unread
 from crowd.platforms.traits import Traits
@@ -198,8 +198,8 @@ def _tally(
     traits: Traits,
 ) -> Tally:
     shown = [Line(line.kind, line.cents, line.count, line.reference) for line in lines if line.count]  # type: ignore[arg-type]
-    entries = [
-        Entry(
+    attempts = [
+        Attempt(
             key=payout.pk,
             way="own" if is_by_approval(payout) else "bonus",
             cents=payout.cents,
@@ -208,7 +208,7 @@ def _tally(
         )
         for payout in payouts.values()
     ]
-    result = match(shown, entries, keeps_references=traits.keeps_references)
+    result = match(shown, attempts, keeps_references=traits.keeps_references)
     lacking = [payouts[key] for key in result.lacking]
     sent = [payout for payout in lacking if payout.state in (State.SENT, State.UNKNOWN)]
     unconfirmed = [payout for payout in sent if payout.confirmed_at is None]

@@ -48,7 +48,7 @@ class RehearsalFailed(StudyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Comparison:
     """One person's money: what the ledger says was sent, and what the platform really paid."""
 
     name: str
@@ -91,7 +91,7 @@ def rehearse(
 
 def _played(
     posting: Posting, simulated: Simulated, url: str, people: int, seed: int, terminal: Terminal
-) -> list[Line]:
+) -> list[Comparison]:
     """Sends the people, pays them, and compares."""
     study = posting.study
     visits = send_crowd(
@@ -191,7 +191,7 @@ def needs_a_name(posting: Posting) -> list[str]:
     return sorted(name_of(row) for row in rows.select_related("session__participant"))
 
 
-def compare(posting: Posting, truth: Mapping[str, Any]) -> list[Line]:
+def compare(posting: Posting, truth: Mapping[str, Any]) -> list[Comparison]:
     """Per submission of the platform: the cents sent by the ledger, and the cents really paid."""
     sent: dict[str, list[int]] = {}
     names: dict[str, str] = {}
@@ -207,7 +207,7 @@ def compare(posting: Posting, truth: Mapping[str, Any]) -> list[Line]:
         rewards = int(there.get("reward_paid_cents", 0))
         amounts = [*([rewards] if rewards else []), *there.get("bonuses", [])]
         lines.append(
-            Line(
+            Comparison(
                 names.get(submission, "nobody here"),
                 tuple(sorted(sent.get(submission, []))),
                 tuple(sorted(amounts)),
@@ -216,7 +216,9 @@ def compare(posting: Posting, truth: Mapping[str, Any]) -> list[Line]:
     return lines
 
 
-def _tell(terminal: Terminal, posting: Posting, truth: Mapping[str, Any], lines: Sequence[Line]) -> None:
+def _tell(
+    terminal: Terminal, posting: Posting, truth: Mapping[str, Any], lines: Sequence[Comparison]
+) -> None:
     currency = posting.currency
     states = Counter(
         Payout.objects.filter(posting=posting).values_list("kind", "state").order_by("kind", "state")

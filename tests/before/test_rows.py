@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 
 import pytest
@@ -20,6 +21,9 @@ MOVED_ENTRIES = {
     },
 }
 """(old table, old column of JSON) -> entry -> the column that holds it now."""
+MOVED_COLUMNS = {("crowd_submission", "bonuses")}
+"""Old columns whose values are rows of a table of their own now
+(test_it_keeps_every_bonus_that_was_listed)."""
 MADE_BY_MIGRATE = {"django_migrations"}
 """Tables that a migration adds rows to; old rows must still be there."""
 
@@ -34,6 +38,8 @@ def lost(table: str, before: Rows, after: Rows) -> list[str]:
             continue
         for column, value in row.items():
             name = RENAMED_COLUMNS.get((table, column), column)
+            if (table, column) in MOVED_COLUMNS:
+                continue
             if name not in row_now:
                 losses.append(f"{table}.{column} is gone")
             elif same(row_now[name]) != same(stayed(table, column, value, row_now)):
@@ -69,6 +75,23 @@ def tables(migrated: tuple[Database, Database]) -> dict[str, tuple[Rows, Rows]]:
 
 def test_it_keeps_every_value_of_every_row(tables: dict[str, tuple[Rows, Rows]]) -> None:
     assert [line for table, pair in tables.items() for line in lost(table, *pair)] == []
+
+
+def test_it_keeps_every_bonus_that_was_listed(migrated: tuple[Database, Database]) -> None:
+    """Each as a line of the platform's statement; and each payout has the submission of its session."""
+    before, after = migrated
+    lines = Counter[tuple[object, object]]()
+    for line in after.rows("crowd_statementline").values():
+        if line["kind"] == "bonus":
+            lines[str(line["submission_id"]), line["cents"]] += int(str(line["count"]))
+    listed = Counter[tuple[object, object]]()
+    for key, row in before.rows("crowd_submission").items():
+        bonuses = same(row["bonuses"])
+        listed.update((str(key), cents) for cents in (bonuses if isinstance(bonuses, list) else []))
+    assert listed and listed <= lines
+    submissions = {str(key): row for key, row in after.rows("crowd_submission").items()}
+    for payout in after.rows("crowd_payout").values():
+        assert submissions[str(payout["submission_id"])]["session_id"] == payout["session_id"]
 
 
 def test_it_makes_no_person_and_no_money_of_its_own(tables: dict[str, tuple[Rows, Rows]]) -> None:

@@ -37,11 +37,13 @@ def owe(posting: Posting, name: str) -> Submission:
         person_hash=f"hash of {name}",
         participant=session.participant,
     )
-    Payout.objects.create(
-        posting=posting, session=session, kind="base", cents=140, currency="GBP", reason="Passed."
-    )
-    return Submission.objects.create(
+    row = Submission.objects.create(
         **{"posting": posting, "submission_hash": f"work of {name}", "external_id": name, "session": session},
         **{"identity": identity, "person_hash": identity.person_hash, "state": "awaiting"},
         seen_at=stored.START,
     )
+    Payout.objects.create(
+        **{"posting": posting, "session": session, "submission": row, "kind": "base", "cents": 140},
+        **{"currency": "GBP", "reason": "Passed."},
+    )
+    return row

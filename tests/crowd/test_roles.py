@@ -18,7 +18,7 @@ from django.urls import URLResolver, get_resolver, resolve
 
 from analysis.refresh import refresh_report
 from crowd.ground.roles import roles_of
-from crowd.models import Message, Payout, StudyRole, Submission
+from crowd.models import Message, StudyRole, Submission
 from crowd.rehearsal.demo import print_addresses
 from experiments.models import Slot, Study
 from experiments.terminal import Terminal
@@ -56,6 +56,9 @@ TABLE: dict[str, tuple[Verb, Verb]] = {
     "money": ((ALL, 200), (ALL, 405)),
     "settle": (("pay", 405), ("pay", 302)),
     "withhold": (("pay", 200), ("pay", 302)),
+    "books": ((ALL, 200), (ALL, 405)),
+    "hand": ((ALL, 200), (ALL, 405)),
+    "statement": ((ALL, 200), ("pay", 400)),
     "proposals": ((ALL, 200), ("pay", 400)),
     "letters": ((ALL, 200), (ALL, 405)),
     "answer": (("run", 405), ("run", 302)),
@@ -83,6 +86,7 @@ POSTED: dict[str, dict[str, str]] = {
     "posting_add": {"count": "1"},
     "settle": {"total": "1.40"},
     "withhold": {"act": "withhold", "reason": REASON},
+    "statement": {"act": "accept", "reason": REASON},
     "answer": {"body": "Thank you, we look at it."},
     "unseal": {"reason": REASON},
     "export": {"origin": "human", "cleaned": "raw"},
@@ -123,9 +127,7 @@ def world(db: None, store_folder: Any) -> dict[str, Any]:
     row = Submission.objects.create(
         posting=posting, submission_hash="a" * 64, session=people["ada"], state="active"
     )
-    payout = Payout.objects.create(
-        posting=posting, session=people["ada"], kind="base", cents=140, currency="GBP", reason="Passed."
-    )
+    payout = paid.payout(posting, people["ada"], kind="base", cents=140, currency="GBP", reason="Passed.")
     message = Message.objects.create(posting=posting, state="received", body="Hello")
     stimulus = Stimulus.objects.filter(renderings__item__study=study).order_by("pk")[0]
     current_store().put("pictures/aa/picture.png", b"\x89PNG")

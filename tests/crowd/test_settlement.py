@@ -493,10 +493,3 @@ def test_it_asks_the_platform_seldom() -> None:
         # Reading each bonus back is one call per person; everything else does not grow with them.
         assert sum(counts.values()) - 60 < 40
         paid.agree(stage)
-
-
-def test_it_names_what_it_cannot_settle() -> None:
-    study = paid.paying()
-    assert "has no posting on a platform that pays" in paid.settle(study)
-    with paid.offered(study):
-        assert "has no mturk posting" in paid.settle(study, platform="mturk")

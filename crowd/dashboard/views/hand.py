@@ -40,7 +40,7 @@ def hand(request: HttpRequest, study: Study) -> HttpResponse:
     return study_response(request, study, "hand", content)
 
 
-class SettleForm(forms.Form):
+class StatementForm(forms.Form):
     act = forms.ChoiceField(choices=[(act, act) for act in ("again", "accept")])
     reason = forms.CharField(
         min_length=20,
@@ -60,7 +60,7 @@ def statement(request: HttpRequest, study: Study, submission: int) -> HttpRespon
     row = get_object_or_404(rows, pk=submission, posting__study=study)
     if not has_service(row.posting.platform):
         raise Http404("No machine of this platform lists payments.")
-    form = SettleForm(request.POST if request.method == "POST" else None)
+    form = StatementForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         decide = send_again if form.cleaned_data["act"] == "again" else accept
         try:

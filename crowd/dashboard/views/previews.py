@@ -19,7 +19,7 @@ from stimuli.models import Stimulus
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownTrial:
     """One trial of the plan."""
 
     trial: Trial
@@ -34,7 +34,7 @@ class Part:
     """One block of a slot."""
 
     index: int
-    trials: tuple[Shown, ...]
+    trials: tuple[ShownTrial, ...]
 
 
 @study_page("view")
@@ -76,7 +76,7 @@ def _parts(study: Study, slot: Slot) -> list[Part]:
         Part(
             index,
             tuple(
-                Shown(
+                ShownTrial(
                     trial,
                     trial.stimulus,
                     _what(trial),

@@ -121,8 +121,8 @@ def _do(study: Study, row: Submission, user: User, given: dict[str, Any]) -> str
 def _grant(row: Submission, user: User, given: dict[str, Any]) -> str:
     if row.session is None:
         raise StudyError(
-            "They never came: approve their submission, which pays the reward, or pay them on the platform's "
-            "own page."
+            "They never came: approve their submission, which pays the reward, or pay them on the "
+            "platform's own page."
         )
     cents = cents_of(given["amount"], row.posting.currency)
     grant(row.session, given["kind"], cents, user.get_username(), given["text"])
