@@ -11,6 +11,8 @@ timeout = 60
 graceful_timeout = 20
 keepalive = 15
 forwarded_allow_ips = "127.0.0.1"
+# Headers by which a proxy moves an application to another path; a client could send them too.
+forwarder_headers = ""
 accesslog = "-"
 access_log_format = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms'
 control_socket_disable = True
