@@ -1,4 +1,4 @@
-"""Dangerous combinations, told by `manage.py check --deploy`, by `check --database default` and on migrating."""
+"""Dangerous combinations, told by `manage.py check --deploy`, `check --database default` and on migrating."""
 
 from __future__ import annotations
 
