@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.databases import only_one
 from tests.guard import Plan, Service, ServiceFailed
 from tests.services import (
     ATTEMPTS,
@@ -58,8 +59,9 @@ def unpack_nginx() -> str:
 
 def nginx_program() -> str:
     """The path of an nginx that runs."""
-    program = find_nginx()
-    problem = "" if program else unpack_nginx()
+    with only_one(ROOT / ".venv" / "nginx.lock"):
+        program = find_nginx()
+        problem = "" if program else unpack_nginx()
     program = program or find_nginx()
     if program is None:
         raise ServiceFailed(

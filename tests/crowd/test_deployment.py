@@ -127,6 +127,6 @@ def test_it_sends_people_to_https_and_answers_health_checks_by_http(deployed: di
         assert ended.status_code == 200
         assert ended.headers["Strict-Transport-Security"] == "max-age=31536000; includeSubDomains"
         assert browser.get("/healthz").text == "ok"
-        # A rehearsal is served on this machine, whatever BASE_URL says.
+        # A rehearsal is served on this machine by http, and BASE_URL may say https.
         with open_pool(server.url, 1) as simulated:
             assert simulated.get("/login/").status_code == 200

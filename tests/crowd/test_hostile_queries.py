@@ -1,7 +1,8 @@
-"""No query string breaks a page or an address of the API, whatever the database makes of its characters."""
+"""No query string breaks a page or an address of the API: each is refused before a database sees it."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -19,7 +20,7 @@ from crowd.joining.signed_entry import resume_query
 from crowd.models import Posting
 from experiments.models import Study
 from tests.crowd.arrivals import posting, prolific
-from tests.experiments.test_openapi import errors_of
+from tests.experiments.test_openapi import errors_of, schema
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("what a text may hold")]
 
@@ -140,6 +141,51 @@ def test_it_survives_every_wild_value_in_every_field(offered: dict[str, Posting]
         leave = call(browser, "/api/session/withdraw/", ada.token, reason="", erase=False, query=query)
         assert leave in (400, 403), query
     assert ada.session().state == "running"
+
+
+BODY_VALUES = (
+    *('"\\u0000"', '"\\ud800"', "9223372036854775808", "-" + "9" * 400, "9" * 5000, "1e999", "NaN", "null"),
+    *("[" * 19 + "]" * 19, "[" * 5000 + "]" * 5000, '"' + "x" * 9000 + '"', "[[]]", "{}", "true", "-1"),
+    *('{"\\u0000": {"a": [1e308]}}', '"via=%00"', '"\\u202e"'),
+    "{" + ",".join(f'"a{number}":1' for number in range(2000)) + "}",
+)
+"""Values as they stand in a body."""
+GOOD = {
+    **{"study": "small", "platform": "prolific", "query": "via=x", "attempt": "a", "digest": "0"},
+    **{"value": {}, "responses": [], "events": [], "comment": None, "reason": "", "erase": False},
+}
+
+
+def fields_of_calls() -> Iterator[tuple[str, list[str]]]:
+    """Every address that takes a body, and the body's fields, by the published schema."""
+    parts = schema()["components"]["schemas"]
+    for path, calls in schema()["paths"].items():
+        if "post" in calls:
+            body = calls["post"]["requestBody"]["content"]["application/json"]["schema"]
+            yield (
+                path.replace("{step}", "consent"),
+                list(parts[body["$ref"].rpartition("/")[2]]["properties"]),
+            )
+
+
+def test_it_survives_every_wild_value_in_every_field_of_a_body(
+    offered: dict[str, Posting], browser: Client
+) -> None:
+    ada = prolific("ada", offered["prolific"])
+    ada.arrive()
+    calls = dict(fields_of_calls())
+    assert {name for names in calls.values() for name in names} == set(GOOD)
+    for path, names in calls.items():
+        for name in names:
+            cache.clear()  # of the calls within this minute
+            for value in BODY_VALUES:
+                body = json.dumps({key: GOOD[key] if key != name else "?" for key in names}).replace(
+                    '"?"', value
+                )
+                headers = {"Authorization": f"Bearer {ada.token}"}
+                reply = browser.post(path, body, content_type="application/json", headers=headers)
+                assert reply.status_code < 500, (path, name, value[:40])
+                assert reply.status_code < 400 or errors_of("Error", reply.json()) == []
 
 
 TEXTS = st.text(st.characters(codec=None), max_size=12).map(lambda text: quote(text, errors="surrogatepass"))
