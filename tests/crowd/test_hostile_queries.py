@@ -150,7 +150,7 @@ BODY_VALUES = (
     "{" + ",".join(f'"a{number}":1' for number in range(2000)) + "}",
 )
 """Values as they stand in a body."""
-GOOD = {
+GOOD: dict[str, Any] = {
     **{"study": "small", "platform": "prolific", "query": "via=x", "attempt": "a", "digest": "0"},
     **{"value": {}, "responses": [], "events": [], "comment": None, "reason": "", "erase": False},
 }
