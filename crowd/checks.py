@@ -1,4 +1,4 @@
-"""Dangerous combinations, told by `manage.py check --database default` and on migrating."""
+"""Dangerous combinations, told by `manage.py check --deploy`, `check --database default` and on migrating."""
 
 from __future__ import annotations
 
@@ -7,21 +7,53 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
+
+KEY_LENGTH_MIN = 32
+"""Characters of SECRET_KEY; the key that a checkout draws for itself has 64."""
 
 
 @register("crowd", "database")
-def check_live_postings(
+def check_with_database(
     app_configs: Sequence[Any] | None = None, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """What forbids a live posting: debug pages, an address without https, no secret key."""
-    if not databases:
-        return []
+    """Django runs this only for a command that names the databases to look at, and before it migrates."""
+    return _messages() if databases else []
+
+
+@register("crowd", deploy=True)
+def check_deployment(
+    app_configs: Sequence[Any] | None = None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """The same for `check --deploy`, which names no database: the postings are looked up all the same."""
+    return [] if databases else _messages()
+
+
+def _messages() -> list[CheckMessage]:
+    try:
+        connection.ensure_connection()
+    except DatabaseError as error:
+        return [*_errors([]), _unasked(error)]
+    live = _live_postings()
+    return [*_errors(live), *_warnings(live)]
+
+
+def _unasked(error: DatabaseError) -> CheckMessage:
+    said = str(error).strip().partition("\n")[0]
+    return Warning(
+        f"The database does not answer ({said}), so it is not known whether people take part.",
+        hint="Start it, or correct DATABASE_URL, and check again.",
+        id="crowd.W003",
+    )
+
+
+def _live_postings() -> list[Any]:
+    """The postings by which people may be taking part now."""
     from crowd.models import Posting
     from crowd.platforms import PLATFORMS, traits_of
 
     try:
-        live = list(
+        return list(
             Posting.objects.filter(mode=Posting.Mode.LIVE)
             .exclude(state=Posting.State.CLOSED)
             .exclude(platform__in=[name for name in PLATFORMS if traits_of(name).is_ours])
@@ -29,24 +61,32 @@ def check_live_postings(
         )
     except DatabaseError:
         return []  # No tables yet: nothing can be live.
-    return [*_errors(live), *_warnings(live)]
 
 
 def _errors(live: Sequence[Any]) -> list[CheckMessage]:
-    if not live:
-        return []
+    """What forbids a live posting: debug pages, an address without https, a key that can be guessed."""
     where = ", ".join(sorted({f"{posting.study.slug} on {posting.platform}" for posting in live}))
     errors: list[CheckMessage] = []
-    if settings.DEBUG:
+    if live and settings.DEBUG:
         errors.append(
             Error(f"DEBUG is on while people take part ({where}).", hint="Set DEBUG=false.", id="crowd.E001")
         )
-    if not settings.SECURE:
+    if live and not settings.SECURE:
         errors.append(
             Error(
                 f"BASE_URL={settings.BASE_URL!r} is not https while people take part ({where}).",
                 hint="Serve the study by https, and set BASE_URL to that address.",
                 id="crowd.E002",
+            )
+        )
+    if (live or settings.SECURE) and len(settings.SECRET_KEY) < KEY_LENGTH_MIN:
+        errors.append(
+            Error(
+                f"SECRET_KEY has {len(settings.SECRET_KEY)} characters, fewer than {KEY_LENGTH_MIN}: logins "
+                "could be forged and outside identities guessed.",
+                hint="Before the first person takes part, set a key that is drawn at random: "
+                "python -c 'import secrets; print(secrets.token_urlsafe(48))'.",
+                id="crowd.E003",
             )
         )
     return errors

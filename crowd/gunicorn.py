@@ -1,8 +1,12 @@
 """Configuration of gunicorn, which itself reads WEB_CONCURRENCY for the number of processes.
 
 Threads, because a slow client would hold a whole sync process; no query strings in the log, because they
-carry the platform's outside identities.
+carry the platform's outside identities. Slow clients are the proxy's part (deploy/nginx.conf).
 """
+
+import ctypes
+import signal
+import sys
 
 bind = "127.0.0.1:8000"
 worker_class = "gthread"
@@ -11,6 +15,17 @@ timeout = 60
 graceful_timeout = 20
 keepalive = 15
 forwarded_allow_ips = "127.0.0.1"
+# Headers by which a proxy moves an application to another path; a client could send them too.
+forwarder_headers = ""
 accesslog = "-"
 access_log_format = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms'
 control_socket_disable = True
+
+END_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG of Linux's prctl."""
+
+
+def post_fork(server: object, worker: object) -> None:
+    """A process ends with the one that started it: else it keeps the port while it waits for its clients."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)

@@ -42,6 +42,10 @@ class NotRendered(StimulusError):
     """A picture was asked for that has not been made yet."""
 
 
+class StoreSilent(Exception):
+    """The store of files does not answer now. This says nothing about the stimulus."""
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether the memory of the machine or of a device ran out. Torch has a class for devices only."""
     name, said = type(error).__name__, str(error)

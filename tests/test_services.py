@@ -13,7 +13,7 @@ import psycopg2
 import pytest
 import redis
 
-from tests import services
+from tests import proxy, services
 from tests.guard import ServiceFailed
 
 if TYPE_CHECKING:
@@ -159,3 +159,10 @@ def test_it_keeps_the_sandbox_for_ordinary_users(monkeypatch: pytest.MonkeyPatch
     assert "--no-sandbox" not in chromium.flags()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert "--no-sandbox" in chromium.flags()
+
+
+def test_it_names_the_remedy_without_nginx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(proxy, "PLACES", ())
+    with pytest.raises(ServiceFailed, match=r"apt install nginx\.\napt-get said: .* no apt-get"):
+        proxy.nginx_program()

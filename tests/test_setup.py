@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
+from crowd.platforms import settings_of_all
 from setup import install, prove, suite
 from setup.install import Installation, SetupFailed
-from tests import choice
+from tests import choice, proxy
 from tests.services import BEAT, WEB, WORKER
 
 pytestmark = pytest.mark.pure
@@ -424,21 +425,35 @@ def compose() -> dict[str, Any]:
 
 def test_it_composes_the_grown_up_form(compose: dict[str, Any]) -> None:
     services = compose["services"]
-    assert set(services) == {"web", "worker", "beat", "migrate", "database", "broker"}
-    for name, command in (("web", WEB), ("worker", WORKER), ("beat", BEAT)):
-        assert (
-            tuple(services[name]["command"][: len(command)]) == command
-        )  # tests/test_grown_up.py starts these
+    assert set(services) == {"proxy", "web", "worker", "beat", "migrate", "database", "broker"}
+    # tests/test_grown_up.py and tests/journeys/test_proxy.py start these.
+    for name, command in (("proxy", proxy.COMMAND), ("web", WEB), ("worker", WORKER), ("beat", BEAT)):
+        assert tuple(services[name]["command"][: len(command)]) == command
     for name in ("web", "worker", "beat"):
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
-    for name in ("web", "database", "broker"):
+    for name in ("proxy", "web", "database", "broker"):
         assert services[name]["healthcheck"]["test"]
-    volumes = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", [])}
-    assert volumes == set(compose["volumes"])
+    mounts = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", [])}
+    folders = {mount for mount in mounts if mount.startswith("./")}
+    assert mounts - folders == set(compose["volumes"]) and all((ROOT / folder).exists() for folder in folders)
+
+
+def test_it_composes_a_proxy_before_everything_that_is_reached_from_outside(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert [name for name, service in services.items() if "ports" in service] == ["proxy"]
+    [port] = services["proxy"]["ports"]
+    # On the loopback address: TLS ends before it.
+    assert port == "127.0.0.1:${PORT:-8000}:8000"
+    command = services["proxy"]["command"]
+    [mount] = services["proxy"]["volumes"]
+    shipped = proxy.CONFIGURATION.relative_to(ROOT)
+    assert mount == f"./{shipped}:{command[command.index('-c') + 1]}:ro"
+    web = services["web"]["command"]
+    assert f"server web:{web[-1].rpartition(':')[2]};" in proxy.CONFIGURATION.read_text()
 
 
 def test_it_composes_with_variables_that_the_settings_read(compose: dict[str, Any]) -> None:
-    known = settings_names() | {"WEB_CONCURRENCY"}
+    known = settings_names() | set(settings_of_all()) | {"WEB_CONCURRENCY"}
     for name in ("web", "worker", "beat", "migrate"):
         assert set(compose["services"][name]["environment"]) <= known
     assert {"DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL"} <= set(

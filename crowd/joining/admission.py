@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qs
 
 from crowd.ground.connections import site_of
 from crowd.ground.identities import person_hash, submission_hash
 from crowd.models import ExcludedPerson, Identity, Posting, Submission
 from crowd.platforms import PLATFORMS, entry_of, has_service
 from crowd.platforms.base import Arrival, Entry, Exit, NotAnArrival, Outcome
+from crowd.platforms.query import fields_of as read_query
 from crowd.recruiting.places import outstanding
 from crowd.recruiting.quoting import recruiting_of
 from experiments.enrolment import places_left
@@ -21,7 +21,6 @@ from experiments.selectors import definition_of
 from experiments.words import entry_words
 
 KIND = re.compile(r"[a-z_]{1,20}")
-FIELDS_MAX = 20
 LIST = "list:"
 """Prefix of an entry of `excludes` that names a list of people instead of a study."""
 
@@ -39,12 +38,9 @@ class Visitor:
 def fields_of(query: str) -> dict[str, str]:
     """The last value of each field of a query string. Raises InvalidRequest."""
     try:
-        parsed = parse_qs(query.lstrip("?"), max_num_fields=FIELDS_MAX)
-    except ValueError as error:
-        raise InvalidRequest(
-            "The address has too many fields.", fields={"query": f"at most {FIELDS_MAX} fields"}
-        ) from error
-    return {name: values[-1] for name, values in parsed.items()}
+        return read_query(query)
+    except NotAnArrival as error:
+        raise InvalidRequest(str(error), fields={"query": str(error)}) from error
 
 
 def find_posting(study: Study, fields: Mapping[str, str], platform: str = "") -> Posting | None:

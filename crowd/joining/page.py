@@ -51,7 +51,7 @@ def join_page(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         fields = fields_of(query)
     except InvalidRequest:
-        fields = {}
+        return _lost(request, study, status=400)
     is_look = study is not None and "preview" in fields
     posting = find_posting(study, fields) if study is not None and not is_look else None
     if study is None or (posting is None and not is_look):
@@ -137,8 +137,8 @@ def _preview(request: HttpRequest, posting: Posting) -> HttpResponse:
     return _guarded(render(request, "participant/preview.html", context), READ_ONLY_POLICY, posting)
 
 
-def _lost(request: HttpRequest, study: Study | None) -> HttpResponse:
+def _lost(request: HttpRequest, study: Study | None, status: int = 404) -> HttpResponse:
     language = definition_of(study).language if study is not None else "en"
     context = {"language": language, "words": entry_words(language)}
-    response = render(request, "participant/lost.html", context, status=404)
+    response = render(request, "participant/lost.html", context, status=status)
     return _guarded(response, READ_ONLY_POLICY, None)

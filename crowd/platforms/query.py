@@ -18,16 +18,17 @@ def printable(text: str) -> str:
 
 
 def fields_of(query: str) -> dict[str, str]:
-    """The last value of each field. Raises NotAnArrival for too many or too long ones."""
+    """The last value of each field. Raises NotAnArrival for what no platform sends: too many fields, too long
+    ones, characters that no database stores."""
     try:
         parsed = parse_qs(query.lstrip("?"), max_num_fields=FIELDS_MAX)
     except ValueError as error:
         raise NotAnArrival(f"The address has more than {FIELDS_MAX} fields.") from error
     fields = {name: values[-1] for name, values in parsed.items()}
     for name, value in fields.items():
-        limit = LONG.get(name, MAX_LENGTH)
+        shown, limit = printable(name[:40]), LONG.get(name, MAX_LENGTH)
         if len(value) > limit:
-            raise NotAnArrival(f"{name[:40]} has more than {limit} characters.")
-        if any(not character.isprintable() for character in value):
-            raise NotAnArrival(f"{name[:40]} holds characters that no platform sends.")
+            raise NotAnArrival(f"{shown} has more than {limit} characters.")
+        if not (name + value).isprintable():
+            raise NotAnArrival(f"{shown} holds characters that no platform sends.")
     return fields

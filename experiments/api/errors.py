@@ -12,6 +12,7 @@ from rest_framework.exceptions import APIException, Throttled
 from rest_framework.response import Response
 
 from experiments.errors import SessionError
+from stimuli.errors import StoreSilent
 
 CODES = {
     400: "invalid",
@@ -21,6 +22,9 @@ CODES = {
     405: "invalid",
     429: "too_many",
 }
+
+STORE_RETRY_S = 2
+"""When a page may ask again for what the store did not hand over."""
 
 
 def error_body(
@@ -51,6 +55,10 @@ def exception_response(error: Exception, context: Mapping[str, Any]) -> Response
             exit=error.exit,
         )
         return Response(body, status=error.status)
+    if isinstance(error, StoreSilent):
+        message = "The study's pictures and texts cannot be read now."
+        body = error_body("unavailable", message, "Wait a moment and send the request again.")
+        return Response(body, status=503, headers={"Retry-After": str(STORE_RETRY_S)})
     if isinstance(error, Http404):
         return Response(error_body("no_study", "There is nothing at this address."), status=404)
     if isinstance(error, PermissionDenied):

@@ -6,14 +6,15 @@ import logging
 import re
 from functools import lru_cache
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from experiments.api.scene import media_files, store_at
+from experiments.api.errors import STORE_RETRY_S
+from experiments.api.scene import media_files
 from experiments.models import Session
 from experiments.tokens import MEDIA_ID_LENGTH
-from stimuli.errors import NotRendered
+from stimuli.errors import NotRendered, StoreSilent
+from stimuli.store.media import read_media
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +43,15 @@ def media(request: HttpRequest, reference: str) -> HttpResponse:
     if file is None:
         raise Http404("no such picture")
     try:
-        content = store_at(settings.STORAGE_URL).get(file)
+        content, content_type = read_media(file)
     except NotRendered as error:
         log.error("a stored picture is missing: %s", file)
         raise Http404("no such picture") from error
-    response = HttpResponse(content, content_type="image/png")
+    except StoreSilent as error:
+        log.error("a stored picture cannot be read now: %s: %s", file, error)
+        headers = {"Retry-After": str(STORE_RETRY_S), "Cache-Control": "no-store"}
+        return HttpResponse("The picture cannot be read now.", "text/plain", 503, headers=headers)
+    response = HttpResponse(content, content_type=content_type)
     response["Cache-Control"] = "private, max-age=86400, immutable"
     response["Referrer-Policy"] = "no-referrer"
     # A platform's sandboxed frame has no origin, so its requests are cross-site; the address itself is the

@@ -17,22 +17,16 @@ from experiments.paradigms import get_paradigm
 from experiments.selectors import MAIN, Card, File, Shown, cards_of
 from experiments.tokens import media_reference
 from experiments.words import words_for
-from stimuli.store import Store, open_store
+from stimuli.store.media import read_media
 
 PRACTICE_TRIAL = "practice"
 """Replaces the trial in the addresses of pictures on a gate's page."""
 
 
-@lru_cache(maxsize=8)
-def store_at(url: str) -> Store:
-    """The store of rendered files, opened once per process."""
-    return open_store(url)
-
-
 @lru_cache(maxsize=4096)
 def _pieces(url: str, file: str) -> Text:
-    """A stored text in pieces; one piece without a shade if nothing is marked."""
-    document = json.loads(store_at(url).get(file))
+    """A stored text in pieces; one piece without a shade if nothing is marked. `url` names the store."""
+    document = json.loads(read_media(file)[0])
     if "tokens" not in document:
         return Text(tokens=(Token(text=document["text"], shade=None),))
     rows = document["tokens"]

@@ -38,7 +38,8 @@ def open_pool(base_url: str, concurrency: int) -> httpx.Client:
         transport=httpx.HTTPTransport(
             retries=3, limits=httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
         ),
-        headers={"User-Agent": "legible-simulation"},
+        # Simulated people come without the proxy that would end TLS and say so.
+        headers={"User-Agent": "legible-simulation", "X-Forwarded-Proto": "https"},
     )
 
 

@@ -10,11 +10,12 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from stimuli.errors import BadSpec, NotRendered
+from stimuli.errors import BadSpec, NotRendered, StoreSilent
 
 _PART = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _INCOMING = ".incoming"
@@ -97,6 +98,21 @@ class LocalStore:
         yield from sorted(key for key in stored if key.startswith(prefix) and not key.startswith(_INCOMING))
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a bucket is waited for: to connect, for each part of a reply, and how often it is asked."""
+
+    connect_s: float
+    reply_s: float
+    tries: int
+
+
+LONG = Patience(connect_s=10, reply_s=60, tries=5)
+"""A worker writes whole predictors and has nothing else to do."""
+SHORT = Patience(connect_s=2, reply_s=3, tries=2)
+"""A person waits. With the pause between the tries a silent bucket costs at most 7 s."""
+
+
 class S3Store:
     """Files in a bucket, below `prefix`. `client` is a boto3 S3 client.
 
@@ -124,13 +140,18 @@ class S3Store:
         return True
 
     def get(self, key: str) -> bytes:
+        """Return the content of `key`; NotRendered if there is none, StoreSilent if no answer comes."""
+        from botocore.exceptions import BotoCoreError
+
         try:
             reply = self.client.get_object(Bucket=self.bucket, Key=self.prefix + check_key(key))
+            content: bytes = reply["Body"].read()
+        except BotoCoreError as error:
+            raise StoreSilent(f"the bucket {self.bucket} does not answer: {error}") from error
         except self.client.exceptions.ClientError as error:
             if _code(error) in {"NoSuchKey", "404"}:
                 raise NotRendered(_missing(key)) from None
             raise
-        content: bytes = reply["Body"].read()
         return content
 
     def has(self, key: str) -> bool:
@@ -151,7 +172,7 @@ class S3Store:
                 yield str(entry["Key"]).removeprefix(self.prefix)
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, patience: Patience = LONG) -> Store:
     """Open the store at `url`: a path, `file:///path`, or `s3://bucket/prefix?endpoint=https://…&region=…`.
 
     Credentials come from boto3's usual places. BadSpec names any other scheme.
@@ -159,10 +180,18 @@ def open_store(url: str) -> Store:
     parts = urlsplit(url)
     if parts.scheme == "s3":
         import boto3  # slow to import, and not needed for files on disk
+        from botocore.config import Config
 
         options = {name: values[0] for name, values in parse_qs(parts.query).items()}
         client = boto3.client(
-            "s3", endpoint_url=options.get("endpoint"), region_name=options.get("region", "us-east-1")
+            "s3",
+            endpoint_url=options.get("endpoint"),
+            region_name=options.get("region", "us-east-1"),
+            config=Config(
+                connect_timeout=patience.connect_s,
+                read_timeout=patience.reply_s,
+                retries={"mode": "standard", "total_max_attempts": patience.tries},
+            ),
         )
         return S3Store(parts.netloc, parts.path, client)
     if parts.scheme == "file":

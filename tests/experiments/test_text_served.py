@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.conf import settings
 from django.test import Client
 
-from experiments.api.scene import address_role, media_files, store_at
+from experiments.api.scene import address_role, media_files
 from experiments.models import Study, Trial
 from experiments.tokens import MEDIA_ID_LENGTH, media_reference
+from stimuli.store.media import current_store
+from tests.experiments.test_openapi import errors_of
 from tests.experiments.toys import SLUG, Sorter, sorter, write_toy
 from tests.toy.kind import PAIR
 from tests.toy.tables import registered
 from tests.world import opened_study
+
+if TYPE_CHECKING:
+    from pytest_django.fixtures import Settings
 
 pytestmark = pytest.mark.django_db
 TEXTS, CHECKS = 4, 2
@@ -44,7 +48,7 @@ def served(person: Sorter) -> list[tuple[Trial, dict[str, Any]]]:
 
 
 def document(name: str) -> dict[str, Any]:
-    stored: dict[str, Any] = json.loads(store_at(settings.STORAGE_URL).get(name))
+    stored: dict[str, Any] = json.loads(current_store().get(name))
     return stored
 
 
@@ -103,7 +107,7 @@ def test_every_picture_of_a_pair_is_open_to_its_session(ada: Sorter) -> None:
 
 
 def test_a_pair_shows_the_pictures_that_the_plan_names(ada: Sorter) -> None:
-    store = store_at(settings.STORAGE_URL)
+    store = current_store()
     for trial, content in served(ada):
         stimuli = {row.role: row.stimulus for row in trial.others.select_related("stimulus")}
         assert set(stimuli) == set(PAIR)
@@ -196,3 +200,23 @@ def test_a_whole_life_ends_with_every_answer_stored(ada: Sorter) -> None:
     session = ada.session()
     assert session.study.slug == SLUG and session.responses.count() == TEXTS + CHECKS
     assert session.verdict == "passed"
+
+
+def test_a_store_that_does_not_answer_is_asked_again_and_changes_nothing(
+    ada: Sorter, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = ada.state["block"]["trials"]
+    [picture, *_] = addresses(ada)
+    working = settings.STORAGE_URL
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "something")
+    # Nothing listens there.
+    settings.STORAGE_URL = "s3://bucket/stimuli?endpoint=http://127.0.0.1:1"
+    state = ada.call("GET", "/api/session/")
+    assert state.status_code == 503 and errors_of("Error", state.json()) == []
+    assert state.json()["error"]["code"] == "unavailable"
+    for reply in (state, Client().get(picture)):
+        assert reply.status_code == 503 and reply["Retry-After"] == "2"
+        assert "no-store" in reply["Cache-Control"]
+    settings.STORAGE_URL = working
+    assert ada.refresh()["block"]["trials"] == before and Client().get(picture).status_code == 200

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import uuid
@@ -15,8 +16,8 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.server import ThreadedMotoServer
 
-from stimuli.errors import BadSpec, NotRendered
-from stimuli.store import LocalStore, S3Store, Store, open_store, shard_key
+from stimuli.errors import BadSpec, NotRendered, StoreSilent
+from stimuli.store import LocalStore, Patience, S3Store, Store, open_store, shard_key
 
 pytestmark = pytest.mark.pure
 
@@ -121,6 +122,23 @@ def test_it_copies_where_links_are_impossible(tmp_path: Path, monkeypatch: pytes
     store = LocalStore(tmp_path)
     assert store.put("views/a.png", b"first") and not store.put("views/a.png", b"second")
     assert list(store.keys()) == ["views/a.png"] and store.get("views/a.png") == b"first"
+
+
+def test_it_says_soon_that_a_bucket_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "something")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"s3://bucket/stimuli?endpoint=http://127.0.0.1:{silent.getsockname()[1]}"
+        store = open_store(url, Patience(connect_s=0.2, reply_s=0.2, tries=2))
+        with pytest.raises(StoreSilent, match=r"bucket does not answer.*timeout"):
+            store.get("views/a.png")
+        # Both tries wait in its queue, and no third one.
+        asked = [silent.accept()[0] for _ in range(2)]
+        silent.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            silent.accept()
+    for connection in asked:
+        connection.close()
 
 
 class Unconditional:
