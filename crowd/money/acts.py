@@ -76,7 +76,7 @@ def send_again(submission: Submission, who: str, reason: str) -> int:
         if not rows:
             raise PayoutRefused(
                 f"No payment to {called(submission)} is missing on {submission.posting.platform}: only "
-                "one that was sent, and that its list does not show after the waiting time, can be sent again."
+                "one that was sent, and that its list does not show in time, can be sent again."
             )
         for row in rows:
             _update(row, who, f"Sent again by {who}: {reason}", State.DUE)
