@@ -17,7 +17,7 @@ class Clock:
     """
 
     def __init__(self, start: datetime) -> None:
-        self._now = start
+        self._start = self._now = start
         self.lock = threading.RLock()
         self._due: list[tuple[datetime, int, Callable[[], None]]] = []
         self._order = itertools.count()
@@ -25,6 +25,10 @@ class Clock:
     def now(self) -> datetime:
         with self.lock:
             return self._now
+
+    def seconds(self) -> float:
+        """The time since the start."""
+        return (self.now() - self._start).total_seconds()
 
     def after(self, delay_s: float, act: Callable[[], None]) -> None:
         """Runs `act` after this delay; at once for a delay of 0."""

@@ -202,7 +202,7 @@ def can_take(on: Stage, posted: Posted) -> bool:
 def test_it_lists_everybody_over_exact_pages(on: Stage, count: int) -> None:
     posted = on.service.publish(replace(on.spec, places=count))
     people = on.worked(posted, count)
-    listed = list(on.service.submissions(posted))
+    listed = on.rows(posted)
     assert Counter(listed.submission for listed in listed) == Counter(people)
     assert {listed.state for listed in listed} == {"awaiting"}
     assert {listed.code for listed in listed} <= {CODES["complete"]}
@@ -276,7 +276,7 @@ def test_it_says_that_the_platform_is_down_and_nothing_is_lost(on: Stage, posted
         lambda: on.service.quote(on.spec),
         lambda: on.service.look(posted),
         lambda: list(on.service.submissions(posted)),
-        lambda: list(on.service.bonuses(posted, people)),
+        lambda: list(on.service.statement(posted, people)),
     ]
     for read in reads:
         with pytest.raises(PlatformError) as error:

@@ -5,7 +5,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from crowd.platforms.base import Account, Payment, PlatformError, Posted, PostingSpec, Site
+from crowd.platforms.base import (
+    Account,
+    ListedSubmission,
+    Payment,
+    PlatformError,
+    Posted,
+    PostingSpec,
+    Site,
+    Unread,
+)
 from crowd.platforms.prolific.service import Prolific
 from crowd.rehearsal import prolific
 from crowd.rehearsal.faults import Faults
@@ -30,12 +39,19 @@ def played(
 def service_at(sim: Simulator) -> Prolific:
     site = Site("rehearsal", sim.url)
     account = Account(site, token="rehearsal", workspace="rehearsal", project="rehearsal")
-    return Prolific(account, sim.clock.advance)
+    return Prolific(account, sim.clock.advance, sim.clock.seconds)
 
 
 def wanted(service: Prolific, places: int = 5, **changes: Any) -> PostingSpec:
     options = service.check_options(changes.pop("options", {}))
     return replace(spec(places), options=options, **changes)
+
+
+def rows(service: Prolific, posted: Posted) -> list[ListedSubmission]:
+    """What is listed; every row can be read."""
+    listed = list(service.submissions(posted))
+    assert [row for row in listed if isinstance(row, Unread)] == []
+    return [row for row in listed if not isinstance(row, Unread)]
 
 
 def finished(sim: Simulator, posted: Posted, count: int, outcome: str = "complete") -> list[Payment]:

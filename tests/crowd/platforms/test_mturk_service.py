@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crowd.platforms.base import Payment, PlatformError, Posted, PostingSpec, Unsupported
+from crowd.platforms.base import Payment, PlatformError, Posted, PostingSpec, Shown, Unsupported
 from crowd.platforms.mturk.notices import events_of
 from crowd.platforms.mturk.service import MTurk
 from crowd.rehearsal.mturk import simulator
@@ -260,7 +260,7 @@ def test_it_remembers_what_amazon_forgets(on: Scene) -> None:
     gone = on.service.look(posted)
     assert (gone.state, gone.raw, gone.places, gone.taken) == ("closed", "Disposed", 20, 20)
     assert list(on.service.submissions(gone)) == []
-    assert list(on.service.bonuses(gone, people)) == []
+    assert list(on.service.statement(gone, people)) == [Shown(submission, ()) for submission in people]
     assert [settled.state for settled in on.service.approve(gone, people[:1])] == ["failed"]
 
 
@@ -318,7 +318,10 @@ def test_it_finds_its_reference_in_what_was_paid(on: Scene) -> None:
     paid(on, posted, *payments)
     for asked in (people, people[:1]):
         bonuses = {
-            (bonus.submission, bonus.cents, bonus.reference) for bonus in on.service.bonuses(posted, asked)
+            (shown.submission, line.cents, line.reference)
+            for shown in on.service.statement(posted, asked)
+            if isinstance(shown, Shown)
+            for line in shown.lines
         }
         assert bonuses == {(p.submission, p.cents, p.reference) for p in payments if p.submission in asked}
 

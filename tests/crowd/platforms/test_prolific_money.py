@@ -9,17 +9,21 @@ from hypothesis import strategies as st
 
 from crowd.platforms.base import (
     Account,
+    Line,
     Payment,
     PlatformError,
     Posted,
     Prepared,
+    Shown,
     Site,
+    Unread,
     Unsupported,
 )
-from crowd.platforms.prolific.bonuses import as_lines, bonuses, pay, prepare
+from crowd.platforms.prolific.bonuses import as_lines, pay, prepare, statement
 from crowd.platforms.prolific.money import major, whole
 from crowd.rehearsal.serving import Answer, serving
-from tests.crowd.platforms.prolific_script import Line, Script, closed_address, said, wired
+from tests.crowd.platforms.prolific_script import Line as Play
+from tests.crowd.platforms.prolific_script import Script, closed_address, said, wired
 
 pytestmark = pytest.mark.pure
 
@@ -157,7 +161,7 @@ def test_it_does_not_repeat_an_announcement() -> None:
         (None, "unknown"),
     ],
 )
-def test_it_pays_with_one_request_for_every_answer(answer: Line, state: str) -> None:
+def test_it_pays_with_one_request_for_every_answer(answer: Play, state: str) -> None:
     waits: list[float] = []
     script = Script(answer)
     payments = [payment(100, 1), payment(200, 2)]
@@ -198,11 +202,13 @@ def test_it_knows_that_no_person_was_paid_if_no_server_listens() -> None:
 def test_it_reads_what_was_paid_in_minor_units() -> None:
     detail = said({"id": "s1", "study_id": STUDY, "bonus_payments": [150, 1.0]})
     with serving(Script(detail)) as url:
-        listed = list(bonuses(wired(url), POSTED, ["s1", "s1"]))
-    assert [(bonus.submission, bonus.cents) for bonus in listed] == [("s1", 150), ("s1", 1)]
+        shown = list(statement(wired(url), POSTED, ["s1", "s1"]))
+    assert shown == [Shown("s1", (Line("bonus", 1), Line("bonus", 150)))]
 
 
 def test_it_takes_no_bonus_of_another_study_for_proof() -> None:
     detail = said({"id": "s1", "study_id": "another", "bonus_payments": [150]})
-    with serving(Script(detail)) as url, pytest.raises(PlatformError, match="another study"):
-        list(bonuses(wired(url), POSTED, ["s1"]))
+    with serving(Script(detail)) as url:
+        (unread,) = statement(wired(url), POSTED, ["s1"])
+    assert isinstance(unread, Unread)
+    assert (unread.submission, "another study" in unread.why) == ("s1", True)

@@ -10,7 +10,16 @@ from crowd.platforms.prolific.service import Prolific
 from crowd.platforms.prolific.wire import PAGE_SIZE
 from crowd.rehearsal.faults import KINDS, Fault, Faults
 from crowd.rehearsal.prolific import Simulator
-from tests.crowd.platforms.prolific_stage import calls, finished, played, repeated, service_at, told, wanted
+from tests.crowd.platforms.prolific_stage import (
+    calls,
+    finished,
+    played,
+    repeated,
+    rows,
+    service_at,
+    told,
+    wanted,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -182,7 +191,7 @@ def test_it_adds_slots_for_screened_people_with_the_places() -> None:
         service.revise(posted, wanted(service, 8, screened_cents=50, options=options))
         assert _slots(sim, posted) == 4
         (screened, *_) = finished(sim, posted, 1, "screened")
-        (listed,) = service.submissions(posted)
+        (listed,) = rows(service, posted)
         assert listed.state == "screened_out"
         assert told(sim, screened)["reward_paid_cents"] == 50
 

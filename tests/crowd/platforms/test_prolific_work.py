@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from crowd.platforms.base import BadOptions, Payment, PlatformError
+from crowd.platforms.base import BadOptions, Line, Payment, PlatformError, Shown
 from crowd.platforms.prolific.wire import PAGE_SIZE
 from crowd.rehearsal.faults import KINDS, Fault
 from tests.crowd.platforms.prolific_spec import spec
-from tests.crowd.platforms.prolific_stage import calls, finished, played, repeated, told, wanted
+from tests.crowd.platforms.prolific_stage import calls, finished, played, repeated, rows, told, wanted
 
 pytestmark = pytest.mark.pure
 
@@ -22,7 +22,7 @@ def test_it_lists_everybody_once(count: int) -> None:
     with played() as (sim, service):
         posted = service.publish(wanted(service, max(1, count)))
         done = finished(sim, posted, count)
-        listings = list(service.submissions(posted))
+        listings = rows(service, posted)
         assert [(listed.submission, listed.person) for listed in listings] == [
             (p.submission, p.person) for p in done
         ]
@@ -47,7 +47,7 @@ def test_it_says_in_which_state_each_submission_is() -> None:
         service.reject(posted, taken["rejected"], GROUND, "FAILED_CHECK")
         sim.control.give_back(taken["returned"])
         sim.control.time_out(taken["timed_out"])
-        listings = {listed.submission: listed for listed in service.submissions(posted)}
+        listings = {listed.submission: listed for listed in rows(service, posted)}
         states = {name: listings[submission].state for name, submission in taken.items()}
         assert states == {name: name for name in names[:-1]} | {"asked": "awaiting"}
         assert [name for name in names if listings[taken[name]].return_requested] == ["asked"]
@@ -77,7 +77,7 @@ def test_it_takes_a_passing_state_for_unknown() -> None:
         assert (look.state, look.raw) == ("unknown", "PROCESSING")
         with pytest.raises(PlatformError, match="PROCESSING"):
             service.publish(wanted(service))
-        (listed,) = service.submissions(posted)
+        (listed,) = rows(service, posted)
         assert (listed.state, listed.raw) == ("unknown", "PROCESSING")
         (settled,) = service.approve(posted, [payment.submission])
         assert settled.state == "unknown"
@@ -153,8 +153,8 @@ def test_it_pays_bonuses_with_one_call_and_says_what_it_knows(kind: Fault, state
         assert [told(sim, payment)["bonuses"] for payment in done] == [
             [payment.cents] * paid for payment in done
         ]
-        listed = list(service.bonuses(posted, [payment.submission for payment in done]))
-        assert [(b.submission, b.cents) for b in listed] == [(p.submission, p.cents) for p in done] * paid
+        shown = list(service.statement(posted, [payment.submission for payment in done]))
+        assert shown == [Shown(p.submission, (Line("bonus", p.cents),) * paid) for p in done]
 
 
 def test_it_pays_the_same_batch_twice_only_if_it_is_told_to() -> None:
