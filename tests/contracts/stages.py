@@ -243,8 +243,8 @@ class Stage:
 
 
 @contextmanager
-def stage(case: Case, faults: Faults | None = None) -> Iterator[Stage]:
-    with case.simulator(seed=7, faults=faults) as sim:
+def stage(case: Case, faults: Faults | None = None, seed: int = 7) -> Iterator[Stage]:
+    with case.simulator(seed=seed, faults=faults) as sim:
         account = case.account(sim.url)
         waits: list[float] = []
 

@@ -56,7 +56,7 @@ class MTurk:
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.account = account
-        self.wire = Wire(account, wait)
+        self.wire = Wire(account, wait, clock)
         self.hits = Hits(self.wire)
         self._decisions = Decisions(self.wire)
         self._bonuses = Bonuses(self.wire)

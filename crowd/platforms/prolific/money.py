@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 from crowd.platforms.base import Account, PlatformError, PostingSpec, Quote, Unsupported
 from crowd.platforms.prolific.specs import check_spec, estimated_minutes, pays_screened, screen_out_slots
 from crowd.platforms.prolific.wire import Refused, Wire, segment
+
+AMOUNT_MAX = 10**12
+"""No amount or count of Prolific's is as large, in minor units."""
 
 
 def major(cents: int) -> str:
@@ -18,16 +21,32 @@ def major(cents: int) -> str:
 
 
 def whole(value: Any, name: str) -> int:
-    """A number of an answer as an int. Prolific's schema says float; a fraction is refused, not rounded."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal) or value != int(value):
+    """What a person gets or is offered, as an int. Prolific's schema says float; a fraction is refused, not
+    rounded."""
+    if not is_number(value) or value != int(value):
         raise PlatformError(
             f"Prolific says {name} = {str(value)[:40]}, which is no whole number.", permanent=True
         )
     return int(value)
 
 
+def exact(value: Any, name: str) -> Fraction:
+    """What the platform takes for itself: 0 or more, and it may have a fraction."""
+    if not is_number(value) or value < 0:
+        raise PlatformError(f"Prolific says {name} = {str(value)[:40]}, which is no amount.", permanent=True)
+    return Fraction(value)
+
+
+def is_number(value: Any) -> TypeGuard[int | Decimal]:
+    """Whether an answer holds a number that can be an amount, a count or a time."""
+    return (
+        not isinstance(value, bool) and isinstance(value, int | Decimal) and -AMOUNT_MAX < value < AMOUNT_MAX
+    )
+
+
 def balance(wire: Wire, account: Account) -> tuple[str, int | None]:
-    """Currency of the workspace, and what it holds."""
+    """Currency of the workspace, and what it holds: whole minor units, a fraction left out. None if Prolific
+    does not say it as a number."""
     if not account.workspace:
         raise Unsupported("Prolific asks for a workspace. Set PROLIFIC_WORKSPACE.")
     data = wire.get(f"workspaces/{segment(account.workspace)}/balance/")
@@ -35,7 +54,7 @@ def balance(wire: Wire, account: Account) -> tuple[str, int | None]:
     if not isinstance(currency, str):
         raise PlatformError("Prolific does not say in which currency the workspace is held.", permanent=True)
     held = data.get("available_balance")
-    return currency.upper(), None if held is None else whole(held, "available_balance")
+    return currency.upper(), math.floor(held) if is_number(held) else None
 
 
 def currency_of(wire: Wire, account: Account, wanted: str) -> int | None:
@@ -86,9 +105,9 @@ def _calculated(wire: Wire, spec: PostingSpec) -> int:
     body = {"reward": spec.reward_cents, "total_available_places": spec.places}
     data = wire.send("POST", "study-cost-calculator/", body, reads=True).data
     total = data.get("total_cost") if isinstance(data, dict) else None
-    if isinstance(total, bool) or not isinstance(total, int | Decimal):
+    if not is_number(total):
         raise PlatformError("Prolific's cost calculator gives no total_cost.", permanent=True)
-    return math.ceil(total)
+    return math.ceil(Fraction(total))
 
 
 def _fee(cents: int, share: Fraction) -> int:

@@ -45,7 +45,7 @@ class Prolific:
     ) -> None:
         self.account = account
         # A simulator runs on this machine, which no proxy of the environment reaches.
-        self.wire = Wire(account.site.url, account.token, wait, trust_env=not account.site.url)
+        self.wire = Wire(account.site.url, account.token, wait, clock, trust_env=not account.site.url)
         self.studies = Studies(self.wire, account)
 
     def __enter__(self) -> Prolific:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any
 from crowd.rehearsal.clock import Clock
 from crowd.rehearsal.mturk.eligibility import MASTERS, meets
 from crowd.rehearsal.mturk.notices import Notices
-from crowd.rehearsal.mturk.purse import FEE, STEP, Purse, fee_on, reward_rate
+from crowd.rehearsal.mturk.purse import CENT, FEE, STEP, Purse, fee_on, reward_rate
 from crowd.rehearsal.mturk.questions import answers_document
 from crowd.rehearsal.mturk.records import (
     GONE,
@@ -65,12 +65,13 @@ class World:
         self.purse = Purse(Decimal(options.balance_cents) / 100)
         self._habits = Habits(seed)
         self._ids = Streams(seed)("mturk", "ids")
-        self.paging = Streams(seed)("mturk", "paging")
+        self.paging, self.odd = Streams(seed)("mturk", "paging"), Streams(seed)("mturk", "odd")
         self.types: dict[str, HitType] = {}
         self.hits: dict[str, Hit] = {}
         self.people: dict[str, Person] = {}
         self.all_work: dict[str, list[Work]] = {}
         self.qualifications: dict[str, QualificationType] = {}
+        self.listed_bonuses: list[Paid] = []
         self.blocked: dict[str, str] = {}
         self.soft_failing: set[str] = set()
         self.tokens: dict[tuple[str, str], tuple[datetime, str]] = {}
@@ -361,7 +362,20 @@ class World:
             raise Refused(
                 "PermissionDeniedException", "The worker has done nothing for this Requester in six months."
             )
-        return self.purse.pay("bonus", work, dollars, FEE, self.now, reason)
+        paid = self.purse.pay("bonus", work, dollars, FEE, self.now, reason)
+        self.listed_bonuses.append(paid)
+        return paid
+
+    def list_otherwise(self, fault: str) -> None:
+        """From now on the list shows the last bonus with another cent, or with the earlier ones as a sum."""
+        last = self.listed_bonuses.pop()
+        if fault == "other_amount":
+            self.listed_bonuses.append(replace(last, dollars=last.dollars + CENT))
+            return
+        earlier = [paid for paid in self.listed_bonuses if paid.work is last.work]
+        self.listed_bonuses = [paid for paid in self.listed_bonuses if paid.work is not last.work]
+        total = sum((paid.dollars for paid in earlier), last.dollars)
+        self.listed_bonuses.append(replace(last, dollars=total))
 
     def submitted_by(self, worker: str) -> list[Work]:
         return [

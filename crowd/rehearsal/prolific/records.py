@@ -75,7 +75,7 @@ class Study:
 @dataclass(slots=True)
 class Submission:
     """One person's participation in one study. Every payment is recorded separately, so that a second one is
-    visible."""
+    visible; `shown` is what the list of bonuses says instead."""
 
     id: str
     study: str
@@ -87,6 +87,7 @@ class Submission:
     return_requested: datetime | None = None
     rewards: list[int] = field(default_factory=list)
     bonuses: list[int] = field(default_factory=list)
+    shown: list[int] = field(default_factory=list)
     rejection: tuple[str, str] = ("", "")
     return_reasons: list[str] = field(default_factory=list)
 
@@ -94,7 +95,7 @@ class Submission:
 @dataclass(slots=True)
 class Batch:
     """Bonuses that were set up: (submission, cents) each. `paid_count` counts every pay call that took
-    effect; on the real platform, too, a second call pays again."""
+    effect; on the real platform, too, a second call pays again. `fault`: how the list will show them."""
 
     id: str
     study: str
@@ -103,6 +104,7 @@ class Batch:
     vat: int
     paid_count: int = 0
     in_progress: bool = False
+    fault: str = ""
 
     @property
     def cents(self) -> int:

@@ -20,7 +20,7 @@ from crowd.platforms.base import (
     Unsupported,
 )
 from crowd.platforms.prolific.bonuses import as_lines, pay, prepare, statement
-from crowd.platforms.prolific.money import major, whole
+from crowd.platforms.prolific.money import balance, major, whole
 from crowd.rehearsal.serving import Answer, serving
 from tests.crowd.platforms.prolific_script import Line as Play
 from tests.crowd.platforms.prolific_script import Script, closed_address, said, wired
@@ -91,6 +91,9 @@ def test_it_announces_bonuses_and_compares_the_sum() -> None:
         batch("300"),
         batch(None),
         batch(300.5),
+        batch(300, fees=-1),
+        batch(300, fees="50"),
+        batch(300, vat=[10]),
         batch(300, study="another"),
         said({"amount": 300}, 201),
         Answer(201, b"ok"),
@@ -102,6 +105,27 @@ def test_it_goes_no_further_when_the_platform_understood_another_sum(answer: Ans
         prepare(wired(url), ACCOUNT, POSTED, [payment(300)])
     assert not caught.value.uncertain
     assert not [call for call in script.calls if call.endswith("/pay/")]
+
+
+@pytest.mark.parametrize(
+    ("fees", "vat", "booked"),
+    [(82.5, 0, 83), (82.5, 16.5, 99), (0.1, 0.2, 1), (82.0, 16, 98), (None, None, 0), (1e-9, 0, 1)],
+)
+def test_it_books_a_fraction_of_a_fee_as_a_whole_cent(fees: object, vat: object, booked: int) -> None:
+    """What people get is whole; what the platform takes is documented as a double."""
+    with serving(Script(BALANCE, batch(300, fees=fees, vat=vat))) as url:
+        assert prepare(wired(url), ACCOUNT, POSTED, [payment(300)]) == Prepared("b1", 300, booked)
+
+
+@pytest.mark.parametrize(
+    ("held", "floored"),
+    [(99.99, 99), (0.5, 0), (-0.5, -1), (100, 100), (None, None), ("much", None), (1e300, None)],
+)
+def test_it_goes_on_with_a_balance_that_has_a_fraction(held: object, floored: int | None) -> None:
+    answer = said({"currency_code": "gbp", "available_balance": held})
+    with serving(Script(answer, answer, batch(300))) as url:
+        assert balance(wired(url), ACCOUNT) == ("GBP", floored)
+        assert prepare(wired(url), ACCOUNT, POSTED, [payment(300)]).cents == 300
 
 
 def test_it_refuses_to_pay_in_another_currency() -> None:

@@ -1,12 +1,25 @@
 """Work, decisions, bonuses and letters at a simulated Prolific, and the state after faults."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from crowd.platforms.base import BadOptions, Line, Payment, PlatformError, Shown
+from crowd.platforms.base import (
+    BadOptions,
+    Line,
+    ListedSubmission,
+    Payment,
+    PlatformError,
+    Posted,
+    Shown,
+    Unread,
+)
+from crowd.platforms.prolific.submissions import messages, submissions
 from crowd.platforms.prolific.wire import PAGE_SIZE
 from crowd.rehearsal.faults import KINDS, Fault
+from crowd.rehearsal.serving import serving
+from tests.crowd.platforms.prolific_script import Script, said, wired
 from tests.crowd.platforms.prolific_spec import spec
 from tests.crowd.platforms.prolific_stage import calls, finished, played, repeated, rows, told, wanted
 
@@ -29,6 +42,72 @@ def test_it_lists_everybody_once(count: int) -> None:
         assert {listed.state for listed in listings} <= {"awaiting"}
         assert {listed.code for listed in listings} <= {spec().codes["complete"]}
         assert all(listed.started_at and listed.started_at.tzinfo for listed in listings)
+
+
+GOOD = {"id": "a" * 24, "participant_id": "b" * 24, "status": "AWAITING REVIEW", "study_code": "CODE"}
+POSTED = Posted("6394cee383e14a167638b300", "open", "ACTIVE", 5, 5, {"currency": "GBP", "reward": 300})
+
+
+@pytest.mark.parametrize(
+    ("odd", "named"),
+    [
+        ({"id": None}, ""),
+        ({"id": ""}, ""),
+        ({"id": 7}, ""),
+        ({"id": ["x"]}, ""),
+        ({"id": "x\u0000"}, ""),
+        ({"id": "x" * 65}, ""),
+        ({"participant_id": None}, "c" * 24),
+        ({"participant_id": ""}, "c" * 24),
+        ({"participant_id": {"id": "b"}}, "c" * 24),
+        ({"participant_id": "\ud800"}, "c" * 24),
+        ({"status": None}, "c" * 24),
+        ({"status": 3}, "c" * 24),
+        ("no object", ""),
+        (None, ""),
+    ],
+)
+def test_it_sets_a_row_aside_that_it_cannot_read(odd: Any, named: str) -> None:
+    row = {**GOOD, "id": "c" * 24, **odd} if isinstance(odd, dict) else odd
+    with serving(Script(said({"results": [GOOD, row, {**GOOD, "id": "d" * 24}]}))) as url:
+        first, unread, last = submissions(wired(url), POSTED)
+    assert isinstance(first, ListedSubmission) and isinstance(last, ListedSubmission)
+    assert (first.submission, last.submission) == ("a" * 24, "d" * 24)
+    assert isinstance(unread, Unread)
+    assert unread.submission == named
+    assert "b" * 24 not in unread.why
+
+
+@pytest.mark.parametrize(
+    ("odd", "code", "raw", "state"),
+    [
+        ({"study_code": "A\u0000B\ud800"}, "A?B?", "AWAITING REVIEW", "awaiting"),
+        ({"study_code": {"code": "x"}}, "", "AWAITING REVIEW", "awaiting"),
+        ({"study_code": "x" * 99}, "x" * 64, "AWAITING REVIEW", "awaiting"),
+        ({"status": "NEW\u0007" + "y" * 60}, "CODE", "NEW?" + "y" * 36, "unknown"),
+        ({"started_at": 7, "completed_at": ["x"]}, "CODE", "AWAITING REVIEW", "awaiting"),
+        ({"started_at": "0001-01-01T00:00:00+14:00"}, "CODE", "AWAITING REVIEW", "awaiting"),
+    ],
+)
+def test_it_reads_a_row_whose_texts_cannot_be_stored(odd: Any, code: str, raw: str, state: str) -> None:
+    with serving(Script(said({"results": [{**GOOD, **odd}]}))) as url:
+        (row,) = submissions(wired(url), POSTED)
+    assert isinstance(row, ListedSubmission)
+    assert (row.code, row.raw, row.state) == (code, raw, state)
+    assert (row.started_at, row.completed_at) == (None, None)
+
+
+def test_it_reads_a_message_in_a_form_that_can_be_stored() -> None:
+    about = {"data": {"study_id": POSTED.external_id}}
+    rows = [
+        {"id": "m1", "sender_id": "p1", "body": "Two\nlines\u0000\ud800.", **about},
+        {"id": None, "sender_id": "p1", "body": 7, **about},
+        {"id": "m3", "sender_id": None, "body": "From whom?", **about},
+        {"id": "m4", "sender_id": "p2", "body": "About what?", "data": {"study_id": 5}},
+    ]
+    with serving(Script(said({"results": rows}))) as url:
+        read = [(each.person, each.body) for each in messages(wired(url), POSTED)]
+    assert read == [("p1", "Two\nlines??."), ("p1", ""), ("p2", "About what?")]
 
 
 def test_it_says_in_which_state_each_submission_is() -> None:
