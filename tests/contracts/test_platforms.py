@@ -97,6 +97,38 @@ def test_it_quotes_no_less_than_is_really_taken(on: Stage) -> None:
     assert 20 * (REWARD + on.spec.bonus_max_cents) < on.spent() <= quote.total_cents
 
 
+def test_it_says_what_the_account_holds(on: Stage) -> None:
+    assert on.service.balance() == (on.spec.currency, on.act("state")["balance"])
+
+
+def left(on: Stage, cents: int) -> None:
+    """Leaves so much in the account."""
+    more = cents - int(on.act("state")["balance"])
+    on.act("fund", **({"dollars": f"{more / 100:.2f}"} if on.case.name == "mturk" else {"cents": more}))
+
+
+def test_it_offers_nothing_that_the_account_cannot_pay(platform: Case) -> None:
+    """The simulator itself publishes with just this sum: the rewards and their fees."""
+    with stage(platform) as rich:
+        rich.service.publish(rich.spec)
+        rewards = next(cents for name, cents in rich.service.quote(rich.spec).lines if "reward" in name)
+        fees = next(cents for name, cents in rich.service.quote(rich.spec).lines if "fee" in name.lower())
+    needed = rewards + fees
+    with stage(platform) as on:
+        left(on, needed - 1)
+        with pytest.raises(Unsupported, match=r"0\.01 is missing"):
+            on.service.publish(on.spec)
+        assert on.postings() == []
+        left(on, needed)
+        posted = on.service.publish(on.spec)
+        assert (posted.state, on.places()) == ("open", 20)
+        assert on.service.publish(on.spec).places == 20
+        if on.case.name == "prolific":  # it sets the rewards aside
+            with pytest.raises(Unsupported, match="is missing"):
+                on.service.revise(posted, replace(on.spec, places=21))
+            assert on.places() == 20
+
+
 def test_it_refuses_another_currency(on: Stage) -> None:
     foreign = replace(on.spec, currency="JPY")
     for verb in (on.service.quote, on.service.publish):

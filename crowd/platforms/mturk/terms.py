@@ -36,6 +36,14 @@ class Terms:
     def lifetime_s(self) -> int:
         return int(self.options["lifetime_days"]) * DAYS_S
 
+    def cost_cents(self, places: int) -> int:
+        """Rewards and their fees for so many new places, in cents."""
+        rates, masters = rates_of(self.options), bool(self.options["masters"])
+        return sum(
+            n * (self.base_cents + fee_cents(self.base_cents, rates, places=n, masters=masters))
+            for n in sizes(places, self.options["batch"])
+        )
+
     def hit_type(self, qualification: str) -> dict[str, Any]:
         """The members of CreateHITType. Bars everyone who took part before, here or in excluded studies."""
         exclusions = [

@@ -100,6 +100,22 @@ def quote(wire: Wire, account: Account, spec: PostingSpec) -> Quote:
     return Quote(spec.currency, tuple(lines), held, tuple(_notes(wire, account, spec)))
 
 
+def check_balance(wire: Wire, spec: PostingSpec, held: int | None) -> None:
+    """Raises Unsupported if the workspace does not hold what publishing sets aside: the rewards, the payments
+    to people screened out if Prolific makes them, and the fees on both."""
+    if held is None:
+        return
+    needed = _calculated(wire, spec)
+    if pays_screened(spec):
+        needed += needed * spec.screened_cents * screen_out_slots(spec) // (spec.reward_cents * spec.places)
+    if held < needed:
+        raise Unsupported(
+            f"The workspace on Prolific holds {major(held)} {spec.currency}, and {spec.places} more places "
+            f"cost {major(needed)} with fees: {major(needed - held)} is missing. Add money there, or offer "
+            "fewer places."
+        )
+
+
 def _calculated(wire: Wire, spec: PostingSpec) -> int:
     """Rewards with fee and VAT of this account, as Prolific itself calculates them."""
     body = {"reward": spec.reward_cents, "total_available_places": spec.places}

@@ -60,6 +60,9 @@ class Prolific:
     def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         return checked(options)
 
+    def balance(self) -> tuple[str, int | None]:
+        return money.balance(self.wire, self.account)
+
     def quote(self, spec: PostingSpec) -> Quote:
         return money.quote(self.wire, self.account, spec)
 

@@ -15,7 +15,7 @@ from crowd.platforms.base import (
     Unsupported,
 )
 from crowd.platforms.prolific.entry import app_of
-from crowd.platforms.prolific.money import currency_of, whole
+from crowd.platforms.prolific.money import check_balance, currency_of, whole
 from crowd.platforms.prolific.specs import (
     FROZEN,
     check_spec,
@@ -55,10 +55,15 @@ class Studies:
     def publish(self, spec: PostingSpec) -> Posted:
         """The study of this reference, open: the one that is there, or a new one."""
         check_spec(spec, self.account)
-        currency_of(self.wire, self.account, spec.currency)
+        held = currency_of(self.wire, self.account, spec.currency)
         body = study_body(spec, self.account)
-        study_id = self._find(spec) or self._create(spec, body)
-        study = self._known(study_id)
+        study_id = self._find(spec)
+        study = self._known(study_id) if study_id else {}
+        if not study or status_of(study) in DRAFTS:
+            check_balance(self.wire, spec, held)
+        if not study:
+            study_id = self._create(spec, body)
+            study = self._known(study_id)
         if status_of(study) in DRAFTS:
             self._mend(study_id, study, body)
         if status_of(study) in DRAFTS | PASSING:
@@ -84,6 +89,8 @@ class Studies:
                 "Pause or close the posting instead."
             )
         if spec.places > places:
+            held = currency_of(self.wire, self.account, spec.currency)
+            check_balance(self.wire, replace(spec, places=spec.places - places), held)
             change: dict[str, Any] = {"total_available_places": spec.places}
             if pays_screened(spec):
                 change["completion_codes"] = completion_codes(spec)

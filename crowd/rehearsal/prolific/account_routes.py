@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from crowd.rehearsal.prolific import study_states
@@ -79,7 +80,7 @@ def balance(world: World, request: Request) -> Reply:
     )
 
 
-def _breakdown(world: World, cents: int) -> dict[str, int]:
+def _breakdown(world: World, cents: Decimal) -> dict[str, Decimal]:
     """How much of it people could get, and what the platform and the tax office would take in addition."""
     fee, tax = world.purse.fee_bp, world.purse.fee_bp * world.purse.vat_bp // 10_000
     people = cents * 10_000 // (10_000 + fee + tax)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
@@ -75,8 +76,13 @@ def _read(world: World, operation: schema.Operation, http: Asked, names: Mapping
 
 
 def as_json(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
-    body = b"" if data is None else json.dumps(data).encode()
+    body = b"" if data is None else json.dumps(data, default=number).encode()
     return Answer(status, body, {"Content-Type": "application/json", **(headers or {})})
+
+
+def number(amount: Decimal) -> int | float:
+    """An amount as it travels."""
+    return int(amount) if amount == int(amount) else float(amount)
 
 
 def refusal(world: World, no: Refused, headers: Mapping[str, str] | None = None) -> Answer:

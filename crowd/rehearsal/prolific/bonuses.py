@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from crowd.rehearsal.prolific import study_states
 from crowd.rehearsal.prolific.records import Batch, Refused, Submission
@@ -35,7 +36,8 @@ def set_up(world: World, study_id: str, csv: str) -> Batch:
     if strangers:
         raise Refused(400, f"These ids have not taken part in the study: {', '.join(strangers)}")
     fees = [world.purse.fees_on(cents) for _, cents in read]
-    batch = Batch(world.new_id(), study_id, tuple(read), sum(f for f, _ in fees), sum(v for _, v in fees))
+    fee, vat = (sum(column, Decimal(0)) for column in zip(*fees, strict=True))
+    batch = Batch(world.new_id(), study_id, tuple(read), fee, vat)
     world.batches[batch.id] = batch
     return batch
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Literal
 
 StudyStatus = Literal[
@@ -100,8 +101,8 @@ class Batch:
     id: str
     study: str
     lines: tuple[tuple[str, int], ...]
-    fees: int
-    vat: int
+    fees: Decimal
+    vat: Decimal
     paid_count: int = 0
     in_progress: bool = False
     fault: str = ""
@@ -119,8 +120,8 @@ class Entry:
     study: str
     submission: str
     cents: int
-    fees: int
-    vat: int
+    fees: Decimal
+    vat: Decimal
     at: datetime
 
 

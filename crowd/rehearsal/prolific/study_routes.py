@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from decimal import Decimal
 from typing import Any
 
 from crowd.rehearsal.prolific import study_states
@@ -111,11 +112,11 @@ def counts(world: World, request: Request) -> Reply:
     return Reply({**by, "TOTAL": len(submissions)})
 
 
-def _amount(world: World, cents: int) -> dict[str, Any]:
+def _amount(world: World, cents: Decimal | int) -> dict[str, Any]:
     return {"amount": cents, "currency": world.purse.currency}
 
 
-def _breakdown(world: World, cents: int, fees: int, vat: int) -> dict[str, Any]:
+def _breakdown(world: World, cents: Decimal | int, fees: Decimal | int, vat: Decimal | int) -> dict[str, Any]:
     return {"rewards": _amount(world, cents), "fees": _amount(world, fees), "tax": _amount(world, vat)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from crowd.rehearsal.prolific.records import (
@@ -222,22 +223,23 @@ def slots_left(study: Study) -> dict[str, int]:
     }
 
 
-def full_cost(world: World, study: Study) -> int:
+def full_cost(world: World, study: Study) -> Decimal:
     """What the study costs at most, bonuses aside."""
     return study.places * world.purse.cost(study.cents) + _slots_cost(world, study)
 
 
-def _slots_cost(world: World, study: Study) -> int:
+def _slots_cost(world: World, study: Study) -> Decimal:
     left = slots_left(study)
-    return sum(
+    costs = (
         max(0, left[code]) * world.purse.cost(int(action["fixed_screen_out_reward"]))
         for code, action in screen_outs(study).items()
     )
+    return sum(costs, Decimal(0))
 
 
-def committed(world: World) -> int:
+def committed(world: World) -> Decimal:
     """What is reserved for published studies: still in the purse, but not available."""
-    total = 0
+    total = Decimal(0)
     for study in world.studies.values():
         if study.status in ("UNPUBLISHED", "SCHEDULED"):
             continue
@@ -251,5 +253,5 @@ def committed(world: World) -> int:
     return total
 
 
-def available(world: World) -> int:
+def available(world: World) -> Decimal:
     return world.purse.balance - committed(world)

@@ -32,14 +32,15 @@ RESEARCHER = "researcher"
 class Options:
     """The platform's behaviour, as far as the real one varies. Delays are seconds on the simulator's clock.
 
-    `stop_leads_to` empty: drawn per study, as both were seen. `transient_share` of readings show a passing
-    status that no documentation names.
+    Fees are rounded to `1 / fee_parts` of a minor unit. `stop_leads_to` empty: drawn per study, as both were
+    seen. `transient_share` of readings show a passing status that no documentation names.
     """
 
     currency: str = "GBP"
     balance_cents: int = 10_000_000
     fee_bp: int = FEE_BP
     vat_bp: int = VAT_BP
+    fee_parts: int = 1
     review_delay_s: float = 5.0
     approve_delay_s: float = 0.0
     pay_delay_s: float = 0.0
@@ -73,7 +74,9 @@ class World:
 
     def __post_init__(self) -> None:
         options = self.options
-        self.purse = Purse(options.balance_cents, options.currency, options.fee_bp, options.vat_bp)
+        self.purse = Purse(
+            options.balance_cents, options.currency, options.fee_bp, options.vat_bp, options.fee_parts
+        )
         self.streams = Streams(self.seed)
 
     @property

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import pytest
+
 from crowd.platforms.base import (
     Account,
     ListedSubmission,
@@ -63,6 +65,16 @@ def finished(sim: Simulator, posted: Posted, count: int, outcome: str = "complet
         payments.append(Payment(f"r{number}", taken["submission"], taken["person"], 100 + number, "bonus"))
     sim.clock.advance(60)
     return payments
+
+
+def drafted(sim: Simulator, service: Prolific, wanted: PostingSpec) -> None:
+    """Leaves a draft: the money goes away between making and opening it."""
+    held = int(sim.control.state()["available"])
+    sim.before_reply.append(lambda call: call.operation == "studies.create" and sim.control.fund(-held))
+    with pytest.raises(PlatformError, match="balance"):
+        service.publish(wanted)
+    sim.before_reply.clear()
+    sim.control.fund(held)
 
 
 def told(sim: Simulator, payment: Payment) -> dict[str, Any]:

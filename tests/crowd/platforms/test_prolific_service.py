@@ -12,6 +12,7 @@ from crowd.rehearsal.faults import KINDS, Fault, Faults
 from crowd.rehearsal.prolific import Simulator
 from tests.crowd.platforms.prolific_stage import (
     calls,
+    drafted,
     finished,
     played,
     repeated,
@@ -134,10 +135,8 @@ def test_it_publishes_one_study_though_the_process_dies(stop_at: int) -> None:
 
 
 def test_it_corrects_a_draft_but_never_a_published_study() -> None:
-    with played(balance_cents=0) as (sim, service):
-        with pytest.raises(PlatformError, match="balance"):
-            service.publish(wanted(service))
-        sim.control.fund(1_000_000)
+    with played() as (sim, service):
+        drafted(sim, service, wanted(service))
         posted = service.publish(wanted(service, reward_cents=350))
         (study,) = sim.world.studies.values()
         assert (study.id, study.cents) == (posted.external_id, 350)
@@ -234,9 +233,8 @@ def test_it_pauses_and_closes_through_any_fault(kind: Fault, verb: str, place: i
 
 
 def test_it_deletes_a_draft_that_is_closed() -> None:
-    with played(balance_cents=0) as (sim, service):
-        with pytest.raises(PlatformError):
-            service.publish(wanted(service))
+    with played() as (sim, service):
+        drafted(sim, service, wanted(service))
         (study_id,) = sim.world.studies
         draft = Posted(study_id, "draft", "UNPUBLISHED", 5, 0)
         assert service.look(draft).state == "draft"

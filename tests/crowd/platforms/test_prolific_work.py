@@ -236,6 +236,19 @@ def test_it_pays_bonuses_with_one_call_and_says_what_it_knows(kind: Fault, state
         assert shown == [Shown(p.submission, (Line("bonus", p.cents),) * paid) for p in done]
 
 
+@pytest.mark.parametrize("parts", [1, 2, 10])
+def test_it_pays_and_books_fees_with_fractions(parts: int) -> None:
+    """What is booked is never less than what the platform took, and less than a cent more per batch."""
+    with played(fee_bp=2750, vat_bp=1900, fee_parts=parts) as (sim, service):
+        posted = service.publish(wanted(service))
+        done = [replace(payment, cents=5 + number) for number, payment in enumerate(finished(sim, posted, 3))]
+        prepared = service.prepare(posted, done)
+        assert [result.state for result in service.pay(posted, prepared, done)] == ["sent"] * 3
+        fees = sum(entry.fees + entry.vat for entry in sim.world.purse.entries)
+        assert fees <= prepared.fees_cents < fees + 1
+        assert service.quote(wanted(service)).balance_cents is not None
+
+
 def test_it_pays_the_same_batch_twice_only_if_it_is_told_to() -> None:
     """The platform pays every repeat, so nothing here may call twice."""
     with played() as (sim, service):
