@@ -390,6 +390,14 @@ class Service(Protocol):
     def messages(self, posted: Posted) -> Iterator[IncomingMessage]: ...
 
 
+class DemographicService(Service, Protocol):
+    """A service whose platform tells what people said of themselves: "demographics" is among `supports`."""
+
+    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """Per submission: column -> value, in the platform's words, without names and ids of people."""
+        ...
+
+
 class SigningService(Service, Protocol):
     """A service whose platform signs the addresses of arrivals."""
 

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeGuard
 
 from crowd.platforms.base import Account, PlatformError, PostingSpec, Quote, Unsupported
-from crowd.platforms.prolific.specs import check_spec, estimated_minutes, pays_screened, screen_out_slots
+from crowd.platforms.prolific.specs import (
+    check_spec,
+    estimated_minutes,
+    filters,
+    pays_screened,
+    screen_out_slots,
+)
 from crowd.platforms.prolific.wire import Refused, Wire, segment
 
+COUNTED_FROM = 25
+"""Prolific reports fewer eligible people than this as 0."""
+AUTOMATIC = (
+    "Prolific approves each person who enters the code for people who finished, at once and before any check "
+    "of ours; the cap cannot stop it."
+)
 AMOUNT_MAX = 10**12
 """No amount or count of Prolific's is as large, in minor units."""
 
@@ -97,7 +110,10 @@ def quote(wire: Wire, account: Account, spec: PostingSpec) -> Quote:
             (f"reserve for people screened out: {screened} people", spec.screened_cents * screened),
             ("fee and VAT on the reserve", _fee(spec.screened_cents, share) * screened),
         ]
-    return Quote(spec.currency, tuple(lines), held, tuple(_notes(wire, account, spec)))
+    notes = [*_notes(wire, account, spec), *_eligible(wire, account, spec)]
+    if spec.options.get("approve") == "automatic":
+        notes.append(AUTOMATIC)
+    return Quote(spec.currency, tuple(lines), held, tuple(notes))
 
 
 def check_balance(wire: Wire, spec: PostingSpec, held: int | None) -> None:
@@ -160,6 +176,21 @@ def _notes(wire: Wire, account: Account, spec: PostingSpec) -> list[str]:
                 f"{_money(Fraction(better), spec)}."
             ]
     return []
+
+
+def _eligible(wire: Wire, account: Account, spec: PostingSpec) -> Iterator[str]:
+    """How many people the filters leave, if Prolific says it."""
+    body = {"filters": filters(spec), "workspace_id": account.workspace}
+    try:
+        data = wire.send("POST", "eligibility-count/", body, reads=True).data
+    except Refused as refused:
+        if not refused.permanent:
+            raise
+        return
+    count = data.get("count") if isinstance(data, dict) else None
+    if is_number(count):
+        people = f"{int(count)} people" if count >= COUNTED_FROM else f"fewer than {COUNTED_FROM} people"
+        yield f"Prolific counts {people} who may take part, for {spec.places} places."
 
 
 def _money(cents: Fraction, spec: PostingSpec) -> str:

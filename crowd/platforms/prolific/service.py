@@ -22,6 +22,7 @@ from crowd.platforms.base import (
     Unread,
 )
 from crowd.platforms.prolific import bonuses, decisions, money, submissions
+from crowd.platforms.prolific.demographics import demographics
 from crowd.platforms.prolific.options import checked
 from crowd.platforms.prolific.studies import Studies
 from crowd.platforms.prolific.subscriptions import subscribe
@@ -34,7 +35,18 @@ class Prolific:
 
     name = "prolific"
     supports = frozenset(
-        {"approve", "reject", "request_return", "bonus", "message", "messages", "notices", "pause", "places"}
+        {
+            "approve",
+            "reject",
+            "request_return",
+            "bonus",
+            "message",
+            "messages",
+            "notices",
+            "pause",
+            "places",
+            "demographics",
+        }
     )
 
     def __init__(
@@ -104,6 +116,9 @@ class Prolific:
 
     def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
         return bonuses.statement(self.wire, posted, submissions)
+
+    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
+        return demographics(self.wire, posted)
 
     def rejection_grounds(self, expected_minutes: float, failed_checks: int) -> str:
         return decisions.rejection_grounds(expected_minutes, failed_checks)

@@ -54,11 +54,13 @@ class Refused(PlatformError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer in the 200s. `data` is its JSON, numbers exact; None if it is not JSON."""
+    """An answer in the 200s. `data` is its JSON, numbers exact; None if it is not JSON. `content` is what
+    came."""
 
     status: int
     data: Any
     headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes = b""
 
 
 def hidden(text: str) -> str:
@@ -215,7 +217,7 @@ class Wire:
             raise Refused(
                 f"Prolific's answer to {what} is not JSON: {_excerpt(content)}", status=response.status_code
             )
-        return Reply(response.status_code, data, response.headers)
+        return Reply(response.status_code, data, response.headers, content)
 
     def _content(self, what: str, method: str, response: httpx.Response) -> bytes:
         """The body, read within a time and a size: a time-out of the connection begins anew with every byte

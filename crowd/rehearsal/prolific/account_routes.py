@@ -10,6 +10,7 @@ from crowd.rehearsal.prolific import study_states
 from crowd.rehearsal.prolific.api import Handler, Reply, Request, sliced
 from crowd.rehearsal.prolific.records import Group, Message, Refused
 from crowd.rehearsal.prolific.study_states import MINIMUM_PER_HOUR
+from crowd.rehearsal.prolific.submission_states import bars
 from crowd.rehearsal.prolific.world import REHEARSAL, RESEARCHER, World
 
 RECOMMENDED_PER_HOUR = {"GBP": 900, "USD": 1200}
@@ -130,7 +131,10 @@ def create_filter_set(world: World, request: Request) -> Reply:
 
 
 def eligible(world: World, request: Request) -> Reply:
-    count = len(world.people)
+    rules = request.body["filters"]
+    count = sum(not any(bars(world, rule, person) for rule in rules) for person in world.people)
+    if not any(bars(world, rule, "") for rule in rules):
+        count += world.options.newcomers_count
     return Reply({"count": count if count >= LEAST_COUNTED else 0})
 
 

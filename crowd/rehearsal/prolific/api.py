@@ -32,11 +32,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler says. None as `data` is an empty body."""
+    """What a handler says. None as `data` is an empty body; a `text` is sent as it is."""
 
     data: Any = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
 
 
 Handler = Callable[[World, Request], Reply]
@@ -58,6 +59,8 @@ def answer(world: World, http: Asked, handlers: Mapping[str, Handler]) -> tuple[
             reply = handlers[name](world, request)
         except Refused as no:
             return name, refusal(world, no)
+    if reply.text:
+        return name, Answer(reply.status, reply.text.encode(), reply.headers)
     return name, as_json(reply.data, reply.status, reply.headers)
 
 

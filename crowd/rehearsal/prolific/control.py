@@ -17,7 +17,7 @@ from crowd.rehearsal.people import Habits
 from crowd.rehearsal.prolific import entry, study_states, submission_states
 from crowd.rehearsal.prolific.api import as_json
 from crowd.rehearsal.prolific.notices import Manner, Notices
-from crowd.rehearsal.prolific.records import HOLDING, Message, Refused, Study, Submission
+from crowd.rehearsal.prolific.records import HOLDING, Group, Message, Refused, Study, Submission
 from crowd.rehearsal.prolific.world import RESEARCHER, World
 from crowd.rehearsal.serving import Answer, Asked
 
@@ -120,6 +120,13 @@ class Control:
         with self.world.lock:
             self.world.purse.fund(cents)
             return {"balance": self.world.purse.balance}
+
+    def group(self, name: str, people: Sequence[str] = ()) -> Json:
+        """A new participant group of these people."""
+        with self.world.lock:
+            made = Group(self.world.new_id(), name, "", list(people), self.world.now())
+            self.world.groups[made.id] = made
+            return {"group": made.id}
 
     def message(self, person: str, body: str, posting: str = "") -> Json:
         """A participant writes to the researcher."""
@@ -227,6 +234,7 @@ VERBS = {
     "deliver": "deliver",
     "faults": "faults",
     "fund": "fund",
+    "group": "group",
     "message": "message",
     "people": "people",
     "preview": "preview",

@@ -37,12 +37,15 @@ class Person:
 
     id: str
     habit: str = "plain"
+    age: str = "31"
+    sex: str = "Female"
     letters: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Study:
-    """A study as sent by the researcher, and its state."""
+    """A study as sent by the researcher, and its state. `parts`: the ids of the studies into which weightings
+    divide it."""
 
     id: str
     sent: dict[str, Any]
@@ -52,6 +55,7 @@ class Study:
     publish_at: str | None = None
     stop_leads_to: StudyStatus = "COMPLETED"
     slots_used: dict[str, int] = field(default_factory=dict)
+    parts: list[str] = field(default_factory=list)
 
     @property
     def places(self) -> int:
@@ -83,6 +87,7 @@ class Submission:
     person: str
     started_at: datetime
     status: SubmissionStatus = "ACTIVE"
+    part: str = ""
     completed_at: datetime | None = None
     entered_code: str = ""
     return_requested: datetime | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from copy import deepcopy
 from decimal import Decimal
 from typing import Any
@@ -148,8 +150,17 @@ def calculate(world: World, request: Request) -> Reply:
 
 
 def demographics(world: World, request: Request) -> Reply:
-    world.study(request.names["study"])
-    return Reply({"status": "generating"}, 202)
+    """A table of everyone who was there; nothing at all before the first."""
+    submissions = world.submissions_of(world.study(request.names["study"]).id)
+    if not submissions:
+        return Reply(status=204)
+    table = io.StringIO(newline="")
+    rows = csv.writer(table)
+    rows.writerow(["Submission id", "Participant id", "Status", "Age", "Sex", "Country of residence"])
+    for each in submissions:
+        person = world.people[each.person]
+        rows.writerow([each.id, person.id, each.status, person.age, person.sex, "United Kingdom"])
+    return Reply(text=table.getvalue(), headers={"Content-Type": "text/csv; charset=utf-8"})
 
 
 HANDLERS: dict[str, Handler] = {

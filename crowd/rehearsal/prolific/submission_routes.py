@@ -45,8 +45,8 @@ def detail(world: World, submission: Submission) -> dict[str, Any]:
     return {
         "id": submission.id,
         "participant": submission.person,
-        "study_id": submission.study,
-        "parent_study_id": None,
+        "study_id": submission.part or submission.study,
+        "parent_study_id": submission.study if submission.part else None,
         "status": world.shown(submission.status),
         "started_at": _moment(submission.started_at),
         "completed_at": _moment(submission.completed_at),

@@ -34,6 +34,7 @@ class Options:
 
     Fees are rounded to `1 / fee_parts` of a minor unit. `stop_leads_to` empty: drawn per study, as both were
     seen. `transient_share` of readings show a passing status that no documentation names.
+    `newcomers_count`: so many people count as eligible who are made only when they come.
     """
 
     currency: str = "GBP"
@@ -46,6 +47,7 @@ class Options:
     pay_delay_s: float = 0.0
     publish_delay_s: float = 0.0
     transient_share: float = 0.0
+    newcomers_count: int = 0
     stop_leads_to: StudyStatus | None = None
     screen_out_enabled: bool = True
     secure_enabled: bool = True
@@ -108,7 +110,10 @@ class World:
     def make_people(self, count: int, habits: Callable[[int], str] | None = None) -> list[Person]:
         made = []
         for _ in range(count):
-            person = Person(self.new_id(), habits(len(self.people)) if habits else "plain")
+            number = len(self.people)
+            habit = habits(number) if habits else "plain"
+            age, sex = str(18 + 7 * number % 60), ("Female", "Male", "Prefer not to say")[number % 3]
+            person = Person(self.new_id(), habit, age, sex)
             self.people[person.id] = person
             made.append(person)
         return made

@@ -70,7 +70,12 @@ def finished(sim: Simulator, posted: Posted, count: int, outcome: str = "complet
 def drafted(sim: Simulator, service: Prolific, wanted: PostingSpec) -> None:
     """Leaves a draft: the money goes away between making and opening it."""
     held = int(sim.control.state()["available"])
-    sim.before_reply.append(lambda call: call.operation == "studies.create" and sim.control.fund(-held))
+
+    def emptied(call: Call) -> None:
+        if call.operation == "studies.create":
+            sim.control.fund(-held)
+
+    sim.before_reply.append(emptied)
     with pytest.raises(PlatformError, match="balance"):
         service.publish(wanted)
     sim.before_reply.clear()
