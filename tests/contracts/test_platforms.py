@@ -97,6 +97,12 @@ def test_it_quotes_no_less_than_is_really_taken(on: Stage) -> None:
     assert 20 * (REWARD + on.spec.bonus_max_cents) < on.spent() <= quote.total_cents
 
 
+def test_it_says_in_a_quote_that_a_platform_is_to_close(on: Stage) -> None:
+    """`publish --live` shows the notes before it asks."""
+    notes = " ".join(on.service.quote(on.spec).notes)
+    assert ("30 September 2026" in notes) == (on.case.name == "mturk")
+
+
 def test_it_says_what_the_account_holds(on: Stage) -> None:
     assert on.service.balance() == (on.spec.currency, on.act("state")["balance"])
 

@@ -18,6 +18,10 @@ REFERENCE = re.compile(r"[A-Za-z0-9-]{1,60}")
 TITLE_MAX, DESCRIPTION_MAX = 128, 2000
 MINUTES_S, DAYS_S = 60, 86_400
 DURATION_MIN_S, DURATION_MAX_S = 30, 31_536_000
+CLOSURE = (
+    "Amazon has announced the end of Mechanical Turk: no new customers since 30 July 2026, and closed for good "
+    "on 30 September 2026. Ask Amazon whether your account still works, or publish on another platform."
+)
 OLDEST_MINIMUM_AGE = 18
 """The minimum age on Mechanical Turk, which cannot ask for a higher one."""
 
@@ -105,7 +109,8 @@ def quoted(terms: Terms, balance_cents: int | None) -> Quote:
         ("fees of Mechanical Turk on bonuses", spec.places * max(together, apart)),
     )
     notes = [
-        "A person who is screened out takes up a place here; a replacement costs as much as any other place."
+        CLOSURE,
+        "A person who is screened out takes up a place here; a replacement costs as much as any other place.",
     ]
     if max(batches) > NINE:
         notes.append('HITs of ten people or more cost a higher fee. batch = "nine" avoids it.')
