@@ -19,8 +19,8 @@ TITLE_MAX, DESCRIPTION_MAX = 128, 2000
 MINUTES_S, DAYS_S = 60, 86_400
 DURATION_MIN_S, DURATION_MAX_S = 30, 31_536_000
 CLOSURE = (
-    "Amazon has announced the end of Mechanical Turk: no new customers since 30 July 2026, and closed for good "
-    "on 30 September 2026. Ask Amazon whether your account still works, or publish on another platform."
+    "Amazon has announced the end of Mechanical Turk: no new customers since 30 July 2026, and closed for "
+    "good on 30 September 2026. Ask Amazon whether your account still works, or publish on another platform."
 )
 OLDEST_MINIMUM_AGE = 18
 """The minimum age on Mechanical Turk, which cannot ask for a higher one."""

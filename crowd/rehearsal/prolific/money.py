@@ -57,6 +57,3 @@ class Purse:
         fees, vat = self.fees_on(cents)
         self.balance -= cents + fees + vat
         self.entries.append(Entry(kind, study, submission, cents, fees, vat, at))
-
-    def spent(self, study: str) -> list[Entry]:
-        return [entry for entry in self.entries if entry.study == study]

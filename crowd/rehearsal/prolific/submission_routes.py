@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from crowd.rehearsal.prolific import bonuses, submission_states
-from crowd.rehearsal.prolific.api import Handler, Reply, Request, paged, sliced
+from crowd.rehearsal.prolific.api import Handler, Reply, Request, paged
 from crowd.rehearsal.prolific.records import Refused, Submission
 from crowd.rehearsal.prolific.world import World
 
@@ -87,11 +87,6 @@ def _day(text: str) -> datetime:
         raise Refused(400, f"{text} is no date.", "Validation error") from error
 
 
-def of_study(world: World, request: Request) -> Reply:
-    study = world.study(request.names["study"])
-    return sliced(request, [row(world, submission) for submission in world.submissions_of(study.id)])
-
-
 def read(world: World, request: Request) -> Reply:
     return Reply(detail(world, world.submission(request.names["submission"])))
 
@@ -153,7 +148,6 @@ def pay_bonuses(world: World, request: Request) -> Reply:
 
 
 HANDLERS: dict[str, Handler] = {
-    "studies.submissions": of_study,
     "submissions.list": listed,
     "submissions.read": read,
     "submissions.transition": transition,

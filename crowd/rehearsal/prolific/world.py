@@ -67,7 +67,6 @@ class World:
     submissions: dict[str, Submission] = field(default_factory=dict)
     batches: dict[str, Batch] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
-    filter_sets: dict[str, dict[str, Any]] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     listeners: list[Callable[[str, dict[str, Any]], None]] = field(default_factory=list)
