@@ -72,7 +72,6 @@ class World:
         self.all_work: dict[str, list[Work]] = {}
         self.qualifications: dict[str, QualificationType] = {}
         self.listed_bonuses: list[Paid] = []
-        self.blocked: dict[str, str] = {}
         self.soft_failing: set[str] = set()
         self.tokens: dict[tuple[str, str], tuple[datetime, str]] = {}
         self.notices = Notices(self.new_id("A", 14), partial(self.new_id, "", 32), options.events_per_notice)
@@ -179,26 +178,6 @@ class World:
         self.clock.after(max(0.0, (hit.expires - self.now).total_seconds()), partial(self._expired, hit))
         self._turned(hit)
 
-    def review(self, hit: Hit, revert: bool) -> None:
-        status = hit.status(self.now)
-        wanted = "Reviewing" if revert else "Reviewable"
-        if status != wanted:
-            raise Refused("InvalidHITState", _wrong_state("HIT", hit.id, wanted, status))
-        hit.is_reviewing = not revert
-
-    def dispose(self, hit: Hit) -> None:
-        status = hit.status(self.now)
-        if status != "Reviewable" or hit.counted("Submitted"):
-            undecided = f", {hit.counted('Submitted')} undecided" if hit.counted("Submitted") else ""
-            raise Refused("InvalidHITState", _wrong_state("HIT", hit.id, "Reviewable", status + undecided))
-        hit.is_disposed = True
-        self.tell("HITDisposed", hit)
-
-    def change_type(self, hit: Hit, kind: HitType) -> None:
-        if hit.work:
-            raise Refused("InvalidHITState", f"HIT {hit.id} has been accepted and keeps its HIT type.")
-        hit.kind = kind
-
     def _expired(self, hit: Hit) -> None:
         if hit.expires <= self.now and not hit.expiry_told and not hit.is_disposed:
             hit.expiry_told = True
@@ -207,9 +186,8 @@ class World:
 
     def _turned(self, hit: Hit) -> None:
         """Follows a HIT into and out of review."""
-        reviewable = hit.status(self.now) in ("Reviewable", "Reviewing")
-        if not reviewable:
-            hit.is_reviewing, hit.reviewable_since = False, None
+        if hit.status(self.now) != "Reviewable":
+            hit.reviewable_since = None
         elif hit.reviewable_since is None:
             hit.reviewable_since = self.now
             self.tell("HITReviewable", hit)
@@ -239,8 +217,6 @@ class World:
 
     def may(self, person: Person, hit: Hit, action: str) -> bool:
         """Whether the worker may Accept, Preview or Discover this HIT, as far as rights go."""
-        if action == "Accept" and person.id in self.blocked:
-            return False
         return meets(person, hit.kind.requirements, self.qualifications, action, self.now)
 
     def worked_on(self, person: Person, hit: Hit) -> bool:
@@ -262,7 +238,7 @@ class World:
                 "ExceedsMaxAssignmentsPerWorker", "A worker takes one assignment of a HIT, no more."
             )
         if not self.may(person, hit, "Accept"):
-            raise Refused("DoesNotMeetRequirements", "The worker is blocked or lacks a qualification.")
+            raise Refused("DoesNotMeetRequirements", "The worker lacks a qualification.")
         deadline = self.now + timedelta(seconds=hit.kind.duration_s)
         work = Work(self._assignment_id(person, hit), person.id, hit, self.now, deadline)
         hit.work.append(work)
