@@ -339,14 +339,21 @@ class Service(Protocol):
         """The study's table with defaults filled. Raises BadOptions."""
         ...
 
+    def balance(self) -> tuple[str, int | None]:
+        """Currency and free balance of the account, in whole minor units; None if the platform does not say
+        it."""
+        ...
+
     def quote(self, spec: PostingSpec) -> Quote: ...
     def publish(self, spec: PostingSpec) -> Posted:
-        """Finds the posting by its reference or creates it, opens it, and reads back the result."""
+        """Finds the posting by its reference or creates it, opens it, and reads back the result. Unsupported,
+        with the sum that is missing, if the account cannot pay the rewards."""
         ...
 
     def look(self, posted: Posted) -> Posted: ...
     def revise(self, posted: Posted, spec: PostingSpec) -> Posted:
-        """Raises the number of places to `spec.places`; fewer is Unsupported."""
+        """Raises the number of places to `spec.places`; fewer is Unsupported, and more than the account can
+        pay."""
         ...
 
     def pause(self, posted: Posted) -> Posted: ...
@@ -381,6 +388,14 @@ class Service(Protocol):
 
     def message(self, posted: Posted, person: str, body: str) -> None: ...
     def messages(self, posted: Posted) -> Iterator[IncomingMessage]: ...
+
+
+class DemographicService(Service, Protocol):
+    """A service whose platform tells what people said of themselves: "demographics" is among `supports`."""
+
+    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """Per submission: column -> value, in the platform's words, without names and ids of people."""
+        ...
 
 
 class SigningService(Service, Protocol):

@@ -17,16 +17,20 @@ class Clock:
     """
 
     def __init__(self, start: datetime) -> None:
-        self._now = start
+        self._start = self._now = start
         self.lock = threading.RLock()
-        self._due: list[tuple[datetime, int, Callable[[], None]]] = []
+        self._due: list[tuple[datetime, int, Callable[[], object]]] = []
         self._order = itertools.count()
 
     def now(self) -> datetime:
         with self.lock:
             return self._now
 
-    def after(self, delay_s: float, act: Callable[[], None]) -> None:
+    def seconds(self) -> float:
+        """The time since the start."""
+        return (self.now() - self._start).total_seconds()
+
+    def after(self, delay_s: float, act: Callable[[], object]) -> None:
         """Runs `act` after this delay; at once for a delay of 0."""
         with self.lock:
             heapq.heappush(self._due, (self._now + timedelta(seconds=delay_s), next(self._order), act))

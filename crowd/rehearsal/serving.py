@@ -12,7 +12,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 BODY_MAX = 2_097_152
-STOPS_WITHIN_S = 0.02
+PIECES_MAX = 500
+"""A slow body leaves in at most so many pieces."""
 POLL_S = 0.02
 """How often a server checks whether its block has ended."""
 
@@ -30,11 +31,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One reply; None in its place closes the connection without an answer."""
+    """One reply; None in its place closes the connection without an answer. With a `pause` the body leaves in
+    pieces, and `pause(pieces)` is called before each of them."""
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
+    pause: Callable[[int], object] | None = None
 
 
 App = Callable[[Asked], Answer | None]
@@ -73,13 +76,26 @@ def _handler(app: App) -> type[BaseHTTPRequestHandler]:
             if answer is None:
                 self.close_connection = True
                 return
-            self.send_response(answer.status)
+            # The standard server adds its own date, unless only the status is sent.
+            (self.send_response_only if "Date" in answer.headers else self.send_response)(answer.status)
             for name, value in answer.headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
             if self.command != "HEAD":
+                self._write(answer)
+
+        def _write(self, answer: Answer) -> None:
+            if answer.pause is None:
                 self.wfile.write(answer.body)
+                return
+            self.wfile.flush()
+            size = -(-len(answer.body) // PIECES_MAX)
+            starts = range(0, len(answer.body), size or 1)
+            for start in starts:
+                answer.pause(len(starts))
+                self.wfile.write(answer.body[start : start + size])
+                self.wfile.flush()
 
         do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = do_HEAD = _serve
 

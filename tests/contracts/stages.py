@@ -8,7 +8,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from crowd.platforms import entry_of, service_class
-from crowd.platforms.base import Account, Entry, Outcome, Payment, Posted, PostingSpec, Service, Settled, Site
+from crowd.platforms.base import (
+    Account,
+    Entry,
+    ListedSubmission,
+    Outcome,
+    Payment,
+    Posted,
+    PostingSpec,
+    Service,
+    Settled,
+    Site,
+    Unread,
+)
 from crowd.rehearsal import mturk, prolific
 from crowd.rehearsal.faults import Fault, Faults
 from crowd.rehearsal.mturk.model import read
@@ -191,8 +203,24 @@ class Stage:
         self.sim.clock.advance(SETTLE_S)
         return taken
 
-    def listed(self, posted: Posted) -> dict[str, Any]:
-        return {listed.submission: listed for listed in self.service.submissions(posted)}
+    def rows(self, posted: Posted) -> list[ListedSubmission]:
+        """What the platform lists; every row can be read."""
+        listed = list(self.service.submissions(posted))
+        assert [row for row in listed if isinstance(row, Unread)] == []
+        return [row for row in listed if not isinstance(row, Unread)]
+
+    def listed(self, posted: Posted) -> dict[str, ListedSubmission]:
+        return {listed.submission: listed for listed in self.rows(posted)}
+
+    def shown(self, posted: Posted, submissions: Sequence[str]) -> dict[str, list[int]]:
+        """The bonuses on the platform's statement, in cents: of each submission that was asked for."""
+        answers = list(self.service.statement(posted, submissions))
+        assert [answer for answer in answers if isinstance(answer, Unread)] == []
+        return {
+            answer.submission: sorted(line.cents for line in answer.lines for _ in range(line.count))
+            for answer in answers
+            if not isinstance(answer, Unread)
+        }
 
     def payments(
         self, posted: Posted, submissions: Sequence[str], cents: int = 55, tag: str = "r"
@@ -215,8 +243,8 @@ class Stage:
 
 
 @contextmanager
-def stage(case: Case, faults: Faults | None = None) -> Iterator[Stage]:
-    with case.simulator(seed=7, faults=faults) as sim:
+def stage(case: Case, faults: Faults | None = None, seed: int = 7) -> Iterator[Stage]:
+    with case.simulator(seed=seed, faults=faults) as sim:
         account = case.account(sim.url)
         waits: list[float] = []
 
@@ -224,7 +252,7 @@ def stage(case: Case, faults: Faults | None = None) -> Iterator[Stage]:
             waits.append(seconds)
             sim.clock.advance(seconds)
 
-        service: Any = service_class(case.name)(account, wait)
+        service: Any = service_class(case.name)(account, wait, sim.clock.seconds)
         violations = case.watch(sim, service)
         try:
             yield Stage(case, sim, service, entry_of(case.name, {}), account.site, waits)

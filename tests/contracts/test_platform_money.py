@@ -5,12 +5,11 @@ The oracle is the simulator's own purse: what really left it, payment by payment
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 import pytest
 
-from crowd.platforms.base import Payment, PlatformError, Posted
+from crowd.platforms.base import Payment, PlatformError, Posted, Shown
 from crowd.rehearsal.faults import Fault
 from tests.contracts.stages import MESSAGE, REWARD, SETTLE_S, Case, Stage, settled, stage
 
@@ -32,7 +31,7 @@ def test_it_approves_everybody_once(on: Stage, posted: Posted) -> None:
     assert [(truth["reward_paid_count"], truth["reward_paid_cents"]) for truth in truths] == [
         (1, REWARD)
     ] * 12
-    assert {listed.state for listed in on.service.submissions(posted)} == {"approved"}
+    assert {listed.state for listed in on.rows(posted)} == {"approved"}
 
 
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after", "5xx_before", "429"])
@@ -138,7 +137,7 @@ def test_it_pays_one_person_twice_where_two_payments_say_so(on: Stage, posted: P
         on.service.pay(posted, on.service.prepare(posted, payments), payments)
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses([person]) == [[55, 55]]
-    assert [bonus.cents for bonus in on.service.bonuses(posted, [person])] == [55, 55]
+    assert on.shown(posted, [person]) == {person: [55, 55]}
 
 
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after"])
@@ -156,8 +155,7 @@ def test_it_does_not_know_what_was_paid_without_an_answer_and_finds_out(
     assert on.sim.calls_count - before <= 3  # at most once per payment
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses(people) == [[55], [55], [55]]
-    seen = Counter((bonus.submission, bonus.cents) for bonus in on.service.bonuses(posted, people))
-    assert seen == Counter((submission, 55) for submission in people)
+    assert on.shown(posted, people) == {submission: [55] for submission in people}
 
 
 @pytest.mark.parametrize("fault", ["429", "5xx_before"])
@@ -170,7 +168,7 @@ def test_it_does_not_say_sent_where_nothing_was_paid(on: Stage, posted: Posted, 
     assert settled(results) == ["failed" if fault == "429" else "unknown"]
     on.sim.clock.advance(SETTLE_S)
     assert on.bonuses(people) == [[]]
-    assert list(on.service.bonuses(posted, people)) == []
+    assert on.shown(posted, people) == {people[0]: []}
 
 
 def test_it_shows_bonuses_of_those_asked_for(on: Stage, posted: Posted) -> None:
@@ -179,8 +177,9 @@ def test_it_shows_bonuses_of_those_asked_for(on: Stage, posted: Posted) -> None:
     on.service.pay(posted, on.service.prepare(posted, payments), payments)
     on.sim.clock.advance(SETTLE_S)
     for asked in (people[:1], people[3:5], people):
-        assert sorted(bonus.submission for bonus in on.service.bonuses(posted, asked)) == sorted(asked)
-    references = {bonus.reference for bonus in on.service.bonuses(posted, people)}
+        assert on.shown(posted, asked) == {submission: [55] for submission in asked}
+    statement = on.service.statement(posted, people)
+    references = {line.reference for shown in statement if isinstance(shown, Shown) for line in shown.lines}
     assert references in ({""}, {payment.reference for payment in payments})
 
 

@@ -97,6 +97,44 @@ def test_it_quotes_no_less_than_is_really_taken(on: Stage) -> None:
     assert 20 * (REWARD + on.spec.bonus_max_cents) < on.spent() <= quote.total_cents
 
 
+def test_it_says_in_a_quote_that_a_platform_is_to_close(on: Stage) -> None:
+    """`publish --live` shows the notes before it asks."""
+    notes = " ".join(on.service.quote(on.spec).notes)
+    assert ("30 September 2026" in notes) == (on.case.name == "mturk")
+
+
+def test_it_says_what_the_account_holds(on: Stage) -> None:
+    assert on.service.balance() == (on.spec.currency, on.act("state")["balance"])
+
+
+def left(on: Stage, cents: int) -> None:
+    """Leaves so much in the account."""
+    more = cents - int(on.act("state")["balance"])
+    on.act("fund", **({"dollars": f"{more / 100:.2f}"} if on.case.name == "mturk" else {"cents": more}))
+
+
+def test_it_offers_nothing_that_the_account_cannot_pay(platform: Case) -> None:
+    """The simulator itself publishes with just this sum: the rewards and their fees."""
+    with stage(platform) as rich:
+        rich.service.publish(rich.spec)
+        rewards = next(cents for name, cents in rich.service.quote(rich.spec).lines if "reward" in name)
+        fees = next(cents for name, cents in rich.service.quote(rich.spec).lines if "fee" in name.lower())
+    needed = rewards + fees
+    with stage(platform) as on:
+        left(on, needed - 1)
+        with pytest.raises(Unsupported, match=r"0\.01 is missing"):
+            on.service.publish(on.spec)
+        assert on.postings() == []
+        left(on, needed)
+        posted = on.service.publish(on.spec)
+        assert (posted.state, on.places()) == ("open", 20)
+        assert on.service.publish(on.spec).places == 20
+        if on.case.name == "prolific":  # it sets the rewards aside
+            with pytest.raises(Unsupported, match="is missing"):
+                on.service.revise(posted, replace(on.spec, places=21))
+            assert on.places() == 20
+
+
 def test_it_refuses_another_currency(on: Stage) -> None:
     foreign = replace(on.spec, currency="JPY")
     for verb in (on.service.quote, on.service.publish):
@@ -202,7 +240,7 @@ def can_take(on: Stage, posted: Posted) -> bool:
 def test_it_lists_everybody_over_exact_pages(on: Stage, count: int) -> None:
     posted = on.service.publish(replace(on.spec, places=count))
     people = on.worked(posted, count)
-    listed = list(on.service.submissions(posted))
+    listed = on.rows(posted)
     assert Counter(listed.submission for listed in listed) == Counter(people)
     assert {listed.state for listed in listed} == {"awaiting"}
     assert {listed.code for listed in listed} <= {CODES["complete"]}
@@ -276,7 +314,7 @@ def test_it_says_that_the_platform_is_down_and_nothing_is_lost(on: Stage, posted
         lambda: on.service.quote(on.spec),
         lambda: on.service.look(posted),
         lambda: list(on.service.submissions(posted)),
-        lambda: list(on.service.bonuses(posted, people)),
+        lambda: list(on.service.statement(posted, people)),
     ]
     for read in reads:
         with pytest.raises(PlatformError) as error:

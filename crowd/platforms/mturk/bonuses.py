@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from crowd.platforms.base import Line, Payment, PlatformError, Posted, Prepared, Settled, Shown
-from crowd.platforms.mturk.decisions import CONTROL, ids_of
+from crowd.platforms.base import Line, Payment, PlatformError, Posted, Prepared, Settled, Shown, Unread
+from crowd.platforms.mturk.decisions import CONTROL, ids_of, submission_of
 from crowd.platforms.mturk.fees import Rates, cents_of, dollars, fee_cents
 from crowd.platforms.mturk.hits import GONE, is_replay, token
 from crowd.platforms.mturk.terms import REFERENCE
@@ -48,19 +48,33 @@ class Bonuses:
             )
         return [self._paid(payment) for payment in payments]
 
-    def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown]:
-        """By HIT if that takes fewer calls than by assignment."""
+    def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
+        """By HIT if that takes fewer calls than by assignment. A row that does not say whose it is may be of
+        any person of its HIT, so then each assignment is asked for by itself."""
         hits, wanted = posted.facts["hits"], dict.fromkeys(submissions)
-        queries = [("AssignmentId", ids_of(submission)[0]) for submission in wanted]
-        if len(hits) < len(queries):
-            queries = [("HITId", hit_id) for hit_id in hits]
-        lines: dict[str, Counter[Line]] = {submission: Counter() for submission in wanted}
-        for name, value in queries:
-            for submission, line in self._of(**{name: value}):
-                if submission in lines:
-                    lines[submission][line] += 1
-        for submission, counts in lines.items():
-            yield Shown(submission, tuple(replace(line, count=n) for line, n in counts.items()))
+        lines: dict[str, list[Line | None]] = {"": [None]}
+        if len(hits) < len(wanted):
+            lines = self._lines((hit_id, {"HITId": hit_id}) for hit_id in hits)
+        if "" in lines:
+            lines = self._lines((each, {"AssignmentId": ids_of(each)[0]}) for each in wanted)
+        for submission in wanted:
+            shown = lines.get(submission, [])
+            if None in shown:
+                why = "Mechanical Turk shows a bonus whose amount or receiver cannot be read."
+                yield Unread(why, submission)
+            else:
+                counts = Counter(line for line in shown if line)
+                yield Shown(submission, tuple(replace(line, count=n) for line, n in counts.items()))
+
+    def _lines(self, queries: Iterable[tuple[str, Mapping[str, str]]]) -> dict[str, list[Line | None]]:
+        """Submission -> its lines; None for a line that cannot be read. A line of no submission that can be
+        read counts for the assignment that was asked for, else for the submission ""."""
+        lines: dict[str, list[Line | None]] = {}
+        for asked, query in queries:
+            for submission, line in self._of(**query):
+                owner = submission or (asked if "AssignmentId" in query else "")
+                lines.setdefault(owner, []).append(line if submission else None)
+        return lines
 
     def _paid(self, payment: Payment) -> Settled:
         assignment_id, person = ids_of(payment.submission)
@@ -82,14 +96,14 @@ class Bonuses:
     def _paid_before(self, payment: Payment, assignment_id: str) -> Settled:
         """An earlier call with this token was taken: the list of bonuses shows its result."""
         try:
-            references = {line.reference for _, line in self._of(AssignmentId=assignment_id)}
+            references = {line.reference for _, line in self._of(AssignmentId=assignment_id) if line}
         except TurkError as error:
             return Settled(payment.reference, "unknown", str(error))
         if payment.reference in references:
             return Settled(payment.reference, "sent", "It was paid by an earlier call.")
         return Settled(payment.reference, "unknown", "It was called before, but is not on the list yet.")
 
-    def _of(self, **which: str) -> Iterator[tuple[str, Line]]:
+    def _of(self, **which: str) -> Iterator[tuple[str, Line | None]]:
         try:
             for raw in self.wire.pages("ListBonusPayments", "BonusPayments", **which):
                 yield _line(raw)
@@ -98,11 +112,16 @@ class Bonuses:
                 raise
 
 
-def _line(raw: Mapping[str, Any]) -> tuple[str, Line]:
-    """A bonus of the list: its submission, and the line of the statement."""
-    ours = OURS.search(raw.get("Reason") or "")
-    submission = f"{raw['AssignmentId']}:{raw['WorkerId']}"
-    return submission, Line("bonus", cents_of(raw["BonusAmount"]), reference=ours[1] if ours else "")
+def _line(raw: Mapping[str, Any]) -> tuple[str, Line | None]:
+    """A bonus of the list: its submission (empty if it cannot be read), and the line of the statement (None
+    if its amount cannot be read)."""
+    reason = raw.get("Reason")
+    ours = OURS.search(reason) if isinstance(reason, str) else None
+    try:
+        cents = cents_of(str(raw.get("BonusAmount")))
+    except (ValueError, ArithmeticError):
+        return submission_of(raw), None
+    return submission_of(raw), Line("bonus", cents, reference=ours[1] if ours else "")
 
 
 def _check(payment: Payment) -> None:

@@ -20,6 +20,7 @@ from crowd.platforms.base import (
 from crowd.platforms.mturk.hits import GONE
 from crowd.platforms.mturk.question import completion_of
 from crowd.platforms.mturk.wire import TurkError, Wire
+from crowd.platforms.query import printable
 
 STATES: dict[str, SubmissionState] = {"Submitted": "awaiting", "Approved": "approved", "Rejected": "rejected"}
 SUBMISSION = re.compile(r"([A-Z0-9]{1,64}):(A[A-Z0-9]{1,63})")
@@ -95,31 +96,39 @@ class Decisions:
         """The state of an assignment. Raises PlatformError if it is another person's or another study's: the
         id of a returned assignment may be used again for the next person."""
         assignment_id, person = ids_of(submission)
-        assignment = self.wire.call("GetAssignment", AssignmentId=assignment_id)["Assignment"]
-        if assignment["WorkerId"] != person or assignment["HITId"] not in posted.facts["hits"]:
+        assignment = self.wire.call("GetAssignment", AssignmentId=assignment_id).get("Assignment") or {}
+        if assignment.get("WorkerId") != person or assignment.get("HITId") not in posted.facts["hits"]:
             raise PlatformError(
                 "Mechanical Turk has this work under another person or study; nothing was sent.",
                 permanent=True,
             )
-        return str(assignment["AssignmentStatus"])
+        return printable(str(assignment.get("AssignmentStatus")))
 
 
 def listed_of(raw: Mapping[str, Any], base_cents: int = 0) -> ListedSubmission | Unread:
     """A boto3 Assignment as a `ListedSubmission`; approving paid `base_cents`."""
-    status = str(raw.get("AssignmentStatus", ""))
-    if not raw.get("AssignmentId") or not raw.get("WorkerId"):
-        return Unread("Mechanical Turk lists an assignment without its id or its worker.")
-    state = STATES.get(status, "unknown")
+    submission, status = submission_of(raw), raw.get("AssignmentStatus")
+    if not submission:
+        return Unread("Mechanical Turk lists an assignment whose id or worker is missing or unreadable.")
+    if not isinstance(status, str):
+        return Unread("Mechanical Turk lists an assignment without a status.", submission)
+    state, answer = STATES.get(status, "unknown"), raw.get("Answer")
     return ListedSubmission(
-        submission=f"{raw['AssignmentId']}:{raw['WorkerId']}",
+        submission=submission,
         person=raw["WorkerId"],
         state=state,
-        raw=status[:RAW_MAX],
-        code=completion_of(raw.get("Answer") or ""),
+        raw=printable(status)[:RAW_MAX],
+        code=completion_of(answer) if isinstance(answer, str) else "",
         started_at=_utc(raw.get("AcceptTime")),
         completed_at=_utc(raw.get("SubmitTime")),
         lines=(Line("reward", base_cents),) if state == "approved" and base_cents else (),
     )
+
+
+def submission_of(raw: Mapping[str, Any]) -> str:
+    """Assignment and worker of a row, as a submission is written; empty if either cannot be read."""
+    submission = f"{raw.get('AssignmentId')}:{raw.get('WorkerId')}"
+    return submission if SUBMISSION.fullmatch(submission) else ""
 
 
 def ids_of(submission: str) -> tuple[str, str]:

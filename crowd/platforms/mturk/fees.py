@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -57,6 +58,14 @@ def rounded(cents: Decimal) -> int:
 def dollars(cents: int) -> str:
     """Cents as Mechanical Turk wants them: '1.40'."""
     return f"{cents // 100}.{cents % 100:02d}"
+
+
+def floored_cents(amount: object) -> int | None:
+    """A balance in whole cents, a fraction left out; None if it is no amount."""
+    try:
+        return math.floor(Decimal(str(amount)) * 100)
+    except (ArithmeticError, ValueError):
+        return None
 
 
 def cents_of(amount: str) -> int:

@@ -25,11 +25,11 @@ from crowd.platforms.base import (
 )
 from crowd.platforms.mturk.bonuses import Bonuses
 from crowd.platforms.mturk.decisions import CONTROL, RAW_MAX, Decisions
-from crowd.platforms.mturk.fees import cents_of, rates_of
+from crowd.platforms.mturk.fees import dollars, floored_cents, rates_of
 from crowd.platforms.mturk.hits import OPEN_STATUS, Hit, Hits, is_replay
 from crowd.platforms.mturk.notices import specification
 from crowd.platforms.mturk.options import check_options
-from crowd.platforms.mturk.terms import Terms, quoted, terms_of
+from crowd.platforms.mturk.terms import CURRENCY, Terms, quoted, terms_of
 from crowd.platforms.mturk.wire import TurkError, Wire
 
 WORKER_PAGES = {"live": "https://worker.mturk.com", "sandbox": "https://workersandbox.mturk.com"}
@@ -56,7 +56,7 @@ class MTurk:
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.account = account
-        self.wire = Wire(account, wait)
+        self.wire = Wire(account, wait, clock)
         self.hits = Hits(self.wire)
         self._decisions = Decisions(self.wire)
         self._bonuses = Bonuses(self.wire)
@@ -70,10 +70,9 @@ class MTurk:
     def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         return check_options(options)
 
-    def quote(self, spec: PostingSpec) -> Quote:
-        terms = terms_of(spec, self.account.site)
+    def balance(self) -> tuple[str, int | None]:
         try:
-            balance = self.wire.call("GetAccountBalance")
+            held = self.wire.call("GetAccountBalance")["AvailableBalance"]
         except TurkError as error:
             raise TurkError(
                 f"Mechanical Turk is not available to this account. {error} Amazon closed it to new "
@@ -82,10 +81,16 @@ class MTurk:
                 uncertain=False,
                 code=error.code,
             ) from error
-        return quoted(terms, cents_of(balance["AvailableBalance"]))
+        return CURRENCY, floored_cents(held)
+
+    def quote(self, spec: PostingSpec) -> Quote:
+        terms = terms_of(spec, self.account.site)
+        return quoted(terms, self.balance()[1])
 
     def publish(self, spec: PostingSpec) -> Posted:
         terms = terms_of(spec, self.account.site)
+        hits = self.hits.of_reference(spec.reference)
+        self._check_balance(terms, hits)
         qualification = self._qualification(spec.reference)
         kind = self.wire.call("CreateHITType", **terms.hit_type(qualification))["HITTypeId"]
         if self.account.queue_url:
@@ -96,7 +101,7 @@ class MTurk:
                 Notification=specification(self.account.queue_url),
                 Active=True,
             )
-        hits = self.hits.grow(terms, kind, self.hits.of_reference(spec.reference))
+        hits = self.hits.grow(terms, kind, hits)
         return self._posted(qualification, hits, _facts(terms, kind))
 
     def look(self, posted: Posted) -> Posted:
@@ -111,6 +116,7 @@ class MTurk:
                 f"Mechanical Turk has {places} places and takes none back: {spec.places} is fewer. Pause "
                 "or close the posting instead."
             )
+        self._check_balance(terms, hits)
         lifetime_s = int(posted.facts["lifetime_s"])
         known = set(posted.facts["hits"])
         before = {hit.id: hit.places for hit in hits if hit.id in known}
@@ -206,6 +212,20 @@ class MTurk:
         return iter(())
 
     # Inside ------------------------------------------------------------------------------------------------
+
+    def _check_balance(self, terms: Terms, hits: Sequence[Hit]) -> None:
+        """Raises Unsupported if the account cannot pay the rewards of the places that are not there yet, with
+        their fees."""
+        missing = terms.spec.places - sum(hit.places for hit in hits)
+        if missing < 1:
+            return
+        held, needed = self.balance()[1], terms.cost_cents(missing)
+        if held is not None and held < needed:
+            raise Unsupported(
+                f"The account on Mechanical Turk holds {dollars(held)} {CURRENCY}, and {missing} more places "
+                f"cost {dollars(needed)} with fees: {dollars(needed - held)} is missing. Add money there, or "
+                "offer fewer places."
+            )
 
     def _qualification(self, reference: str) -> str:
         """The posting's qualification "has taken part": found by its unique name, or created."""

@@ -18,6 +18,10 @@ REFERENCE = re.compile(r"[A-Za-z0-9-]{1,60}")
 TITLE_MAX, DESCRIPTION_MAX = 128, 2000
 MINUTES_S, DAYS_S = 60, 86_400
 DURATION_MIN_S, DURATION_MAX_S = 30, 31_536_000
+CLOSURE = (
+    "Amazon has announced the end of Mechanical Turk: no new customers since 30 July 2026, and closed for "
+    "good on 30 September 2026. Ask Amazon whether your account still works, or publish on another platform."
+)
 OLDEST_MINIMUM_AGE = 18
 """The minimum age on Mechanical Turk, which cannot ask for a higher one."""
 
@@ -35,6 +39,14 @@ class Terms:
     @property
     def lifetime_s(self) -> int:
         return int(self.options["lifetime_days"]) * DAYS_S
+
+    def cost_cents(self, places: int) -> int:
+        """Rewards and their fees for so many new places, in cents."""
+        rates, masters = rates_of(self.options), bool(self.options["masters"])
+        return sum(
+            n * (self.base_cents + fee_cents(self.base_cents, rates, places=n, masters=masters))
+            for n in sizes(places, self.options["batch"])
+        )
 
     def hit_type(self, qualification: str) -> dict[str, Any]:
         """The members of CreateHITType. Bars everyone who took part before, here or in excluded studies."""
@@ -97,7 +109,8 @@ def quoted(terms: Terms, balance_cents: int | None) -> Quote:
         ("fees of Mechanical Turk on bonuses", spec.places * max(together, apart)),
     )
     notes = [
-        "A person who is screened out takes up a place here; a replacement costs as much as any other place."
+        CLOSURE,
+        "A person who is screened out takes up a place here; a replacement costs as much as any other place.",
     ]
     if max(batches) > NINE:
         notes.append('HITs of ten people or more cost a higher fee. batch = "nine" avoids it.')

@@ -30,7 +30,11 @@ ENDPOINTS = {
     "sandbox": "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
 }
 PAGE = 100
+PAGES_MAX = 1000
 BACKOFF_S = (1.0, 2.0, 4.0, 8.0)
+READ_S, CALL_S, LIST_S = 60, 60.0, 600.0
+"""The longest silence within an answer; the longest time for one call with its repetitions, pauses aside, and
+for all pages of a list."""
 IDEMPOTENT = frozenset(
     (
         "CreateHITType",
@@ -66,10 +70,16 @@ class TurkError(PlatformError):
 
 
 class Wire:
-    """The operations of one account. `wait(seconds)` passes the time between two tries."""
+    """The operations of one account. `wait(seconds)` passes the time between two tries; `clock()` gives
+    seconds of a clock that only runs forward.
 
-    def __init__(self, account: Account, wait: Callable[[float], object]) -> None:
-        self.wait = wait
+    A call ends with its repetitions and a list with its pages. One try ends `READ_S` after the last byte that
+    came: boto3 reads an answer as a whole and offers no limit of its time or size, so an answer that drips
+    holds its call for as long as it drips.
+    """
+
+    def __init__(self, account: Account, wait: Callable[[float], object], clock: Callable[[], float]) -> None:
+        self.wait, self.clock = wait, clock
         self.client = _client(account)
 
     def call(self, operation: str, **members: Any) -> dict[str, Any]:
@@ -80,26 +90,36 @@ class Wire:
         and the caller reads the state. A payment or a message is never repeated.
         """
         self._check(operation, members)
+        spent_s = 0.0
         for pause_s in BACKOFF_S:
+            started = self.clock()
             try:
                 return self._send(operation, members)
             except TurkError as error:
-                if error.permanent or operation in ONCE:
+                spent_s += self.clock() - started
+                if error.permanent or operation in ONCE or spent_s > CALL_S:
                     raise
             self.wait(pause_s)
         return self._send(operation, members)
 
     def pages(self, operation: str, key: str, **members: Any) -> Iterator[dict[str, Any]]:
         """Every item of a list over all its pages. The last page may still carry a token, so an empty page
-        ends the list as well."""
+        ends the list as well. A list that does not end is a TurkError."""
         token: dict[str, str] = {}
-        while True:
+        started, seen = self.clock(), set[str]()
+        for _ in range(PAGES_MAX):
+            if self.clock() - started > LIST_S:
+                raise _endless(operation, f"took over {LIST_S:.0f} seconds")
             page = self.call(operation, MaxResults=PAGE, **members, **token)
             items = page.get(key) or []
             yield from items
             if not items or not page.get("NextToken"):
                 return
             token = {"NextToken": page["NextToken"]}
+            if token["NextToken"] in seen:
+                raise _endless(operation, "names a page twice")
+            seen.add(token["NextToken"])
+        raise _endless(operation, f"has more than {PAGES_MAX} pages")
 
     def _send(self, operation: str, members: Mapping[str, Any]) -> dict[str, Any]:
         changes = not is_harmless(operation)
@@ -125,7 +145,20 @@ class Wire:
                 permanent=False,
                 uncertain=changes and not unsent,
             ) from error
+        self._check_reply(operation, reply, changes)
         return reply
+
+    def _check_reply(self, operation: str, reply: Mapping[str, Any], changes: bool) -> None:
+        """boto3 takes a body that is no JSON, or half of it, for an answer without members: a list would
+        seem to be empty."""
+        shape = self.client.meta.service_model.operation_model(operation).output_shape
+        wanted = shape.members if shape is not None and operation not in ONCE else {}
+        if wanted and not wanted.keys() & reply.keys():
+            raise TurkError(
+                f"Mechanical Turk's answer cannot be read ({operation}). Try again later.",
+                permanent=False,
+                uncertain=changes,
+            )
 
     def _check(self, operation: str, members: Mapping[str, Any]) -> None:
         """Lengths, limits, patterns and choices, which boto3 does not look at."""
@@ -133,6 +166,12 @@ class Wire:
         wrong = list(faults_of(shape, members, "")) if shape is not None else []
         if wrong:
             raise TurkError(f"{operation} was not sent: {wrong[0]}", permanent=True, uncertain=False)
+
+
+def _endless(operation: str, how: str) -> TurkError:
+    return TurkError(
+        f"A list of Mechanical Turk {how} ({operation}). Try again later.", permanent=False, uncertain=False
+    )
 
 
 def is_harmless(operation: str) -> bool:
@@ -177,7 +216,7 @@ def _client(account: Account) -> Any:
     config = Config(
         retries={"mode": "standard", "total_max_attempts": 1},
         connect_timeout=10,
-        read_timeout=60,
+        read_timeout=READ_S,
         # A simulator runs on this machine, which no proxy reaches.
         proxies={} if url else None,
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from crowd.platforms.base import (
     Account,
@@ -18,7 +20,7 @@ from crowd.platforms.base import (
     Unsupported,
 )
 from crowd.platforms.prolific.entry import ID
-from crowd.platforms.prolific.money import currency_of, major, whole
+from crowd.platforms.prolific.money import currency_of, exact, major, whole
 from crowd.platforms.prolific.submissions import detail
 from crowd.platforms.prolific.wire import Refused, Wire, segment
 
@@ -45,8 +47,9 @@ def prepare(wire: Wire, account: Account, posted: Posted, payments: Sequence[Pay
             f"Prolific understood bonuses of {amount} minor units, not {wanted}. Nothing was paid.",
             permanent=True,
         )
-    fees = sum(whole(data.get(name) or 0, name) for name in ("fees", "vat"))
-    return Prepared(str(data["id"]), amount, fees)
+    # Fees are bookkeeping: a fraction counts as the next whole cent, once for the batch.
+    fees = sum((exact(data.get(name) or 0, name) for name in ("fees", "vat")), Fraction(0))
+    return Prepared(str(data["id"]), amount, math.ceil(fees))
 
 
 def pay(wire: Wire, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]:

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 from crowd.platforms.base import Account, PlatformError, PostingSpec, Quote, Unsupported
-from crowd.platforms.prolific.specs import check_spec, estimated_minutes, pays_screened, screen_out_slots
+from crowd.platforms.prolific.specs import (
+    check_spec,
+    estimated_minutes,
+    filters,
+    pays_screened,
+    screen_out_slots,
+)
 from crowd.platforms.prolific.wire import Refused, Wire, segment
+
+COUNTED_FROM = 25
+"""Prolific reports fewer eligible people than this as 0."""
+AUTOMATIC = (
+    "Prolific approves each person who enters the code for people who finished, at once and before any check "
+    "of ours; the cap cannot stop it."
+)
+AMOUNT_MAX = 10**12
+"""No amount or count of Prolific's is as large, in minor units."""
 
 
 def major(cents: int) -> str:
@@ -18,16 +34,32 @@ def major(cents: int) -> str:
 
 
 def whole(value: Any, name: str) -> int:
-    """A number of an answer as an int. Prolific's schema says float; a fraction is refused, not rounded."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal) or value != int(value):
+    """What a person gets or is offered, as an int. Prolific's schema says float; a fraction is refused, not
+    rounded."""
+    if not is_number(value) or value != int(value):
         raise PlatformError(
             f"Prolific says {name} = {str(value)[:40]}, which is no whole number.", permanent=True
         )
     return int(value)
 
 
+def exact(value: Any, name: str) -> Fraction:
+    """What the platform takes for itself: 0 or more, and it may have a fraction."""
+    if not is_number(value) or value < 0:
+        raise PlatformError(f"Prolific says {name} = {str(value)[:40]}, which is no amount.", permanent=True)
+    return Fraction(value)
+
+
+def is_number(value: Any) -> TypeGuard[int | Decimal]:
+    """Whether an answer holds a number that can be an amount, a count or a time."""
+    return (
+        not isinstance(value, bool) and isinstance(value, int | Decimal) and -AMOUNT_MAX < value < AMOUNT_MAX
+    )
+
+
 def balance(wire: Wire, account: Account) -> tuple[str, int | None]:
-    """Currency of the workspace, and what it holds."""
+    """Currency of the workspace, and what it holds: whole minor units, a fraction left out. None if Prolific
+    does not say it as a number."""
     if not account.workspace:
         raise Unsupported("Prolific asks for a workspace. Set PROLIFIC_WORKSPACE.")
     data = wire.get(f"workspaces/{segment(account.workspace)}/balance/")
@@ -35,7 +67,7 @@ def balance(wire: Wire, account: Account) -> tuple[str, int | None]:
     if not isinstance(currency, str):
         raise PlatformError("Prolific does not say in which currency the workspace is held.", permanent=True)
     held = data.get("available_balance")
-    return currency.upper(), None if held is None else whole(held, "available_balance")
+    return currency.upper(), math.floor(held) if is_number(held) else None
 
 
 def currency_of(wire: Wire, account: Account, wanted: str) -> int | None:
@@ -78,7 +110,26 @@ def quote(wire: Wire, account: Account, spec: PostingSpec) -> Quote:
             (f"reserve for people screened out: {screened} people", spec.screened_cents * screened),
             ("fee and VAT on the reserve", _fee(spec.screened_cents, share) * screened),
         ]
-    return Quote(spec.currency, tuple(lines), held, tuple(_notes(wire, account, spec)))
+    notes = [*_notes(wire, account, spec), *_eligible(wire, account, spec)]
+    if spec.options.get("approve") == "automatic":
+        notes.append(AUTOMATIC)
+    return Quote(spec.currency, tuple(lines), held, tuple(notes))
+
+
+def check_balance(wire: Wire, spec: PostingSpec, held: int | None) -> None:
+    """Raises Unsupported if the workspace does not hold what publishing sets aside: the rewards, the payments
+    to people screened out if Prolific makes them, and the fees on both."""
+    if held is None:
+        return
+    needed = _calculated(wire, spec)
+    if pays_screened(spec):
+        needed += needed * spec.screened_cents * screen_out_slots(spec) // (spec.reward_cents * spec.places)
+    if held < needed:
+        raise Unsupported(
+            f"The workspace on Prolific holds {major(held)} {spec.currency}, and {spec.places} more places "
+            f"cost {major(needed)} with fees: {major(needed - held)} is missing. Add money there, or offer "
+            "fewer places."
+        )
 
 
 def _calculated(wire: Wire, spec: PostingSpec) -> int:
@@ -86,9 +137,9 @@ def _calculated(wire: Wire, spec: PostingSpec) -> int:
     body = {"reward": spec.reward_cents, "total_available_places": spec.places}
     data = wire.send("POST", "study-cost-calculator/", body, reads=True).data
     total = data.get("total_cost") if isinstance(data, dict) else None
-    if isinstance(total, bool) or not isinstance(total, int | Decimal):
+    if not is_number(total):
         raise PlatformError("Prolific's cost calculator gives no total_cost.", permanent=True)
-    return math.ceil(total)
+    return math.ceil(Fraction(total))
 
 
 def _fee(cents: int, share: Fraction) -> int:
@@ -125,6 +176,21 @@ def _notes(wire: Wire, account: Account, spec: PostingSpec) -> list[str]:
                 f"{_money(Fraction(better), spec)}."
             ]
     return []
+
+
+def _eligible(wire: Wire, account: Account, spec: PostingSpec) -> Iterator[str]:
+    """How many people the filters leave, if Prolific says it."""
+    body = {"filters": filters(spec), "workspace_id": account.workspace}
+    try:
+        data = wire.send("POST", "eligibility-count/", body, reads=True).data
+    except Refused as refused:
+        if not refused.permanent:
+            raise
+        return
+    count = data.get("count") if isinstance(data, dict) else None
+    if is_number(count):
+        people = f"{int(count)} people" if count >= COUNTED_FROM else f"fewer than {COUNTED_FROM} people"
+        yield f"Prolific counts {people} who may take part, for {spec.places} places."
 
 
 def _money(cents: Fraction, spec: PostingSpec) -> str:

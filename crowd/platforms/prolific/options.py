@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,8 @@ Label = Annotated[
     str,
     Field(pattern=r"^(survey|writing_task|annotation|decision_making_task|interview|other|ai_[a-z_]+)$"),
 ]
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)")
 DAY_MINUTES = 24 * 60
 
 
@@ -34,6 +37,12 @@ class Options(BaseModel):
     naivety_distribution_rate: Annotated[float, Field(ge=0, le=1, strict=False)] | None = None
     maximum_allowed_minutes: Annotated[int, Field(ge=1, lt=DAY_MINUTES)] | None = None
     screened_reserve_share: Annotated[float, Field(ge=0, le=50, strict=False)] = 0.2
+    groups_allow: list[Id] = Field(default_factory=list)
+    groups_block: list[Id] = Field(default_factory=list)
+    add_to_group: Literal[""] | Id = ""
+    approve: Literal["by_hand", "automatic"] = "by_hand"
+    publish_at: str = ""
+    dynamic_payment: bool = False
 
     @field_validator("filters")
     @classmethod
@@ -41,6 +50,23 @@ class Options(BaseModel):
         for entry in filters:
             _check_filter(entry)
         return filters
+
+    @field_validator("publish_at")
+    @classmethod
+    def _publish_at(cls, publish_at: str) -> str:
+        if publish_at and not MOMENT.fullmatch(publish_at):
+            raise ValueError("it must be a moment with its zone, like 2026-05-04T09:00:00+02:00")
+        return publish_at
+
+    @field_validator("dynamic_payment")
+    @classmethod
+    def _dynamic_payment(cls, dynamic_payment: bool) -> bool:
+        if dynamic_payment:
+            raise ValueError(
+                "the ledger cannot pay a share of the reward so; it pays a share as a bonus, after the place "
+                "was returned (policy.withdrawn). Leave it out"
+            )
+        return dynamic_payment
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from crowd.platforms.base import (
     Unread,
 )
 from crowd.platforms.prolific import bonuses, decisions, money, submissions
+from crowd.platforms.prolific.demographics import demographics
 from crowd.platforms.prolific.options import checked
 from crowd.platforms.prolific.studies import Studies
 from crowd.platforms.prolific.subscriptions import subscribe
@@ -34,7 +35,18 @@ class Prolific:
 
     name = "prolific"
     supports = frozenset(
-        {"approve", "reject", "request_return", "bonus", "message", "messages", "notices", "pause", "places"}
+        {
+            "approve",
+            "reject",
+            "request_return",
+            "bonus",
+            "message",
+            "messages",
+            "notices",
+            "pause",
+            "places",
+            "demographics",
+        }
     )
 
     def __init__(
@@ -45,7 +57,7 @@ class Prolific:
     ) -> None:
         self.account = account
         # A simulator runs on this machine, which no proxy of the environment reaches.
-        self.wire = Wire(account.site.url, account.token, wait, trust_env=not account.site.url)
+        self.wire = Wire(account.site.url, account.token, wait, clock, trust_env=not account.site.url)
         self.studies = Studies(self.wire, account)
 
     def __enter__(self) -> Prolific:
@@ -59,6 +71,9 @@ class Prolific:
 
     def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         return checked(options)
+
+    def balance(self) -> tuple[str, int | None]:
+        return money.balance(self.wire, self.account)
 
     def quote(self, spec: PostingSpec) -> Quote:
         return money.quote(self.wire, self.account, spec)
@@ -101,6 +116,9 @@ class Prolific:
 
     def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
         return bonuses.statement(self.wire, posted, submissions)
+
+    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
+        return demographics(self.wire, posted)
 
     def rejection_grounds(self, expected_minutes: float, failed_checks: int) -> str:
         return decisions.rejection_grounds(expected_minutes, failed_checks)

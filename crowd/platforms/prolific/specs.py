@@ -1,9 +1,9 @@
-"""An `Offer` as Prolific's study: the request that creates it, and the comparison of the result with it."""
+"""A posting as Prolific's study: the request that creates it, and the comparison of the result with it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
@@ -27,6 +27,9 @@ RETURNS: dict[Outcome, tuple[str, str]] = {
 paid as a bonus."""
 REVIEWED: dict[Outcome, str] = {"complete": "COMPLETED", "failed_checks": "FAILED_ATTENTION_CHECK"}
 """Outcomes that wait for a decision; nothing is approved or rejected by a code."""
+GROUPS = {"groups_allow": "participant_group_allowlist", "groups_block": "participant_group_blocklist"}
+"""Options that name participant groups, and their filters. The second filter is likely, but was not seen in
+Prolific's own texts; it refuses a filter that it does not know."""
 FROZEN = ("reward", "external_study_url", "completion_codes")
 """What cannot be changed once people may come."""
 
@@ -102,23 +105,32 @@ def pays_screened(spec: PostingSpec) -> bool:
 def completion_codes(spec: PostingSpec) -> list[dict[str, Any]]:
     """One code per outcome."""
     return [
-        {"code": code, "code_type": kind, "actor": "participant", "actions": [action]}
+        {"code": code, "code_type": kind, "actor": "participant", "actions": actions}
         for outcome, code in spec.codes.items()
-        for kind, action in [_code(spec, outcome)]
+        for kind, actions in [_code(spec, outcome)]
     ]
 
 
-def _code(spec: PostingSpec, outcome: Outcome) -> tuple[str, dict[str, Any]]:
+def _code(spec: PostingSpec, outcome: Outcome) -> tuple[str, list[dict[str, Any]]]:
+    """The type of an outcome's code, and what entering it does. Only people who finished are put into the
+    group, and approved by the platform itself if the study says so."""
+    if outcome == "complete":
+        automatic = spec.options.get("approve") == "automatic"
+        actions = [{"action": "AUTOMATICALLY_APPROVE" if automatic else "MANUALLY_REVIEW"}]
+        if group := spec.options.get("add_to_group"):
+            actions.append({"action": "ADD_TO_PARTICIPANT_GROUP", "participant_group": str(group)})
+        return REVIEWED[outcome], actions
     if outcome in REVIEWED:
-        return REVIEWED[outcome], {"action": "MANUALLY_REVIEW"}
+        return REVIEWED[outcome], [{"action": "MANUALLY_REVIEW"}]
     if outcome == "screened" and pays_screened(spec):
-        return "FIXED_SCREENOUT", {
+        payment = {
             "action": "FIXED_SCREEN_OUT_PAYMENT",
             "fixed_screen_out_reward": spec.screened_cents,
             "slots": max(1, screen_out_slots(spec)),
         }
+        return "FIXED_SCREENOUT", [payment]
     kind, reason = RETURNS[outcome]
-    return kind, {"action": "REQUEST_RETURN", "return_reason": reason}
+    return kind, [{"action": "REQUEST_RETURN", "return_reason": reason}]
 
 
 def filters(spec: PostingSpec) -> list[dict[str, Any]]:
@@ -131,7 +143,17 @@ def filters(spec: PostingSpec) -> list[dict[str, Any]]:
         )  # fmt: skip
     if spec.excluded:
         rules.append({"filter_id": "previous_studies_blocklist", "selected_values": sorted(spec.excluded)})
+    for option, name in GROUPS.items():
+        if groups := spec.options.get(option):
+            rules.append({"filter_id": name, "selected_values": sorted(groups)})
     return rules
+
+
+def cells(rules: Sequence[Mapping[str, Any]]) -> int:
+    """Into how many parts weightings divide a study; 0 if no filter is weighted. Each part is a study on
+    Prolific, with an id of its own."""
+    weighted = [len(rule["weightings"]) for rule in rules if rule.get("weightings")]
+    return math.prod(weighted) if weighted else 0
 
 
 def study_body(spec: PostingSpec, account: Account) -> dict[str, Any]:
@@ -201,10 +223,13 @@ def _shape(name: str, value: Any) -> Any:
     return value
 
 
+SHOWN = ("action", "fixed_screen_out_reward", "participant_group")
+
+
 def _code_shape(code: Mapping[str, Any]) -> str:
     actions = [
-        f"{a.get('action')} {a['fixed_screen_out_reward']}" if "fixed_screen_out_reward" in a else a["action"]
-        for a in code.get("actions") or []
+        " ".join(str(action[name]) for name in SHOWN if action.get(name) is not None)
+        for action in code.get("actions") or []
     ]
     return f"{code.get('code')} {code.get('code_type')} {'+'.join(sorted(map(str, actions)))}"
 
@@ -212,4 +237,7 @@ def _code_shape(code: Mapping[str, Any]) -> str:
 def _filter_shape(study_filter: Mapping[str, Any]) -> str:
     values = ",".join(sorted(map(str, study_filter.get("selected_values") or [])))
     limits = study_filter.get("selected_range") or {}
-    return f"{study_filter.get('filter_id')} {values} {limits.get('lower', '')}-{limits.get('upper', '')}"
+    shape = f"{study_filter.get('filter_id')} {values} {limits.get('lower', '')}-{limits.get('upper', '')}"
+    weights = sorted((study_filter.get("weightings") or {}).items())
+    parts = sorted(_filter_shape(part) for part in study_filter.get("selected_filters") or [])
+    return " ".join([shape, *(f"{name}={float(weight):g}" for name, weight in weights), *parts])

@@ -15,9 +15,10 @@ from crowd.platforms.base import (
     Unsupported,
 )
 from crowd.platforms.prolific.entry import app_of
-from crowd.platforms.prolific.money import currency_of, whole
+from crowd.platforms.prolific.money import check_balance, currency_of, whole
 from crowd.platforms.prolific.specs import (
     FROZEN,
+    cells,
     check_spec,
     completion_codes,
     differences,
@@ -25,7 +26,7 @@ from crowd.platforms.prolific.specs import (
     project_of,
     study_body,
 )
-from crowd.platforms.prolific.submissions import REWARD, SCREEN_OUT
+from crowd.platforms.prolific.submissions import REWARD, SCREEN_OUT, parts_of
 from crowd.platforms.prolific.wire import PAUSES_S, Refused, Wire, segment
 
 DRAFTS = frozenset({"UNPUBLISHED", "SCHEDULED"})
@@ -42,7 +43,9 @@ STATES: dict[str, PostingState] = {
     "PAUSED": "paused",
     "COMPLETED": "closed",
 }
-STOPPED = "stopped"
+BEGUN = OVER | {"ACTIVE", "PAUSED"}
+STOPPED, PARTS = "stopped", "parts"
+"""Entries of Posted.facts: whether we ended it, and the ids of the parts of a weighted study."""
 REOPENED = "Raise the number of places to reopen it."
 
 
@@ -55,14 +58,18 @@ class Studies:
     def publish(self, spec: PostingSpec) -> Posted:
         """The study of this reference, open: the one that is there, or a new one."""
         check_spec(spec, self.account)
-        currency_of(self.wire, self.account, spec.currency)
+        held = currency_of(self.wire, self.account, spec.currency)
         body = study_body(spec, self.account)
-        study_id = self._find(spec) or self._create(spec, body)
-        study = self._known(study_id)
-        if status_of(study) in DRAFTS:
+        study_id = self._find(spec)
+        study = self._known(study_id) if study_id else {}
+        if not study or status_of(study) in DRAFTS:
+            check_balance(self.wire, spec, held)
+        if not study:
+            study_id = self._create(spec, body)
+            study = self._known(study_id)
+        if status_of(study) == "UNPUBLISHED":
             self._mend(study_id, study, body)
-        if status_of(study) in DRAFTS | PASSING:
-            study = self._move(study_id, "PUBLISH", OVER | {"ACTIVE", "PAUSED"})
+        study = self._opened(study_id, study, str(spec.options.get("publish_at") or ""))
         _demand(body, study, FROZEN)
         facts = {
             "reference": spec.reference,
@@ -73,7 +80,24 @@ class Studies:
         return self._posted(study, facts)
 
     def look(self, posted: Posted) -> Posted:
-        return self._posted(self.read(posted.external_id), posted.facts)
+        study = self.read(posted.external_id)
+        parts = self._parts(study, posted)
+        return self._posted(study, {**posted.facts, PARTS: parts} if parts else posted.facts)
+
+    def _parts(self, study: Mapping[str, Any], posted: Posted) -> list[str]:
+        count = cells(study.get("filters") or [])
+        known = list(posted.facts.get(PARTS, ()))
+        return parts_of(self.wire, posted.external_id, known, count)
+
+    def _opened(self, study_id: str, study: dict[str, Any], publish_at: str) -> dict[str, Any]:
+        """The study, open or to be opened at its time. A study that has been opened stays as it is."""
+        if status_of(study) not in DRAFTS | PASSING:
+            return study
+        if publish_at:
+            return self._move(study_id, "SCHEDULE_PUBLISH", BEGUN | {"SCHEDULED"}, publish_at=publish_at)
+        if status_of(study) == "SCHEDULED":
+            self._move(study_id, "CANCEL_PUBLISH", BEGUN | {"UNPUBLISHED"})
+        return self._move(study_id, "PUBLISH", BEGUN)
 
     def revise(self, posted: Posted, spec: PostingSpec) -> Posted:
         study = self.read(posted.external_id)
@@ -84,6 +108,8 @@ class Studies:
                 "Pause or close the posting instead."
             )
         if spec.places > places:
+            held = currency_of(self.wire, self.account, spec.currency)
+            check_balance(self.wire, replace(spec, places=spec.places - places), held)
             change: dict[str, Any] = {"total_available_places": spec.places}
             if pays_screened(spec):
                 change["completion_codes"] = completion_codes(spec)
@@ -181,7 +207,7 @@ class Studies:
     def _patch(self, study_id: str, change: Mapping[str, Any]) -> None:
         self.wire.send("PATCH", f"studies/{segment(study_id)}/", change, safe=True)
 
-    def _move(self, study_id: str, action: str, goals: frozenset[str]) -> dict[str, Any]:
+    def _move(self, study_id: str, action: str, goals: frozenset[str], **more: str) -> dict[str, Any]:
         """Asks for a transition and reads back. Before a second request it reads whether the state is reached
         already."""
         failure: PlatformError | None = None
@@ -190,7 +216,7 @@ class Studies:
             if status_of(study) in goals:
                 return study
             if status_of(study) not in PASSING:
-                failure = self._ask(study_id, action)
+                failure = self._ask(study_id, {"action": action, **more})
                 study = self.read(study_id)
                 if status_of(study) in goals:
                     return study
@@ -205,9 +231,9 @@ class Studies:
             uncertain=True,
         )
 
-    def _ask(self, study_id: str, action: str) -> PlatformError | None:
+    def _ask(self, study_id: str, body: Mapping[str, str]) -> PlatformError | None:
         try:
-            self.wire.send("POST", f"studies/{segment(study_id)}/transition/", {"action": action})
+            self.wire.send("POST", f"studies/{segment(study_id)}/transition/", body)
         except PlatformError as error:
             return error
         return None
@@ -226,7 +252,7 @@ class Studies:
             places=whole(study.get("total_available_places"), "total_available_places"),
             taken=whole(taken or 0, "places_taken"),
             facts={**facts, **_pays(study)},
-            names=(str(study["id"]),),
+            names=(str(study["id"]), *facts.get(PARTS, ())),
             address=f"{app_of(self.account.site)}/researcher/workspaces/studies/{study['id']}",
         )
 

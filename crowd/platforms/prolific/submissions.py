@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from crowd.platforms.base import (
     IncomingMessage,
@@ -18,12 +18,17 @@ from crowd.platforms.base import (
     SubmissionState,
     Unread,
 )
+from crowd.platforms.prolific.entry import ID
 from crowd.platforms.prolific.wire import Wire, segment
 from crowd.platforms.query import printable
 
 REWARD, SCREEN_OUT = "reward", "screen_out"
 """Entries of Posted.facts: what approving pays, and what Prolific itself pays for being screened out, in
 cents."""
+NEWEST = 20
+"""So many of the newest submissions show which parts a weighted study has."""
+LAYOUT = "\n\t"
+"""What a message may hold beside printable characters."""
 STATES: dict[str, SubmissionState] = {
     "RESERVED": "reserved",
     "ACTIVE": "active",
@@ -56,26 +61,65 @@ def submissions(wire: Wire, posted: Posted) -> Iterator[ListedSubmission | Unrea
 
 
 def detail(wire: Wire, posted: Posted, submission: str) -> dict[str, Any]:
-    """One submission in full; refused if it belongs to another study."""
+    """One submission in full; refused if it belongs neither to this study nor to a part of it."""
     data = wire.get(f"submissions/{segment(submission)}/")
     if not isinstance(data, dict) or data.get("id") != submission:
         raise PlatformError("Prolific's answer holds another submission than asked for.", permanent=True)
-    if data.get("study_id") != posted.external_id:
+    if posted.external_id not in (data.get("study_id"), data.get("parent_study_id")):
         raise PlatformError("The submission belongs to another study on Prolific.", permanent=True)
     return data
 
 
+def parts_of(wire: Wire, study_id: str, known: Sequence[str], count: int) -> list[str]:
+    """The ids of the parts of a weighted study, as far as submissions show them: `known` ones, and those of
+    the newest people. Nothing is read once all `count` are known."""
+    parts = list(known)
+    if len(parts) >= count:
+        return parts
+    params: dict[str, str | int] = {
+        "study": study_id,
+        "ordering": "-started_at",
+        "page": 1,
+        "page_size": NEWEST,
+    }
+    page = wire.get("submissions/", params)
+    rows = page.get("results") if isinstance(page, Mapping) else None
+    for row in rows or []:
+        if len(parts) >= count:
+            break
+        part = _part(wire, study_id, row.get("id") if isinstance(row, Mapping) else None)
+        if part and part not in parts:
+            parts.append(part)
+    return parts
+
+
+def _part(wire: Wire, study_id: str, submission: object) -> str:
+    """The part of the study that a submission belongs to; empty if it shows none."""
+    if not is_id(submission):
+        return ""
+    try:
+        data = wire.get(f"submissions/{segment(submission)}/")
+    except PlatformError as error:
+        if not error.permanent:
+            raise
+        return ""
+    part = data.get("study_id") if isinstance(data, Mapping) else None
+    return part if is_id(part) and part != study_id and data.get("parent_study_id") == study_id else ""
+
+
 def messages(wire: Wire, posted: Posted) -> Iterator[IncomingMessage]:
     """Unread messages about this study, or about none. Reading them here does not mark them as read."""
+    ours = {"", posted.external_id, *posted.names}
     for row in wire.rows("messages/unread/", sized=False):
         data = row.get("data")
-        about = str(data.get("study_id") or "") if isinstance(data, Mapping) else ""
-        person, body = str(row.get("sender_id") or row.get("sender") or ""), str(row.get("body") or "")
-        if not person or about not in ("", posted.external_id):
+        about = _text(data.get("study_id")) if isinstance(data, Mapping) else ""
+        person, body = row.get("sender_id") or row.get("sender"), _text(row.get("body"), LAYOUT)
+        if not is_id(person) or about not in ours:
             continue
         sent = row.get("sent_at") or row.get("datetime_created")
+        name = row.get("id")
         yield IncomingMessage(
-            external_id=str(row.get("id") or "") or _made_id(person, sent, body),
+            external_id=name if is_id(name) else _made_id(person, sent, body),
             person=person,
             body=body,
             posting=about,
@@ -85,17 +129,21 @@ def messages(wire: Wire, posted: Posted) -> Iterator[IncomingMessage]:
 
 def _listed(row: Mapping[str, Any], posted: Posted) -> ListedSubmission | Unread:
     submission, person = row.get("id"), row.get("participant_id")
-    if not submission or not person:
-        lacks = "id" if not submission else "participant"
-        return Unread(f"Prolific lists a submission without {lacks}.", str(submission or ""))
-    raw = printable(str(row.get("status", "")))
+    if not is_id(submission):
+        return Unread("Prolific lists a submission whose id is missing or has another form than its ids.")
+    if not is_id(person):
+        why = "Prolific lists a submission whose participant is missing or has another form than its ids."
+        return Unread(why, submission)
+    if not isinstance(row.get("status"), str):
+        return Unread("Prolific lists a submission without a status.", submission)
+    raw = printable(row["status"])
     state = state_of(raw)
     return ListedSubmission(
-        submission=str(submission),
-        person=str(person),
+        submission=submission,
+        person=person,
         state=state,
         raw=raw[:40],
-        code=printable(str(row.get("study_code") or ""))[:64],
+        code=_text(row.get("study_code"))[:64],
         started_at=_moment(row.get("started_at")),
         completed_at=_moment(row.get("completed_at")),
         return_requested=bool(row.get("return_requested")),
@@ -114,12 +162,22 @@ def _lines(state: SubmissionState, posted: Posted) -> tuple[Line, ...]:
     return (Line(kind, int(cents)),) if cents else ()
 
 
+def is_id(value: object) -> TypeGuard[str]:
+    """Whether this can be an id of Prolific's."""
+    return isinstance(value, str) and ID.fullmatch(value) is not None
+
+
+def _text(value: object, but: str = "") -> str:
+    """A text of Prolific's in a form that can be stored; anything else is none."""
+    return printable(value, but) if isinstance(value, str) else ""
+
+
 def _moment(value: object) -> datetime | None:
     try:
         moment = datetime.fromisoformat(str(value))
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _made_id(person: str, sent: object, body: str) -> str:

@@ -32,13 +32,19 @@ def _has_secret(wire: Wire, workspace: str) -> bool:
 def _new_secret(wire: Wire, workspace: str) -> str:
     # Never repeated by itself: a second one ends the first.
     data = wire.send("POST", "hooks/secrets/", {"workspace_id": workspace}).data
+    if not isinstance(data, dict) or not data.get("value"):
+        raise PlatformError(
+            "Prolific made a secret but its answer does not show it. Subscribe again, which makes another.",
+            uncertain=True,
+        )
     return str(data["value"])
 
 
 def _subscribe(wire: Wire, workspace: str, address: str, event: str) -> None:
     body = {"workspace_id": workspace, "event_type": event, "target_url": address}
     reply = wire.send("POST", "hooks/subscriptions/", body)
-    row = reply.data.get("results", [reply.data])[0]
+    data = reply.data if isinstance(reply.data, dict) else {}
+    (row, *_) = data.get("results") or [data]
     confirmation = reply.headers.get("X-Hook-Secret", "")
     if not confirmation or "id" not in row:
         raise PlatformError(

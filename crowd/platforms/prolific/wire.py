@@ -9,12 +9,14 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 
 import httpx
 
 from crowd.platforms.base import PlatformError
+from crowd.platforms.query import printable
 
 ORIGIN = "https://api.prolific.com"
 PAUSES_S = (1.0, 2.0, 4.0, 8.0)
@@ -22,11 +24,16 @@ PATIENCE_S = 60.0
 """A longer Retry-After is not waited for; the call fails and may be made again later."""
 PAGE_SIZE = 100
 PAGES_MAX = 1000
+CALL_S, LIST_S = 60.0, 600.0
+"""The longest time for one call with its repetitions, pauses aside, and for all pages of a list."""
+BODY_MAX = 32 * 1024 * 1024
+"""The largest answer that is read, in bytes."""
 WORDS_MAX = 400
 TIMEOUT = httpx.Timeout(30.0, connect=10.0, pool=10.0)
 IDS = re.compile(r"\b[0-9a-f]{20,}\b")
 
 Wait = Callable[[float], object]
+Clock = Callable[[], float]
 
 
 class Refused(PlatformError):
@@ -47,11 +54,13 @@ class Refused(PlatformError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer in the 200s. `data` is its JSON, numbers exact; None if it is not JSON."""
+    """An answer in the 200s. `data` is its JSON, numbers exact; None if it is not JSON. `content` is what
+    came."""
 
     status: int
     data: Any
     headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes = b""
 
 
 def hidden(text: str) -> str:
@@ -77,25 +86,29 @@ def segment(outside_id: str) -> str:
 
 
 class Wire:
-    """One account's connection. `wait(seconds)` passes the time between two tries."""
+    """One account's connection. `wait(seconds)` passes the time between two tries; `clock()` gives seconds of
+    a clock that only runs forward, by which a call and a list come to an end."""
 
     def __init__(
         self,
         origin: str,
         token: str,
         wait: Wait,
+        clock: Clock,
         *,
         timeout: httpx.Timeout = TIMEOUT,
         trust_env: bool = True,
     ) -> None:
         self.origin = (origin or ORIGIN).rstrip("/")
-        self.wait = wait
+        self.wait, self.clock = wait, clock
         self._client = httpx.Client(
             headers={
                 "Authorization": f"Token {token}",
                 "Referer": "Legible",
                 "User-Agent": "Legible",
                 "Accept": "application/json",
+                # Read piece by piece, within limits of size and time.
+                "Accept-Encoding": "identity",
             },
             timeout=timeout,
             follow_redirects=False,
@@ -113,11 +126,18 @@ class Wire:
     def rows(
         self, path: str, params: Mapping[str, str | int] | None = None, *, sized: bool = True
     ) -> Iterator[dict[str, Any]]:
-        """Every row of a list, over all pages. `sized` lists take a page number and size."""
+        """Every row of a list, over all pages. `sized` lists take a page number and size. A row that is no
+        object is given as an empty one. A list that does not end is a PlatformError."""
         query: dict[str, str | int] | None = dict(params or {})
         if sized:
             query = {**(params or {}), "page": 1, "page_size": PAGE_SIZE}
+        started, seen = (
+            self.clock(),
+            {_page(f"{urlsplit(self._address(path)).path}?{urlencode(query or {})}")},
+        )
         for page in range(1, PAGES_MAX + 1):
+            if self.clock() - started > LIST_S:
+                raise Refused(f"A list of Prolific took over {LIST_S:.0f} seconds. Try again later.")
             try:
                 data = self.get(path, query)
             except Refused as refused:
@@ -132,6 +152,9 @@ class Wire:
                 if not href:
                     return
                 path, query = self._followed(path, str(href)), None
+                if _page(path) in seen:
+                    raise Refused("A list of Prolific names a page twice. Try again later.")
+                seen.add(_page(path))
             elif sized and len(rows) == PAGE_SIZE:
                 query = {**(params or {}), "page": page + 1, "page_size": PAGE_SIZE}
             else:
@@ -150,15 +173,17 @@ class Wire:
     ) -> Reply:
         """One call; after a failure that may pass it is repeated only if `safe`, or if it only `reads` and so
         can have no effect. Raises Refused."""
-        uncertain = False
+        uncertain, spent_s = False, 0.0
         pauses = [*PAUSES_S] if safe or reads else []
         while True:
+            started = self.clock()
             try:
                 return self._once(method, path, body, params)
             except Refused as refused:
                 # An earlier try may have taken effect, also if the last one failed.
                 uncertain = uncertain or (refused.uncertain and not reads)
-                pause = pauses.pop(0) if pauses else None
+                spent_s += self.clock() - started
+                pause = pauses.pop(0) if pauses and spent_s <= CALL_S else None
                 asked_s = refused.retry_after_s or 0.0
                 if pause is None or refused.permanent or asked_s > PATIENCE_S:
                     refused.uncertain = uncertain
@@ -174,7 +199,8 @@ class Wire:
     ) -> Reply:
         what = hidden(f"{method} {urlsplit(path).path}")
         try:
-            response = self._client.request(method, self._address(path), params=params, json=body)
+            with self._client.stream(method, self._address(path), params=params, json=body) as response:
+                content = self._content(what, method, response)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
             raise Refused(
                 f"Prolific could not be reached ({type(error).__name__}); nothing was sent. Try again later."
@@ -185,13 +211,33 @@ class Wire:
                 f"Prolific gave no answer to {what} ({type(error).__name__}). {effect}", uncertain=True
             ) from error
         if not response.is_success:
-            raise _refusal(what, response)
-        data = _json(response)
+            raise _refusal(what, response, content)
+        data = _json(content)
         if data is None and method == "GET":
             raise Refused(
-                f"Prolific's answer to {what} is not JSON: {_excerpt(response)}", status=response.status_code
+                f"Prolific's answer to {what} is not JSON: {_excerpt(content)}", status=response.status_code
             )
-        return Reply(response.status_code, data, response.headers)
+        return Reply(response.status_code, data, response.headers, content)
+
+    def _content(self, what: str, method: str, response: httpx.Response) -> bytes:
+        """The body, read within a time and a size: a time-out of the connection begins anew with every byte
+        that comes."""
+        started, content = self.clock(), bytearray()
+        effect = "" if method == "GET" else " It may have taken effect."
+        for piece in response.iter_bytes():
+            content += piece
+            if self.clock() - started > CALL_S:
+                raise Refused(
+                    f"Prolific's answer to {what} did not end within {CALL_S:.0f} seconds.{effect}",
+                    uncertain=True,
+                )
+            if len(content) > BODY_MAX:
+                raise Refused(
+                    f"Prolific's answer to {what} is larger than {BODY_MAX:,} bytes.{effect}",
+                    permanent=True,
+                    uncertain=True,
+                )
+        return bytes(content)
 
     def _address(self, path: str) -> str:
         return f"{self.origin}{path}" if path.startswith("/") else f"{self.origin}/api/v1/{path}"
@@ -204,29 +250,35 @@ class Wire:
         return f"{target.path}?{target.query}"
 
 
+def _page(path: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The address of a page, however its query is ordered."""
+    parts = urlsplit(path)
+    return parts.path, tuple(sorted(parse_qsl(parts.query)))
+
+
 def _results(data: Any) -> list[dict[str, Any]]:
     results = data.get("results") if isinstance(data, Mapping) else data
-    if not isinstance(results, list) or not all(isinstance(row, dict) for row in results):
+    if not isinstance(results, list) or (results and not any(isinstance(row, dict) for row in results)):
         raise Refused("Prolific's answer holds no list of results.", permanent=True)
-    return results
+    return [row if isinstance(row, dict) else {} for row in results]
 
 
-def _json(response: httpx.Response) -> Any:
+def _json(content: bytes) -> Any:
     try:
-        return json.loads(response.content, parse_float=Decimal)
-    except ValueError:
+        return json.loads(content, parse_float=Decimal)
+    except (ValueError, RecursionError):
         return None
 
 
-def _excerpt(response: httpx.Response) -> str:
+def _excerpt(content: bytes) -> str:
     """The first characters of an answer that is not JSON: a proxy's page, mostly."""
-    return hidden(" ".join(response.text.split()))[:100] or "empty"
+    return hidden(printable(" ".join(content[:1000].decode(errors="replace").split())))[:100] or "empty"
 
 
-def _refusal(what: str, response: httpx.Response) -> Refused:
+def _refusal(what: str, response: httpx.Response, content: bytes) -> Refused:
     """What an answer outside the 200s means."""
     status = response.status_code
-    words = _words(_json(response)) or _excerpt(response)
+    words = printable(_words(_json(content))) or _excerpt(content)
     remedy = {
         401: " Check PROLIFIC_TOKEN.",
         403: " The account has no right to it.",
@@ -235,15 +287,24 @@ def _refusal(what: str, response: httpx.Response) -> Refused:
     return Refused(
         f"Prolific answered {status} to {what}: {words}.{remedy}".replace("..", "."),
         status=status,
-        retry_after_s=_seconds(response.headers.get("Retry-After", "")),
+        retry_after_s=_seconds(response.headers),
         permanent=status < 500 and status not in (408, 429),
         # A redirect or a late time-out says nothing about the effect.
         uncertain=status < 400 or status == 408 or status >= 500,
     )
 
 
-def _seconds(header: str) -> float | None:
-    return float(header) if re.fullmatch(r"\d{1,6}", header.strip()) else None
+def _seconds(headers: Mapping[str, str]) -> float | None:
+    """The pause that Retry-After asks for, in either of its two forms: seconds, or a date, which is compared
+    with the answer's own."""
+    said = headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"\d{1,6}", said):
+        return float(said)
+    try:
+        until, now = (parsedate_to_datetime(text) for text in (said, headers.get("Date", "")))
+        return max(0.0, (until - now).total_seconds())
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _words(data: Any) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from crowd.rehearsal.faults import Fault, Faults
+from crowd.rehearsal.mturk import malformed
 from crowd.rehearsal.mturk.model import operation_names, target_prefix
 from crowd.rehearsal.mturk.operations import run
 from crowd.rehearsal.mturk.records import Refused
@@ -39,7 +41,7 @@ class Api:
                 if operation not in operation_names():
                     raise NotSigned("UnknownOperationException", "")
                 self.signatures.check(request)
-                fault = self.faults.draw()
+                fault = self.faults.draw(lambda kind: malformed.meets(kind, operation, request.body))
                 status, body, effect = self._carry_out(operation, request.body, fault)
             except NotSigned as error:
                 status, body = 400, {"__type": error.code, "message": error.message}
@@ -52,17 +54,28 @@ class Api:
             number = len(self.log)
         for hook in list(self.before_reply):
             hook(call)
-        if fault == "lost_answer":
+        if fault in ("lost_answer", "late_effect"):
             return None
         headers = {"Content-Type": CONTENT, "x-amzn-RequestId": f"rehearsal-{number:08d}"}
-        return Answer(status, json.dumps(body).encode(), headers)
+        answer = Answer(status, json.dumps(body).encode(), headers)
+        return self.faults.spoilt(fault, answer, self.world.clock)
 
     def _carry_out(self, operation: str, body: bytes, fault: Fault) -> tuple[int, Mapping[str, Any], bool]:
         if fault == "429":
             return 400, {"__type": "ThrottlingException", "message": "Rate exceeded"}, False
         if fault == "5xx_before":
             return 500, self._service_fault(), False
-        return 200, run(self.world, operation, body), True
+        if fault == "late_effect":
+            self.world.clock.after(self.faults.late_s, lambda: self._late(operation, body))
+            return 504, {}, False
+        reply = run(self.world, operation, body)
+        if fault in ("other_amount", "one_sum"):
+            self.world.list_otherwise(fault)
+        return 200, malformed.malformed(self.world, fault, body, reply), True
+
+    def _late(self, operation: str, body: bytes) -> None:
+        with suppress(Refused):
+            run(self.world, operation, body)
 
     def _service_fault(self) -> dict[str, str]:
         message = "The service is temporarily unavailable. Try again."

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from crowd.rehearsal.faults import KINDS, Fault, Faults
+from crowd.rehearsal.faults import Fault, Faults
 from crowd.rehearsal.mturk.notices import Send, to_queue
 from crowd.rehearsal.mturk.purse import in_cents
 from crowd.rehearsal.mturk.questions import address, read_question
@@ -119,16 +119,19 @@ class Control:
         return {"now": self.world.now.isoformat()}
 
     def faults(
-        self, share: float | None = None, down: bool | None = None, forced: Sequence[Fault] | None = None
+        self,
+        share: float | None = None,
+        down: bool | None = None,
+        forced: Sequence[Fault] | None = None,
+        kinds: Sequence[Fault] | None = None,
+        late_s: float | None = None,
     ) -> Json:
-        """Sets the share of failing calls, takes the platform down, forces the kinds of the coming calls."""
-        if forced is not None and any(fault not in ("", *KINDS) for fault in forced):
-            raise CannotBe(f"A fault is one of {', '.join(KINDS)}, or empty.")
-        self.faulty.share = self.faulty.share if share is None else share
-        self.faulty.down = self.faulty.down if down is None else down
-        self.faulty.forced = self.faulty.forced if forced is None else list(forced)
-        return {"share": self.faulty.share, "down": self.faulty.down, "forced": list(self.faulty.forced),
-                "met": dict(self.faulty.met)}  # fmt: skip
+        """Sets the share of failing calls and the kinds that are drawn, takes the platform down, forces the
+        kinds of the coming calls, and the delay of a late effect."""
+        try:
+            return self.faulty.set(share, down, forced, kinds, late_s)
+        except ValueError as error:
+            raise CannotBe(str(error)) from error
 
     def fund(self, dollars: str) -> Json:
         """Adds money to the account; a negative amount takes it away."""

@@ -38,7 +38,7 @@ def check_requirements(wanted: Sequence[Requirement], known: Mapping[str, Qualif
         )
     for requirement in wanted:
         named = requirement["QualificationTypeId"]
-        if named not in SYSTEM and (named not in known or known[named].is_deleted):
+        if named not in SYSTEM and named not in known:
             raise Refused("QualificationTypeDoesNotExist", f"QualificationType {named} does not exist.")
         fault = _fault(requirement)
         if fault:
@@ -112,4 +112,4 @@ def _value(person: Person, named: str, known: Mapping[str, QualificationType], n
     if named in system:
         return system[named]
     grant = known[named].grants.get(person.id)
-    return grant.value if grant and not grant.is_revoked and grant.works_from <= now else None
+    return grant.value if grant and grant.works_from <= now else None

@@ -14,17 +14,11 @@ from crowd.rehearsal.mturk.wire import Json, hit_json, page
 from crowd.rehearsal.mturk.world import World
 
 CREATION, GROWTH = "hit", "places"
-"""What a request token stands for: both ways of creating a HIT share theirs."""
+"""What a request token stands for."""
 
 
 def create_hit_type(world: World, members: Members) -> Json:
     return {"HITTypeId": _kind(world, members).id}
-
-
-def create_hit(world: World, members: Members) -> Json:
-    _check_token(world, members)
-    _check_offer(world, members)
-    return _offer(world, _kind(world, members), members)
 
 
 def create_hit_with_hit_type(world: World, members: Members) -> Json:
@@ -43,7 +37,7 @@ def _check_token(world: World, members: Members) -> None:
 
 
 def _check_offer(world: World, members: Members) -> None:
-    """The members of the HIT itself; checked before a HIT type is created as a side effect."""
+    """The members of the HIT itself."""
     ask.number(members, "MaxAssignments", ask.PLACES, 1)
     ask.number(members, "LifetimeInSeconds", ask.SECONDS)
     ask.text(members, "RequesterAnnotation", ask.ANNOTATION)
@@ -97,26 +91,6 @@ def list_hits(world: World, members: Members) -> Json:
     return _hits(world, "ListHITs", members, _existing(world))
 
 
-def list_reviewable_hits(world: World, members: Members) -> Json:
-    wanted, kind = members.get("Status", "Reviewable"), members.get("HITTypeId")
-    hits = [
-        hit
-        for hit in _existing(world)
-        if hit.status(world.now) == wanted and kind in (None, hit.kind.id)
-    ]  # fmt: skip
-    return _hits(world, "ListReviewableHITs", members, hits)
-
-
-def list_hits_for_qualification_type(world: World, members: Members) -> Json:
-    named = members["QualificationTypeId"]
-    hits = [
-        hit
-        for hit in _existing(world)
-        if any(requirement["QualificationTypeId"] == named for requirement in hit.kind.requirements)
-    ]
-    return _hits(world, "ListHITsForQualificationType", members, hits)
-
-
 def _existing(world: World) -> list[Hit]:
     """Newest first."""
     return [hit for hit in reversed(world.hits.values()) if not hit.is_disposed]
@@ -153,19 +127,4 @@ def create_additional_assignments(world: World, members: Members) -> Json:
         )
     world.add_places(hit, ask.number(members, "NumberOfAdditionalAssignments", ask.PLACES))
     world.remember(GROWTH, token, world.new_id("", 32))
-    return {}
-
-
-def update_review_status(world: World, members: Members) -> Json:
-    world.review(world.hit(members["HITId"]), bool(members.get("Revert", False)))
-    return {}
-
-
-def update_hit_type(world: World, members: Members) -> Json:
-    world.change_type(world.hit(members["HITId"]), known_type(world, members))
-    return {}
-
-
-def delete_hit(world: World, members: Members) -> Json:
-    world.dispose(world.hit(members["HITId"]))
     return {}

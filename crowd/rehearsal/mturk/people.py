@@ -1,4 +1,4 @@
-"""Operations on workers: messages, blocks, and the receivers of events."""
+"""Operations on workers: messages, and the receivers of events."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from crowd.rehearsal.mturk import limits as ask
 from crowd.rehearsal.mturk.hits import known_type
 from crowd.rehearsal.mturk.limits import Members
 from crowd.rehearsal.mturk.notices import VERSIONS
-from crowd.rehearsal.mturk.records import Event, Refused, Specification
-from crowd.rehearsal.mturk.wire import Json, page
+from crowd.rehearsal.mturk.records import Refused, Specification
+from crowd.rehearsal.mturk.wire import Json
 from crowd.rehearsal.mturk.world import World
-
-BLOCKS_MAX = 100_000
 
 
 def notify_workers(world: World, members: Members) -> Json:
@@ -46,26 +44,6 @@ def _unreachable(world: World, worker: str) -> tuple[str, str]:
     return "", ""
 
 
-def create_worker_block(world: World, members: Members) -> Json:
-    if len(world.blocked) >= BLOCKS_MAX:
-        raise ask.refuse(f"At most {BLOCKS_MAX} workers can be blocked.")
-    world.blocked[members["WorkerId"]] = ask.text(members, "Reason", ask.DESCRIPTION, 1)
-    return {}
-
-
-def delete_worker_block(world: World, members: Members) -> Json:
-    world.blocked.pop(members["WorkerId"], None)
-    return {}
-
-
-def list_worker_blocks(world: World, members: Members) -> Json:
-    blocks = list(world.blocked.items())
-    return page(
-        world, "ListWorkerBlocks", members, "WorkerBlocks", blocks,
-        lambda block: {"WorkerId": block[0], "Reason": block[1]},
-    )  # fmt: skip
-
-
 def update_notification_settings(world: World, members: Members) -> Json:
     kind = known_type(world, members)
     if "Notification" not in members and "Active" not in members:
@@ -79,17 +57,7 @@ def update_notification_settings(world: World, members: Members) -> Json:
     return {}
 
 
-def send_test_event(world: World, members: Members) -> Json:
-    """One invented event, whether or not the specification asks for it."""
-    specification = _specification(members["Notification"], is_test=True)
-    kind = members["TestEventType"]
-    assignment = world.new_id("3", 30) if kind.startswith("Assignment") else ""
-    event = Event(kind, world.now, world.new_id("3", 30), world.new_id("3", 30), assignment)
-    world.notices.tell(specification, [event], world.now)
-    return {}
-
-
-def _specification(sent: dict[str, Any], is_test: bool = False) -> Specification:
+def _specification(sent: dict[str, Any]) -> Specification:
     destination, transport = sent["Destination"], sent["Transport"]
     if sent["Version"] not in VERSIONS:
         raise ask.refuse(f"Version must be one of {', '.join(VERSIONS)}.")
@@ -100,6 +68,6 @@ def _specification(sent: dict[str, Any], is_test: bool = False) -> Specification
     }
     if not fits[transport]:
         raise Refused("InvalidTransportEndpoint", f"{destination} is no destination for {transport}.")
-    if "Ping" in sent["EventTypes"] and not is_test:
-        raise ask.refuse("Ping is for SendTestEventNotification alone.")
+    if "Ping" in sent["EventTypes"]:
+        raise ask.refuse("Ping is for tests of a specification alone.")
     return Specification(destination, transport, sent["Version"], tuple(sent["EventTypes"]))

@@ -10,9 +10,6 @@ from crowd.rehearsal.mturk.records import Grant, QualificationType, Refused
 from crowd.rehearsal.mturk.wire import Json, page, qualification_json, qualification_type_json
 from crowd.rehearsal.mturk.world import World
 
-NAME_FREE_AFTER = timedelta(hours=48)
-TEST_BYTES = 65_535
-
 
 def create_qualification_type(world: World, members: Members) -> Json:
     name = ask.text(members, "Name", 200, 1)
@@ -29,35 +26,10 @@ def create_qualification_type(world: World, members: Members) -> Json:
 
 def _own(world: World, members: Members) -> QualificationType:
     kind = world.qualifications.get(members["QualificationTypeId"])
-    if kind is None or kind.is_deleted:
+    if kind is None:
         named = members["QualificationTypeId"]
         raise Refused("QualificationTypeDoesNotExist", f"QualificationType {named} does not exist.")
     return kind
-
-
-def get_qualification_type(world: World, members: Members) -> Json:
-    return {"QualificationType": qualification_type_json(_own(world, members))}
-
-
-def update_qualification_type(world: World, members: Members) -> Json:
-    kind = _own(world, members)
-    ask.text(members, "Description", ask.DESCRIPTION)
-    if "Test" in members or "AnswerKey" in members:
-        raise ask.refuse("The simulator knows no qualification tests.")
-    kind.sent |= {name: value for name, value in members.items() if name != "QualificationTypeId"}
-    return {"QualificationType": qualification_type_json(kind)}
-
-
-def delete_qualification_type(world: World, members: Members) -> Json:
-    """Grants stay; the name is free again two days later."""
-    kind = _own(world, members)
-    kind.is_deleted = True
-    world.clock.after(NAME_FREE_AFTER.total_seconds(), lambda: _free_name(kind))
-    return {}
-
-
-def _free_name(kind: QualificationType) -> None:
-    kind.sent["Name"] = ""
 
 
 def list_qualification_types(world: World, members: Members) -> Json:
@@ -66,7 +38,7 @@ def list_qualification_types(world: World, members: Members) -> Json:
     ours = [
         kind
         for kind in world.qualifications.values()
-        if not kind.is_deleted and not members["MustBeRequestable"] and words in _searchable(kind)
+        if not members["MustBeRequestable"] and words in _searchable(kind)
     ]
     return page(world, "ListQualificationTypes", members, "QualificationTypes", ours, qualification_type_json)
 
@@ -85,29 +57,9 @@ def associate(world: World, members: Members) -> Json:
     return {}
 
 
-def disassociate(world: World, members: Members) -> Json:
-    kind = _own(world, members)
-    grant = kind.grants.get(members["WorkerId"])
-    if grant is None or grant.is_revoked:
-        raise Refused("QualificationDoesNotExist", f"Worker {members['WorkerId']} does not have {kind.id}.")
-    grant.is_revoked = True
-    if members.get("Reason"):
-        world.person(grant.worker).letters.append(("Qualification revoked", members["Reason"]))
-    return {}
-
-
-def get_qualification_score(world: World, members: Members) -> Json:
-    kind = _own(world, members)
-    grant = kind.grants.get(members["WorkerId"])
-    if grant is None:
-        raise Refused("QualificationDoesNotExist", f"Worker {members['WorkerId']} does not have {kind.id}.")
-    return {"Qualification": qualification_json(kind, grant)}
-
-
 def list_workers(world: World, members: Members) -> Json:
     kind = _own(world, members)
-    revoked = members.get("Status", "Granted") == "Revoked"
-    grants = [grant for grant in kind.grants.values() if grant.is_revoked == revoked]
+    grants = list(kind.grants.values()) if members.get("Status", "Granted") == "Granted" else []
     return page(
         world,
         "ListWorkersWithQualificationType",

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
 
-HitStatus = Literal["Assignable", "Unassignable", "Reviewable", "Reviewing", "Disposed"]
+HitStatus = Literal["Assignable", "Unassignable", "Reviewable", "Disposed"]
 WorkStatus = Literal["Accepted", "Returned", "Abandoned", "Submitted", "Approved", "Rejected"]
 LISTED: frozenset[str] = frozenset({"Submitted", "Approved", "Rejected"})
 """States in which the requester sees an assignment; what is only accepted is never listed."""
@@ -94,7 +94,6 @@ class Hit:
     work: list[Work] = field(default_factory=list)
     freed: list[str] = field(default_factory=list)
     previews: int = 0
-    is_reviewing: bool = False
     is_disposed: bool = False
     expiry_told: bool = False
     reviewable_since: datetime | None = None
@@ -119,7 +118,7 @@ class Hit:
             return "Disposed"
         expired = now >= self.expires
         if self.done >= self.places or (expired and not self.held):
-            return "Reviewing" if self.is_reviewing else "Reviewable"
+            return "Reviewable"
         return "Unassignable" if expired or not self.free else "Assignable"
 
 
@@ -169,7 +168,6 @@ class Grant:
     value: int
     granted: datetime
     works_from: datetime
-    is_revoked: bool = False
 
 
 @dataclass(slots=True)
@@ -180,7 +178,6 @@ class QualificationType:
     sent: dict[str, Any]
     created: datetime
     grants: dict[str, Grant] = field(default_factory=dict)
-    is_deleted: bool = False
 
 
 def listed(hits: Sequence[Hit]) -> list[Work]:

@@ -95,7 +95,7 @@ def qualification_json(kind: QualificationType, grant: Grant) -> Json:
         "WorkerId": grant.worker,
         "GrantTime": epoch(grant.granted),
         "IntegerValue": grant.value,
-        "Status": "Revoked" if grant.is_revoked else "Granted",
+        "Status": "Granted",
     }
 
 

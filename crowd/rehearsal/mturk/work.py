@@ -60,7 +60,7 @@ def list_bonus_payments(world: World, members: Members) -> Json:
         works = listed([world.hit(members["HITId"])])
     else:
         works = [world.work(members["AssignmentId"])]
-    bonuses = [paid for paid in world.purse.payments if paid.kind == "bonus" and paid.work in works]
+    bonuses = [paid for paid in world.listed_bonuses if paid.work in works]
     return page(world, "ListBonusPayments", members, "BonusPayments", bonuses, bonus_json)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any
 from crowd.rehearsal.clock import Clock
 from crowd.rehearsal.mturk.eligibility import MASTERS, meets
 from crowd.rehearsal.mturk.notices import Notices
-from crowd.rehearsal.mturk.purse import FEE, STEP, Purse, fee_on, reward_rate
+from crowd.rehearsal.mturk.purse import CENT, FEE, STEP, Purse, fee_on, reward_rate
 from crowd.rehearsal.mturk.questions import answers_document
 from crowd.rehearsal.mturk.records import (
     GONE,
@@ -65,13 +65,13 @@ class World:
         self.purse = Purse(Decimal(options.balance_cents) / 100)
         self._habits = Habits(seed)
         self._ids = Streams(seed)("mturk", "ids")
-        self.paging = Streams(seed)("mturk", "paging")
+        self.paging, self.odd = Streams(seed)("mturk", "paging"), Streams(seed)("mturk", "odd")
         self.types: dict[str, HitType] = {}
         self.hits: dict[str, Hit] = {}
         self.people: dict[str, Person] = {}
         self.all_work: dict[str, list[Work]] = {}
         self.qualifications: dict[str, QualificationType] = {}
-        self.blocked: dict[str, str] = {}
+        self.listed_bonuses: list[Paid] = []
         self.soft_failing: set[str] = set()
         self.tokens: dict[tuple[str, str], tuple[datetime, str]] = {}
         self.notices = Notices(self.new_id("A", 14), partial(self.new_id, "", 32), options.events_per_notice)
@@ -178,26 +178,6 @@ class World:
         self.clock.after(max(0.0, (hit.expires - self.now).total_seconds()), partial(self._expired, hit))
         self._turned(hit)
 
-    def review(self, hit: Hit, revert: bool) -> None:
-        status = hit.status(self.now)
-        wanted = "Reviewing" if revert else "Reviewable"
-        if status != wanted:
-            raise Refused("InvalidHITState", _wrong_state("HIT", hit.id, wanted, status))
-        hit.is_reviewing = not revert
-
-    def dispose(self, hit: Hit) -> None:
-        status = hit.status(self.now)
-        if status != "Reviewable" or hit.counted("Submitted"):
-            undecided = f", {hit.counted('Submitted')} undecided" if hit.counted("Submitted") else ""
-            raise Refused("InvalidHITState", _wrong_state("HIT", hit.id, "Reviewable", status + undecided))
-        hit.is_disposed = True
-        self.tell("HITDisposed", hit)
-
-    def change_type(self, hit: Hit, kind: HitType) -> None:
-        if hit.work:
-            raise Refused("InvalidHITState", f"HIT {hit.id} has been accepted and keeps its HIT type.")
-        hit.kind = kind
-
     def _expired(self, hit: Hit) -> None:
         if hit.expires <= self.now and not hit.expiry_told and not hit.is_disposed:
             hit.expiry_told = True
@@ -206,9 +186,8 @@ class World:
 
     def _turned(self, hit: Hit) -> None:
         """Follows a HIT into and out of review."""
-        reviewable = hit.status(self.now) in ("Reviewable", "Reviewing")
-        if not reviewable:
-            hit.is_reviewing, hit.reviewable_since = False, None
+        if hit.status(self.now) != "Reviewable":
+            hit.reviewable_since = None
         elif hit.reviewable_since is None:
             hit.reviewable_since = self.now
             self.tell("HITReviewable", hit)
@@ -238,8 +217,6 @@ class World:
 
     def may(self, person: Person, hit: Hit, action: str) -> bool:
         """Whether the worker may Accept, Preview or Discover this HIT, as far as rights go."""
-        if action == "Accept" and person.id in self.blocked:
-            return False
         return meets(person, hit.kind.requirements, self.qualifications, action, self.now)
 
     def worked_on(self, person: Person, hit: Hit) -> bool:
@@ -261,7 +238,7 @@ class World:
                 "ExceedsMaxAssignmentsPerWorker", "A worker takes one assignment of a HIT, no more."
             )
         if not self.may(person, hit, "Accept"):
-            raise Refused("DoesNotMeetRequirements", "The worker is blocked or lacks a qualification.")
+            raise Refused("DoesNotMeetRequirements", "The worker lacks a qualification.")
         deadline = self.now + timedelta(seconds=hit.kind.duration_s)
         work = Work(self._assignment_id(person, hit), person.id, hit, self.now, deadline)
         hit.work.append(work)
@@ -361,7 +338,20 @@ class World:
             raise Refused(
                 "PermissionDeniedException", "The worker has done nothing for this Requester in six months."
             )
-        return self.purse.pay("bonus", work, dollars, FEE, self.now, reason)
+        paid = self.purse.pay("bonus", work, dollars, FEE, self.now, reason)
+        self.listed_bonuses.append(paid)
+        return paid
+
+    def list_otherwise(self, fault: str) -> None:
+        """From now on the list shows the last bonus with another cent, or with the earlier ones as a sum."""
+        last = self.listed_bonuses.pop()
+        if fault == "other_amount":
+            self.listed_bonuses.append(replace(last, dollars=last.dollars + CENT))
+            return
+        earlier = [paid for paid in self.listed_bonuses if paid.work is last.work]
+        self.listed_bonuses = [paid for paid in self.listed_bonuses if paid.work is not last.work]
+        total = sum((paid.dollars for paid in earlier), last.dollars)
+        self.listed_bonuses.append(replace(last, dollars=total))
 
     def submitted_by(self, worker: str) -> list[Work]:
         return [

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
@@ -31,11 +32,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler says. None as `data` is an empty body."""
+    """What a handler says. None as `data` is an empty body; a `text` is sent as it is."""
 
     data: Any = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
 
 
 Handler = Callable[[World, Request], Reply]
@@ -57,6 +59,8 @@ def answer(world: World, http: Asked, handlers: Mapping[str, Handler]) -> tuple[
             reply = handlers[name](world, request)
         except Refused as no:
             return name, refusal(world, no)
+    if reply.text:
+        return name, Answer(reply.status, reply.text.encode(), reply.headers)
     return name, as_json(reply.data, reply.status, reply.headers)
 
 
@@ -75,8 +79,13 @@ def _read(world: World, operation: schema.Operation, http: Asked, names: Mapping
 
 
 def as_json(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
-    body = b"" if data is None else json.dumps(data).encode()
+    body = b"" if data is None else json.dumps(data, default=number).encode()
     return Answer(status, body, {"Content-Type": "application/json", **(headers or {})})
+
+
+def number(amount: Decimal) -> int | float:
+    """An amount as it travels."""
+    return int(amount) if amount == int(amount) else float(amount)
 
 
 def refusal(world: World, no: Refused, headers: Mapping[str, str] | None = None) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from crowd.rehearsal.prolific import study_states
 from crowd.rehearsal.prolific.records import Batch, Refused, Submission
@@ -35,7 +36,8 @@ def set_up(world: World, study_id: str, csv: str) -> Batch:
     if strangers:
         raise Refused(400, f"These ids have not taken part in the study: {', '.join(strangers)}")
     fees = [world.purse.fees_on(cents) for _, cents in read]
-    batch = Batch(world.new_id(), study_id, tuple(read), sum(f for f, _ in fees), sum(v for _, v in fees))
+    fee, vat = (sum(column, Decimal(0)) for column in zip(*fees, strict=True))
+    batch = Batch(world.new_id(), study_id, tuple(read), fee, vat)
     world.batches[batch.id] = batch
     return batch
 
@@ -55,6 +57,18 @@ def _of(world: World, study_id: str, who: str) -> Submission | None:
     return submissions[-1] if submissions else None
 
 
+def mark(world: World, batch_id: str, fault: str) -> None:
+    """From now on the list shows the payments of this batch as the fault says."""
+    if batch_id in world.batches:
+        world.batches[batch_id].fault = fault
+
+
+def _shown(before: list[int], cents: int, fault: str) -> list[int]:
+    if fault == "one_sum":
+        return [sum(before) + cents]
+    return [*before, cents + 1 if fault == "other_amount" else cents]
+
+
 def pay(world: World, batch_id: str) -> None:
     """Starts a payment. It is carried out later on the clock, and no second one may start meanwhile."""
     batch = world.batches.get(batch_id)
@@ -70,7 +84,9 @@ def pay(world: World, batch_id: str) -> None:
         batch.in_progress = False
         batch.paid_count += 1
         for submission_id, cents in batch.lines:
-            world.submissions[submission_id].bonuses.append(cents)
+            submission = world.submissions[submission_id]
+            submission.bonuses.append(cents)
+            submission.shown = _shown(submission.shown, cents, batch.fault)
             world.purse.pay("bonus", batch.study, submission_id, cents, world.now())
 
     world.clock.after(world.options.pay_delay_s, carry_out)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from crowd.rehearsal.faults import KINDS, Fault, Faults
+from crowd.rehearsal.faults import Fault, Faults
 from crowd.rehearsal.people import Habits
 from crowd.rehearsal.prolific import entry, study_states, submission_states
 from crowd.rehearsal.prolific.api import as_json
 from crowd.rehearsal.prolific.notices import Manner, Notices
-from crowd.rehearsal.prolific.records import HOLDING, Message, Refused, Study, Submission
+from crowd.rehearsal.prolific.records import HOLDING, Group, Message, Refused, Study, Submission
 from crowd.rehearsal.prolific.world import RESEARCHER, World
 from crowd.rehearsal.serving import Answer, Asked
 
@@ -101,22 +101,32 @@ class Control:
         return {"now": self.world.now().isoformat()}
 
     def faults(
-        self, share: float | None = None, down: bool | None = None, forced: Sequence[Fault] | None = None
+        self,
+        share: float | None = None,
+        down: bool | None = None,
+        forced: Sequence[Fault] | None = None,
+        kinds: Sequence[Fault] | None = None,
+        late_s: float | None = None,
     ) -> Json:
-        """Sets the share of failing calls, takes the platform down, forces the kinds of the coming calls."""
-        if forced is not None and any(fault not in ("", *KINDS) for fault in forced):
-            raise Refused(400, f"A fault is one of {', '.join(KINDS)}, or empty.")
-        self.faulty.share = self.faulty.share if share is None else share
-        self.faulty.down = self.faulty.down if down is None else down
-        self.faulty.forced = self.faulty.forced if forced is None else list(forced)
-        return {"share": self.faulty.share, "down": self.faulty.down, "forced": list(self.faulty.forced),
-                "met": dict(self.faulty.met)}  # fmt: skip
+        """Sets the share of failing calls and the kinds that are drawn, takes the platform down, forces the
+        kinds of the coming calls, and the delay of a late effect."""
+        try:
+            return self.faulty.set(share, down, forced, kinds, late_s)
+        except ValueError as error:
+            raise Refused(400, str(error)) from error
 
     def fund(self, cents: int) -> Json:
         """Adds money to the workspace; a negative amount takes it away."""
         with self.world.lock:
             self.world.purse.fund(cents)
             return {"balance": self.world.purse.balance}
+
+    def group(self, name: str, people: Sequence[str] = ()) -> Json:
+        """A new participant group of these people."""
+        with self.world.lock:
+            made = Group(self.world.new_id(), name, "", list(people), self.world.now())
+            self.world.groups[made.id] = made
+            return {"group": made.id}
 
     def message(self, person: str, body: str, posting: str = "") -> Json:
         """A participant writes to the researcher."""
@@ -224,6 +234,7 @@ VERBS = {
     "deliver": "deliver",
     "faults": "faults",
     "fund": "fund",
+    "group": "group",
     "message": "message",
     "people": "people",
     "preview": "preview",

@@ -61,7 +61,11 @@ def _number(value: int) -> str:
 
 def address(world: World, signer: Signer, study: Study, submission: Submission) -> str:
     """What the participant's browser opens for this submission."""
-    values = {"PROLIFIC_PID": submission.person, "STUDY_ID": study.id, "SESSION_ID": submission.id}
+    values = {
+        "PROLIFIC_PID": submission.person,
+        "STUDY_ID": submission.part or study.id,
+        "SESSION_ID": submission.id,
+    }
     template = _template(world, study)
     url = filled(template, values)
     if not study.sent.get("is_external_study_url_secure"):

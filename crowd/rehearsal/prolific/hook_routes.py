@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crowd.rehearsal.prolific.api import Handler, Reply, Request, sliced
-from crowd.rehearsal.prolific.notices import EVENT_TYPES, Event, Notices, Subscription
+from crowd.rehearsal.prolific.notices import EVENT_TYPES, Notices, Subscription
 from crowd.rehearsal.prolific.records import Refused
 from crowd.rehearsal.prolific.world import REHEARSAL, World
 
@@ -18,22 +18,12 @@ def routes(notices: Notices) -> dict[str, Handler]:
         return lambda world, request: act(notices, world, request)
 
     return {
-        "hooks.types": bound(types),
         "hooks.secrets": bound(secrets),
         "hooks.new_secret": bound(new_secret),
         "hooks.list": bound(listed),
         "hooks.subscribe": bound(subscribe),
-        "hooks.read": bound(read),
         "hooks.confirm": bound(confirm),
-        "hooks.edit": bound(edit),
-        "hooks.delete": bound(delete),
-        "hooks.events": bound(events),
     }
-
-
-def types(notices: Notices, world: World, request: Request) -> Reply:
-    known = [{"event_type": name, "description": said} for name, said in EVENT_TYPES.items()]
-    return Reply({"results": known})
 
 
 def _secret(made: tuple[str, str]) -> dict[str, str]:
@@ -86,48 +76,9 @@ def _find(notices: Notices, request: Request) -> Subscription:
     return subscription
 
 
-def read(notices: Notices, world: World, request: Request) -> Reply:
-    return Reply(_find(notices, request).as_json())
-
-
 def confirm(notices: Notices, world: World, request: Request) -> Reply:
     subscription = _find(notices, request)
     if request.body["secret"] != subscription.confirmation:
         raise Refused(400, {"secret": ["This is not the value of the header X-Hook-Secret."]})
     subscription.is_enabled = True
     return Reply(subscription.as_json())
-
-
-def edit(notices: Notices, world: World, request: Request) -> Reply:
-    subscription = _find(notices, request)
-    subscription.is_enabled = request.body.get("is_enabled", subscription.is_enabled)
-    subscription.event_type = request.body.get("event_type", subscription.event_type)
-    subscription.target_url = request.body.get("target_url", subscription.target_url)
-    return Reply(subscription.as_json())
-
-
-def delete(notices: Notices, world: World, request: Request) -> Reply:
-    gone = notices.subscriptions.pop(_find(notices, request).id)
-    notices.events = [event for event in notices.events if event.subscription != gone.id]
-    return Reply(None, 204)
-
-
-def _event(event: Event) -> dict[str, Any]:
-    return {
-        "id": event.id,
-        "event_type": event.event_type,
-        "resource_id": event.resource,
-        "status": event.status,
-        "datetime_created": event.at.isoformat(),
-        "attempts": event.attempts,
-        "payload": event.body.decode(),
-    }
-
-
-def events(notices: Notices, world: World, request: Request) -> Reply:
-    sent = [event for event in notices.events if event.subscription == _find(notices, request).id]
-    for name in ("status", "resource_id"):
-        if name in request.query:
-            field = "resource" if name == "resource_id" else name
-            sent = [event for event in sent if getattr(event, field) == request.query[name]]
-    return sliced(request, [_event(event) for event in sent])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Literal
 
 from crowd.rehearsal.prolific.records import Entry
@@ -13,25 +14,37 @@ VAT_BP = 2000
 
 
 class Purse:
-    """Money comes in by `fund` and leaves by `pay` alone."""
+    """Money comes in by `fund` and leaves by `pay` alone. A fee and its tax are rounded to `1 / fee_parts` of
+    a minor unit: the platform's amounts are documented as doubles."""
 
-    def __init__(self, balance_cents: int, currency: str, fee_bp: int = FEE_BP, vat_bp: int = VAT_BP) -> None:
-        self.received = self.balance = balance_cents
-        self.currency, self.fee_bp, self.vat_bp = currency, fee_bp, vat_bp
+    def __init__(
+        self,
+        balance_cents: int,
+        currency: str,
+        fee_bp: int = FEE_BP,
+        vat_bp: int = VAT_BP,
+        fee_parts: int = 1,
+    ) -> None:
+        self.received = self.balance = Decimal(balance_cents)
+        self.currency, self.fee_bp, self.vat_bp, self.fee_parts = currency, fee_bp, vat_bp, fee_parts
         self.entries: list[Entry] = []
 
     def fund(self, cents: int) -> None:
         self.received += cents
         self.balance += cents
 
-    def fees_on(self, cents: int) -> tuple[int, int]:
+    def fees_on(self, cents: int) -> tuple[Decimal, Decimal]:
         """Fee and tax on one payment, rounded half up."""
-        fees = (cents * self.fee_bp + 5_000) // 10_000
-        return fees, (fees * self.vat_bp + 5_000) // 10_000
+        fees = self._share(Decimal(cents), self.fee_bp)
+        return fees, self._share(fees, self.vat_bp)
 
-    def cost(self, cents: int) -> int:
+    def _share(self, amount: Decimal, hundredths: int) -> Decimal:
+        parts = amount * self.fee_parts * hundredths / 10_000
+        return parts.quantize(Decimal(1), ROUND_HALF_UP) / self.fee_parts
+
+    def cost(self, cents: int) -> Decimal:
         """What one payment takes out of the purse."""
-        return cents + sum(self.fees_on(cents))
+        return sum(self.fees_on(cents), Decimal(cents))
 
     def pay(
         self,
@@ -44,6 +57,3 @@ class Purse:
         fees, vat = self.fees_on(cents)
         self.balance -= cents + fees + vat
         self.entries.append(Entry(kind, study, submission, cents, fees, vat, at))
-
-    def spent(self, study: str) -> list[Entry]:
-        return [entry for entry in self.entries if entry.study == study]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Literal
 
 StudyStatus = Literal[
@@ -36,12 +37,15 @@ class Person:
 
     id: str
     habit: str = "plain"
+    age: str = "31"
+    sex: str = "Female"
     letters: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Study:
-    """A study as sent by the researcher, and its state."""
+    """A study as sent by the researcher, and its state. `parts`: the ids of the studies into which weightings
+    divide it."""
 
     id: str
     sent: dict[str, Any]
@@ -51,6 +55,7 @@ class Study:
     publish_at: str | None = None
     stop_leads_to: StudyStatus = "COMPLETED"
     slots_used: dict[str, int] = field(default_factory=dict)
+    parts: list[str] = field(default_factory=list)
 
     @property
     def places(self) -> int:
@@ -75,18 +80,20 @@ class Study:
 @dataclass(slots=True)
 class Submission:
     """One person's participation in one study. Every payment is recorded separately, so that a second one is
-    visible."""
+    visible; `shown` is what the list of bonuses says instead."""
 
     id: str
     study: str
     person: str
     started_at: datetime
     status: SubmissionStatus = "ACTIVE"
+    part: str = ""
     completed_at: datetime | None = None
     entered_code: str = ""
     return_requested: datetime | None = None
     rewards: list[int] = field(default_factory=list)
     bonuses: list[int] = field(default_factory=list)
+    shown: list[int] = field(default_factory=list)
     rejection: tuple[str, str] = ("", "")
     return_reasons: list[str] = field(default_factory=list)
 
@@ -94,15 +101,16 @@ class Submission:
 @dataclass(slots=True)
 class Batch:
     """Bonuses that were set up: (submission, cents) each. `paid_count` counts every pay call that took
-    effect; on the real platform, too, a second call pays again."""
+    effect; on the real platform, too, a second call pays again. `fault`: how the list will show them."""
 
     id: str
     study: str
     lines: tuple[tuple[str, int], ...]
-    fees: int
-    vat: int
+    fees: Decimal
+    vat: Decimal
     paid_count: int = 0
     in_progress: bool = False
+    fault: str = ""
 
     @property
     def cents(self) -> int:
@@ -117,8 +125,8 @@ class Entry:
     study: str
     submission: str
     cents: int
-    fees: int
-    vat: int
+    fees: Decimal
+    vat: Decimal
     at: datetime
 
 

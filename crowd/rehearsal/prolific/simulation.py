@@ -7,15 +7,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 from crowd.rehearsal.clock import Clock
 from crowd.rehearsal.faults import Faults
 from crowd.rehearsal.prolific import (
     account_routes,
     api,
+    bonuses,
     control,
     entry,
     hook_routes,
+    malformed,
+    schema,
     study_routes,
     submission_routes,
 )
@@ -27,7 +31,6 @@ from crowd.rehearsal.serving import Answer, Asked, Call, serving
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 RETRY_AFTER_S = 1
 COMPLETE_PATH = "/submissions/complete"
-CHANGES = {"POST", "PATCH", "PUT", "DELETE"}
 
 
 class Simulator:
@@ -66,8 +69,9 @@ class Simulator:
         return self._api(request)
 
     def _api(self, request: Asked) -> Answer | None:
-        fault = self.faults.draw()
-        name = f"{request.method} {request.path}"
+        operation, named, _ = schema.find(request.method, request.path)
+        name = operation.name if operation else f"{request.method} {request.path}"
+        fault = self.faults.draw(lambda kind: malformed.meets(kind, name, request.method))
         if fault == "429":
             with self.world.lock:
                 reply = api.refusal(
@@ -78,9 +82,16 @@ class Simulator:
         elif fault == "5xx_before":
             with self.world.lock:
                 reply = api.outage(self.world, 503)
+        elif fault == "late_effect":
+            late = partial(api.answer, self.world, request, self.handlers)
+            self.clock.after(self.faults.late_s, late)
+            reply = Answer(504)
         else:
-            name, reply = api.answer(self.world, request, self.handlers)
-        has_effect = request.method in CHANGES and reply.status < 400
+            if fault in ("other_amount", "one_sum"):
+                bonuses.mark(self.world, named["batch"], fault)
+            _, reply = api.answer(self.world, request, self.handlers)
+            reply = malformed.malformed(self.world, fault, request, reply)
+        has_effect = request.method in malformed.CHANGES and reply.status < 400
         if fault == "5xx_after":
             with self.world.lock:
                 reply = api.outage(self.world, 502)
@@ -89,7 +100,9 @@ class Simulator:
             self.log.append(call)
         for hook in self.before_reply:
             hook(call)
-        return None if fault == "lost_answer" else reply
+        if fault in ("lost_answer", "late_effect"):
+            return None
+        return self.faults.spoilt(fault, reply, self.clock)
 
 
 def _thanks(request: Asked) -> Answer:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from crowd.rehearsal.prolific.records import (
@@ -158,6 +160,9 @@ def _publish(world: World, study: Study) -> None:
     if available(world) < full_cost(world, study):
         raise Refused(400, "Your balance is not sufficient to publish this study.", "Insufficient funds")
     become(world, study, "PUBLISHING")
+    weights = [len(rule["weightings"]) for rule in study.sent.get("filters") or [] if rule.get("weightings")]
+    if weights and not study.parts:
+        study.parts = [world.new_id() for _ in range(math.prod(weights))]
 
     def opened() -> None:
         study.published_at = world.now()
@@ -169,8 +174,20 @@ def _publish(world: World, study: Study) -> None:
 def _schedule(world: World, study: Study, publish_at: str | None) -> None:
     if not publish_at:
         raise Refused(400, {"publish_at": ["This field is required."]})
+    wait_s = (datetime.fromisoformat(publish_at) - world.now()).total_seconds()
+    if wait_s <= 0:
+        raise Refused(400, {"publish_at": ["This moment is past."]})
     study.publish_at = publish_at
     become(world, study, "SCHEDULED")
+
+    def due() -> None:
+        if study.status == "SCHEDULED" and study.publish_at == publish_at:
+            try:
+                _publish(world, study)
+            except Refused:
+                become(world, study, "UNPUBLISHED")
+
+    world.clock.after(wait_s, due)
 
 
 def _stop_now(world: World, study: Study) -> None:
@@ -222,22 +239,23 @@ def slots_left(study: Study) -> dict[str, int]:
     }
 
 
-def full_cost(world: World, study: Study) -> int:
+def full_cost(world: World, study: Study) -> Decimal:
     """What the study costs at most, bonuses aside."""
     return study.places * world.purse.cost(study.cents) + _slots_cost(world, study)
 
 
-def _slots_cost(world: World, study: Study) -> int:
+def _slots_cost(world: World, study: Study) -> Decimal:
     left = slots_left(study)
-    return sum(
+    costs = (
         max(0, left[code]) * world.purse.cost(int(action["fixed_screen_out_reward"]))
         for code, action in screen_outs(study).items()
     )
+    return sum(costs, Decimal(0))
 
 
-def committed(world: World) -> int:
+def committed(world: World) -> Decimal:
     """What is reserved for published studies: still in the purse, but not available."""
-    total = 0
+    total = Decimal(0)
     for study in world.studies.values():
         if study.status in ("UNPUBLISHED", "SCHEDULED"):
             continue
@@ -251,5 +269,5 @@ def committed(world: World) -> int:
     return total
 
 
-def available(world: World) -> int:
+def available(world: World) -> Decimal:
     return world.purse.balance - committed(world)

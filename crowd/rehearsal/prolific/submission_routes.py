@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from crowd.rehearsal.prolific import bonuses, submission_states
-from crowd.rehearsal.prolific.api import Handler, Reply, Request, paged, sliced
+from crowd.rehearsal.prolific.api import Handler, Reply, Request, paged
 from crowd.rehearsal.prolific.records import Refused, Submission
 from crowd.rehearsal.prolific.world import World
 
@@ -45,13 +45,13 @@ def detail(world: World, submission: Submission) -> dict[str, Any]:
     return {
         "id": submission.id,
         "participant": submission.person,
-        "study_id": submission.study,
-        "parent_study_id": None,
+        "study_id": submission.part or submission.study,
+        "parent_study_id": submission.study if submission.part else None,
         "status": world.shown(submission.status),
         "started_at": _moment(submission.started_at),
         "completed_at": _moment(submission.completed_at),
         "entered_code": submission.entered_code or None,
-        "bonus_payments": list(submission.bonuses),
+        "bonus_payments": list(submission.shown),
         "return_requested": _moment(submission.return_requested),
     }
 
@@ -85,11 +85,6 @@ def _day(text: str) -> datetime:
         return datetime.strptime(text, "%d/%m/%Y").replace(tzinfo=UTC)
     except ValueError as error:
         raise Refused(400, f"{text} is no date.", "Validation error") from error
-
-
-def of_study(world: World, request: Request) -> Reply:
-    study = world.study(request.names["study"])
-    return sliced(request, [row(world, submission) for submission in world.submissions_of(study.id)])
 
 
 def read(world: World, request: Request) -> Reply:
@@ -153,7 +148,6 @@ def pay_bonuses(world: World, request: Request) -> Reply:
 
 
 HANDLERS: dict[str, Handler] = {
-    "studies.submissions": of_study,
     "submissions.list": listed,
     "submissions.read": read,
     "submissions.transition": transition,

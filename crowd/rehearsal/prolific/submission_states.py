@@ -23,7 +23,9 @@ def take(world: World, study_id: str, person_id: str, *, reserve: bool = False) 
     reason = barred(world, study_id, person_id)
     if reason:
         raise Refused(409, reason, "Not eligible")
-    submission = Submission(world.new_id(), study_id, person_id, world.now(), "RESERVED")
+    taken = len(world.submissions_of(study_id))
+    part = study.parts[taken % len(study.parts)] if study.parts else ""
+    submission = Submission(world.new_id(), study_id, person_id, world.now(), "RESERVED", part)
     world.submissions[submission.id] = submission
     _tell(world, submission)
     if reserve:
@@ -41,12 +43,12 @@ def barred(world: World, study_id: str, person_id: str) -> str:
     if most != -1 and sum(submission.status not in HAS_LEFT for submission in earlier) >= most:
         return "This participant already took part."
     for rule in sent.get("filters") or []:
-        if _bars(world, rule, person_id):
+        if bars(world, rule, person_id):
             return f"The filter {rule['filter_id']} bars this participant."
     return ""
 
 
-def _bars(world: World, rule: dict[str, Any], person_id: str) -> bool:
+def bars(world: World, rule: dict[str, Any], person_id: str) -> bool:
     """Only the filters that the simulator can know about: earlier studies and groups."""
     values = set(rule.get("selected_values") or [])
     in_studies = any(each.study in values for each in world.submissions.values() if each.person == person_id)

@@ -32,19 +32,22 @@ RESEARCHER = "researcher"
 class Options:
     """The platform's behaviour, as far as the real one varies. Delays are seconds on the simulator's clock.
 
-    `stop_leads_to` empty: drawn per study, as both were seen. `transient_share` of readings show a passing
-    status that no documentation names.
+    Fees are rounded to `1 / fee_parts` of a minor unit. `stop_leads_to` empty: drawn per study, as both were
+    seen. `transient_share` of readings show a passing status that no documentation names.
+    `newcomers_count`: so many people count as eligible who are made only when they come.
     """
 
     currency: str = "GBP"
     balance_cents: int = 10_000_000
     fee_bp: int = FEE_BP
     vat_bp: int = VAT_BP
+    fee_parts: int = 1
     review_delay_s: float = 5.0
     approve_delay_s: float = 0.0
     pay_delay_s: float = 0.0
     publish_delay_s: float = 0.0
     transient_share: float = 0.0
+    newcomers_count: int = 0
     stop_leads_to: StudyStatus | None = None
     screen_out_enabled: bool = True
     secure_enabled: bool = True
@@ -64,7 +67,6 @@ class World:
     submissions: dict[str, Submission] = field(default_factory=dict)
     batches: dict[str, Batch] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
-    filter_sets: dict[str, dict[str, Any]] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     listeners: list[Callable[[str, dict[str, Any]], None]] = field(default_factory=list)
@@ -73,7 +75,9 @@ class World:
 
     def __post_init__(self) -> None:
         options = self.options
-        self.purse = Purse(options.balance_cents, options.currency, options.fee_bp, options.vat_bp)
+        self.purse = Purse(
+            options.balance_cents, options.currency, options.fee_bp, options.vat_bp, options.fee_parts
+        )
         self.streams = Streams(self.seed)
 
     @property
@@ -105,7 +109,10 @@ class World:
     def make_people(self, count: int, habits: Callable[[int], str] | None = None) -> list[Person]:
         made = []
         for _ in range(count):
-            person = Person(self.new_id(), habits(len(self.people)) if habits else "plain")
+            number = len(self.people)
+            habit = habits(number) if habits else "plain"
+            age, sex = str(18 + 7 * number % 60), ("Female", "Male", "Prefer not to say")[number % 3]
+            person = Person(self.new_id(), habit, age, sex)
             self.people[person.id] = person
             made.append(person)
         return made

@@ -243,11 +243,12 @@ class Making:
 
     def on_prolific(self) -> dict[str, Any]:
 
-        from crowd import accounts
-        from crowd.models import Posting
         from crowd.recruitment import publish_posting
         from crowd.simulators import prolific
         from crowd.simulators.prolific.simulation import Simulator
+
+        from crowd import accounts
+        from crowd.models import Posting
         from experiments.models import Study
 
         accounts.open_market.__defaults__ = (lambda seconds: None,)
@@ -373,9 +374,9 @@ class Making:
 
     def notified(self, posting: Any) -> None:
         """The platform says that something has changed."""
+        from crowd.accounts import REHEARSAL
         from django.utils import timezone
 
-        from crowd.accounts import REHEARSAL
         from crowd.models import Notice
         from crowd.platforms.prolific.notices import signature
 

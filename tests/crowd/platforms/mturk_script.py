@@ -51,7 +51,7 @@ class Script:
 
     @property
     def wire(self) -> Wire:
-        return Wire(account(self.url), self.waited_s.append)
+        return Wire(account(self.url), self.waited_s.append, float)
 
 
 def account(url: str, queue_url: str = "") -> Account:

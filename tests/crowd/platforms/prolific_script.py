@@ -34,10 +34,10 @@ def said(data: Any, status: int = 200, **headers: str) -> Answer:
     return Answer(status, json.dumps(data).encode(), {"Content-Type": "application/json", **names})
 
 
-def wired(url: str, waits: list[float] | None = None) -> Wire:
-    """A connection that never waits, but notes for how long it would."""
+def wired(url: str, waits: list[float] | None = None, clock: Callable[[], float] = float) -> Wire:
+    """A connection that never waits, but notes for how long it would; its clock stands still."""
     noted = [] if waits is None else waits
-    return Wire(url, TOKEN, noted.append, trust_env=False)
+    return Wire(url, TOKEN, noted.append, clock, trust_env=False)
 
 
 def closed_address() -> str:

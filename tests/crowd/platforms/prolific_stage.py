@@ -5,7 +5,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from crowd.platforms.base import Account, Payment, PlatformError, Posted, PostingSpec, Site
+import pytest
+
+from crowd.platforms.base import (
+    Account,
+    ListedSubmission,
+    Payment,
+    PlatformError,
+    Posted,
+    PostingSpec,
+    Site,
+    Unread,
+)
 from crowd.platforms.prolific.service import Prolific
 from crowd.rehearsal import prolific
 from crowd.rehearsal.faults import Faults
@@ -30,12 +41,19 @@ def played(
 def service_at(sim: Simulator) -> Prolific:
     site = Site("rehearsal", sim.url)
     account = Account(site, token="rehearsal", workspace="rehearsal", project="rehearsal")
-    return Prolific(account, sim.clock.advance)
+    return Prolific(account, sim.clock.advance, sim.clock.seconds)
 
 
 def wanted(service: Prolific, places: int = 5, **changes: Any) -> PostingSpec:
     options = service.check_options(changes.pop("options", {}))
     return replace(spec(places), options=options, **changes)
+
+
+def rows(service: Prolific, posted: Posted) -> list[ListedSubmission]:
+    """What is listed; every row can be read."""
+    listed = list(service.submissions(posted))
+    assert [row for row in listed if isinstance(row, Unread)] == []
+    return [row for row in listed if not isinstance(row, Unread)]
 
 
 def finished(sim: Simulator, posted: Posted, count: int, outcome: str = "complete") -> list[Payment]:
@@ -47,6 +65,21 @@ def finished(sim: Simulator, posted: Posted, count: int, outcome: str = "complet
         payments.append(Payment(f"r{number}", taken["submission"], taken["person"], 100 + number, "bonus"))
     sim.clock.advance(60)
     return payments
+
+
+def drafted(sim: Simulator, service: Prolific, wanted: PostingSpec) -> None:
+    """Leaves a draft: the money goes away between making and opening it."""
+    held = int(sim.control.state()["available"])
+
+    def emptied(call: Call) -> None:
+        if call.operation == "studies.create":
+            sim.control.fund(-held)
+
+    sim.before_reply.append(emptied)
+    with pytest.raises(PlatformError, match="balance"):
+        service.publish(wanted)
+    sim.before_reply.clear()
+    sim.control.fund(held)
 
 
 def told(sim: Simulator, payment: Payment) -> dict[str, Any]:

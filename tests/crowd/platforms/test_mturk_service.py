@@ -9,11 +9,21 @@ from typing import Any
 
 import pytest
 
-from crowd.platforms.base import Payment, PlatformError, Posted, PostingSpec, Unsupported
+from crowd.platforms.base import (
+    ListedSubmission,
+    Payment,
+    PlatformError,
+    Posted,
+    PostingSpec,
+    Shown,
+    Unread,
+    Unsupported,
+)
+from crowd.platforms.mturk.decisions import Decisions
 from crowd.platforms.mturk.notices import events_of
 from crowd.platforms.mturk.service import MTurk
 from crowd.rehearsal.mturk import simulator
-from tests.crowd.platforms.mturk_script import account, bare, refusal, script
+from tests.crowd.platforms.mturk_script import account, bare, refusal, reply, script
 
 pytestmark = pytest.mark.pure
 
@@ -260,7 +270,7 @@ def test_it_remembers_what_amazon_forgets(on: Scene) -> None:
     gone = on.service.look(posted)
     assert (gone.state, gone.raw, gone.places, gone.taken) == ("closed", "Disposed", 20, 20)
     assert list(on.service.submissions(gone)) == []
-    assert list(on.service.bonuses(gone, people)) == []
+    assert list(on.service.statement(gone, people)) == [Shown(submission, ()) for submission in people]
     assert [settled.state for settled in on.service.approve(gone, people[:1])] == ["failed"]
 
 
@@ -318,9 +328,45 @@ def test_it_finds_its_reference_in_what_was_paid(on: Scene) -> None:
     paid(on, posted, *payments)
     for asked in (people, people[:1]):
         bonuses = {
-            (bonus.submission, bonus.cents, bonus.reference) for bonus in on.service.bonuses(posted, asked)
+            (shown.submission, line.cents, line.reference)
+            for shown in on.service.statement(posted, asked)
+            if isinstance(shown, Shown)
+            for line in shown.lines
         }
         assert bonuses == {(p.submission, p.cents, p.reference) for p in payments if p.submission in asked}
+
+
+ROW = {"AssignmentId": "3A", "WorkerId": "A1WORKER", "HITId": "3HIT", "AssignmentStatus": "Submitted"}
+
+
+@pytest.mark.parametrize(
+    ("odd", "named"),
+    [
+        ({"AssignmentId": None}, ""),
+        ({"WorkerId": None}, ""),
+        ({"WorkerId": 7}, ""),
+        ({"WorkerId": "A1\u0000"}, ""),
+        ({"AssignmentId": "../3B"}, ""),
+        ({"AssignmentStatus": None}, "3B:A1WORKER"),
+        ({"AssignmentStatus": 7}, "3B:A1WORKER"),
+    ],
+)
+def test_it_sets_a_row_aside_that_it_cannot_read(odd: dict[str, Any], named: str) -> None:
+    rows = [ROW, {**ROW, "AssignmentId": "3B", **odd}, {**ROW, "AssignmentId": "3C"}]
+    with script(reply(NumResults=3, Assignments=rows)) as server:
+        read = list(Decisions(server.wire).listed("3HIT", 0))
+    unread = [row for row in read if isinstance(row, Unread)]
+    assert [row.submission for row in read] == ["3A:A1WORKER", named, "3C:A1WORKER"]
+    assert [row.submission for row in unread] == [named]
+    assert "A1WORKER" not in unread[0].why
+
+
+def test_it_reads_a_row_whose_texts_cannot_be_stored() -> None:
+    odd = {**ROW, "AssignmentStatus": "New\u0007", "Answer": 7}
+    with script(reply(NumResults=1, Assignments=[odd])) as server:
+        (row,) = Decisions(server.wire).listed("3HIT", 0)
+    assert isinstance(row, ListedSubmission)
+    assert (row.raw, row.state, row.code) == ("New?", "unknown", "")
 
 
 def test_it_says_unknown_of_a_used_token_that_no_list_confirms() -> None:

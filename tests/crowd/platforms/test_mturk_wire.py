@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 from typing import Any
 
@@ -46,7 +47,7 @@ def test_it_speaks_with_the_place_that_the_mode_names(
     site: Site, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_MTURK", "https://elsewhere.example")
-    client = Wire(Account(site, key_id="k", secret="s"), no_wait).client
+    client = Wire(Account(site, key_id="k", secret="s"), no_wait, float).client
     assert client.meta.endpoint_url == address
     assert client.meta.region_name == "us-east-1"
 
@@ -58,11 +59,44 @@ def test_it_says_that_keys_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     with script(reply()) as server:
-        wire = Wire(Account(Site("rehearsal", server.url)), no_wait)
+        wire = Wire(Account(Site("rehearsal", server.url)), no_wait, float)
         with pytest.raises(PlatformError, match="AWS_ACCESS_KEY_ID") as error:
             wire.call("GetAccountBalance")
     assert error.value.permanent
     assert server.asked == []
+
+
+def test_it_follows_no_token_twice() -> None:
+    """Else a list that names itself would be read for ever."""
+    page = reply(NumResults=1, HITs=[{"HITId": "3A"}], NextToken="same")
+    with script(page) as server, pytest.raises(TurkError, match="names a page twice") as error:
+        list(server.wire.pages("ListHITs", "HITs"))
+    assert len(server.asked) == 2
+    assert (error.value.permanent, error.value.uncertain) == (False, False)
+
+
+def test_it_reads_no_list_without_end() -> None:
+    """Neither by ever new tokens, nor past its time."""
+    numbers = itertools.count()
+
+    def page(members: dict[str, Any]) -> Answer:
+        return reply(NumResults=1, HITs=[{"HITId": "3A"}], NextToken=f"token-{next(numbers)}")
+
+    seconds = itertools.count(0.0, 50.0)
+    with script(page) as server:
+        wire = Wire(account(server.url), no_wait, lambda: float(next(seconds)))
+        with pytest.raises(TurkError, match="took over 600 seconds"):
+            list(wire.pages("ListHITs", "HITs"))
+        assert len(server.asked) < 20
+
+
+def test_it_takes_half_an_answer_for_none() -> None:
+    """boto3 shows it as an answer without members, which would be an empty list."""
+    whole = reply(NumResults=1, HITs=[{"HITId": "3A"}])
+    half = Answer(200, whole.body[:20], whole.headers)
+    with script(half, whole) as server:
+        assert list(server.wire.pages("ListHITs", "HITs")) == [{"HITId": "3A"}]
+    assert server.waited_s == [1]
 
 
 @pytest.mark.parametrize(("play", "uncertain"), [(FAULT, True), (LOST, True), (bare("Throttling"), False)])
@@ -82,7 +116,7 @@ def test_it_sends_a_message_once_for_every_answer() -> None:
 
 
 def test_it_is_certain_that_a_bonus_was_not_sent_if_no_server_listens() -> None:
-    wire = Wire(account(f"http://127.0.0.1:{closed_port()}"), no_wait)
+    wire = Wire(account(f"http://127.0.0.1:{closed_port()}"), no_wait, float)
     with pytest.raises(PlatformError, match="cannot be reached") as error:
         wire.call("SendBonus", **BONUS)
     assert (error.value.permanent, error.value.uncertain) == (False, False)

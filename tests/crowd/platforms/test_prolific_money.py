@@ -9,17 +9,21 @@ from hypothesis import strategies as st
 
 from crowd.platforms.base import (
     Account,
+    Line,
     Payment,
     PlatformError,
     Posted,
     Prepared,
+    Shown,
     Site,
+    Unread,
     Unsupported,
 )
-from crowd.platforms.prolific.bonuses import as_lines, bonuses, pay, prepare
-from crowd.platforms.prolific.money import major, whole
+from crowd.platforms.prolific.bonuses import as_lines, pay, prepare, statement
+from crowd.platforms.prolific.money import balance, major, whole
 from crowd.rehearsal.serving import Answer, serving
-from tests.crowd.platforms.prolific_script import Line, Script, closed_address, said, wired
+from tests.crowd.platforms.prolific_script import Line as Play
+from tests.crowd.platforms.prolific_script import Script, closed_address, said, wired
 
 pytestmark = pytest.mark.pure
 
@@ -87,6 +91,9 @@ def test_it_announces_bonuses_and_compares_the_sum() -> None:
         batch("300"),
         batch(None),
         batch(300.5),
+        batch(300, fees=-1),
+        batch(300, fees="50"),
+        batch(300, vat=[10]),
         batch(300, study="another"),
         said({"amount": 300}, 201),
         Answer(201, b"ok"),
@@ -98,6 +105,27 @@ def test_it_goes_no_further_when_the_platform_understood_another_sum(answer: Ans
         prepare(wired(url), ACCOUNT, POSTED, [payment(300)])
     assert not caught.value.uncertain
     assert not [call for call in script.calls if call.endswith("/pay/")]
+
+
+@pytest.mark.parametrize(
+    ("fees", "vat", "booked"),
+    [(82.5, 0, 83), (82.5, 16.5, 99), (0.1, 0.2, 1), (82.0, 16, 98), (None, None, 0), (1e-9, 0, 1)],
+)
+def test_it_books_a_fraction_of_a_fee_as_a_whole_cent(fees: object, vat: object, booked: int) -> None:
+    """What people get is whole; what the platform takes is documented as a double."""
+    with serving(Script(BALANCE, batch(300, fees=fees, vat=vat))) as url:
+        assert prepare(wired(url), ACCOUNT, POSTED, [payment(300)]) == Prepared("b1", 300, booked)
+
+
+@pytest.mark.parametrize(
+    ("held", "floored"),
+    [(99.99, 99), (0.5, 0), (-0.5, -1), (100, 100), (None, None), ("much", None), (1e300, None)],
+)
+def test_it_goes_on_with_a_balance_that_has_a_fraction(held: object, floored: int | None) -> None:
+    answer = said({"currency_code": "gbp", "available_balance": held})
+    with serving(Script(answer, answer, batch(300))) as url:
+        assert balance(wired(url), ACCOUNT) == ("GBP", floored)
+        assert prepare(wired(url), ACCOUNT, POSTED, [payment(300)]).cents == 300
 
 
 def test_it_refuses_to_pay_in_another_currency() -> None:
@@ -157,7 +185,7 @@ def test_it_does_not_repeat_an_announcement() -> None:
         (None, "unknown"),
     ],
 )
-def test_it_pays_with_one_request_for_every_answer(answer: Line, state: str) -> None:
+def test_it_pays_with_one_request_for_every_answer(answer: Play, state: str) -> None:
     waits: list[float] = []
     script = Script(answer)
     payments = [payment(100, 1), payment(200, 2)]
@@ -198,11 +226,13 @@ def test_it_knows_that_no_person_was_paid_if_no_server_listens() -> None:
 def test_it_reads_what_was_paid_in_minor_units() -> None:
     detail = said({"id": "s1", "study_id": STUDY, "bonus_payments": [150, 1.0]})
     with serving(Script(detail)) as url:
-        listed = list(bonuses(wired(url), POSTED, ["s1", "s1"]))
-    assert [(bonus.submission, bonus.cents) for bonus in listed] == [("s1", 150), ("s1", 1)]
+        shown = list(statement(wired(url), POSTED, ["s1", "s1"]))
+    assert shown == [Shown("s1", (Line("bonus", 1), Line("bonus", 150)))]
 
 
 def test_it_takes_no_bonus_of_another_study_for_proof() -> None:
     detail = said({"id": "s1", "study_id": "another", "bonus_payments": [150]})
-    with serving(Script(detail)) as url, pytest.raises(PlatformError, match="another study"):
-        list(bonuses(wired(url), POSTED, ["s1"]))
+    with serving(Script(detail)) as url:
+        (unread,) = statement(wired(url), POSTED, ["s1"])
+    assert isinstance(unread, Unread)
+    assert (unread.submission, "another study" in unread.why) == ("s1", True)

@@ -10,7 +10,7 @@ from crowd.platforms.prolific.entry import ProlificEntry
 from crowd.platforms.prolific.notices import read_notice
 from crowd.platforms.prolific.signed_entry import check_signed_entry
 from crowd.rehearsal.serving import Answer, Asked, serving
-from tests.crowd.platforms.prolific_stage import finished, played, service_at, wanted
+from tests.crowd.platforms.prolific_stage import finished, played, rows, service_at, wanted
 
 pytestmark = pytest.mark.pure
 
@@ -22,7 +22,7 @@ def test_it_reads_the_address_that_participants_open() -> None:
         arrival = ProlificEntry({}).arrival(urlsplit(taken["url"]).query, Site("rehearsal", sim.url))
         assert (arrival.person, arrival.submission) == (taken["person"], taken["submission"])
         assert arrival.posting == posted.external_id
-        (listed,) = service.submissions(posted)
+        (listed,) = rows(service, posted)
         assert (listed.person, listed.submission) == (arrival.person, arrival.submission)
 
 

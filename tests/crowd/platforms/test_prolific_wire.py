@@ -1,10 +1,11 @@
+import itertools
 import logging
 import threading
 
 import httpx
 import pytest
 
-from crowd.platforms.prolific.wire import PAGE_SIZE, Refused, Wire
+from crowd.platforms.prolific.wire import BODY_MAX, PAGE_SIZE, Refused, Wire
 from crowd.rehearsal.serving import Answer, Asked, serving
 from tests.crowd.platforms.prolific_script import TOKEN, Line, Script, closed_address, said, wired
 
@@ -156,7 +157,7 @@ def test_it_does_not_know_the_effect_of_a_request_without_an_answer() -> None:
         return None
 
     with serving(silent) as url:
-        wire = Wire(url, TOKEN, lambda s: None, timeout=httpx.Timeout(0.2), trust_env=False)
+        wire = Wire(url, TOKEN, lambda s: None, float, timeout=httpx.Timeout(0.2), trust_env=False)
         with pytest.raises(Refused) as caught:
             wire.send("POST", "studies/", {})
         release.set()
@@ -222,6 +223,87 @@ def test_it_stays_on_its_own_origin_for_every_scheme_of_a_link() -> None:
     with serving(script) as url:
         assert [row["id"] for row in wired(url).rows("x/")] == ["1", "2"]
     assert script.calls == ["GET /api/v1/x/", "GET /api/v1/x/"]
+
+
+def dripping(asked: Asked, release: threading.Semaphore) -> Answer:
+    """An answer whose every byte waits until the reader has looked at its clock."""
+    return Answer(200, b'{"results": []}' + b" " * 2000, pause=lambda pieces: release.acquire(timeout=10))
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_it_ends_an_answer_that_drips(method: str) -> None:
+    """A byte comes each 0.3 seconds of the clock, so the time-out for silence never ends it."""
+    release, seconds, script = threading.Semaphore(1), [0.0], []
+
+    def clock() -> float:
+        seconds[0] += 0.3
+        release.release()
+        return seconds[0]
+
+    def server(asked: Asked) -> Answer:
+        script.append(asked)
+        return dripping(asked, release)
+
+    with serving(server) as url, pytest.raises(Refused, match="within 60 seconds") as caught:
+        wired(url, clock=clock).send(method, "studies/", reads=method == "GET")
+    assert 60 < seconds[0] < 65
+    assert len(script) == 1  # the time of the call is used up
+    assert (caught.value.permanent, caught.value.uncertain) == (False, method == "POST")
+    release.release(3000)
+
+
+def test_it_reads_no_more_than_it_can_hold() -> None:
+    with serving(Script(Answer(200, b"[" + b" " * BODY_MAX + b"]"))) as url, pytest.raises(Refused) as caught:
+        wired(url).get("studies/")
+    assert "larger than 33,554,432 bytes" in str(caught.value)
+    assert caught.value.permanent
+
+
+@pytest.mark.parametrize("again", ["page=1&page_size=100&study=a", "study=a&page=2&page_size=100"])
+def test_it_follows_no_list_in_a_circle(again: str) -> None:
+    """The first page, in another order of its query; or the second, which names itself."""
+
+    def page(asked: Asked) -> Answer:
+        link = {"next": {"href": f"http://{asked.headers['host']}{asked.path}?{again}"}}
+        return said({"results": [{"id": "1"}], "_links": link})
+
+    script = Script(page)
+    with serving(script) as url, pytest.raises(Refused, match="names a page twice") as caught:
+        list(wired(url).rows("submissions/", {"study": "a"}))
+    assert len(script.asked) <= 2
+    assert not caught.value.permanent
+
+
+def test_it_ends_a_list_that_takes_too_long() -> None:
+    seconds = itertools.count(0.0, 10.0)
+    script = listing(10_000)
+    with serving(script) as url, pytest.raises(Refused, match="took over 600 seconds"):
+        list(wired(url, clock=lambda: float(next(seconds))).rows("submissions/"))
+    assert len(script.asked) < 20
+
+
+@pytest.mark.parametrize(
+    ("until", "waited"),
+    [
+        ("Mon, 23 Nov 2026 10:00:07 GMT", [7]),
+        ("Mon, 23 Nov 2026 09:59:00 GMT", [1]),
+        ("Mon, 23 Nov 2026 11:00:00 GMT", []),
+        ("Monday", [1]),
+        ("1" * 40, [1]),
+    ],
+)
+def test_it_waits_until_the_date_it_is_asked_for(until: str, waited: list[float]) -> None:
+    """Compared with the answer's own date, because clocks differ. An hour is too long, and what cannot be
+    read is not asked for."""
+    waits: list[float] = []
+    busy = said({}, 429, Retry_After=until, Date="Mon, 23 Nov 2026 10:00:00 GMT")
+    with serving(Script(busy, said({}))) as url:
+        if waited:
+            wired(url, waits).get("studies/")
+        else:
+            with pytest.raises(Refused):
+                wired(url, waits).get("studies/")
+    assert waits == waited
 
 
 @pytest.mark.parametrize("body", [{"results": "none"}, {"results": ["a"]}, {"count": 3}, 7])

@@ -1,14 +1,27 @@
 """Work, decisions, bonuses and letters at a simulated Prolific, and the state after faults."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from crowd.platforms.base import BadOptions, Payment, PlatformError
+from crowd.platforms.base import (
+    BadOptions,
+    Line,
+    ListedSubmission,
+    Payment,
+    PlatformError,
+    Posted,
+    Shown,
+    Unread,
+)
+from crowd.platforms.prolific.submissions import messages, submissions
 from crowd.platforms.prolific.wire import PAGE_SIZE
 from crowd.rehearsal.faults import KINDS, Fault
+from crowd.rehearsal.serving import serving
+from tests.crowd.platforms.prolific_script import Script, said, wired
 from tests.crowd.platforms.prolific_spec import spec
-from tests.crowd.platforms.prolific_stage import calls, finished, played, repeated, told, wanted
+from tests.crowd.platforms.prolific_stage import calls, finished, played, repeated, rows, told, wanted
 
 pytestmark = pytest.mark.pure
 
@@ -22,13 +35,79 @@ def test_it_lists_everybody_once(count: int) -> None:
     with played() as (sim, service):
         posted = service.publish(wanted(service, max(1, count)))
         done = finished(sim, posted, count)
-        listings = list(service.submissions(posted))
+        listings = rows(service, posted)
         assert [(listed.submission, listed.person) for listed in listings] == [
             (p.submission, p.person) for p in done
         ]
         assert {listed.state for listed in listings} <= {"awaiting"}
         assert {listed.code for listed in listings} <= {spec().codes["complete"]}
         assert all(listed.started_at and listed.started_at.tzinfo for listed in listings)
+
+
+GOOD = {"id": "a" * 24, "participant_id": "b" * 24, "status": "AWAITING REVIEW", "study_code": "CODE"}
+POSTED = Posted("6394cee383e14a167638b300", "open", "ACTIVE", 5, 5, {"currency": "GBP", "reward": 300})
+
+
+@pytest.mark.parametrize(
+    ("odd", "named"),
+    [
+        ({"id": None}, ""),
+        ({"id": ""}, ""),
+        ({"id": 7}, ""),
+        ({"id": ["x"]}, ""),
+        ({"id": "x\u0000"}, ""),
+        ({"id": "x" * 65}, ""),
+        ({"participant_id": None}, "c" * 24),
+        ({"participant_id": ""}, "c" * 24),
+        ({"participant_id": {"id": "b"}}, "c" * 24),
+        ({"participant_id": "\ud800"}, "c" * 24),
+        ({"status": None}, "c" * 24),
+        ({"status": 3}, "c" * 24),
+        ("no object", ""),
+        (None, ""),
+    ],
+)
+def test_it_sets_a_row_aside_that_it_cannot_read(odd: Any, named: str) -> None:
+    row = {**GOOD, "id": "c" * 24, **odd} if isinstance(odd, dict) else odd
+    with serving(Script(said({"results": [GOOD, row, {**GOOD, "id": "d" * 24}]}))) as url:
+        first, unread, last = submissions(wired(url), POSTED)
+    assert isinstance(first, ListedSubmission) and isinstance(last, ListedSubmission)
+    assert (first.submission, last.submission) == ("a" * 24, "d" * 24)
+    assert isinstance(unread, Unread)
+    assert unread.submission == named
+    assert "b" * 24 not in unread.why
+
+
+@pytest.mark.parametrize(
+    ("odd", "code", "raw", "state"),
+    [
+        ({"study_code": "A\u0000B\ud800"}, "A?B?", "AWAITING REVIEW", "awaiting"),
+        ({"study_code": {"code": "x"}}, "", "AWAITING REVIEW", "awaiting"),
+        ({"study_code": "x" * 99}, "x" * 64, "AWAITING REVIEW", "awaiting"),
+        ({"status": "NEW\u0007" + "y" * 60}, "CODE", "NEW?" + "y" * 36, "unknown"),
+        ({"started_at": 7, "completed_at": ["x"]}, "CODE", "AWAITING REVIEW", "awaiting"),
+        ({"started_at": "0001-01-01T00:00:00+14:00"}, "CODE", "AWAITING REVIEW", "awaiting"),
+    ],
+)
+def test_it_reads_a_row_whose_texts_cannot_be_stored(odd: Any, code: str, raw: str, state: str) -> None:
+    with serving(Script(said({"results": [{**GOOD, **odd}]}))) as url:
+        (row,) = submissions(wired(url), POSTED)
+    assert isinstance(row, ListedSubmission)
+    assert (row.code, row.raw, row.state) == (code, raw, state)
+    assert (row.started_at, row.completed_at) == (None, None)
+
+
+def test_it_reads_a_message_in_a_form_that_can_be_stored() -> None:
+    about = {"data": {"study_id": POSTED.external_id}}
+    rows = [
+        {"id": "m1", "sender_id": "p1", "body": "Two\nlines\u0000\ud800.", **about},
+        {"id": None, "sender_id": "p1", "body": 7, **about},
+        {"id": "m3", "sender_id": None, "body": "From whom?", **about},
+        {"id": "m4", "sender_id": "p2", "body": "About what?", "data": {"study_id": 5}},
+    ]
+    with serving(Script(said({"results": rows}))) as url:
+        read = [(each.person, each.body) for each in messages(wired(url), POSTED)]
+    assert read == [("p1", "Two\nlines??."), ("p1", ""), ("p2", "About what?")]
 
 
 def test_it_says_in_which_state_each_submission_is() -> None:
@@ -47,7 +126,7 @@ def test_it_says_in_which_state_each_submission_is() -> None:
         service.reject(posted, taken["rejected"], GROUND, "FAILED_CHECK")
         sim.control.give_back(taken["returned"])
         sim.control.time_out(taken["timed_out"])
-        listings = {listed.submission: listed for listed in service.submissions(posted)}
+        listings = {listed.submission: listed for listed in rows(service, posted)}
         states = {name: listings[submission].state for name, submission in taken.items()}
         assert states == {name: name for name in names[:-1]} | {"asked": "awaiting"}
         assert [name for name in names if listings[taken[name]].return_requested] == ["asked"]
@@ -77,7 +156,7 @@ def test_it_takes_a_passing_state_for_unknown() -> None:
         assert (look.state, look.raw) == ("unknown", "PROCESSING")
         with pytest.raises(PlatformError, match="PROCESSING"):
             service.publish(wanted(service))
-        (listed,) = service.submissions(posted)
+        (listed,) = rows(service, posted)
         assert (listed.state, listed.raw) == ("unknown", "PROCESSING")
         (settled,) = service.approve(posted, [payment.submission])
         assert settled.state == "unknown"
@@ -153,8 +232,21 @@ def test_it_pays_bonuses_with_one_call_and_says_what_it_knows(kind: Fault, state
         assert [told(sim, payment)["bonuses"] for payment in done] == [
             [payment.cents] * paid for payment in done
         ]
-        listed = list(service.bonuses(posted, [payment.submission for payment in done]))
-        assert [(b.submission, b.cents) for b in listed] == [(p.submission, p.cents) for p in done] * paid
+        shown = list(service.statement(posted, [payment.submission for payment in done]))
+        assert shown == [Shown(p.submission, (Line("bonus", p.cents),) * paid) for p in done]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 10])
+def test_it_pays_and_books_fees_with_fractions(parts: int) -> None:
+    """What is booked is never less than what the platform took, and less than a cent more per batch."""
+    with played(fee_bp=2750, vat_bp=1900, fee_parts=parts) as (sim, service):
+        posted = service.publish(wanted(service))
+        done = [replace(payment, cents=5 + number) for number, payment in enumerate(finished(sim, posted, 3))]
+        prepared = service.prepare(posted, done)
+        assert [result.state for result in service.pay(posted, prepared, done)] == ["sent"] * 3
+        fees = sum(entry.fees + entry.vat for entry in sim.world.purse.entries)
+        assert fees <= prepared.fees_cents < fees + 1
+        assert service.quote(wanted(service)).balance_cents is not None
 
 
 def test_it_pays_the_same_batch_twice_only_if_it_is_told_to() -> None:

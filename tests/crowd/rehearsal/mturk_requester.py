@@ -48,10 +48,23 @@ SPEC = {
 }
 
 
+OF_TYPE = (
+    "AssignmentDurationInSeconds", "AutoApprovalDelayInSeconds", "Reward", "Title", "Description", "Keywords",
+    "QualificationRequirements",
+)  # fmt: skip
+
+
+def created(turk: Any, **members: Any) -> Any:
+    """A new HIT of a type with these members; the answer."""
+    kind = turk.create_hit_type(**{name: members[name] for name in OF_TYPE if name in members})["HITTypeId"]
+    rest = {name: value for name, value in members.items() if name not in OF_TYPE}
+    return turk.create_hit_with_hit_type(HITTypeId=kind, **rest)
+
+
 def offer(turk: Any, **changed: Any) -> str:
     """A new HIT; its id."""
     members = {name: value for name, value in (SPEC | changed).items() if value is not None}
-    return str(turk.create_hit(**members)["HIT"]["HITId"])
+    return str(created(turk, **members)["HIT"]["HITId"])
 
 
 def hit(turk: Any, hit_id: str) -> dict[str, Any]:

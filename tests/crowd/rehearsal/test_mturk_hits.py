@@ -8,7 +8,16 @@ import pytest
 
 from crowd.rehearsal import mturk
 from crowd.rehearsal.mturk import Simulator
-from tests.crowd.rehearsal.mturk_requester import SPEC, client, hit, offer, question, refusal, submitted
+from tests.crowd.rehearsal.mturk_requester import (
+    SPEC,
+    client,
+    created,
+    hit,
+    offer,
+    question,
+    refusal,
+    submitted,
+)
 
 pytestmark = pytest.mark.pure
 DAY = 86_400
@@ -31,7 +40,7 @@ def status(turk: Any, hit_id: str) -> str:
     return str(hit(turk, hit_id)["HITStatus"])
 
 
-def test_it_follows_a_hit_from_offer_to_disposal(sim: Simulator, turk: Any) -> None:
+def test_it_follows_a_hit_from_offer_to_review(sim: Simulator, turk: Any) -> None:
     hit_id = offer(turk, MaxAssignments=2)
     seen = [status(turk, hit_id)]
     first, second = sim.control.take(), sim.control.take()
@@ -41,16 +50,11 @@ def test_it_follows_a_hit_from_offer_to_disposal(sim: Simulator, turk: Any) -> N
     sim.control.complete(first["submission"], "DONE")
     sim.control.complete(sim.control.take()["submission"], "DONE")
     seen.append(status(turk, hit_id))
-    turk.update_hit_review_status(HITId=hit_id)
-    seen.append(status(turk, hit_id))
-    turk.update_hit_review_status(HITId=hit_id, Revert=True)
-    seen.append(status(turk, hit_id))
-    assert seen == ["Assignable", "Unassignable", "Assignable", "Reviewable", "Reviewing", "Reviewable"]
-    assert refusal(turk.delete_hit, HITId=hit_id) == "InvalidHITState"  # two submissions wait for a decision
+    assert seen == ["Assignable", "Unassignable", "Assignable", "Reviewable"]
     works = turk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
     turk.approve_assignment(AssignmentId=works[0]["AssignmentId"])
     turk.reject_assignment(AssignmentId=works[1]["AssignmentId"], RequesterFeedback="Nothing was answered.")
-    turk.delete_hit(HITId=hit_id)
+    sim.clock.advance(120 * DAY)
     assert sim.control.state()["postings"][hit_id]["state"] == "Disposed"
     assert refusal(turk.get_hit, HITId=hit_id) == "HITDoesNotExist"
     assert refusal(turk.list_assignments_for_hit, HITId=hit_id) == "HITDoesNotExist"
@@ -59,19 +63,6 @@ def test_it_follows_a_hit_from_offer_to_disposal(sim: Simulator, turk: Any) -> N
     again = {"AssignmentId": rejected, "OverrideRejection": True}
     assert refusal(turk.approve_assignment, **again) == "AssignmentDoesNotExist"
     assert turk.list_hits()["HITs"] == []
-
-
-def test_it_reviews_only_what_is_reviewable(sim: Simulator, turk: Any) -> None:
-    hit_id = offer(turk)
-    assert refusal(turk.update_hit_review_status, HITId=hit_id) == "InvalidHITState"
-    assert refusal(turk.delete_hit, HITId=hit_id) == "InvalidHITState"
-    turk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
-    assert refusal(turk.update_hit_review_status, HITId=hit_id, Revert=True) == "InvalidHITState"
-    turk.update_hit_review_status(HITId=hit_id)
-    assert refusal(turk.delete_hit, HITId=hit_id) == "InvalidHITState"
-    reviewable = turk.list_reviewable_hits()["HITs"]
-    reviewing = turk.list_reviewable_hits(Status="Reviewing")["HITs"]
-    assert ([row["HITId"] for row in reviewable], [row["HITId"] for row in reviewing]) == ([], [hit_id])
 
 
 def test_it_counts_places_as_documented(sim: Simulator, turk: Any) -> None:
@@ -125,11 +116,10 @@ def test_it_adds_places_once_per_token(sim: Simulator, turk: Any) -> None:
 def test_it_opens_a_finished_hit_again_for_more_places(sim: Simulator, turk: Any) -> None:
     hit_id = offer(turk, MaxAssignments=1)
     submitted(sim)
-    turk.update_hit_review_status(HITId=hit_id)
     turk.create_additional_assignments_for_hit(HITId=hit_id, NumberOfAdditionalAssignments=1)
     assert status(turk, hit_id) == "Assignable"
     submitted(sim)
-    assert status(turk, hit_id) == "Reviewable"  # not Reviewing, although it was before
+    assert status(turk, hit_id) == "Reviewable"
 
 
 def test_it_names_the_existing_hit_when_a_token_comes_again(sim: Simulator, turk: Any) -> None:
@@ -147,13 +137,13 @@ def test_it_names_the_existing_hit_when_a_token_comes_again(sim: Simulator, turk
 def test_it_forgets_a_token_after_a_day(sim: Simulator, turk: Any) -> None:
     hit_id = offer(turk, UniqueRequestToken="posting-1", LifetimeInSeconds=7 * DAY)
     sim.clock.advance(DAY - 1)
-    assert refusal(turk.create_hit, **SPEC, UniqueRequestToken="posting-1") == "HitAlreadyExists"
+    assert refusal(created, turk=turk, **SPEC, UniqueRequestToken="posting-1") == "HitAlreadyExists"
     sim.clock.advance(1)
     assert offer(turk, UniqueRequestToken="posting-1") != hit_id
 
 
 def test_it_spends_no_token_on_a_refused_request(sim: Simulator, turk: Any) -> None:
-    assert refusal(turk.create_hit, **(SPEC | {"Reward": "$2"}), UniqueRequestToken="a")
+    assert refusal(created, turk=turk, **(SPEC | {"Reward": "$2"}), UniqueRequestToken="a")
     assert offer(turk, UniqueRequestToken="a")
 
 
@@ -169,16 +159,6 @@ def test_it_gives_identical_properties_one_hit_type(turk: Any) -> None:
         turk.create_hit_with_hit_type, HITTypeId="3NONE", LifetimeInSeconds=60, Question=question()
     )
     assert code == "HITTypeDoesNotExist"
-
-
-def test_it_moves_an_untouched_hit_to_another_type(sim: Simulator, turk: Any) -> None:
-    hit_id = offer(turk)
-    richer = turk.create_hit_type(**{name: SPEC[name] for name in HIT_TYPE} | {"Reward": "3.00"})
-    turk.update_hit_type_of_hit(HITId=hit_id, HITTypeId=richer["HITTypeId"])
-    assert hit(turk, hit_id)["Reward"] == "3.00"
-    sim.control.take()
-    call = turk.update_hit_type_of_hit
-    assert refusal(call, HITId=hit_id, HITTypeId=richer["HITTypeId"]) == "InvalidHITState"
 
 
 def test_it_expires_with_work_still_open(sim: Simulator, turk: Any) -> None:
@@ -219,7 +199,6 @@ def test_it_expires_at_once_for_any_past_time(sim: Simulator, turk: Any, when: A
 def test_it_opens_again_with_a_later_expiry(sim: Simulator, turk: Any) -> None:
     hit_id = offer(turk)
     turk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
-    turk.update_hit_review_status(HITId=hit_id)
     turk.update_expiration_for_hit(HITId=hit_id, ExpireAt=mturk.START + timedelta(hours=2))
     assert status(turk, hit_id) == "Assignable"
     sim.clock.advance(7200)
@@ -242,10 +221,10 @@ def test_it_pays_for_nothing_that_the_account_could_not_pay() -> None:
     with mturk.simulator(options=mturk.Options(balance_cents=720)) as sim:
         turk = client(sim)
         offer(turk, MaxAssignments=3)
-        assert refusal(turk.create_hit, **SPEC | {"MaxAssignments": 4}) == "InsufficientFunds"
+        assert refusal(created, turk=turk, **SPEC | {"MaxAssignments": 4}) == "InsufficientFunds"
         sim.control.fund("20.80")
         offer(turk, MaxAssignments=10)
-        assert refusal(turk.create_hit, **SPEC | {"MaxAssignments": 11}) == "InsufficientFunds"
+        assert refusal(created, turk=turk, **SPEC | {"MaxAssignments": 11}) == "InsufficientFunds"
         assert turk.get_account_balance()["AvailableBalance"] == "28.00"  # nothing is taken before approval
 
 

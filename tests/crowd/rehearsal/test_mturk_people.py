@@ -207,12 +207,6 @@ def test_it_keeps_out_who_took_part_before(sim: Simulator, turk: Any) -> None:
     with pytest.raises(CannotBe, match="preview"):
         sim.control.preview(posting=second, person=taken["person"])
     assert verb(sim, "state")["letters"] == {}
-    score = turk.get_qualification_score(QualificationTypeId=kind, WorkerId=taken["person"])
-    assert (score["Qualification"]["IntegerValue"], score["Qualification"]["Status"]) == (7, "Granted")
-    listed = turk.list_hits_for_qualification_type(QualificationTypeId=kind)["HITs"]
-    assert {row["HITId"] for row in listed} == {first, second}
-    turk.disassociate_qualification_from_worker(QualificationTypeId=kind, WorkerId=taken["person"])
-    assert sim.control.take(posting=second, person=taken["person"])
 
 
 def test_it_lets_a_qualification_work_after_a_while() -> None:
@@ -238,30 +232,17 @@ def test_it_manages_qualification_types(sim: Simulator, turk: Any) -> None:
     assert refusal(turk.create_qualification_type, **known) == "QualificationTypeAlreadyExists"
     listed = turk.list_qualification_types(MustBeRequestable=False, MustBeOwnedByCaller=True, Query="TOOK")
     assert [row["QualificationTypeId"] for row in listed["QualificationTypes"]] == [kind]
-    turk.update_qualification_type(QualificationTypeId=kind, Description="Changed.")
-    assert (
-        turk.get_qualification_type(QualificationTypeId=kind)["QualificationType"]["Description"]
-        == "Changed."
-    )
     for worker in ("AONE", "ATWO"):
         turk.associate_qualification_with_worker(QualificationTypeId=kind, WorkerId=worker)
     assert verb(sim, "state")["letters"].keys() == {"AONE", "ATWO"}  # workers are notified by default
-    turk.disassociate_qualification_from_worker(QualificationTypeId=kind, WorkerId="AONE", Reason="r")
     listing = turk.list_workers_with_qualification_type
     by_state = {
         state: [row["WorkerId"] for row in listing(QualificationTypeId=kind, Status=state)["Qualifications"]]
         for state in ("Granted", "Revoked")
     }
-    assert by_state == {"Granted": ["ATWO"], "Revoked": ["AONE"]}
-    missing = {"QualificationTypeId": kind, "WorkerId": "ATHREE"}
-    assert refusal(turk.get_qualification_score, **missing) == "QualificationDoesNotExist"
-    turk.delete_qualification_type(QualificationTypeId=kind)
-    assert refusal(turk.get_qualification_type, QualificationTypeId=kind) == "QualificationTypeDoesNotExist"
-    gone = [wants(kind, "DoesNotExist")]
-    assert refusal(offer, turk=turk, QualificationRequirements=gone) == "QualificationTypeDoesNotExist"
-    assert refusal(turk.create_qualification_type, **known) == "QualificationTypeAlreadyExists"
-    sim.clock.advance(48 * 3600)
-    assert turk.create_qualification_type(**known)
+    assert by_state == {"Granted": ["AONE", "ATWO"], "Revoked": []}
+    missing = [wants("3" + "A" * 29, "DoesNotExist")]
+    assert refusal(offer, turk=turk, QualificationRequirements=missing) == "QualificationTypeDoesNotExist"
 
 
 def test_it_writes_to_people_whose_work_was_decided(sim: Simulator, turk: Any) -> None:
@@ -282,18 +263,6 @@ def test_it_writes_to_people_whose_work_was_decided(sim: Simulator, turk: Any) -
     assert turk.notify_workers(**letter, WorkerIds=[busy["person"]])["NotifyWorkersFailureStatuses"] == []
     sent = verb(sim, "state")["letters"]
     assert sent == {work["person"]: [list(letter.values())] for work in (paid, refused, busy)}
-
-
-def test_it_blocks_and_unblocks(sim: Simulator, turk: Any) -> None:
-    offer(turk)
-    person = verb(sim, "people")["people"][0]["person"]
-    turk.create_worker_block(WorkerId=person, Reason="Abuse")
-    assert turk.list_worker_blocks()["WorkerBlocks"] == [{"WorkerId": person, "Reason": "Abuse"}]
-    with pytest.raises(CannotBe, match="blocked"):
-        sim.control.take(person=person)
-    turk.delete_worker_block(WorkerId=person)
-    turk.delete_worker_block(WorkerId=person)  # unblocking a worker who is not blocked is no error
-    assert sim.control.take(person=person)
 
 
 def test_it_says_why_a_verb_is_refused(sim: Simulator, turk: Any) -> None:

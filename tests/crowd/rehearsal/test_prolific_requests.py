@@ -16,25 +16,27 @@ from tests.crowd.rehearsal.prolific_client import study as documented
 
 pytestmark = pytest.mark.pure
 
+BALANCE = "workspaces/rehearsal/balance/"
+
 
 def test_it_takes_the_rehearsal_token_only() -> None:
     with researcher(token="live-token") as client:
-        assert client.get("users/me/").status_code == 401
+        assert client.get(BALANCE).status_code == 401
         assert client.post("studies/", documented()).status_code == 401
         assert (
-            client.http.get("/api/v1/users/me/", headers={"Authorization": "Bearer rehearsal"}).status_code
+            client.http.get(f"/api/v1/{BALANCE}", headers={"Authorization": "Bearer rehearsal"}).status_code
             == 401
         )
         assert not client.sim.world.studies
     with researcher() as client:
-        assert set(client.get("users/me/").json()) >= {"id", "email"}
+        assert set(client.get(BALANCE).json()) >= {"currency_code", "available_balance"}
 
 
 def test_it_needs_the_slash_at_the_end_and_the_right_method() -> None:
     with researcher() as client:
         assert client.get("studies").status_code == 404
         assert client.get("users/you/").status_code == 404
-        assert client.delete("users/me/").status_code == 405
+        assert client.delete(BALANCE).status_code == 405
         assert client.get("submissions/bulk-approve/").status_code == 405
         assert client.get(f"studies/{'0' * 24}/").status_code == 404
 
@@ -86,7 +88,7 @@ def test_it_records_nothing_for_documented_requests() -> None:
         )
         client.finished(study)
         client.get("submissions/", study=study, status="AWAITING_REVIEW", page=1, page_size=100)
-        client.get("workspaces/", limit=10, offset=0)
+        client.get("hooks/subscriptions/", workspace_id="rehearsal", limit=10, offset=0)
         assert client.verb("state")["violations"] == []
         assert client.get(f"studies/{study}/").json()["metadata"] == "ours"
 
@@ -104,7 +106,7 @@ def test_it_refuses_unknown_and_missing_parameters_of_a_query() -> None:
         ):
             assert client.get("submissions/", study=study, **query).status_code == 400
         assert client.http.get(f"/api/v1/submissions/?study={study}&study={study}").status_code == 400
-        assert client.get("users/me/", verbose="1").status_code == 400
+        assert client.get(BALANCE, verbose="1").status_code == 400
         assert len(client.verb("state")["violations"]) == 8
 
 
@@ -152,10 +154,12 @@ def test_it_pages_twenty_at_a_time_and_has_no_page_past_the_end(count: int) -> N
 
 def test_it_walks_by_limit_and_offset_elsewhere() -> None:
     with researcher() as client:
-        study = client.published(total_available_places=50)
-        for _ in range(25):
-            client.take(study)
-        first = client.get(f"studies/{study}/submissions/", limit=20).json()
+        client.post("hooks/secrets/", {"workspace_id": "rehearsal"})
+        for number in range(25):
+            target = f"https://lab.example/hooks/{number}"
+            sent = {"event_type": "study.status.change", "target_url": target, "workspace_id": "rehearsal"}
+            client.post("hooks/subscriptions/", sent)
+        first = client.get("hooks/subscriptions/", workspace_id="rehearsal", limit=20).json()
         second = client.http.get(first["_links"]["next"]["href"]).json()
         assert (len(first["results"]), len(second["results"])) == (20, 5)
         assert second["_links"]["next"]["href"] is None
@@ -189,8 +193,8 @@ def test_it_fails_with_and_without_effect(kind: Fault, status: int, drafts: int)
         assert ("Retry-After" in first.headers) == (kind == "429")
         assert len(client.sim.world.studies) == drafts
         assert client.post("studies/", documented()).status_code == 201
-        assert client.get("users/me/").status_code == status
-        assert client.get("users/me/").status_code == 200
+        assert client.get(BALANCE).status_code == status
+        assert client.get(BALANCE).status_code == 200
         assert client.sim.faults.met == {kind: 2}
 
 
@@ -215,15 +219,15 @@ def test_it_pays_and_says_nothing_when_the_answer_is_lost() -> None:
 def test_it_can_be_down_altogether() -> None:
     with researcher() as client:
         client.verb("faults", down=True)
-        assert client.get("users/me/").status_code == 503
+        assert client.get(BALANCE).status_code == 503
         assert client.http.get("/.well-known/study/jwks.json").status_code == 503
         client.verb("faults", down=False)
-        assert client.get("users/me/").status_code == 200
+        assert client.get(BALANCE).status_code == 200
 
 
 def test_it_fails_the_share_of_calls_that_was_asked_for() -> None:
     with researcher(faults=Faults(5, share=0.25, kinds=("429", "5xx_before"))) as client:
-        answers = [client.get("users/me/").status_code for _ in range(200)]
+        answers = [client.get(BALANCE).status_code for _ in range(200)]
         assert answers.count(200) + answers.count(429) + answers.count(503) == 200
         assert 30 <= 200 - answers.count(200) <= 70  # 50 expected, 3.3 standard deviations either way
         assert client.sim.calls_count == 200

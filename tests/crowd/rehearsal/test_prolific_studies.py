@@ -243,16 +243,6 @@ def test_it_bars_who_took_part_in_an_excluded_study() -> None:
         assert client.verb("take", posting=second)["person"] != person
 
 
-def test_it_clones_a_study_and_bars_who_came_before() -> None:
-    with researcher() as client:
-        first = client.published()
-        clone = client.post(f"studies/{first}/clone/", {}).json()
-        assert clone["status"] == "UNPUBLISHED"
-        assert clone["filters"] == [{"filter_id": "previous_studies_blocklist", "selected_values": [first]}]
-        free = client.post(f"studies/{first}/clone/", {"block_previous_participants": False}).json()
-        assert free["filters"] == []
-
-
 def test_it_shows_a_passing_status_now_and_then_if_asked() -> None:
     with researcher(transient_share=0.5) as client:
         study = client.published()

@@ -1,0 +1,47 @@
+"""Answers that are wrong in form, as faults.py lists them, and the calls that can meet each fault."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from crowd.rehearsal.faults import KINDS, Fault
+from crowd.rehearsal.prolific.world import World
+from crowd.rehearsal.serving import Answer, Asked
+
+CHANGES = frozenset({"POST", "PATCH", "PUT", "DELETE"})
+PAGED = frozenset({"submissions.list", "studies.of_project"})
+ODD: tuple[dict[str, Any], ...] = (
+    {"id": None},
+    {"participant_id": None},
+    {"participant_id": 7, "status": 7},
+    {"id": ["one", "two"]},
+    {"participant_id": "person\u0000\ud800"},
+    {"status": None, "started_at": 7, "study_code": {"code": "x"}, "participant_id": ""},
+)
+
+
+def meets(fault: Fault, operation: str, method: str) -> bool:
+    """Whether a call can meet a fault."""
+    if fault in KINDS or fault in ("slow_body", "half_json"):
+        return True
+    if fault == "late_effect":
+        return method in CHANGES
+    if fault == "odd_row":
+        return operation == "submissions.list"
+    return operation in PAGED if fault == "repeated_page" else operation == "bonuses.pay"
+
+
+def malformed(world: World, fault: Fault, request: Asked, answer: Answer) -> Answer:
+    """The answer with an odd row, or with a next page that is itself."""
+    if fault not in ("odd_row", "repeated_page") or answer.status != 200:
+        return answer
+    page = json.loads(answer.body)
+    if fault == "odd_row" and page["results"]:
+        draw = world.draw("odd-rows")
+        row = page["results"][int(draw.integers(len(page["results"])))]
+        row.update(ODD[int(draw.integers(len(ODD)))])
+    if fault == "repeated_page":
+        page["_links"]["next"] = page["_links"]["self"]
+    return replace(answer, body=json.dumps(page).encode())
