@@ -11,7 +11,7 @@ from django.http import Http404
 from rest_framework.exceptions import APIException, Throttled
 from rest_framework.response import Response
 
-from experiments.errors import SessionError
+from experiments.errors import SessionError, TooMany
 
 CODES = {
     400: "invalid",
@@ -50,7 +50,8 @@ def exception_response(error: Exception, context: Mapping[str, Any]) -> Response
             next_position=error.next_position,
             exit=error.exit,
         )
-        return Response(body, status=error.status)
+        headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, TooMany) else None
+        return Response(body, status=error.status, headers=headers)
     if isinstance(error, Http404):
         return Response(error_body("no_study", "There is nothing at this address."), status=404)
     if isinstance(error, PermissionDenied):

@@ -43,6 +43,19 @@ class Decisions:
             if error.code != GONE:
                 raise
 
+    def submitted(self, posted: Posted, submission: str) -> ListedSubmission | Unread | None:
+        """One submission; None before it is submitted, or if it is another person's or another study's."""
+        assignment_id, person = ids_of(submission)
+        try:
+            raw = self.wire.call("GetAssignment", AssignmentId=assignment_id)["Assignment"]
+        except TurkError as error:
+            if error.permanent:
+                return None
+            raise
+        if raw["WorkerId"] != person or raw["HITId"] not in posted.facts["hits"]:
+            return None
+        return listed_of(raw, int(posted.facts["base_cents"]))
+
     def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
         """One after the other. Once Mechanical Turk cannot be reached, the rest is not tried."""
         done: list[Settled] = []
