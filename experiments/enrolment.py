@@ -177,8 +177,10 @@ def await_listing(session: Session) -> bool:
 def regain_slot(session: Session, lease_ends_at: datetime) -> bool:
     """The slot of a person whom the platform has listed, for the ordinary lease: it is still theirs, or was
     taken back and nobody has it."""
+    if session.slot is None:
+        return False
     theirs = Q(holder=session) | Q(holder__isnull=True)
-    slots = Slot.objects.filter(theirs, pk=session.slot_id, kept=False)
+    slots = Slot.objects.filter(theirs, pk=session.slot.pk, kept=False)
     return slots.update(holder=session, lease_ends_at=lease_ends_at) == 1
 
 

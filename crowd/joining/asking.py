@@ -88,7 +88,7 @@ def _asked(posting: Posting, submission: str) -> Answer:
         coming.cancel()
         if time.monotonic() - began > QUICK_S:
             _silent_until[platform, site] = time.monotonic() + PAUSE_S
-        log.warning("An arrival could not be confirmed at once: %s", error or type(error).__name__)
+        log.warning("An arrival could not be confirmed at once: %s %s", type(error).__name__, error)
         return SILENCE
 
 

@@ -183,9 +183,9 @@ def _vouched(coming: Coming) -> Coming:
 def _confirmed(visitor: Visitor, joined: Joined) -> Joined:
     """A session that came again and is still unverified: its platform is asked once more."""
     posting = visitor.posting
-    if joined.session.arrival == Session.Arrival.UNVERIFIED and is_told_at_join(posting):
-        if ask_soon(posting, visitor.arrival.submission) is not None:
-            joined.session.refresh_from_db()
+    is_open = joined.session.arrival == Session.Arrival.UNVERIFIED and is_told_at_join(posting)
+    if is_open and ask_soon(posting, visitor.arrival.submission) is not None:
+        joined.session.refresh_from_db()
     return joined
 
 

@@ -38,7 +38,7 @@ def lease_s_of(posting: Posting) -> int | None:
 
 
 def is_listed(posting: Posting, person: str, submission: str) -> bool:
-    """Whether the platform's list, as far as it was read, has this submission (hash) of this person (hash)."""
+    """Whether the platform's list, as far as it was read, has this submission of this person (hashes)."""
     rows = Submission.objects.filter(posting=posting, submission_hash=submission, seen_at__isnull=False)
     return rows.filter(person_hash=person).exists()
 

@@ -1,4 +1,4 @@
-"""The limit on the requests of a session per minute, counted in Django's cache. Joins are counted in crowd."""
+"""The limit on the requests of a session per minute, counted in Django's cache. Crowd counts the joins."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ STATES: dict[str, SubmissionState] = {"Submitted": "awaiting", "Approved": "appr
 SUBMISSION = re.compile(r"([A-Z0-9]{1,64}):(A[A-Z0-9]{1,63})")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 FEEDBACK_MAX, RAW_MAX = 1024, 40
+NOT_THERE = "assignmentdoesnotexist"
 
 
 class Decisions:
@@ -49,7 +50,7 @@ class Decisions:
         try:
             raw = self.wire.call("GetAssignment", AssignmentId=assignment_id)["Assignment"]
         except TurkError as error:
-            if error.permanent:
+            if error.code == NOT_THERE:
                 return None
             raise
         if raw["WorkerId"] != person or raw["HITId"] not in posted.facts["hits"]:
