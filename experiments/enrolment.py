@@ -167,9 +167,11 @@ def keep_slot(session: Session) -> bool:
 
 
 def await_listing(session: Session) -> bool:
-    """Holds the slot of a person who has passed and whom the platform does not list yet. False if another
-    session has claimed the slot since."""
-    wait = timedelta(seconds=AWAITED_S if session.lease_s is None else session.lease_s)
+    """Holds the slot of a person who has passed and whom the platform does not list yet: for AWAITED_S, or
+    once more for a short lease if the session has one. False if another session has claimed the slot since.
+    """
+    told, usual_s = session.lease_s, 60 * definition_of(session.study).lease_minutes
+    wait = timedelta(seconds=told if told is not None and told < usual_s else AWAITED_S)
     held = Slot.objects.filter(holder=session, kept=False)
     return held.update(lease_ends_at=timezone.now() + wait) == 1
 

@@ -27,15 +27,13 @@ UNSURE = (Session.Arrival.UNVERIFIED, Session.Arrival.UNCONFIRMABLE)
 def reserve(session: Session, senders: Sequence[str], most: int) -> None:
     """Takes a place for a session that has just begun. `senders` names the address, first as it is counted
     today, then as it may have been counted yesterday. Raises TooMany."""
-    hold, _ = Hold.objects.get_or_create(
-        session=session, defaults={"sender": senders[0], "most": most, "ends_at": timezone.now()}
-    )
-    if not hold.sender:
-        # The hash had left; the person came back.
-        Hold.objects.filter(pk=hold.pk).update(sender=senders[0], most=most)
-        hold.refresh_from_db()
-    if hold.number is None and not hold.released:
-        _take(hold, _rest_ends(), senders)
+    hold = Hold.objects.create(session=session, sender=senders[0], most=most, ends_at=timezone.now())
+    _take(hold, _rest_ends(), senders)
+
+
+def recognise(session: Session, senders: Sequence[str], most: int) -> None:
+    """A person came back whose address was forgotten: the next page takes a place at the present one."""
+    Hold.objects.filter(session=session, sender="").update(sender=senders[0], most=most)
 
 
 def renew(session: Session, until: datetime | None = None) -> None:

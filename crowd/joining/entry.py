@@ -155,7 +155,7 @@ def _enter(coming: Coming) -> Joined:
     for _ in range(TRIES):
         joined = _returning(visitor, ticket)
         if joined is not None:
-            return _confirmed(visitor, joined)
+            return _back(coming, joined)
         try:
             admit(visitor, coming.origin)
             return _begin(_vouched(coming))
@@ -180,9 +180,12 @@ def _vouched(coming: Coming) -> Coming:
     return replace(coming, is_known=row is not None and row.person_hash == visitor.person)
 
 
-def _confirmed(visitor: Visitor, joined: Joined) -> Joined:
-    """A session that came again and is still unverified: its platform is asked once more."""
-    posting = visitor.posting
+def _back(coming: Coming, joined: Joined) -> Joined:
+    """A session that came again: if it is still unverified, its platform is asked once more."""
+    visitor, posting = coming.visitor, coming.visitor.posting
+    places = coming.counted.places_at(posting)
+    if places is not None and joined.session.arrival in holds.UNSURE:
+        holds.recognise(joined.session, *places)
     is_open = joined.session.arrival == Session.Arrival.UNVERIFIED and is_told_at_join(posting)
     if is_open and ask_soon(posting, visitor.arrival.submission) is not None:
         joined.session.refresh_from_db()
