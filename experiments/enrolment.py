@@ -178,7 +178,7 @@ def await_listing(session: Session) -> bool:
 
 def regain_slot(session: Session, lease_ends_at: datetime) -> bool:
     """The slot of a person whom the platform has listed, for the ordinary lease: it is still theirs, or was
-    taken back and nobody has it."""
+    taken back and is free."""
     if session.slot is None:
         return False
     theirs = Q(holder=session) | Q(holder__isnull=True)

@@ -1,7 +1,7 @@
 """Places of people for whom no platform vouches: an address holds only so many of them at a time.
 
 A place is a number among those of the address. It is taken on arrival, and lapses when the person gives no
-sign of life; whoever goes on takes one again, at consent and at the claim of a slot, if one is left.
+sign of life; a person who goes on takes one again, with the next page or the claim, if one is left.
 """
 
 from __future__ import annotations
@@ -34,6 +34,12 @@ def reserve(session: Session, senders: Sequence[str], most: int) -> None:
 def recognise(session: Session, senders: Sequence[str], most: int) -> None:
     """A person came back whose address was forgotten: the next page takes a place at the present one."""
     Hold.objects.filter(session=session, sender="").update(sender=senders[0], most=most)
+
+
+def is_elsewhere(session: Session, senders: Sequence[str]) -> bool:
+    """Whether the session began at another address than this one, as far as its address is known."""
+    began = Hold.objects.filter(session=session).exclude(sender="")
+    return began.exclude(sender__in=senders).exists()
 
 
 def renew(session: Session, until: datetime | None = None) -> None:

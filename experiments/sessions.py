@@ -3,6 +3,7 @@ repeated."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +35,7 @@ from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.pages import page_digest
 from experiments.gates.plan import gate_plan
 from experiments.kinds import get_kind
-from experiments.models import Gate, Participant, Response, Session, Slot, Study
+from experiments.models import Event, Gate, Participant, Response, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
 from experiments.selectors import arm_of, cards_of, definition_of, next_position, views_of
@@ -85,6 +86,14 @@ def renew_token(session: Session) -> str:
     token = new_token()
     Session.objects.filter(id=session.pk).update(token_hash=hash_token(token))
     return token
+
+
+def note_opened_again(session: Session, is_elsewhere: bool) -> None:
+    """Keeps that a session that goes on was opened anew: by a reload, or by another person who knows its
+    address. The page cannot report it, for it may be that person's."""
+    if session.state not in ENDED:
+        kind = "opened_elsewhere" if is_elsewhere else "opened_again"
+        Event.objects.create(session=session, uuid=uuid.uuid4(), kind=kind, at_ms=0)
 
 
 def session_of(token: str) -> Session:

@@ -34,14 +34,14 @@ _silent_until: dict[tuple[str, Site], float] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Heard:
     """What a platform said of a submission. `listed` is None if it has none of that id in this posting."""
 
     has_answered: bool
     listed: ListedSubmission | None = None
 
 
-SILENCE = Answer(False)
+SILENCE = Heard(False)
 
 
 def impatient(seconds: float) -> None:
@@ -75,7 +75,7 @@ def told(posting: Posting, submission: str) -> Told:
     return Told(answer.has_answered, row)
 
 
-def _asked(posting: Posting, submission: str) -> Answer:
+def _asked(posting: Posting, submission: str) -> Heard:
     platform, site = posting.platform, site_of(posting)
     if not posting.external_id or time.monotonic() < _silent_until.get((platform, site), 0.0):
         return SILENCE
@@ -92,10 +92,10 @@ def _asked(posting: Posting, submission: str) -> Answer:
         return SILENCE
 
 
-def _ask(platform: str, site: Site, posted: Posted, submission: str) -> Answer:
+def _ask(platform: str, site: Site, posted: Posted, submission: str) -> Heard:
     """Runs beside the request; without the database."""
     listed = open_service(platform, site, impatient).submission(posted, submission)
-    return SILENCE if isinstance(listed, Unread) else Answer(True, listed)
+    return SILENCE if isinstance(listed, Unread) else Heard(True, listed)
 
 
 def _send(posting_id: int, submission: str) -> None:

@@ -9,6 +9,7 @@ from django.core import signing
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from crowd.ground.audit import record
 from crowd.ground.identities import is_same_person, person_hash, submission_hash
 from crowd.joining import limits
 from crowd.joining.admission import (
@@ -184,6 +185,10 @@ def _back(coming: Coming, joined: Joined) -> Joined:
     """A session that came again: if it is still unverified, its platform is asked once more."""
     visitor, posting = coming.visitor, coming.visitor.posting
     places = coming.counted.places_at(posting)
+    is_elsewhere = places is not None and holds.is_elsewhere(joined.session, places[0])
+    sessions.note_opened_again(joined.session, is_elsewhere)
+    if is_elsewhere:
+        record(posting.study, "", f"A session goes on from another address: {joined.session.participant}.")
     if places is not None and joined.session.arrival in holds.UNSURE:
         holds.recognise(joined.session, *places)
     is_open = joined.session.arrival == Session.Arrival.UNVERIFIED and is_told_at_join(posting)
