@@ -28,8 +28,10 @@ PAUSE_S = 30.0
 QUICK_S = 0.5
 ASKED_PER_MINUTE = 120
 """Of one posting, so that a flood of invented ids does not become a flood of calls."""
+ONE_TRY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "socket_connect_timeout": 2}
 TASK = "crowd.tasks.confirm_arrival"
 _pool = ThreadPoolExecutor(4, thread_name_prefix="arrivals")
+_senders = ThreadPoolExecutor(1, thread_name_prefix="arrivals-sent")
 _silent_until: dict[tuple[str, Site], float] = {}
 
 
@@ -55,7 +57,7 @@ def ask_soon(posting: Posting, submission: str) -> Submission | None:
     if not may_ask(posting, ASKED_PER_MINUTE):
         return None
     if settings.CELERY_BROKER_URL:
-        _pool.submit(_send, posting.pk, submission)
+        _senders.submit(_send, settings.CELERY_BROKER_URL, posting.pk, submission)
         return None
     return told(posting, submission).row
 
@@ -98,10 +100,13 @@ def _ask(platform: str, site: Site, posted: Posted, submission: str) -> Heard:
     return SILENCE if isinstance(listed, Unread) else Heard(True, listed)
 
 
-def _send(posting_id: int, submission: str) -> None:
+def _send(broker_url: str, posting_id: int, submission: str) -> None:
     """A broker that is down must not hold up the page: the sync will list the person."""
     try:
-        current_app.send_task(TASK, [posting_id, sealed(submission)], retry=False, ignore_result=True)
+        with current_app.connection_for_write(broker_url) as connection:
+            connection.transport_options = ONE_TRY
+            members = [posting_id, sealed(submission)]
+            current_app.send_task(TASK, members, connection=connection, retry=False, ignore_result=True)
     except Exception as error:  # Each transport has errors of its own.
         log.warning("A worker could not be asked to confirm an arrival: %s", type(error).__name__)
 

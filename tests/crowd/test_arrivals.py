@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,20 +16,33 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.utils import timezone
+from redis import Redis
 
 from analysis.exports.release import Request, chosen
 from analysis.reports.flow import flow_section
 from analysis.tables import read_frames, study_facts
 from crowd import tasks
+from crowd.ground.connections import posted_of, service_of
 from crowd.joining.asking import sealed
 from crowd.models import Identity, Posting, Submission
 from crowd.money.run import look
+from crowd.platforms.base import ListedSubmission, PlatformError
 from crowd.recruiting.places import top_up
 from crowd.recruiting.publishing import publish_posting
 from experiments.models import Session, Slot, Study
 from tests import world
 from tests.crowd.arrivals import Visitor, posting, prolific
-from tests.crowd.recruiting import POLICY, arrive, changed, hand_in, known_there, public, simulated, study_of
+from tests.crowd.recruiting import (
+    PLATFORMS,
+    POLICY,
+    arrive,
+    changed,
+    hand_in,
+    known_there,
+    public,
+    simulated,
+    study_of,
+)
 
 __all__ = ["public"]
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("claims and leases")]
@@ -234,6 +250,52 @@ def test_a_worker_confirms_by_a_message_that_names_nobody(study: Study) -> None:
         tasks.confirm_arrival(offered.pk, message)
         assert ada.session().arrival == "verified"
         assert Identity.objects.get().external_id == ""
+
+
+def test_a_worker_is_sent_the_message_and_a_dead_broker_keeps_nobody_out(
+    study: Study, settings: Any, redis_url: str
+) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        before = sim.calls_count
+        ada, bo = arrive(offered, sim), arrive(offered, sim, "bo")
+        settings.CELERY_BROKER_URL = "redis://127.0.0.1:1"
+        began = time.monotonic()
+        assert ada.join().status_code == 201 and time.monotonic() - began < 2
+        settings.CELERY_BROKER_URL = redis_url
+        assert bo.join().status_code == 201 and bo.session().arrival == "unverified"
+        assert sim.calls_count == before, "the server itself asks nothing"
+        sent = Redis.from_url(redis_url).blpop(["celery"], timeout=20)
+        assert sent is not None
+        message = json.loads(sent[1])
+        assert message["headers"]["task"] == tasks.confirm_arrival.name
+        assert bo.submission not in str(message)
+        tasks.confirm_arrival(*json.loads(base64.b64decode(message["body"]))[0])
+        assert bo.session().arrival == "verified" and ada.session().arrival == "unverified"
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_platform_tells_of_one_submission(study: Study, platform: str) -> None:
+    with simulated(platform) as sim:
+        offered = rehearsed(study, platform, sim)
+        service = service_of(offered)
+        taken = sim.control("take")
+        name = str(taken["submission"])
+        early = service.submission(posted_of(offered), name)
+        # Mechanical Turk shows what is submitted, and nothing before.
+        assert (early is None) == (platform == "mturk")
+        sim.control("complete", submission=name, code=offered.codes["complete"])
+        sim.control("advance", seconds=60)
+        told = service.submission(posted_of(offered), name)
+        assert isinstance(told, ListedSubmission)
+        assert told == next(iter(service.submissions(posted_of(offered)))) and told.person == taken["person"]
+        other = {"prolific": "64b7c0ffee0000000000dead", "mturk": "3OTHER:A1OTHER"}[platform]
+        assert service.submission(posted_of(offered), other) is None
+        foreign = replace(posted_of(offered), external_id="elsewhere", facts={"hits": [], "base_cents": 1})
+        assert service.submission(foreign, name) is None
+        sim.faults.down = True
+        with pytest.raises(PlatformError):
+            service.submission(posted_of(offered), name)
 
 
 def test_a_worker_of_mechanical_turk_keeps_the_slot_for_the_whole_time(study: Study) -> None:

@@ -45,8 +45,8 @@ CAME = (
     ("prolific", "c", "d", True, "unverified"),
     ("mturk", "e", "", False, "unverified"),
 )
-"""Platform, the person who came, the person whom the platform names, whether it lists the submission; and what
-follows."""
+"""Platform, the person who came, the person whom the platform names, whether it lists the submission; and
+what follows."""
 
 
 @pytest.mark.both_databases("migrations")
