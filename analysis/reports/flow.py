@@ -82,7 +82,7 @@ def _arrivals(people: pd.DataFrame, unverified: int) -> Iterator[str]:
             f"{unverified} more came whom their platform could have confirmed and did not; they are no data, "
             "and are counted nowhere above."
         )
-    counted = _unconfirmable(people)
+    counted = _unconfirmable(people[people["origin"] != "simulated"])
     if counted["arrived"]:
         yield (
             f"{counted['arrived']} came by an address that no platform confirms; screening kept "

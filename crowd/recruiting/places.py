@@ -121,6 +121,9 @@ def outstanding(posting: Posting) -> int:
     since = timezone.now() - timedelta(minutes=definition_of(posting.study).lease_minutes)
     not_here = Q(session=None, seen_at__isnull=False)
     at_gates = Q(session__state=Session.State.GATES, session__started_at__gte=since)
+    # People for whom no platform vouches count while they hold a place of their address, so that a flood of
+    # invented names does not seem to need all slots.
+    at_gates &= Q(session__hold=None) | Q(session__hold__number__isnull=False)
     coming = Submission.objects.filter(not_here | at_gates, posting=posting, state__in=AT_WORK)
     return max(0, posting.places - posting.taken) + coming.count()
 
