@@ -23,6 +23,13 @@ ORIGIN = Column(
     "Who answered; origins are never mixed.",
     levels=("human", "simulated", "pilot", "preview"),
 )
+ARRIVAL = Column(
+    "arrival",
+    "text",
+    "What the place that sent the person says: it lists them, it could and did not, it never can. Who is "
+    "unverified is in no main result; empty for previews.",
+    levels=("verified", "unverified", "unconfirmable"),
+)
 CONDITION = Column("condition", "text", "Level of the manipulated factor: baseline, control, or a method.")
 ROLE = Column("role", "text", "Part that the condition plays.", levels=("baseline", "control", "method"))
 ARM = Column("arm", "text", "What the slot fixes; between subjects the condition.")
@@ -78,6 +85,7 @@ PARTICIPANTS = (
     SESSION,
     Column("sitting", "integer", "Ordinal of the sitting of this person, from 0."),
     ORIGIN,
+    ARRIVAL,
     Column("simulated_kind", "text", "Kind of computational observer; empty for people."),
     Column("lane", "text", "Which slots this sitting could claim."),
     CONDITION,

@@ -69,6 +69,11 @@ def by_hand(people: pd.DataFrame) -> pd.Series:
     return people["excluded_by_hand"].fillna(False).astype(bool)
 
 
+def is_unverified(people: pd.DataFrame) -> pd.Series:
+    """Which of these sessions are of people whom their platform could have listed and did not."""
+    return (people["arrival"] == "unverified").astype(bool)
+
+
 @dataclass(frozen=True, slots=True)
 class Frames:
     """All tables of one study, or of a part of its sessions. `extra` are the columns of `trials` that the
@@ -100,13 +105,19 @@ class Frames:
     def only(self, origin: str) -> Frames:
         return self.keeping(self.participants["origin"] == origin)
 
+    def confirmed(self) -> Frames:
+        """Without the sessions of people whom their platform could have listed and did not."""
+        return self.keeping(~is_unverified(self.participants))
+
     def passed(self) -> Frames:
         """The sessions that screening kept."""
         return self.keeping(self.participants["status"] == "passed")
 
     def kept(self) -> Frames:
-        """The sessions of the main result: kept by screening, and not left out by hand."""
-        return self.keeping((self.participants["status"] == "passed") & ~by_hand(self.participants))
+        """The sessions of the main result: of people who are not unverified, kept by screening, and not left
+        out by hand."""
+        people = self.participants
+        return self.keeping((people["status"] == "passed") & ~by_hand(people) & ~is_unverified(people))
 
     def keeping(self, mask: pd.Series) -> Frames:
         """The chosen sessions (rows of `participants`) with their trials; stimuli stay as they are."""

@@ -314,6 +314,7 @@ def _sitting_row(
         "session": sitting.session,
         "sitting": order,
         "origin": session.origin,
+        "arrival": session.arrival,
         "simulated_kind": session.simulated_kind,
         "lane": session.lane,
         "arm": sitting.arm,

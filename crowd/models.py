@@ -312,6 +312,24 @@ class Message(models.Model):
         return f"{self.state} {self.pk}"
 
 
+class JoinCount(models.Model):
+    """How often an address asked to join a study within one minute, and was refused. `sender` is a keyed hash
+    of address, study and day; the row is deleted after some hours. Without a study the address named none."""
+
+    study = models.ForeignKey("experiments.Study", on_delete=models.CASCADE, null=True, related_name="+")
+    sender = models.CharField(max_length=32)
+    minute = models.DateTimeField()
+    joins = models.PositiveIntegerField(default=0)
+    refused = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["sender", "minute"], name="join_count_once")]
+        indexes = [models.Index(fields=["minute"], name="join_count_minute")]
+
+    def __str__(self) -> str:
+        return f"{self.sender[:8]} {self.joins}"
+
+
 class ExcludedPerson(models.Model):
     """A person who may not take part in studies that exclude this list. The hash covers the realm."""
 

@@ -104,6 +104,21 @@ def database_from(url: str) -> dict[str, Any]:
     )
 
 
+def caches_from(url: str) -> dict[str, Any]:
+    """Django's setting: a memory of each process, and what all processes share, if there is an address."""
+    caches: dict[str, Any] = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    if not url:
+        return caches
+    if urlparse(url).scheme not in {"redis", "rediss"}:
+        raise ImproperlyConfigured(
+            f"CACHE_URL begins with {urlparse(url).scheme!r}: give redis://host:port/number."
+        )
+    # A store that does not answer must not hold up people who join: the database counts them then.
+    options = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
+    shared = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": url, "OPTIONS": options}
+    return {**caches, "shared": shared}
+
+
 def local_secret(folder: Path) -> str:
     """A key of this checkout, made once; a server that is reached from outside sets SECRET_KEY instead."""
     path = folder / "secret-key"
@@ -150,6 +165,12 @@ SETTLE_CONFIRM_CENTS = env_number("SETTLE_CONFIRM_CENTS", 20_000)
 # Above this sum a payment that a page asks for is confirmed by a second login; 0 is off.
 SECOND_PERSON_CENTS = env_number("SECOND_PERSON_CENTS", 0)
 PAYOUT_GRACE_S = env_number("PAYOUT_GRACE_S", 900)
+
+UNVERIFIED_LEASE_S = env_number("UNVERIFIED_LEASE_S", 600)
+ADDRESS_PLACES_MAX = env_number("ADDRESS_PLACES_MAX", 8)
+JOINS_PER_MINUTE = env_number("JOINS_PER_MINUTE", 120)
+CACHE_URL = env_text("CACHE_URL")
+CACHES = caches_from(CACHE_URL)
 
 CELERY_BROKER_URL = env_text("CELERY_BROKER_URL")
 CELERY_TASK_ALWAYS_EAGER = not CELERY_BROKER_URL

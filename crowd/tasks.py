@@ -26,6 +26,24 @@ def sync_postings() -> int:
 
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def confirm_arrival(posting_id: int, sealed: str) -> None:
+    """Asks a platform about a person who has just come. If it fails, the sync does the same."""
+    from crowd.ground.connections import posted_of, service_of
+    from crowd.joining.asking import unsealed
+    from crowd.platforms.base import ListedSubmission
+    from crowd.recruiting.arrivals import note
+
+    posting = Posting.objects.select_related("study").get(id=posting_id)
+    try:
+        listed = service_of(posting).submission(posted_of(posting), unsealed(sealed))
+    except (PlatformError, Unsupported, StudyError) as error:
+        log.warning("An arrival could not be confirmed: %s", error)
+        return
+    if isinstance(listed, ListedSubmission):
+        note(posting, listed)
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def sync_posting(posting_id: int) -> bool:
     """Syncs one posting, unless that was done since the notification: of a burst, only the first does it."""
     posting = Posting.objects.filter(id=posting_id, sync_asked_at__isnull=False).first()
@@ -73,8 +91,10 @@ def pull_notices() -> int:
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def forget_due() -> int:
     """Forgets people whose retention has ended; returns how many."""
+    from crowd.joining.limits import purge
     from crowd.people.privacy import forget_due as forget
 
+    purge()
     return forget().people
 
 

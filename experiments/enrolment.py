@@ -6,33 +6,45 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
-from django.db.models import Count, F
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.utils import timezone
 
+from experiments import holds
 from experiments.errors import SessionFinished, StudyError, StudyFull
 from experiments.gates.consent import NAME as CONSENT
-from experiments.models import Session, Slot, Study
+from experiments.models import Gate, Hold, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import GateTry, Route
 from experiments.selectors import definition_of, free_slots
 
 GATES_MINUTES = 15
-"""How long a place is reserved for a person on the way through the gates."""
+"""How long a place is reserved for a person on the way through the gates, if a platform vouches for them."""
+AWAITED_S = 24 * 3600
+"""How long a slot waits, after a person has passed, for the platform to list them: platforms are also asked
+by hand, once a day."""
 
 
 def places_left(study: Study, pilot: bool = False) -> int:
-    """Free slots minus the people who are on their way to one: in the gates, consent given recently. The
-    pilot has slots and people of its own. Opening the first page reserves nothing, so closed tabs cannot
-    block a study; the claim is what enforces the limit. Lanes are counted together, because the lane of a
-    person is known only at the claim.
+    """Free slots minus the people who are on their way to one: in the gates, with consent given. The pilot
+    has slots and people of its own. Opening the first page reserves nothing, so closed tabs cannot block a
+    study; the claim is what enforces the limit. Lanes are counted together, because the lane of a person is
+    known only at the claim.
+
+    For a person whom a platform vouches for a place is reserved for GATES_MINUTES. For any other it is
+    reserved while pages are passed, for consent alone costs nothing; who reads for longer goes on as before,
+    and counts again with the next page.
     """
-    since = timezone.now() - timedelta(minutes=GATES_MINUTES)
+    now = timezone.now()
+    unsure = Q(arrival__in=holds.UNSURE)
+    steps = Gate.objects.filter(session=OuterRef("pk"))
+    is_alive = Exists(steps.filter(created_at__gte=now - timedelta(seconds=holds.REST_S)))
+    is_released = Exists(Hold.objects.filter(session=OuterRef("pk"), released=True))
     on_the_way = Session.objects.filter(
+        (unsure & is_alive & ~is_released)
+        | (~unsure & Q(started_at__gte=now - timedelta(minutes=GATES_MINUTES))),
+        Exists(steps.filter(kind=CONSENT, passed=True)),
         study=study,
         state=Session.State.GATES,
-        started_at__gte=since,
-        gates__kind=CONSENT,
-        gates__passed=True,
     )
     if pilot:
         on_the_way = on_the_way.filter(origin=Session.Origin.PILOT)
@@ -64,14 +76,15 @@ def route(session: Session, full: Collection[str] = ()) -> str | None:
 def claim_slot(session: Session) -> Slot:
     """Gives the session the next free slot by ordinal: a freed slot comes before an unused one, because slots
     are first claimed in that order. Raises StudyFull. One conditional update; on PostgreSQL concurrent claims
-    skip each other's rows instead of waiting.
+    skip each other's rows instead of waiting. Raises TooMany if the person's address has no place left.
     """
     now = timezone.now()
-    lease_ends_at = now + timedelta(minutes=definition_of(session.study).lease_minutes)
+    lease_ends_at = now + lease_of(session)
     with transaction.atomic():
         # Locks the session's row first: otherwise two requests of one session could claim two slots.
         waiting = Session.objects.filter(id=session.pk, state=Session.State.GATES, slot__isnull=True)
         if waiting.update(claimed_at=now, lease_ends_at=lease_ends_at) == 1:
+            holds.renew(session, lease_ends_at)
             lane, slot_id = _claim_routed(session, now, lease_ends_at)
             Session.objects.filter(id=session.pk).update(
                 slot_id=slot_id, lane=lane, state=Session.State.ASSIGNED
@@ -80,6 +93,13 @@ def claim_slot(session: Session) -> Slot:
     if session.slot is None:
         raise SessionFinished("This session has ended.")
     return session.slot
+
+
+def lease_of(session: Session) -> timedelta:
+    """How long the session holds a slot: as it was told on arrival, else as the study says."""
+    if session.lease_s is not None:
+        return timedelta(seconds=session.lease_s)
+    return timedelta(minutes=definition_of(session.study).lease_minutes)
 
 
 def _claim_routed(session: Session, now: datetime, lease_ends_at: datetime) -> tuple[str, int]:
@@ -144,6 +164,26 @@ def keep_slot(session: Session) -> bool:
     (surplus)."""
     held = Slot.objects.filter(holder=session)
     return held.filter(kept=False).update(kept=True) == 1 or held.filter(kept=True).exists()
+
+
+def await_listing(session: Session) -> bool:
+    """Holds the slot of a person who has passed and whom the platform does not list yet: for AWAITED_S, or
+    once more for a short lease if the session has one. False if another session has claimed the slot since.
+    """
+    told, usual_s = session.lease_s, 60 * definition_of(session.study).lease_minutes
+    wait = timedelta(seconds=told if told is not None and told < usual_s else AWAITED_S)
+    held = Slot.objects.filter(holder=session, kept=False)
+    return held.update(lease_ends_at=timezone.now() + wait) == 1
+
+
+def regain_slot(session: Session, lease_ends_at: datetime) -> bool:
+    """The slot of a person whom the platform has listed, for the ordinary lease: it is still theirs, or was
+    taken back and is free."""
+    if session.slot is None:
+        return False
+    theirs = Q(holder=session) | Q(holder__isnull=True)
+    slots = Slot.objects.filter(theirs, pk=session.slot.pk, kept=False)
+    return slots.update(holder=session, lease_ends_at=lease_ends_at) == 1
 
 
 def peek_slot(study: Study, ordinal: int) -> Slot:

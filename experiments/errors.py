@@ -142,6 +142,18 @@ class StudyFull(SessionError):
     remedy = "You may close this page; you have not lost anything."
 
 
+class TooMany(SessionError):
+    """Too much comes from one address."""
+
+    status = 429
+    code = "too_many"
+
+    def __init__(self, message: str, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+        self.remedy = f"Wait {retry_after_s} s and send the request again; nothing is lost."
+
+
 class TooLarge(SessionError):
     """The body is larger than may be sent."""
 

@@ -268,10 +268,19 @@ class Session(models.Model):
         PILOT = "pilot"
         PREVIEW = "preview"
 
+    class Arrival(models.TextChoices):
+        """What the place that sent the person says of them: it lists them, it could and does not yet, it
+        never can. Empty: a preview."""
+
+        VERIFIED = "verified"
+        UNVERIFIED = "unverified"
+        UNCONFIRMABLE = "unconfirmable"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="sessions")
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="sessions")
     origin = models.CharField(max_length=10, choices=Origin)
+    arrival = models.CharField(max_length=13, choices=Arrival, blank=True)
     simulated_kind = models.CharField(max_length=20, blank=True)
     lane = models.CharField(max_length=40, default="participant")
     state = models.CharField(max_length=12, choices=State, default=State.GATES)
@@ -280,6 +289,8 @@ class Session(models.Model):
     media_id = models.CharField(max_length=22, unique=True)
     started_at = models.DateTimeField(default=timezone.now)
     claimed_at = models.DateTimeField(null=True)
+    lease_s = models.PositiveIntegerField(null=True)
+    """How long this session holds a slot; null: as long as the study says."""
     lease_ends_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     verdict = models.CharField(max_length=12, blank=True)
@@ -309,11 +320,40 @@ class Session(models.Model):
             models.CheckConstraint(
                 condition=_one_of("origin", ["human", "simulated", "pilot", "preview"]), name="session_origin"
             ),
+            models.CheckConstraint(
+                condition=_one_of("arrival", ["", "verified", "unverified", "unconfirmable"]),
+                name="session_arrival",
+            ),
         ]
         indexes = [models.Index(fields=["study", "state"], name="session_study_state")]
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+class Hold(models.Model):
+    """The place of a session that no platform vouches for, among those of its address.
+
+    `sender` is a keyed hash of address, study and day, and `number` the place that it takes there; null: it
+    lapsed. Two sessions cannot take one number, so an address never has more places than numbers. The row
+    leaves with the lease; of a session that waits at the gates for a day only the hash leaves.
+    """
+
+    session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="hold")
+    sender = models.CharField(max_length=32, blank=True)
+    most = models.PositiveSmallIntegerField()
+    number = models.PositiveSmallIntegerField(null=True)
+    ends_at = models.DateTimeField()
+    released = models.BooleanField(default=False)
+    """A researcher took the place back: it counts for the address until the lease is over, and holds
+    nothing."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["sender", "number"], name="hold_number_once")]
+        indexes = [models.Index(fields=["ends_at"], name="hold_ends")]
+
+    def __str__(self) -> str:
+        return f"{self.sender[:8]} {self.number}"
 
 
 class Gate(models.Model):

@@ -3,6 +3,7 @@ repeated."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,15 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from experiments.enrolment import claim_slot, keep_slot, release_slot
+from experiments import holds
+from experiments.enrolment import (
+    await_listing,
+    claim_slot,
+    keep_slot,
+    lease_of,
+    regain_slot,
+    release_slot,
+)
 from experiments.errors import (
     Incomplete,
     InvalidRequest,
@@ -26,7 +35,7 @@ from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.pages import page_digest
 from experiments.gates.plan import gate_plan
 from experiments.kinds import get_kind
-from experiments.models import Gate, Participant, Response, Session, Slot, Study
+from experiments.models import Event, Gate, Participant, Response, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
 from experiments.selectors import arm_of, cards_of, definition_of, next_position, views_of
@@ -53,14 +62,19 @@ def start_session(
     *,
     origin: str,
     simulated_kind: str = "",
+    arrival: str = "",
+    lease_s: int | None = None,
 ) -> tuple[Session, str]:
-    """A new session without a slot, and its token; its lane is known once it claims one."""
+    """A new session without a slot, and its token; its lane is known once it claims one. `lease_s` if it
+    holds a slot for another time than the study says."""
     token = new_token()
     session = Session.objects.create(
         study=study,
         participant=participant,
         origin=origin,
         simulated_kind=simulated_kind,
+        arrival=arrival,
+        lease_s=lease_s,
         token_hash=hash_token(token),
         media_id=new_media_id(),
     )
@@ -72,6 +86,14 @@ def renew_token(session: Session) -> str:
     token = new_token()
     Session.objects.filter(id=session.pk).update(token_hash=hash_token(token))
     return token
+
+
+def note_opened_again(session: Session, is_elsewhere: bool) -> None:
+    """Keeps that a session that goes on was opened anew: by a reload, or by another person who knows its
+    address. The page cannot report it, for it may be that person's."""
+    if session.state not in ENDED:
+        kind = "opened_elsewhere" if is_elsewhere else "opened_again"
+        Event.objects.create(session=session, uuid=uuid.uuid4(), kind=kind, at_ms=0)
 
 
 def session_of(token: str) -> Session:
@@ -152,6 +174,8 @@ def pass_gate(session: Session, step_name: str, digest: str, value: Mapping[str,
         with transaction.atomic():
             # Without the lock, a try could be stored after a withdrawal has erased the others.
             _refuse_ended(Session.objects.select_for_update().get(id=session.pk))
+            if session.slot_id is None and not judged.ends:
+                holds.renew(session)
             Gate.objects.create(
                 session=session,
                 kind=step.stop.kind,
@@ -216,7 +240,8 @@ def claim_if_due(session: Session) -> Session:
         except StudyFull:
             # Only from the gates: another request of this session may have got a slot freed meanwhile.
             waiting = Session.objects.filter(id=session.pk, state=Session.State.GATES)
-            waiting.update(state=Session.State.TURNED_AWAY, finished_at=timezone.now())
+            if waiting.update(state=Session.State.TURNED_AWAY, finished_at=timezone.now()):
+                holds.give_up(session)
             raise
         session = _fresh(session)
     is_assigned = session.state == Session.State.ASSIGNED
@@ -236,7 +261,7 @@ def _end(session: Session, state: str, verdict: Verdict | None, comment: str = "
     """Closes a session once; a second call finds it closed and changes nothing."""
     now = timezone.now()
     definition = definition_of(session.study)
-    return (
+    has_ended = (
         Session.objects.filter(id=session.pk)
         .exclude(state__in=ENDED)
         .update(
@@ -250,6 +275,9 @@ def _end(session: Session, state: str, verdict: Verdict | None, comment: str = "
         )
         == 1
     )
+    if has_ended and (verdict is None or verdict.status != "passed"):
+        holds.give_up(session)
+    return has_ended
 
 
 def finish(session: Session, comment: str) -> Session:
@@ -266,13 +294,46 @@ def finish(session: Session, comment: str) -> Session:
                 pass
             elif verdict.status != "passed":
                 release_slot(session)
-            elif not keep_slot(session):
-                surplus = Reason(
-                    "surplus", "after", 1.0, 0.0, "The lease was over and the slot went on to somebody else."
-                )
-                reasons = [*verdict.reasons, surplus]
-                Session.objects.filter(id=session.pk).update(reasons=[reason.as_json() for reason in reasons])
+            elif not _settle_slot(session):
+                _add_surplus(session)
     return _fresh(session)
+
+
+def _settle_slot(session: Session) -> bool:
+    """What becomes of the slot of a session that passed. False if another session has it."""
+    now = Session.objects.select_for_update().get(id=session.pk)
+    is_awaited = now.arrival == Session.Arrival.UNVERIFIED
+    return await_listing(now) if is_awaited else keep_slot(now)
+
+
+def _add_surplus(session: Session) -> None:
+    row = Session.objects.get(id=session.pk)
+    if not any(reason["rule"] == "surplus" for reason in row.reasons):
+        why = "The lease was over and the slot went on to somebody else."
+        row.reasons = [*row.reasons, Reason("surplus", "after", 1.0, 0.0, why).as_json()]
+        row.save(update_fields=["reasons"])
+
+
+def verify(session: Session, lease_s: int | None) -> bool:
+    """The platform lists this person: from now on the lease is the ordinary one (`lease_s`, null as the study
+    says), counted from the claim, and a slot that was passed is kept. False if there was nothing to verify.
+    """
+    with transaction.atomic():
+        row = Session.objects.select_for_update().select_related("study").get(id=session.pk)
+        if row.arrival != Session.Arrival.UNVERIFIED:
+            return False
+        row.arrival, row.lease_s = Session.Arrival.VERIFIED, lease_s
+        if row.claimed_at is not None:
+            row.lease_ends_at = row.claimed_at + lease_of(row)
+        row.save(update_fields=["arrival", "lease_s", "lease_ends_at"])
+        holds.give_up(row)
+        is_open = row.state in {Session.State.ASSIGNED, Session.State.RUNNING}
+        has_passed = row.verdict == "passed" and not row.erased
+        if row.lease_ends_at is not None and (is_open or has_passed):
+            regain_slot(row, row.lease_ends_at)
+            if has_passed and not keep_slot(row):
+                _add_surplus(row)
+    return True
 
 
 def screen(session: Session) -> Verdict:

@@ -5,12 +5,12 @@ differ. A study whose slots mix conditions is counted by lane.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
-from analysis.frames import by_hand
+from analysis.frames import by_hand, is_unverified
 from analysis.reports.base import Headline, Section, SlotFacts, StudyFacts, Table
 from analysis.reports.formats import NONE, finding, p_sentence, p_value, percent
 from analysis.stats.proportions import RateComparison, compare_rates
@@ -36,7 +36,11 @@ def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = Fals
     """The n-flow, the losses per condition with a test for differential exclusion, and the rules one by
     one. While results are sealed, those left out by hand are counted without their conditions, because the
     person who decides must not learn them. `note` is what the reporter adds to the warning about exclusion.
+
+    People whom their platform did not confirm are no data: they are told apart and counted in no step.
     """
+    unverified = int(is_unverified(people).sum())
+    people = people[~is_unverified(people)]
     counts = _step_counts(people)
     claimed = people["claimed_at"].notna()
     left_out = people[(people["status"] == "passed") & by_hand(people)]
@@ -49,6 +53,8 @@ def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = Fals
         "steps": [{"step": step, "count": count} for step, count in counts.items()],
         **counts,
         BY_HAND: len(left_out),
+        "unverified": unverified,
+        "unconfirmable": _unconfirmable(people),
         "status": {str(k): int(v) for k, v in people["status"].value_counts().sort_index().items()},
         "surplus": int(people["surplus"].fillna(False).sum()),
         "by_condition": by_group,
@@ -60,8 +66,28 @@ def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = Fals
         _group_table(by_group, facts, loss),
         _exclusion_table(exclusions, facts),
     )
-    paragraph = f"{COLLIDER_NOTE} {note}".rstrip()
-    return Section("flow", "Flow of participants", content, (paragraph,), tables)
+    told = [f"{COLLIDER_NOTE} {note}".rstrip(), *_arrivals(people, unverified)]
+    return Section("flow", "Flow of participants", content, tuple(told), tables)
+
+
+def _unconfirmable(people: pd.DataFrame) -> dict[str, int]:
+    """People who came to a place that lists none: how many, and how many of them screening kept."""
+    there = people[people["arrival"] == "unconfirmable"]
+    return {"arrived": len(there), "passed": int((there["status"] == "passed").sum())}
+
+
+def _arrivals(people: pd.DataFrame, unverified: int) -> Iterator[str]:
+    if unverified:
+        yield (
+            f"{unverified} more came whom their platform could have confirmed and did not; they are no data, "
+            "and are counted nowhere above."
+        )
+    counted = _unconfirmable(people[people["origin"] != "simulated"])
+    if counted["arrived"]:
+        yield (
+            f"{counted['arrived']} came by an address that no platform confirms; screening kept "
+            f"{counted['passed']} of them, who are counted with the others."
+        )
 
 
 def flow_headline(flow: Section, facts: StudyFacts) -> tuple[Headline, Headline]:

@@ -38,6 +38,7 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
     origin = frames.one_origin()
     seal = seal_of(definition, origin)
     flow = flow_section(frames.participants, definition, sealed=seal.sealed, note=AS_ASSIGNED)
+    frames = frames.confirmed()
     people, blocks = person_scores(frames)
     passed = people[people["status"] == "passed"]
     # While sealed, with the people left out by hand: otherwise the mean before and after would reveal a

@@ -37,6 +37,7 @@ urlpatterns = [
     path("studies/<slug:slug>/pictures/<int:stimulus>/<slug:kind>/", stimuli.picture, name="picture"),
     path("studies/<slug:slug>/preview/", previews.preview, name="preview"),
     path("studies/<slug:slug>/recruitment/", recruitment.recruitment, name="recruitment"),
+    path("studies/<slug:slug>/recruitment/release/", recruitment.release_places, name="release_places"),
     path("studies/<slug:slug>/recruitment/agreement/", agreement.agreement, name="agreement"),
     path("studies/<slug:slug>/recruitment/submissions/<int:submission>/", remedies.work, name="work"),
     path("studies/<slug:slug>/recruitment/<int:posting>/cap/", recruitment.posting_cap, name="posting_cap"),

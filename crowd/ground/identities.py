@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowd.models import Posting
+from crowd.models import Posting, Submission
 from crowd.platforms import has_service
 from experiments.tokens import keyed_hash
 
@@ -25,3 +25,9 @@ def person_hash(posting: Posting, person: str, realm: str = "") -> str:
 
 def submission_hash(posting: Posting, submission: str) -> str:
     return keyed_hash("submission", posting.platform, submission)
+
+
+def is_same_person(row: Submission) -> bool:
+    """Whether the platform names the person who arrived. An address can name another person's submission,
+    which must neither end nor confirm that person's session."""
+    return row.identity is not None and row.identity.person_hash == row.person_hash

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from django.conf import settings
 from django.core import signing
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
-from crowd.ground.identities import person_hash, submission_hash
+from crowd.ground.audit import record
+from crowd.ground.identities import is_same_person, person_hash, submission_hash
+from crowd.joining import limits
 from crowd.joining.admission import (
     Visitor,
     admit,
@@ -20,16 +24,27 @@ from crowd.joining.admission import (
     say,
     visitor_of,
 )
+from crowd.joining.asking import ASKED_PER_MINUTE, ask_soon, told
+from crowd.joining.limits import Sender
 from crowd.joining.signed_entry import check_replay, is_signed, resume_query, resumed, ticket_of
 from crowd.models import Identity, Posting, Submission
 from crowd.money.endings import ended
 from crowd.money.ledger import decide_for, terms_of
 from crowd.money.policy import owed
 from crowd.platforms.base import Arrival, Exit, Outcome
-from experiments import sessions
+from crowd.recruiting.arrivals import arrival_of, is_listed, is_told_at_join, lease_s_of
+from experiments import holds, sessions
 from experiments.api.state import ending_of
 from experiments.enrolment import peek_slot
-from experiments.errors import InvalidRequest, NoStudy, NotAdmitted, StudyError, StudyFull, TakenPart
+from experiments.errors import (
+    InvalidRequest,
+    NoStudy,
+    NotAdmitted,
+    StudyError,
+    StudyFull,
+    TakenPart,
+    TooMany,
+)
 from experiments.gates.device import NAME as DEVICE
 from experiments.models import Participant, Session, Study
 from experiments.selectors import definition_of
@@ -38,6 +53,7 @@ from experiments.tokens import keyed_hash
 
 PREVIEW_MAX_AGE_S = 8 * 3600
 TRIES = 3
+RETRY_S = 30
 FAILURE = "technical failure"
 """The reason sent by a page that gave up: not the person's fault."""
 FAIR_CHECKS = "instructed_share_min"
@@ -71,14 +87,18 @@ def preview_query(study: Study, ordinal: int, position: int | None = None) -> st
     return "preview=" + signing.dumps(fields, salt="legible.preview")
 
 
-def join(slug: str, platform: str, query: str, attempt: str = "") -> Joined:
+def join(slug: str, platform: str, query: str, attempt: str = "", sender: Sender | None = None) -> Joined:
     """Makes or finds the session of an arrival. Raises a SessionError that the wire knows.
 
-    `attempt` names the page load: what was signed for one browser opens in no other.
+    `attempt` names the page load: what was signed for one browser opens in no other. `sender` is the address
+    that asks; the machine itself has none.
     """
     study = Study.objects.filter(slug=slug).exclude(state=Study.State.DRAFT).first()
+    counted = limits.count(study, sender)
     if study is None:
-        raise NoStudy(f"There is no open study called {slug[:64]!r}.")
+        raise (
+            counted.refuse() if counted.is_over else NoStudy(f"There is no open study called {slug[:64]!r}.")
+        )
     fields = fields_of(query)
     if "preview" in fields:
         return _join_preview(study, fields["preview"])
@@ -89,8 +109,17 @@ def join(slug: str, platform: str, query: str, attempt: str = "") -> Joined:
         return _joined(posting, row.session, created=False)
     visitor = visitor_of(posting, query)
     ticket = ticket_of(visitor, fields, attempt) if is_signed(posting) else ""
+    is_known = bool(ticket) or is_listed(posting, visitor.person, visitor.submission)
+    if counted.is_over and not is_known:
+        _ask_for_list(posting)
+        raise counted.refuse()
+    coming = Coming(visitor, *origin_of(visitor, fields), ticket, is_known, counted)
     try:
-        return _enter(visitor, *origin_of(visitor, fields), ticket)
+        return _enter(coming)
+    except TooMany:
+        _ask_for_list(posting)
+        counted.note_refusal()
+        raise
     except (NoStudy, StudyFull, TakenPart) as refusal:
         refusal.exit = _way_back(posting, visitor.arrival).as_json()
         raise
@@ -104,14 +133,33 @@ def _way_back(posting: Posting, arrival: Arrival) -> Exit:
     return way if way.method != "POST" else Exit("none")
 
 
-def _enter(visitor: Visitor, origin: Session.Origin, kind: str, ticket: str) -> Joined:
+def _ask_for_list(posting: Posting) -> None:
+    """The next sync of the platform's list lets in those of its people who were refused here."""
+    if is_told_at_join(posting):
+        Posting.objects.filter(pk=posting.pk, sync_asked_at=None).update(sync_asked_at=timezone.now())
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """A visitor at the entry: who counts as whom, what the platform signed, whether it vouches for them."""
+
+    visitor: Visitor
+    origin: Session.Origin
+    kind: str
+    ticket: str
+    is_known: bool
+    counted: limits.Counted
+
+
+def _enter(coming: Coming) -> Joined:
+    visitor, ticket = coming.visitor, coming.ticket
     for _ in range(TRIES):
         joined = _returning(visitor, ticket)
         if joined is not None:
-            return joined
+            return _back(coming, joined)
         try:
-            admit(visitor, origin)
-            return _begin(visitor, origin, kind, ticket)
+            admit(visitor, coming.origin)
+            return _begin(_vouched(coming))
         except IntegrityError:
             # Another request made the same rows at the same moment: read them again.
             continue
@@ -122,6 +170,31 @@ def _enter(visitor: Visitor, origin: Session.Origin, kind: str, ticket: str) -> 
                 raise
             return joined
     raise TakenPart(say(visitor.posting.study, "taken_part"))
+
+
+def _vouched(coming: Coming) -> Coming:
+    """The same, once the platform was asked, if it can tell. An outage keeps no person out."""
+    posting, visitor = coming.visitor.posting, coming.visitor
+    if coming.is_known or not is_told_at_join(posting):
+        return coming
+    row = ask_soon(posting, visitor.arrival.submission)
+    return replace(coming, is_known=row is not None and row.person_hash == visitor.person)
+
+
+def _back(coming: Coming, joined: Joined) -> Joined:
+    """A session that came again: if it is still unverified, its platform is asked once more."""
+    visitor, posting = coming.visitor, coming.visitor.posting
+    places = coming.counted.places_at(posting)
+    is_elsewhere = places is not None and holds.is_elsewhere(joined.session, places[0])
+    sessions.note_opened_again(joined.session, is_elsewhere)
+    if is_elsewhere:
+        record(posting.study, "", f"A session goes on from another address: {joined.session.participant}.")
+    if places is not None and joined.session.arrival in holds.UNSURE:
+        holds.recognise(joined.session, *places)
+    is_open = joined.session.arrival == Session.Arrival.UNVERIFIED and is_told_at_join(posting)
+    if is_open and ask_soon(posting, visitor.arrival.submission) is not None:
+        joined.session.refresh_from_db()
+    return joined
 
 
 @transaction.atomic
@@ -147,15 +220,28 @@ def _returning(visitor: Visitor, ticket: str) -> Joined | None:
 
 
 @transaction.atomic
-def _begin(visitor: Visitor, origin: Session.Origin, kind: str, ticket: str) -> Joined:
+def _begin(coming: Coming) -> Joined:
     """A new session. A second arrival of the same person at the same moment waits for the person's row."""
-    study = visitor.posting.study
+    visitor, ticket = coming.visitor, coming.ticket
+    posting, study = visitor.posting, visitor.posting.study
     identity = _locked_identity(visitor)
     joined = _returning(visitor, ticket)
     if joined is not None:
         return joined
     check_sessions(study, identity)
-    session, token = sessions.start_session(study, identity.participant, origin=origin, simulated_kind=kind)
+    arrival = arrival_of(posting, coming.is_known)
+    is_short = arrival == Session.Arrival.UNVERIFIED and is_told_at_join(posting)
+    session, token = sessions.start_session(
+        study,
+        identity.participant,
+        origin=coming.origin,
+        simulated_kind=coming.kind,
+        arrival=arrival,
+        lease_s=settings.UNVERIFIED_LEASE_S if is_short else lease_s_of(posting),
+    )
+    places = coming.counted.places_at(posting)
+    if places is not None and arrival != Session.Arrival.VERIFIED:
+        holds.reserve(session, *places)
     key = {"posting": visitor.posting, "submission_hash": visitor.submission}
     values = {"identity": identity, "person_hash": visitor.person, "session": session, "entry_digest": ticket}
     # The platform's own list may have brought the row before the person came; a row that another request took
@@ -292,7 +378,27 @@ def _ended(session: Session, submission: Submission | None, arrival: Arrival | N
     asks_again = bool(definition.ethics.deception) and has_answers
     if submission is None:
         return ClosedPage(debrief, Exit("none"), asks_again)
+    if not _may_leave(session, submission, arrival):
+        notice = html_of(say(session.study, "unlisted"), placeholders(definition))
+        return ClosedPage(notice + (debrief or ""), Exit("none"), asks_again)
     return ClosedPage(debrief, _way_out(session, submission.posting, arrival), asks_again)
+
+
+def _may_leave(session: Session, submission: Submission, arrival: Arrival | None) -> bool:
+    """Whether the page may hand out a code, which all people share. A platform that can tell its people is
+    asked once more about a person whom it has not listed; if it does not answer, the person does not pay for
+    that."""
+    posting = submission.posting
+    if session.arrival != Session.Arrival.UNVERIFIED or not is_told_at_join(posting):
+        return True
+    if arrival is None:
+        return False
+    if not limits.may_ask(posting, ASKED_PER_MINUTE):
+        raise TooMany("Too many people are leaving at this moment.", RETRY_S)
+    answer = told(posting, arrival.submission)
+    if not answer.has_answered:
+        return True
+    return answer.row is not None and is_same_person(answer.row)
 
 
 def _way_out(session: Session, posting: Posting, arrival: Arrival | None) -> Exit:

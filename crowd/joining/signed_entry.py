@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from crowd.ground.connections import open_service, site_of
 from crowd.joining.admission import Visitor, say
+from crowd.joining.asking import impatient
 from crowd.models import Posting, Submission
 from crowd.platforms import signature_of
 from crowd.platforms.base import ForgedEntry, PlatformError, Signature, SigningService, Site, Unsupported
@@ -82,17 +83,12 @@ class KeyRing:
 _rings: dict[tuple[str, Site], KeyRing] = {}
 
 
-def _impatient(seconds: float) -> None:
-    """Short time-outs: a person is waiting, and their page asks again by itself."""
-    raise PlatformError("The platform does not answer at once.")
-
-
 def key_ring(posting: Posting) -> KeyRing:
     """The key ring of a posting's platform, one per process and place."""
     platform, site = posting.platform, site_of(posting)
 
     def fetch() -> Mapping[str, Any]:
-        return cast(SigningService, open_service(platform, site, _impatient)).keys()
+        return cast(SigningService, open_service(platform, site, impatient)).keys()
 
     return _rings.setdefault((platform, site), KeyRing(fetch, signature_of(platform)))
 

@@ -7,10 +7,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from crowd.joining import entry
+from crowd.joining.limits import Sender
 from crowd.joining.page import join_page
 from experiments.api import bodies, serializers
+from experiments.api.addresses import client_address, is_told
 from experiments.api.state import session_state
-from experiments.api.throttling import JoinsPerAddress
 from experiments.api.views import ERRORS, ParticipantView
 from experiments.errors import InvalidRequest
 from experiments.sessions import check_comment, session_of
@@ -19,7 +20,7 @@ __all__ = ["FinishView", "JoinView", "WithdrawView", "join_page"]
 
 
 class JoinView(ParticipantView):
-    throttle_classes = [JoinsPerAddress]
+    throttle_classes = []
 
     @extend_schema(
         operation_id="join", request=serializers.Join,
@@ -27,12 +28,15 @@ class JoinView(ParticipantView):
     )  # fmt: skip
     def post(self, request: Request) -> Response:
         """A session for the person in the query string; the same submission returns to its session."""
+        address = client_address(request)
+        sender = Sender(address, is_told(request)) if address else None
         body = bodies.body_of(request, {"study", "platform", "query", "attempt"})
         joined = entry.join(
             bodies.text_of(body, "study", 64),
             bodies.text_of(body, "platform", 20),
             bodies.text_of(body, "query", bodies.QUERY_MAX),
             bodies.text_of(body, "attempt", bodies.ATTEMPT_MAX, default=""),
+            sender,
         )
         reply = {
             "token": joined.token,

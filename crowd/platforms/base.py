@@ -366,6 +366,10 @@ class Service(Protocol):
         """Every submission of the posting, over all pages."""
         ...
 
+    def submission(self, posted: Posted, submission: str) -> ListedSubmission | Unread | None:
+        """One submission; None if the posting has none of that id, as far as the platform says."""
+        ...
+
     def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
         """Pays the reward of each, once; one that was approved before is `sent`. References are the
         submissions."""

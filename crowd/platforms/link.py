@@ -14,11 +14,12 @@ from crowd.platforms.traits import Platform, Traits
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,39}")
 PANEL = re.compile(r"[a-z0-9][a-z0-9_\-]{0,39}")
-KEYS = ("panel", "person_field", "submission_field", "exits")
+KEYS = ("panel", "person_field", "submission_field", "exits", "same_address")
 PLACEHOLDER = re.compile(r"\{([a-z]*)\}")
 ALLOWED = {"code", "person", "submission"}
 FORBIDDEN = re.compile(r"[\s<>\"'`\\\x00-\x1f]")
 LENGTH_MAX = 500
+SAME_ADDRESS_MAX = 1000
 RESERVED = {"via", "resume", "preview"}
 """Fields of ours, which no panel can use."""
 
@@ -64,6 +65,7 @@ class Link:
                     f"platforms.link.{key} = {value!r}: give 1 to 40 letters, digits, - or _, and none of "
                     f"{', '.join(sorted(RESERVED))}."
                 )
+        check_same_address(filled, "link")
         exits = filled.setdefault("exits", {})
         if not isinstance(exits, Mapping):
             raise BadOptions("platforms.link.exits must be a table of outcome = address.")
@@ -112,6 +114,16 @@ class Link:
 
     def form_targets(self, site: Site) -> tuple[str, ...]:
         return ()
+
+
+def check_same_address(options: Mapping[str, Any], name: str) -> None:
+    """How many people of one address may take part at a time, if a study says so. Raises BadOptions."""
+    most = options.get("same_address", 1)
+    if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= SAME_ADDRESS_MAX:
+        raise BadOptions(
+            f"platforms.{name}.same_address = {most!r}: give a whole number of people from 1 to "
+            f"{SAME_ADDRESS_MAX}."
+        )
 
 
 def _problem_of(address: object) -> str:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from crowd.platforms.base import Arrival, Exit, NotAnArrival, Outcome, Site
+from crowd.platforms.base import Arrival, BadOptions, Exit, NotAnArrival, Outcome, Site
+from crowd.platforms.link import check_same_address
 from crowd.platforms.query import fields_of
 from crowd.platforms.traits import Platform, Traits
 
@@ -37,6 +38,13 @@ class Local:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         pass
+
+    def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The table of the study. Raises BadOptions."""
+        for key in sorted(set(options) - {"same_address"}):
+            raise BadOptions(f"platforms.local.{key} is not a key of this table: it has same_address.")
+        check_same_address(options, "local")
+        return dict(options)
 
     def arrival(self, query: str, site: Site) -> Arrival:
         fields = fields_of(query)

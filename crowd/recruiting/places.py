@@ -30,6 +30,7 @@ from experiments.selectors import definition_of, free_slots
 
 Progress = Callable[[str, int, int], None]
 AT_WORK = ("reserved", "active", "unknown")
+HANDED_IN = ("awaiting", "approved", "partly_approved")
 OFFERED = (Posting.State.OPEN, Posting.State.PAUSED)
 BUSY_S, PAUSE_S = 60.0, 0.2
 """How long a researcher's command waits for a sync to end, and how often it tries."""
@@ -120,6 +121,9 @@ def outstanding(posting: Posting) -> int:
     since = timezone.now() - timedelta(minutes=definition_of(posting.study).lease_minutes)
     not_here = Q(session=None, seen_at__isnull=False)
     at_gates = Q(session__state=Session.State.GATES, session__started_at__gte=since)
+    # People for whom no platform vouches count while they hold a place of their address, so that a flood of
+    # invented names does not seem to need all slots.
+    at_gates &= Q(session__hold=None) | Q(session__hold__number__isnull=False)
     coming = Submission.objects.filter(not_here | at_gates, posting=posting, state__in=AT_WORK)
     return max(0, posting.places - posting.taken) + coming.count()
 
@@ -291,7 +295,10 @@ def top_up(posting: Posting, budget_cents: int | None = None) -> int:
 def _missing(posting: Posting) -> int:
     held = Slot.objects.filter(study=posting.study, pilot=posting.pilot, holder__submission__posting=posting)
     filled = held.filter(Q(kept=True) | Q(lease_ends_at__gte=timezone.now())).count()
-    return posting.wanted - filled - outstanding(posting)
+    # Handed in without having come: a code that was passed on. It is paid for or rejected by a named person;
+    # a replacement before that would pay for the next one too.
+    strays = Submission.objects.filter(posting=posting, session=None, state__in=HANDED_IN)
+    return posting.wanted - filled - outstanding(posting) - strays.count()
 
 
 def _affordable(posting: Posting, count: int, budget_cents: int) -> int:

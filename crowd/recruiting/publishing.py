@@ -96,6 +96,8 @@ def planned(
     if existing is not None and existing.site != site:
         existing = None
     options = _options(study, platform, Site(mode, site))
+    if existing is None and mode == "live":
+        _check_said(study, platform)
     if existing is not None:
         _check_unchanged(existing, options)
         if existing.state != Posting.State.DRAFT:
@@ -121,6 +123,18 @@ def planned(
     if cap_cents is not None or places is not None:
         posting.cap_cents = cap_cents or 0
     return posting
+
+
+def _check_said(study: Study, platform: str) -> None:
+    """Signed entry shuts out people who invent an address, but only some accounts have it, and the platform
+    has no call that says which; so the study says it, and no default decides it by silence."""
+    _, platforms = recruiting_of(study)
+    if traits_of(platform).signs_entry and "signed_entry" not in platforms.get(platform, {}):
+        raise StudyError(
+            f"[platforms.{platform}] signed_entry is not said. Write signed_entry = true if your account has "
+            "it: then only people whom the platform vouches for can come. Else write false: people are "
+            "confirmed after they have come."
+        )
 
 
 def _check_unchanged(posting: Posting, options: dict[str, object]) -> None:

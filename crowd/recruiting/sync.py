@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from crowd.ground.connections import posted_of, service_of
-from crowd.ground.identities import person_hash, submission_hash
+from crowd.ground.identities import is_same_person, person_hash, submission_hash
 from crowd.ground.locks import Busy
 from crowd.models import Identity, Message, Posting, Submission
 from crowd.platforms.base import (
@@ -27,6 +27,7 @@ from crowd.platforms.base import (
     Unread,
     Unsupported,
 )
+from crowd.recruiting.arrivals import confirm
 from crowd.recruiting.places import alone_with, finish_places, remember, top_up
 from experiments.enrolment import release_slot
 from experiments.errors import StudyError
@@ -36,6 +37,7 @@ from experiments.sessions import ENDED, mark_left
 
 WRITTEN = ("state", "raw_state", "code", "started_at", "completed_at", "return_requested", "seen_at")
 RAW_MAX, CODE_MAX = 40, 64
+STUDY = "posting__study"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def _failed(posting: Posting, error: Exception) -> Synced:
 def _apply_all(posting: Posting, listings: Iterable[ListedSubmission], may_keep_ids: MayKeepIds) -> list[str]:
     rows = {
         row.submission_hash: row
-        for row in Submission.objects.filter(posting=posting).select_related("session", "identity")
+        for row in Submission.objects.filter(posting=posting).select_related("session", "identity", STUDY)
     }
     consented = set(
         Gate.objects.filter(session__submission__posting=posting, kind=CONSENT, passed=True).values_list(
@@ -149,6 +151,7 @@ def _apply_all(posting: Posting, listings: Iterable[ListedSubmission], may_keep_
         row = rows.get(key) or _new_row(posting, key)
         changes.update(_apply(posting, row, listed))
         _identify(row, listed, person_hash(posting, listed.person), row.session_id in consented, may_keep_ids)
+        changes.update(["an arrival is confirmed"] if confirm(row) else [])
         changes.update(_follow(row))
     return [f"{sentence}: {count}." for sentence, count in sorted(changes.items())]
 
@@ -156,7 +159,7 @@ def _apply_all(posting: Posting, listings: Iterable[ListedSubmission], may_keep_
 def _new_row(posting: Posting, key: str) -> Submission:
     """A submission that the list told us of. Its person may join at the same moment: then the row made on
     arrival is used."""
-    row, _ = Submission.objects.select_related("session", "identity").get_or_create(
+    row, _ = Submission.objects.select_related("session", "identity", STUDY).get_or_create(
         posting=posting, submission_hash=key
     )
     return row
@@ -216,18 +219,13 @@ def _follow(row: Submission) -> list[str]:
     session = row.session
     if session is None or session.state in ENDED or row.state not in {"returned", "timed_out"}:
         return []
-    if not _is_same_person(row):
+    if not is_same_person(row):
         return []
     if row.state == "returned":
         return ["a place is free again, its person returned the work"] if mark_left(session) else []
     # The person may still finish: the session goes on, as surplus, and is paid.
     freed = release_slot(session)
     return ["a place is free again, its time is over"] if freed else []
-
-
-def _is_same_person(row: Submission) -> bool:
-    """A person must not be able to end another person's session by naming its submission on arrival."""
-    return row.identity is not None and row.identity.person_hash == row.person_hash
 
 
 def _read_messages(posting: Posting, service: Service) -> list[str]:

@@ -11,7 +11,7 @@ from django.http import Http404
 from rest_framework.exceptions import APIException, Throttled
 from rest_framework.response import Response
 
-from experiments.errors import SessionError
+from experiments.errors import SessionError, TooMany
 from stimuli.errors import StoreSilent
 
 CODES = {
@@ -54,7 +54,8 @@ def exception_response(error: Exception, context: Mapping[str, Any]) -> Response
             next_position=error.next_position,
             exit=error.exit,
         )
-        return Response(body, status=error.status)
+        headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, TooMany) else None
+        return Response(body, status=error.status, headers=headers)
     if isinstance(error, StoreSilent):
         message = "The study's pictures and texts cannot be read now."
         body = error_body("unavailable", message, "Wait a moment and send the request again.")

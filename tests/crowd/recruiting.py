@@ -20,13 +20,15 @@ from tests.crowd.arrivals import Visitor
 PLATFORMS = ("prolific", "mturk")
 POLICY = {"turned_away_share": 0, "withdrawn": "none"}
 """Options that both platforms accept."""
+SAID = {"prolific": {"signed_entry": False}}
+"""What a live posting must say of signed entry."""
 REWARD = {"amount_cents": 100, "currency": "USD", "expected_minutes": 5}
 
 
 def study_of(slots: int = 4, **changes: Any) -> Study:
     """Three conditions of `slots` places each, as records, at 12 dollars per hour."""
     study = stored.opened(slots)
-    return changed(study, **{"reward": REWARD, "policy": POLICY, **changes})
+    return changed(study, **{"reward": REWARD, "policy": POLICY, "platforms": SAID, **changes})
 
 
 def changed(study: Study, **changes: Any) -> Study:

@@ -19,10 +19,11 @@ from django.core.management.base import CommandError
 from analysis.tables import study_facts
 from crowd.ground.audit import recorded
 from crowd.models import Posting
-from crowd.recruiting.publishing import publish_posting
+from crowd.recruiting.publishing import close, publish_posting
 from crowd.recruiting.quoting import quote_of
+from experiments.errors import StudyError
 from experiments.models import Slot, Study
-from tests.crowd.recruiting import held, offers, public, simulated, study_of
+from tests.crowd.recruiting import changed, held, offers, public, simulated, study_of
 from tests.services import ROOT
 from tests.world import Person, draft_study, opened_study, write_study
 
@@ -221,6 +222,20 @@ def test_it_says_what_is_missing(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(CommandError, match=message):
         publish(*words)
     assert not Posting.objects.exists()
+
+
+def test_it_goes_live_only_once_signed_entry_is_said() -> None:
+    """No call tells which account has it, so neither answer may be the default."""
+    study = study_of(platforms={})
+    with simulated("prolific") as sim:
+        with pytest.raises(StudyError, match="signed_entry = true if your account has it"):
+            publish_posting(study, "prolific", "live", places=4, site=sim.url)
+        assert not Posting.objects.exists()
+        for said in (True, False):
+            changed(study, platforms={"prolific": {"signed_entry": said}})
+            posting = publish_posting(study, "prolific", "live", places=4, site=sim.url)
+            assert posting.options["signed_entry"] is said
+            close(posting)
 
 
 def test_it_sends_no_people_to_an_address_that_they_cannot_reach(settings: Any) -> None:

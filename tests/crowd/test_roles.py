@@ -48,6 +48,7 @@ TABLE: dict[str, tuple[Verb, Verb]] = {
     "preview": ((ALL, 200), (ALL, 405)),
     "recruitment": ((ALL, 200), (ALL, 405)),
     "agreement": ((ALL, 200), (ALL, 405)),
+    "release_places": (("run", 405), ("run", 302)),
     "work": ((ALL, 200), ("run", 302)),
     "posting_cap": (("pay", 200), ("pay", 302)),
     "posting_add": (("run", 200), ("run", 400)),
@@ -81,6 +82,7 @@ without a role 404, a request without a login 302. Setting roles takes an admini
 roles."""
 POSTED: dict[str, dict[str, str]] = {
     "exclude": {"act": "leave_out", "reason": REASON},
+    "release_places": {"sender": "a" * 32},
     "work": {"act": "note", "text": REASON},
     "posting_cap": {"amount": "500.00", "reason": REASON},
     "posting_add": {"count": "1"},

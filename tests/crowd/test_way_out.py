@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crowd.models import Posting
-from experiments.models import Gate, Slot, Study
+from experiments.models import Gate, Session, Slot, Study
 from experiments.sessions import mark_left
 from tests.crowd.arrivals import OUTCOMES, Visitor, posting, prolific, refused, turker
 from tests.world import Person
@@ -176,6 +176,7 @@ def test_it_does_without_the_query_where_the_way_back_needs_none(offered: Postin
     ada = prolific("ada", offered)
     ada.arrive()
     ada.answer()
+    Session.objects.update(arrival="verified")
     assert ada.finish().json()["exit"]["url"].endswith(offered.codes["complete"])
 
 

@@ -22,7 +22,7 @@ from experiments.enrolment import (
     route,
 )
 from experiments.errors import SessionFinished, StudyError, StudyFull
-from experiments.models import OtherStimulus, Rendering, Session, Slot, Study, Trial
+from experiments.models import Gate, OtherStimulus, Rendering, Session, Slot, Study, Trial
 from experiments.opening import open_study, plan_pilot, stored_pool
 from experiments.paradigms.base import BadDesign, Plan
 from experiments.paradigms.meta_predictor import MetaPredictor
@@ -369,7 +369,20 @@ def test_who_has_agreed_has_a_place_reserved(small: Study) -> None:
     ben = Person("ben")
     ben.arrive(until="quiz")
     assert places_left(small) == SLOTS - 1
-    Session.objects.filter(pk=ben.session().pk).update(started_at=timezone.now() - timedelta(minutes=16))
+    Gate.objects.update(created_at=timezone.now() - timedelta(seconds=181))
+    assert places_left(small) == SLOTS, "consent alone holds no place for long"
+    ben.gate(ben.good_value())
+    assert places_left(small) == SLOTS - 1, "a page that is passed is a sign of life"
+
+
+def test_a_person_whom_a_platform_vouches_for_may_read_for_long(small: Study) -> None:
+    ben = Person("ben")
+    ben.arrive(until="quiz")
+    session = Session.objects.filter(pk=ben.session().pk)
+    session.update(arrival="verified")
+    Gate.objects.update(created_at=timezone.now() - timedelta(minutes=14))
+    assert places_left(small) == SLOTS - 1
+    session.update(started_at=timezone.now() - timedelta(minutes=16))
     assert places_left(small) == SLOTS, "not for longer than the gates take"
 
 

@@ -28,6 +28,7 @@ from crowd.dashboard.postings import (
     works_here,
 )
 from crowd.ground.amounts import cents_of, is_typed
+from crowd.joining.floods import floods, release
 from crowd.models import Posting
 from crowd.money.cap import change_cap
 from crowd.people.decisions import record
@@ -68,8 +69,21 @@ def recruitment(request: HttpRequest, study: Study) -> HttpResponse:
     page = page_of(request, rows, PER_PAGE)
     page.object_list = offered(study, list(page.object_list))
     content = {"page": page, "has_broker": bool(settings.CELERY_BROKER_URL), "places_max": PLACES_MAX}
-    content["reason_min"] = REASON_MIN
+    content |= {"reason_min": REASON_MIN, "floods": floods(study)}
     return study_response(request, study, "recruitment", content)
+
+
+@study_page("run")
+@require_POST
+def release_places(request: HttpRequest, study: Study) -> HttpResponse:
+    """Takes back what one address holds."""
+    try:
+        count = release(study, request.POST.get("sender", "")[:64], researcher_of(request).get_username())
+    except StudyError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{count} places are free again; the log keeps your name.")
+    return redirect("dashboard:recruitment", slug=study.slug)
 
 
 @study_page("run")

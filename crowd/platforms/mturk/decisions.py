@@ -26,6 +26,7 @@ STATES: dict[str, SubmissionState] = {"Submitted": "awaiting", "Approved": "appr
 SUBMISSION = re.compile(r"([A-Z0-9]{1,64}):(A[A-Z0-9]{1,63})")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 FEEDBACK_MAX, RAW_MAX = 1024, 40
+NOT_THERE = "assignmentdoesnotexist"
 
 
 class Decisions:
@@ -43,6 +44,19 @@ class Decisions:
         except TurkError as error:
             if error.code != GONE:
                 raise
+
+    def submitted(self, posted: Posted, submission: str) -> ListedSubmission | Unread | None:
+        """One submission; None before it is submitted, or if it is another person's or another study's."""
+        assignment_id, person = ids_of(submission)
+        try:
+            raw = self.wire.call("GetAssignment", AssignmentId=assignment_id)["Assignment"]
+        except TurkError as error:
+            if error.code == NOT_THERE:
+                return None
+            raise
+        if raw["WorkerId"] != person or raw["HITId"] not in posted.facts["hits"]:
+            return None
+        return listed_of(raw, int(posted.facts["base_cents"]))
 
     def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
         """One after the other. Once Mechanical Turk cannot be reached, the rest is not tried."""

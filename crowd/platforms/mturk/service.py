@@ -152,6 +152,10 @@ class MTurk:
                 yield listed
         self._grant(posted.external_id, people)
 
+    def submission(self, posted: Posted, submission: str) -> ListedSubmission | Unread | None:
+        """Mechanical Turk shows an assignment once it is submitted."""
+        return self._decisions.submitted(posted, submission)
+
     def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
         return self._decisions.approve(posted, submissions)
 

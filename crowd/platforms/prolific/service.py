@@ -99,6 +99,9 @@ class Prolific:
     def submissions(self, posted: Posted) -> Iterator[ListedSubmission | Unread]:
         return submissions.submissions(self.wire, posted)
 
+    def submission(self, posted: Posted, submission: str) -> ListedSubmission | Unread | None:
+        return submissions.submission(self.wire, posted, submission)
+
     def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
         return decisions.approve(self.wire, posted, submissions)
 

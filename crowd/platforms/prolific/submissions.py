@@ -19,7 +19,7 @@ from crowd.platforms.base import (
     Unread,
 )
 from crowd.platforms.prolific.entry import ID
-from crowd.platforms.prolific.wire import Wire, segment
+from crowd.platforms.prolific.wire import Refused, Wire, segment
 from crowd.platforms.query import printable
 
 REWARD, SCREEN_OUT = "reward", "screen_out"
@@ -29,6 +29,8 @@ NEWEST = 20
 """So many of the newest submissions show which parts a weighted study has."""
 LAYOUT = "\n\t"
 """What a message may hold beside printable characters."""
+NOT_THERE = (400, 404)
+"""How Prolific answers to an id that is none of its submissions."""
 STATES: dict[str, SubmissionState] = {
     "RESERVED": "reserved",
     "ACTIVE": "active",
@@ -58,6 +60,23 @@ def submissions(wire: Wire, posted: Posted) -> Iterator[ListedSubmission | Unrea
                 continue
             seen.add(listed.submission)
         yield listed
+
+
+def submission(wire: Wire, posted: Posted, wanted: str) -> ListedSubmission | Unread | None:
+    """One submission of this study; None if Prolific knows none of that id, or it belongs to another study.
+    Of a study that Prolific has split, the detail names the whole as the parent."""
+    try:
+        data = wire.get(f"submissions/{segment(wanted)}/")
+    except Refused as refused:
+        if refused.status in NOT_THERE:
+            return None
+        raise
+    if not isinstance(data, dict) or data.get("id") != wanted:
+        raise PlatformError("Prolific's answer holds another submission than asked for.", permanent=True)
+    if posted.external_id not in (data.get("study_id"), data.get("parent_study_id")):
+        return None
+    renamed = {"participant_id": data.get("participant"), "study_code": data.get("entered_code")}
+    return _listed({**data, **renamed}, posted)
 
 
 def detail(wire: Wire, posted: Posted, submission: str) -> dict[str, Any]:

@@ -1,0 +1,145 @@
+"""How often one address may join, counted where all processes see it: in the shared cache, else in the
+database.
+
+An address is known only by a keyed hash, under a key that is another one for each day and each study: what is
+counted today cannot be joined with tomorrow's, nor with another study's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.core.cache import caches
+from django.db import connection
+from django.utils import timezone
+from redis.exceptions import RedisError
+
+from crowd.models import JoinCount, Posting
+from experiments import holds
+from experiments.errors import TooMany
+from experiments.models import Study
+from experiments.tokens import keyed_hash
+
+SHARED = "shared"
+"""The cache of all processes, if one is configured."""
+KEPT = timedelta(hours=3)
+EVERY = 20
+"""With a shared cache, only every so many joins of one address are written to the database."""
+HASH_LENGTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """An address that asks to join. `is_told` is False if it may be that of a proxy, which stands for all."""
+
+    address: str
+    is_told: bool = True
+
+    def hashes(self, study: Study | None) -> tuple[str, str]:
+        """As the address is counted today, and as it was yesterday."""
+        today = timezone.now().date()
+        before = today - timedelta(days=1)
+        return _hashed(str(today), study, self.address), _hashed(str(before), study, self.address)
+
+
+def _hashed(day: str, study: Study | None, address: str) -> str:
+    return keyed_hash("address", day, str(study.pk) if study is not None else "", address)[:HASH_LENGTH]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One join of an address, counted. Without an address (this machine itself) nothing is."""
+
+    study: Study | None
+    sender: Sender | None
+    minute: datetime
+    joins: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.joins > settings.JOINS_PER_MINUTE
+
+    def refuse(self) -> TooMany:
+        """The refusal, counted; the address may come again in the next minute."""
+        left_s = max(1, 60 - int((timezone.now() - self.minute).total_seconds()))
+        error = TooMany(
+            f"Too many requests came from here within a minute. It goes on in {left_s} s.", left_s
+        )
+        self.note_refusal()
+        return error
+
+    def note_refusal(self) -> None:
+        if self.sender is not None:
+            _add(self.study, self.sender.hashes(self.study)[0], self.minute, "refused")
+
+    def places_at(self, posting: Posting) -> tuple[tuple[str, str], int] | None:
+        """The hashes of the address and how many places it may hold; None: as many as there are."""
+        if self.sender is None or not self.sender.is_told:
+            return None
+        most = posting.options.get("same_address") or settings.ADDRESS_PLACES_MAX
+        return self.sender.hashes(self.study), int(most)
+
+
+def count(study: Study | None, sender: Sender | None) -> Counted:
+    """Counts one join, in one statement, so that all processes see one number."""
+    minute = timezone.now().replace(second=0, microsecond=0)
+    if sender is None:
+        return Counted(study, None, minute)
+    joins = _add(study, sender.hashes(study)[0], minute, "joins")
+    if joins == 1:
+        purge()
+    return Counted(study, sender, minute, joins)
+
+
+def may_ask(posting: Posting, most: int) -> bool:
+    """Whether the platform may be asked about one more arrival of this posting within this minute."""
+    minute = timezone.now().replace(second=0, microsecond=0)
+    name = keyed_hash("asked", str(posting.pk))[:HASH_LENGTH]
+    return _add(None, name, minute, "joins") <= most
+
+
+def purge() -> None:
+    """Removes old counts, and what is known of addresses whose places are over. Repeatable."""
+    now = timezone.now()
+    JoinCount.objects.filter(minute__lt=now - KEPT).delete()
+    holds.purge(now)
+
+
+def _add(study: Study | None, sender: str, minute: datetime, column: str) -> int:
+    if SHARED in settings.CACHES:
+        try:
+            number = _add_cached(f"{column}:{sender}:{minute:%d%H%M}")
+        except (RedisError, OSError):
+            pass  # The database counts instead: a store that fails must not keep people out.
+        else:
+            if number == 1 or number % EVERY == 0:
+                _add_stored(study, sender, minute, column, 1 if number == 1 else EVERY)
+            return number
+    return _add_stored(study, sender, minute, column, 1)
+
+
+def _add_cached(key: str) -> int:
+    cache = caches[SHARED]
+    if cache.add(key, 1, timeout=120):
+        return 1
+    try:
+        return int(cache.incr(key))
+    except ValueError:
+        return 1  # It was dropped in between.
+
+
+def _add_stored(study: Study | None, sender: str, minute: datetime, column: str, by: int) -> int:
+    joins, refused = (by, 0) if column == "joins" else (0, by)
+    adapt = connection.ops.adapt_datetimefield_value
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            INSERT INTO crowd_joincount (study_id, sender, minute, joins, refused) VALUES (%s, %s, %s, %s, %s)
+            ON CONFLICT (sender, minute) DO UPDATE SET {column} = crowd_joincount.{column} + {by}
+            RETURNING {column}
+            """,
+            [study.pk if study is not None else None, sender, adapt(minute), joins, refused],
+        )
+        return int(cursor.fetchone()[0])

@@ -1,0 +1,365 @@
+"""Who came is verified, unverified or unconfirmable: what each means for the slot, the code and the data."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+from redis import Redis
+
+from analysis.exports.release import Request, chosen
+from analysis.reports.flow import flow_section
+from analysis.tables import read_frames, study_facts
+from crowd import tasks
+from crowd.ground.connections import posted_of, service_of
+from crowd.joining.asking import sealed
+from crowd.models import Identity, Posting, Submission
+from crowd.money.run import look
+from crowd.platforms.base import ListedSubmission, PlatformError
+from crowd.recruiting.places import top_up
+from crowd.recruiting.publishing import publish_posting
+from experiments.models import Session, Slot, Study
+from tests import world
+from tests.crowd.arrivals import Visitor, posting, prolific
+from tests.crowd.recruiting import (
+    PLATFORMS,
+    POLICY,
+    arrive,
+    changed,
+    hand_in,
+    known_there,
+    public,
+    simulated,
+    study_of,
+)
+
+__all__ = ["public"]
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("claims and leases")]
+
+
+@pytest.fixture
+def study(small: Study) -> Study:
+    return changed(small, policy=POLICY)
+
+
+def rehearsed(study: Study, platform: str, sim: Any) -> Posting:
+    return publish_posting(study, platform, "rehearsal", site=sim.url)
+
+
+def invented(posting: Posting, name: str = "nobody") -> Visitor:
+    """A visitor whose ids the platform never gave out."""
+    fields = {"PROLIFIC_PID": name, "STUDY_ID": posting.external_id, "SESSION_ID": f"s-{name}"}
+    return Visitor(name, posting.study.slug, via=posting.key, fields=fields)
+
+
+def finished(visitor: Visitor) -> dict[str, Any]:
+    """The whole session; the body of its last answer."""
+    visitor.arrive()
+    visitor.answer()
+    reply = visitor.end()
+    assert reply.status_code == 200, reply.content
+    body: dict[str, Any] = reply.json()
+    return body
+
+
+def minutes_of(session: Session) -> float:
+    assert session.lease_ends_at is not None and session.claimed_at is not None
+    return (session.lease_ends_at - session.claimed_at).total_seconds() / 60
+
+
+def held_for_s(session: Session) -> float:
+    """How long from now the session holds its slot."""
+    ends_at = Slot.objects.get(holder=session).lease_ends_at
+    assert ends_at is not None
+    return (ends_at - timezone.now()).total_seconds()
+
+
+def cleaned(study: Study, origin: str = "simulated") -> int:
+    return len(chosen(read_frames(study), Request(cleaned=True, origin=origin)).participants)
+
+
+def test_it_verifies_at_once_whom_the_platform_lists(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        ada = arrive(offered, sim)
+        ada.arrive()
+        session = ada.session()
+        assert session.arrival == "verified" and minutes_of(session) == 1200
+        row = Submission.objects.get()
+        assert row.seen_at is not None and row.external_id == ""
+        assert offered.codes["complete"] in finished(ada)["exit"]["url"]
+        assert Slot.objects.get(holder=ada.session()).kept
+
+
+def test_it_gives_no_code_to_ids_that_were_made_up(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        nobody = invented(offered)
+        nobody.arrive()
+        assert minutes_of(nobody.session()) == settings.UNVERIFIED_LEASE_S / 60 == 10
+        body = finished(nobody)
+        assert body["exit"] == {"method": "none", "url": "", "fields": {}}
+        assert "does not list your submission" in body["debrief"] and "lab@example.org" in body["debrief"]
+        assert not any(code in str(body) for code in offered.codes.values())
+        session = nobody.session()
+        assert (session.verdict, session.arrival) == ("passed", "unverified")
+        assert not Slot.objects.get(holder=session).kept and held_for_s(session) < 601
+        # A page that leaves out where it came from learns no code either.
+        assert nobody.finish().json()["exit"]["method"] == "none"
+        ada = arrive(offered, sim)
+        finished(ada)
+        assert cleaned(study) == 1
+        people = read_frames(study).participants
+        assert sorted(people["arrival"]) == ["unverified", "verified"]
+
+
+def test_it_gives_no_code_of_any_kind_before_the_end(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        for name, leave in (("leaves", True), ("declines", False)):
+            visitor = invented(offered, name)
+            visitor.arrive(until="consent")
+            if leave:
+                body = visitor.leave().json()
+            else:
+                visitor.gate({"agree": False, "device": dict(world.WINDOW)})
+                body = visitor.end().json()
+            assert body["exit"]["method"] == "none", name
+
+
+def test_it_does_not_take_another_persons_submission_for_proof(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        ada = arrive(offered, sim)
+        thief = invented(offered, "thief")
+        thief.fields = {**(thief.fields or {}), "SESSION_ID": ada.submission}
+        reply = thief.join()
+        assert reply.status_code in (201, 403)
+        assert not Session.objects.filter(arrival="verified").exists()
+
+
+def test_it_lets_fifty_people_finish_while_the_platform_is_down(tmp_path: Path, store_folder: Path) -> None:
+    large = world.opened_study(world.write_study(tmp_path / "large", slots=17))
+    study = changed(large, policy=POLICY)
+    with simulated("prolific", options={"currency": "USD"}) as sim:
+        offered = publish_posting(study, "prolific", "rehearsal", site=sim.url, places=50)
+        people = [arrive(offered, sim, f"p{number}") for number in range(50)]
+        sim.faults.down = True
+        for person in people:
+            assert person.join().status_code == 201
+        assert set(Session.objects.values_list("arrival", flat=True)) == {"unverified"}
+        for person in people:
+            assert offered.codes["complete"] in finished(person)["exit"]["url"]
+        assert cleaned(study) == 0 and not Slot.objects.filter(kept=True).exists()
+        sim.faults.down = False
+        for person in people:
+            hand_in(sim, person, offered.codes["complete"])
+        assert not look(offered).error
+        assert set(Session.objects.values_list("arrival", flat=True)) == {"verified"}
+        assert cleaned(study) == 50 and Slot.objects.filter(kept=True).count() == 50
+        assert not any(
+            "surplus" in str(reasons) for reasons in Session.objects.values_list("reasons", flat=True)
+        )
+
+
+def test_it_asks_again_before_the_way_back(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        ada = arrive(offered, sim)
+        sim.faults.down = True
+        ada.arrive()
+        ada.answer()
+        assert ada.session().arrival == "unverified"
+        sim.faults.down = False
+        assert offered.codes["complete"] in ada.end().json()["exit"]["url"]
+        assert ada.session().arrival == "verified" and Slot.objects.get(holder=ada.session()).kept
+
+
+def test_it_returns_the_ordinary_lease_to_a_person_who_is_confirmed_late(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        ada = arrive(offered, sim)
+        sim.faults.down = True
+        ada.arrive()
+        assert minutes_of(ada.session()) == 10
+        sim.faults.down = False
+        assert "an arrival is confirmed: 1." in look(offered).changes
+        session = ada.session()
+        assert minutes_of(session) == 1200
+        assert Slot.objects.get(holder=session).lease_ends_at == session.lease_ends_at
+
+
+def test_it_calls_a_person_surplus_whose_slot_went_on_meanwhile(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        ada = arrive(offered, sim)
+        sim.faults.down = True
+        finished(ada)
+        slot = Slot.objects.filter(holder=ada.session())
+        slot.update(lease_ends_at=timezone.now() - timedelta(seconds=1))
+        bo = world.Person("bo")
+        bo.arrive()
+        assert bo.session().slot == ada.session().slot
+        sim.faults.down = False
+        look(offered)
+        session = ada.session()
+        assert session.arrival == "verified" and [r["rule"] for r in session.reasons] == ["surplus"]
+        assert session.slot is not None and session.slot.holder == bo.session()
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    """A platform that takes every call and answers none."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_it_waits_two_seconds_at_most_and_for_one_person_only(study: Study) -> None:
+    with silent() as url:
+        offered = posting(study, "prolific", mode="rehearsal", site=url)
+        took_s = []
+        for name in ("ada", "bo", "cy"):
+            began = time.monotonic()
+            assert prolific(name, offered).join().status_code == 201
+            took_s.append(time.monotonic() - began)
+        assert 1.9 < took_s[0] < 3.5 and max(took_s[1:]) < 1
+
+
+def test_a_worker_confirms_by_a_message_that_names_nobody(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        ada = arrive(offered, sim)
+        sim.faults.down = True
+        ada.join()
+        message = sealed(ada.submission)
+        assert ada.submission not in message
+        tasks.confirm_arrival(offered.pk, message)
+        assert ada.session().arrival == "unverified"
+        sim.faults.down = False
+        tasks.confirm_arrival(offered.pk, message)
+        assert ada.session().arrival == "verified"
+        assert Identity.objects.get().external_id == ""
+
+
+def test_a_worker_is_sent_the_message_and_a_dead_broker_keeps_nobody_out(
+    study: Study, settings: Any, redis_url: str
+) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        before = sim.calls_count
+        ada, bo = arrive(offered, sim), arrive(offered, sim, "bo")
+        settings.CELERY_BROKER_URL = "redis://127.0.0.1:1"
+        began = time.monotonic()
+        assert ada.join().status_code == 201 and time.monotonic() - began < 2
+        settings.CELERY_BROKER_URL = redis_url
+        assert bo.join().status_code == 201 and bo.session().arrival == "unverified"
+        assert sim.calls_count == before, "the server itself asks nothing"
+        sent = Redis.from_url(redis_url).blpop(["celery"], timeout=20)
+        assert sent is not None
+        message = json.loads(sent[1])
+        assert message["headers"]["task"] == tasks.confirm_arrival.name
+        assert bo.submission not in str(message)
+        tasks.confirm_arrival(*json.loads(base64.b64decode(message["body"]))[0])
+        assert bo.session().arrival == "verified" and ada.session().arrival == "unverified"
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_platform_tells_of_one_submission(study: Study, platform: str) -> None:
+    with simulated(platform) as sim:
+        offered = rehearsed(study, platform, sim)
+        service = service_of(offered)
+        taken = sim.control("take")
+        name = str(taken["submission"])
+        early = service.submission(posted_of(offered), name)
+        # Mechanical Turk shows what is submitted, and nothing before.
+        assert (early is None) == (platform == "mturk")
+        sim.control("complete", submission=name, code=offered.codes["complete"])
+        sim.control("advance", seconds=60)
+        told = service.submission(posted_of(offered), name)
+        assert isinstance(told, ListedSubmission)
+        assert told == next(iter(service.submissions(posted_of(offered)))) and told.person == taken["person"]
+        other = {"prolific": "64b7c0ffee0000000000dead", "mturk": "3OTHER:A1OTHER"}[platform]
+        assert service.submission(posted_of(offered), other) is None
+        foreign = replace(posted_of(offered), external_id="elsewhere", facts={"hits": [], "base_cents": 1})
+        assert service.submission(foreign, name) is None
+        sim.faults.down = True
+        with pytest.raises(PlatformError):
+            service.submission(posted_of(offered), name)
+
+
+def test_a_worker_of_mechanical_turk_keeps_the_slot_for_the_whole_time(study: Study) -> None:
+    """The time allowed there is longer than the study's own lease, and the listing comes after it."""
+    study = changed(study, recruitment={"maximum_minutes": 1380})
+    with simulated("mturk") as sim:
+        offered = rehearsed(study, "mturk", sim)
+        ada = arrive(offered, sim)
+        ada.arrive()
+        session = ada.session()
+        assert session.arrival == "unverified" and minutes_of(session) == 1380
+        pass_time(session, minutes=1379)
+        ada.answer()
+        code = ada.end().json()["exit"]["fields"]["completion"]
+        assert code == offered.codes["complete"]
+        # The lease would be over before the platform is read again; the slot waits for that.
+        assert held_for_s(session) > 23 * 3600
+        hand_in(sim, ada, code)
+        look(offered)
+        assert ada.session().arrival == "verified" and Slot.objects.get(holder=session).kept
+        assert ada.session().reasons == [] and cleaned(study) == 1
+
+
+def pass_time(session: Session, minutes: float) -> None:
+    """Moves what the session has behind it into the past."""
+    moved = timedelta(minutes=minutes)
+    assert session.claimed_at is not None and session.lease_ends_at is not None
+    ends = session.lease_ends_at - moved
+    Session.objects.filter(pk=session.pk).update(claimed_at=session.claimed_at - moved, lease_ends_at=ends)
+    Slot.objects.filter(holder=session).update(lease_ends_at=ends)
+
+
+def test_it_keeps_all_who_passed_where_no_platform_confirms(study: Study) -> None:
+    by_link = posting(study, "link")
+    for name in ("ada", "bo"):
+        finished(Visitor(name, study.slug, via=by_link.key, platform="link", fields={"person": name}))
+    assert set(Session.objects.values_list("arrival", "origin")) == {("unconfirmable", "human")}
+    assert cleaned(study, "human") == 2 and Slot.objects.filter(kept=True).count() == 2
+    section = flow_section(read_frames(study).participants, study_facts(study))
+    assert section.content["unconfirmable"] == {"arrived": 2, "passed": 2}
+    assert section.content["unverified"] == 0 and section.content["passed"] == 2
+    assert "2 came by an address that no platform confirms" in section.paragraphs[1]
+
+
+def test_the_report_tells_unverified_people_apart(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        finished(invented(offered))
+        finished(arrive(offered, sim))
+    section = flow_section(read_frames(study).participants, study_facts(study, "simulated"))
+    assert (section.content["arrived"], section.content["passed"], section.content["unverified"]) == (1, 1, 1)
+    assert "1 more came whom their platform could have confirmed" in section.paragraphs[1]
+
+
+def test_a_code_that_was_passed_on_opens_no_place() -> None:
+    """M6: the person handed in and never came here."""
+    with simulated("prolific") as sim:
+        offered = publish_posting(study_of(), "prolific", "rehearsal", site=sim.url, places=4)
+        taken = sim.control("take")
+        sim.control("complete", submission=taken["submission"], code=offered.codes["complete"])
+        sim.control("advance", seconds=60)
+        for _ in range(2):
+            assert not look(offered).error
+        offered.refresh_from_db()
+        row = Submission.objects.get()
+        assert (row.session, row.state, offered.places) == (None, "awaiting", 4)
+        assert top_up(offered) == 0 and known_there(row, sim)["reward_paid_cents"] == 0
