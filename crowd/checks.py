@@ -79,6 +79,15 @@ def _errors(live: Sequence[Any]) -> list[CheckMessage]:
                 id="crowd.E002",
             )
         )
+    if settings.CLOCK_FILE:
+        errors.append(
+            Error(
+                f"CLOCK_FILE={settings.CLOCK_FILE!r} moves the clock of payments, as only rehearsals and "
+                "tests may.",
+                hint="Unset CLOCK_FILE.",
+                id="crowd.E004",
+            )
+        )
     if (live or settings.SECURE) and len(settings.SECRET_KEY) < KEY_LENGTH_MIN:
         errors.append(
             Error(

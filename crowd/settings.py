@@ -165,6 +165,8 @@ SETTLE_CONFIRM_CENTS = env_number("SETTLE_CONFIRM_CENTS", 20_000)
 # Above this sum a payment that a page asks for is confirmed by a second login; 0 is off.
 SECOND_PERSON_CENTS = env_number("SECOND_PERSON_CENTS", 0)
 PAYOUT_GRACE_S = env_number("PAYOUT_GRACE_S", 900)
+# Only rehearsals and tests: a file with the seconds by which the clock of payments is ahead.
+CLOCK_FILE = env_text("CLOCK_FILE")
 
 UNVERIFIED_LEASE_S = env_number("UNVERIFIED_LEASE_S", 600)
 ADDRESS_PLACES_MAX = env_number("ADDRESS_PLACES_MAX", 8)

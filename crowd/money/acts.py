@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
-from crowd.ground import audit
+from crowd.ground import audit, clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, StatementLine, Submission
 from crowd.money.cap import check_room
@@ -19,7 +18,7 @@ State = Payout.State
 
 def tally_of(submission: Submission) -> Tally | None:
     """The submission's payouts beside its statement; None if it has neither."""
-    return tallies(submission.posting, timezone.now(), only=submission).get(submission.pk)
+    return tallies(submission.posting, clock.now(), only=submission).get(submission.pk)
 
 
 def grant_reward(submission: Submission, who: str, reason: str) -> Payout:
@@ -132,7 +131,7 @@ def pay_by_hand(payout: Payout, who: str, receipt: str) -> None:
         total = amount_of(row.cents, row.currency)
         check_room(Posting.objects.get(pk=row.posting_id), row.cents, "by hand")
         Payout.objects.filter(pk=row.pk).update(
-            **{"state": State.BY_HAND, "decided_by": who, "receipt": receipt, "sent_at": timezone.now()},
+            **{"state": State.BY_HAND, "decided_by": who, "receipt": receipt, "sent_at": clock.now()},
             **{"error": "", "batch": None},
         )
         _log(row.submission, who, f"Paid {total} to {called(row.submission)} by hand: {receipt}")

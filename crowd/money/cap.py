@@ -14,9 +14,8 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Sum
-from django.utils import timezone
 
-from crowd.ground import audit
+from crowd.ground import audit, clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting
 from crowd.money.ledger import SPENT_STATES, PayoutRefused, name_and_reason, terms_of
@@ -106,7 +105,7 @@ def spent_of(postings: Sequence[Posting]) -> dict[int, Spent]:
 
 def _beyond(posting: Posting) -> Iterator[tuple[str, int]]:
     """What the platform shows as paid and no payout explains, whether a person has accepted it or not."""
-    for tally in tallies(posting, timezone.now()).values():
+    for tally in tallies(posting, clock.now()).values():
         yield from tally.match.surplus
 
 

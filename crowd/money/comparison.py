@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, cast
 
 from django.db.models import Max, OuterRef, QuerySet, Subquery
-from django.utils import timezone
 
+from crowd.ground import clock
 from crowd.models import Payout, Posting, Submission
 from crowd.money.disagreements import OPEN, Browser, Disagreement, Ours, Seen, Theirs, compare, together
 from crowd.money.ledger import INSTEAD, SPENT_STATES, terms_of
@@ -75,7 +75,7 @@ def compared(posting: Posting) -> list[Compared]:
 
 
 def _compared(chosen: Mapping[int, Posting]) -> list[Compared]:
-    now, ledger = timezone.now(), _ledger(chosen)
+    now, ledger = clock.now(), _ledger(chosen)
     rows = []
     for submission in _submissions(list(chosen)):
         posting = chosen[submission.posting_id]

@@ -10,8 +10,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Literal
 
-from django.utils import timezone
-
+from crowd.ground import clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, Submission
 from crowd.money.comparison import Compared, compared
@@ -54,7 +53,7 @@ def hands_of(posting: Posting) -> list[Hand]:
     """What is left for a person to do about one posting; the most urgent first."""
     if not has_service(posting.platform):
         return []
-    open_ones = [tally for tally in tallies(posting, timezone.now()).values() if tally.is_open]
+    open_ones = [tally for tally in tallies(posting, clock.now()).values() if tally.is_open]
     rows = Submission.objects.select_related("session__participant").in_bulk(
         [tally.submission for tally in open_ones]
     )

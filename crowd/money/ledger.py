@@ -12,9 +12,8 @@ from typing import Any, Literal
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
-from django.utils import timezone
 
-from crowd.ground import audit
+from crowd.ground import audit, clock
 from crowd.ground.amounts import amount_of, split
 from crowd.models import Payout, Posting, Submission
 from crowd.money.endings import CONSENTED, ENDINGS, MAIN_KIND, EndedSession, ended
@@ -184,7 +183,7 @@ def adopt_approval(posting: Posting, submission: Submission) -> int:
 
     Returns how many payouts that changed.
     """
-    now = timezone.now()
+    now = clock.now()
     paid = {"state": Payout.State.SENT, "cents": terms_of(posting).base_cents, "batch": None, "sent_at": now,
             "confirmed_at": now, "error": ""}  # fmt: skip
     row, is_new = Payout.objects.get_or_create(

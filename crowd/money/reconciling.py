@@ -11,8 +11,8 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
-from django.utils import timezone
 
+from crowd.ground import clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, PayoutBatch, Posting
 from crowd.money.ledger import adopt_approval, grace, terms_of
@@ -74,7 +74,7 @@ def unknown_until(posting: Posting) -> datetime | None:
 
 def awaited(posting: Posting) -> QuerySet[Payout, Payout]:
     """Unknown payouts that the platform's statement may settle by itself; the others wait for a person."""
-    missing = [row.pk for tally in tallies(posting, timezone.now()).values() for row in tally.missing]
+    missing = [row.pk for tally in tallies(posting, clock.now()).values() for row in tally.missing]
     return Payout.objects.filter(posting=posting, state=State.UNKNOWN).exclude(pk__in=missing)
 
 
@@ -94,7 +94,7 @@ def _settle(posting: Posting, tally: Tally, result: Reconciled) -> None:
 
 def _sent(row: Payout, result: Reconciled) -> None:
     """Marks a payout as sent and confirmed, because the platform's statement shows it."""
-    now = timezone.now()
+    now = clock.now()
     changed = Payout.objects.filter(pk=row.pk, state=row.state).update(
         state=State.SENT, sent_at=row.sent_at or now, confirmed_at=now, error=""
     )
@@ -137,7 +137,7 @@ def _apply(posting: Posting, standing: Standing, result: Reconciled) -> None:
     """Changes a due payout if the platform's state alone decides about it."""
     row, action = standing.row, standing.way.action
     due = Payout.objects.filter(pk=row.pk, state=State.DUE)
-    now = timezone.now()
+    now = clock.now()
     if action == "paid":
         # A person paid it on the platform's page, or the platform did: at its deadline or by its screening.
         result.adopted += due.update(state=State.SENT, batch=None, sent_at=now, confirmed_at=now, error="")

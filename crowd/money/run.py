@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from django.utils import timezone
-
+from crowd.ground import clock
 from crowd.ground.amounts import amount_of
 from crowd.ground.audit import record
 from crowd.ground.connections import service_of
@@ -89,7 +88,7 @@ def catch_up(posting: Posting, service: Service, *, replace: bool = True) -> Rec
 
 def _caught_up(posting: Posting, service: Service, replace: bool) -> tuple[Reconciled, Ids]:
     recovered = recover(posting)
-    read_at = timezone.now()
+    read_at = clock.now()
     synced = look(posting, replace=replace)
     if synced.error:
         raise NotRead(synced.error)

@@ -16,9 +16,8 @@ from typing import Literal
 
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
-from crowd.ground import audit
+from crowd.ground import audit, clock
 from crowd.ground.amounts import amount_of
 from crowd.ground.connections import posted_of, service_of
 from crowd.ground.locks import Held
@@ -208,7 +207,7 @@ class _Run:
         An announced batch is sent whole or not at all. From a chunk of approvals, payouts that were withheld
         meanwhile are left out.
         """
-        now, announced = timezone.now(), batch is not None
+        now, announced = clock.now(), batch is not None
         with transaction.atomic():
             posting = Posting.objects.select_for_update().get(pk=self.posting.pk)
             due = Payout.objects.filter(pk__in=[p.row for p in chunk], state=State.DUE)
@@ -260,7 +259,7 @@ class _Run:
         answers = {answer.reference: answer for answer in settled}
         silent = "The platform's answer does not mention it."
         outcomes = [(p, answers.get(p.reference) or Settled(p.reference, "unknown", silent)) for p in chunk]
-        now = timezone.now()
+        now = clock.now()
         with transaction.atomic():
             for state, message in dict.fromkeys((s.state, s.message) for _, s in outcomes):
                 part = [p for p, s in outcomes if (s.state, s.message) == (state, message)]

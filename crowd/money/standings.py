@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from django.utils import timezone
-
+from crowd.ground import clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, Submission
 from crowd.money.ledger import terms_of
@@ -57,7 +56,7 @@ def standings(posting: Posting, ids: Ids | None = None) -> list[Standing]:
         .exclude(state=Payout.State.FAILED)
         .values_list("submission_id", "state")
     )
-    blocked = {pk for pk, tally in tallies(posting, timezone.now()).items() if tally.is_open}
+    blocked = {pk for pk, tally in tallies(posting, clock.now()).items() if tally.is_open}
     approval_cents, traits = terms_of(posting).base_cents, traits_of(posting.platform)
     refusal = _posting_refusal(posting)
     result = []

@@ -14,6 +14,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from crowd.ground import clock
 from crowd.ground.connections import posted_of, service_of
 from crowd.ground.identities import is_same_person, person_hash, submission_hash
 from crowd.ground.locks import Busy
@@ -79,7 +80,7 @@ def sync_posting(posting: Posting, may_keep_ids: MayKeepIds, read: Read, *, repl
 
 
 def _sync(posting: Posting, may_keep_ids: MayKeepIds, read: Read, replace: bool) -> Synced:
-    began = timezone.now()
+    began = clock.now()
     if not posting.external_id:
         return Synced(error="The posting is a draft, not known to exist on the platform. Publish it again.")
     try:
@@ -172,7 +173,7 @@ def _apply(posting: Posting, row: Submission, listed: ListedSubmission) -> list[
     row.state, row.raw_state, row.code = listed.state, listed.raw[:RAW_MAX], listed.code[:CODE_MAX]
     row.started_at, row.completed_at = listed.started_at, listed.completed_at
     row.return_requested = listed.return_requested
-    row.seen_at = row.seen_at or timezone.now()
+    row.seen_at = row.seen_at or clock.now()
     changed = [name for name in WRITTEN if getattr(row, name) != before[name]]
     if changed:
         Submission.objects.filter(id=row.pk).update(**{name: getattr(row, name) for name in changed})

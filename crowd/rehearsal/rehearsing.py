@@ -6,8 +6,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -17,6 +20,7 @@ from django.utils import timezone
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, Submission
 from crowd.money.hand import hands_of
+from crowd.money.ledger import grace
 from crowd.money.run import look
 from crowd.money.statement import name_of
 from crowd.recruiting.publishing import close, publish_posting
@@ -37,10 +41,10 @@ ROUNDS_MAX = 25
 PUBLISH_TRIES = 10
 WORK_IS_IN_S = 3600.0
 """After this time the platform has processed every entered code, and pays."""
-CHANGED_SETTINGS = ("PAYOUT_GRACE_S=1", "SETTLE_CONFIRM_CENTS=1000000000")
-"""A simulator pays before it answers or loses the answer, so its list can be trusted at once."""
+CONFIRMS_NOTHING = "SETTLE_CONFIRM_CENTS=1000000000"
+"""No person is there to type a total."""
 RESEARCHER = "rehearsal"
-KNOWN = "The simulator has paid before it answers or never, and its list does not show it."
+KNOWN = "The simulator does not show it after the waiting time of a live study."
 
 
 class RehearsalFailed(StudyError):
@@ -75,10 +79,11 @@ def rehearse(
             currency=definition_of(study).reward.currency,
         ) as simulated,
         serving(port, url),
+        moving(simulated) as time,
     ):
         posting = _published(study, platform, simulated.url)
         try:
-            lines = _played(posting, simulated, url, people, seed, terminal)
+            lines = _played(posting, simulated, time, url, people, seed, terminal)
             close(posting, "rehearsal")
         finally:
             _end(posting)
@@ -90,7 +95,13 @@ def rehearse(
 
 
 def _played(
-    posting: Posting, simulated: Simulated, url: str, people: int, seed: int, terminal: Terminal
+    posting: Posting,
+    simulated: Simulated,
+    time: Time,
+    url: str,
+    people: int,
+    seed: int,
+    terminal: Terminal,
 ) -> list[Comparison]:
     """Sends the people, pays them, and compares."""
     study = posting.study
@@ -105,8 +116,8 @@ def _played(
         before_take=lambda: keep_time(simulated.clock),
     )
     terminal.table("What they did", ("habit", "how it ended", "people"), visit_rows(visits))
-    simulated.clock.advance(WORK_IS_IN_S)
-    by_name = _settle(posting)
+    time.pass_by(WORK_IS_IN_S)
+    by_name = _settle(posting, time)
     if by_name:
         terminal.line(
             f"{by_name} bonuses without an answer were not on the platform's list, and were sent again in "
@@ -164,12 +175,39 @@ def visit_rows(visits: Sequence[Visit]) -> list[tuple[str, str, int]]:
     return [(habit, status, count) for (habit, status), count in sorted(counted.items())]
 
 
-def _settle(posting: Posting) -> int:
-    """Runs the same command as a researcher, until nothing is left to pay or to reconcile. Returns how many
-    bonuses had to be sent again by name.
+@dataclass(frozen=True, slots=True)
+class Time:
+    """The clock of a simulated platform and ours, which only move together: a rehearsal waits as long as a
+    live study does, and no person has to."""
+
+    simulated: Simulated
+    file: Path
+
+    def pass_by(self, seconds: float) -> None:
+        self.simulated.clock.advance(seconds)
+        self.file.write_text(str(float(self.file.read_text()) + seconds))
+
+
+@contextmanager
+def moving(simulated: Simulated) -> Iterator[Time]:
+    """Our clock of payments, in this process and in those that it starts, moves with the platform's."""
+    before = settings.CLOCK_FILE
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "seconds")
+        file.write_text("0")
+        settings.CLOCK_FILE = str(file)
+        try:
+            yield Time(simulated, file)
+        finally:
+            settings.CLOCK_FILE = before
+
+
+def _settle(posting: Posting, time: Time) -> int:
+    """Runs the same command as a researcher, until nothing is left to pay or to reconcile, with the waiting
+    times of a live study. Returns how many bonuses had to be sent again by name.
     """
     settle = ["manage.py", "settle", posting.study.slug, "--platform", posting.platform]
-    command = ["env", *CHANGED_SETTINGS, sys.executable, *settle]
+    command = ["env", CONFIRMS_NOTHING, f"CLOCK_FILE={time.file}", sys.executable, *settle]
     command += ["--mode", "rehearsal", "--yes", "--by", RESEARCHER]
     again: list[str] = []
     said, by_name = "", 0
@@ -180,6 +218,7 @@ def _settle(posting: Posting) -> int:
         if run.returncode == 0:
             return by_name
         by_name += len(again) if "Made due again" in run.stdout else 0
+        time.pass_by(grace(posting).total_seconds() + 1)
         again = needs_a_name(posting)
     raise RehearsalFailed(f"settle did not come to an end in {ROUNDS_MAX} runs. It said last:\n{said}")
 

@@ -26,10 +26,11 @@ import pytest
 from django.db import connection
 
 from crowd.models import Payout, PayoutBatch, Posting, Submission
+from crowd.money.ledger import grace
 from crowd.platforms.base import PlatformError
 from crowd.recruiting.publishing import publish_posting
 from crowd.rehearsal.faults import Faults
-from crowd.rehearsal.rehearsing import needs_a_name
+from crowd.rehearsal.rehearsing import Time, moving, needs_a_name
 from crowd.rehearsal.serving import Call
 from crowd.rehearsal.visitors import Control, Visit, send_crowd
 from experiments.design.rng import Streams
@@ -82,6 +83,7 @@ class Settler:
     simulated: Any
     posting: Posting
     rng: Any
+    time: Time
     program: tuple[str, ...] = SETTLE
     process: subprocess.Popen[str] | None = None
     left: int = -1
@@ -109,7 +111,8 @@ class Settler:
             "--yes",
             *words,
         ]
-        environment = {**os.environ, **self.env, "PAYOUT_GRACE_S": "1", "SETTLE_CONFIRM_CENTS": "100000000"}
+        environment = {**os.environ, **self.env, "SETTLE_CONFIRM_CENTS": "100000000"}
+        environment["CLOCK_FILE"] = str(self.time.file)
         self.process = subprocess.Popen(
             command, cwd=services.ROOT, env=environment, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -149,6 +152,8 @@ class Settler:
         for _ in range(RUNS_MAX):
             if self.run(*words) == 0:
                 return
+            # As long as a live study waits, on both clocks.
+            self.time.pass_by(grace(self.posting).total_seconds() + 1)
             names = needs_a_name(self.posting)
             words = (
                 ["--again", *names, "--by", "ada", "--reason", "the platform never paid it"] if names else []
@@ -213,6 +218,7 @@ class Rehearsed:
     simulated: Any
     posting: Posting
     visits: list[Visit]
+    time: Time
 
     def state(self) -> dict[str, Any]:
         """The platform's own count of everything."""
@@ -235,8 +241,9 @@ def rehearsed(
             simulated.url, server.url, study.slug, platform, people, {"task": "machine"}, concurrency=4
         )
         assert sum(visit.outcome is not None for visit in visits) == len(people)
-        simulated.clock.advance(3600)
-        yield Rehearsed(simulated, posting, visits)
+        with moving(simulated) as time:
+            time.pass_by(3600)
+            yield Rehearsed(simulated, posting, visits, time)
 
 
 @pytest.mark.both_databases("locks")
@@ -253,7 +260,7 @@ def test_it_pays_everybody_once_whatever_dies(
     count = scale.of(PEOPLE, PEOPLE_FULL)
     with rehearsed(study, platform, server, count, seed, SHARE) as world:
         rng = Streams(4 + seed)("kills", platform)
-        settler = Settler(server_env, world.simulated, world.posting, rng)
+        settler = Settler(server_env, world.simulated, world.posting, rng, world.time)
         for number in range(RUNS_MAX):
             if settler.killed.total() >= kills:
                 break
@@ -297,10 +304,13 @@ def test_it_notices_a_settle_that_forgets_what_it_sent(
 ) -> None:
     with rehearsed(study, platform, server, PEOPLE_PLANTED, seed=5, share=0.0) as world:
         rng = Streams(9)("kills", platform)
-        settler = Settler(server_env, world.simulated, world.posting, rng, ("-c", FORGETFUL))
+        settler = Settler(server_env, world.simulated, world.posting, rng, world.time, ("-c", FORGETFUL))
         settler.run_killed_at_a_bonus()
         assert settler.killed["after a bonus"] == 1
-        settler.finish()
+        for _ in range(3):
+            assert settler.run() != 0
+            world.time.pass_by(1000)
+        assert "a bonus that the ledger did not send" in settler.said
         truth = world.state()
     with pytest.raises(AssertionError, match="assert "):
         check(world.posting, truth)
