@@ -26,7 +26,6 @@ TABS = (
     ("preview", "Preview"),
     ("recruitment", "Recruitment"),
     ("money", "Money"),
-    ("hand", "Needs your hand"),
     ("letters", "Messages"),
     ("report", "Report"),
     ("downloads", "Downloads"),

@@ -11,7 +11,8 @@ from django.conf import settings
 from django.db.models import Q, QuerySet, Sum
 
 from crowd.dashboard.counts import ORIGIN_WORDS
-from crowd.models import Payout, Posting
+from crowd.dashboard.sittings import namer
+from crowd.models import Payout, Posting, Submission
 from crowd.money.books import Books, books_of
 from crowd.money.hand import Hand, hands_of
 from crowd.money.ledger import SPENT_STATES
@@ -120,12 +121,19 @@ def hourly_of(study: Study, mode: str) -> Hourly:
 
 
 def needs_hand(study: Study, mode: str) -> list[Hand]:
-    """What only a person can settle about the postings of one mode. While results are sealed, and a bonus
-    would tell a score, no amount stands there."""
+    """What only a person can settle about the postings of one mode, under the names that an export gives. While
+    results are sealed, and a bonus would tell a score, no amount stands there."""
     hands = [hand for posting in postings_of(study, mode) for hand in hands_of(posting)]
-    if concealing(study, seals(study, ORIGIN_WORDS)):
-        return [hand if hand.kind == "cap" else replace(hand, cents=None) for hand in hands]
-    return hands
+    rows = Submission.objects.select_related("session__participant").in_bulk(
+        [hand.submission for hand in hands if hand.submission is not None]
+    )
+    name, is_sealed = namer(study), bool(concealing(study, seals(study, ORIGIN_WORDS)))
+    shown = []
+    for hand in hands:
+        row = rows.get(hand.submission or 0)
+        who = hand.who if row is None or row.session is None else name(row.session.participant.pseudonym)
+        shown.append(replace(hand, who=who, cents=None if is_sealed and hand.kind != "cap" else hand.cents))
+    return shown
 
 
 def postings_of(study: Study, mode: str) -> list[Posting]:

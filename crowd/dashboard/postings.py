@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.conf import settings
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q
 
-from crowd.models import Payout, Posting, Submission
-from crowd.money.ledger import SPENT_STATES
+from crowd.models import Posting, Submission
+from crowd.money.cap import spent_of
 from crowd.platforms import PLATFORMS, has_service, traits_of
 from experiments.models import Study
 from experiments.selectors import definition_of, free_slots
@@ -89,12 +89,7 @@ def mode_word(posting: Posting) -> str:
 def offered(study: Study, postings: Sequence[Posting]) -> list[PostingCard]:
     """The postings as cards, in a number of queries that does not grow with them."""
     ids = [posting.pk for posting in postings]
-    spent = dict(
-        Payout.objects.filter(posting__in=ids, state__in=SPENT_STATES)
-        .values_list("posting")
-        .annotate(n=Sum("cents"))
-        .order_by()
-    )
+    spent = spent_of([posting for posting in postings if has_service(posting.platform)])
     work = {
         row["posting"]: (row["at_it"], row["submitted"])
         for row in Submission.objects.filter(posting__in=ids)
@@ -116,7 +111,7 @@ def offered(study: Study, postings: Sequence[Posting]) -> list[PostingCard]:
             free=free[posting.pilot],
             at_it=work.get(posting.pk, (0, 0))[0],
             submitted=work.get(posting.pk, (0, 0))[1],
-            spent_cents=spent.get(posting.pk, 0),
+            spent_cents=spent[posting.pk].all_cents if posting.pk in spent else 0,
             hourly_cents=int(posting.reward_cents * 60 / minutes),
             floor_cents=settings.HOURLY_FLOOR_CENTS.get(posting.currency),
             acts=acts_of(posting),

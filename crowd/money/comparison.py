@@ -160,7 +160,7 @@ def _seen(row: Submission, posting: Posting, ledger: Mapping[int, Owed]) -> Seen
     )
     common = {
         "theirs": theirs,
-        "platform": posting.platform,
+        "platform": traits_of(posting.platform).title,
         "outcome_of": {code: outcome for outcome, code in posting.codes.items()},
         "read_at": posting.synced_at,
         "lists_active": traits_of(posting.platform).lists_active,

@@ -71,7 +71,7 @@ def _of_tally(posting: Posting, row: Submission, tally: Tally) -> Iterator[Hand]
     """One line for a person whose payments and statement differ."""
     late = (*tally.missing, *tally.withdrawn)
     lacking, extra = sum(payout.cents for payout in late), tally.surplus_cents
-    name, platform, currency = name_of(row), posting.platform, posting.currency
+    name, platform, currency = name_of(row), traits_of(posting.platform).title, posting.currency
     accept, again = _command(posting, "--accept", name), _command(posting, "--again", name)
     line = partial(Hand, who=called(row), currency=currency, posting=posting, submission=row.pk)
     if late and tally.surplus:
@@ -186,7 +186,7 @@ def _deadline(posting: Posting, row: Submission) -> str:
     if not days or row.completed_at is None:
         return ""
     until = row.completed_at + timedelta(days=int(days))
-    return f" {posting.platform} approves it by itself on {until:%Y-%m-%d}."
+    return f" {traits.title} approves it by itself on {until:%Y-%m-%d}."
 
 
 def _held_back(posting: Posting, standing: Standing) -> Hand:

@@ -124,6 +124,7 @@ def run(
         result, ids = _caught_up(posting, service, replace=confirm is not None)
     ran = Ran(result, plan_of(posting, ids, among), sums_of(posting))
     if confirm is not None:
+        _check_balance(service, ran.plan, posting)
         confirm(ran.plan)
     if confirm is not None and ran.plan.payables:
         ran.outcome = settle(posting, ran.plan, by, held=held, service=service)
@@ -140,6 +141,25 @@ def run(
         )
     ran.troubles += [str(hand) for hand in ran.hands if hand.is_trouble]
     return ran
+
+
+class TooLittle(StudyError):
+    """The account cannot pay what is planned; nothing was sent."""
+
+
+def _check_balance(service: Service, plan: Plan, posting: Posting) -> None:
+    """Raises TooLittle before the sum is typed, not after half of it is paid."""
+    if not plan.payables:
+        return
+    _, held = service.balance()
+    needed = plan.total_cents + (plan.fees_cents if posting.fee_rates else 0)
+    if held is not None and held < needed:
+        raise TooLittle(
+            f"The account on {posting.platform} holds {amount_of(held, plan.currency)}, and "
+            f"{amount_of(needed, plan.currency)} are needed, fees included: "
+            f"{amount_of(needed - held, plan.currency)} are missing. Nothing was sent; pay them in, then run "
+            "settle again."
+        )
 
 
 def _of_sending(outcome: Outcome) -> list[str]:

@@ -280,3 +280,13 @@ def _tell(
     )  # fmt: skip
     met = truth.get("faults", {})
     terminal.line(f"Faults met: {', '.join(f'{n} {kind}' for kind, n in sorted(met.items())) or 'none'}.")
+    _tell_hands(terminal, posting)
+
+
+def _tell_hands(terminal: Terminal, posting: Posting) -> None:
+    """What a researcher would have to do now, and who is unpaid."""
+    hands = hands_of(posting)
+    terminal.line(f"Needs your hand: {len(hands) or 'nothing. Nothing is left to do.'}")
+    for hand in hands:
+        amount = "" if hand.cents is None else f", {amount_of(hand.cents, hand.currency)}"
+        terminal.line(f"  {hand.who}{amount}: {hand.why} {hand.remedy}")

@@ -37,7 +37,7 @@ def hand(request: HttpRequest, study: Study) -> HttpResponse:
         "hands": needs_hand(study, mode) if mode else [],
         "now": timezone.now(),
     }
-    return study_response(request, study, "hand", content)
+    return study_response(request, study, "hand", content, current="money")
 
 
 class StatementForm(forms.Form):
@@ -73,7 +73,7 @@ def statement(request: HttpRequest, study: Study, submission: int) -> HttpRespon
     problems = [str(error) for errors in form.errors.values() for error in errors] if form.is_bound else []
     content = _statement(study, row) | {"form": form, "problems": problems}
     status = 400 if request.method == "POST" else 200
-    return study_response(request, study, "statement", content, status=status, current="hand")
+    return study_response(request, study, "statement", content, status=status, current="money")
 
 
 def _statement(study: Study, row: Submission) -> dict[str, object]:

@@ -18,7 +18,7 @@ from crowd.dashboard.layout import choices, page_of, study_response
 from experiments.drafts import picture_keys
 from experiments.models import Condition, Item, Rendering, Study
 from stimuli.build import identical_pictures
-from stimuli.errors import NotRendered
+from stimuli.errors import NotRendered, StoreSilent
 from stimuli.models import Stimulus
 from stimuli.store.media import read_media
 
@@ -86,7 +86,7 @@ def picture(request: HttpRequest, study: Study, stimulus: int, kind: str) -> Htt
         raise Http404("There is no such picture in this study.")
     try:
         content, content_type = read_media(file)
-    except NotRendered as error:
+    except (NotRendered, StoreSilent) as error:
         raise Http404("This picture is not in the store.") from error
     response = HttpResponse(content, content_type=content_type)
     response["Cache-Control"] = "private, max-age=86400, immutable"
