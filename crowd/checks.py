@@ -82,9 +82,8 @@ def _errors(live: Sequence[Any]) -> list[CheckMessage]:
     if settings.CLOCK_FILE:
         errors.append(
             Error(
-                f"CLOCK_FILE={settings.CLOCK_FILE!r} moves the clock of payments, as only rehearsals and "
-                "tests may.",
-                hint="Unset CLOCK_FILE.",
+                f"CLOCK_FILE={settings.CLOCK_FILE!r} moves the clock of payments.",
+                hint="Unset it: only rehearsals and tests may do that.",
                 id="crowd.E004",
             )
         )

@@ -36,7 +36,7 @@ SETTINGS = (
     *("PROLIFIC_PROJECT", "PROLIFIC_WEBHOOK_SECRET", "MTURK_PRODUCTION", "MTURK_QUEUE_URL"),
     *("STIMULUS_DEVICE", "STIMULUS_QUEUE"),
     *("HOURLY_FLOOR_CENTS", "SETTLE_CONFIRM_CENTS", "SECOND_PERSON_CENTS", "PAYOUT_GRACE_S"),
-    *("ADDRESS_PLACES_MAX", "CACHE_URL", "JOINS_PER_MINUTE", "UNVERIFIED_LEASE_S"),
+    *("ADDRESS_PLACES_MAX", "CACHE_URL", "CLOCK_FILE", "JOINS_PER_MINUTE", "UNVERIFIED_LEASE_S"),
 )
 # The time of an example says more about the machine than about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)

@@ -76,7 +76,7 @@ def test_it_names_one_odd_row_and_pays_all_others(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(Wire, "rows", with_an_odd_row)
         monkeypatch.setattr(wire, "detail", without_one)
         sentence = paid.settle(stage.study)
-        assert "Prolific lists a submission without participant. It was set aside" in sentence
+        assert "Prolific lists a submission whose participant is missing" in sentence
         assert f"The statement of {name_of(rows[0])} cannot be read" in sentence
         assert [stage.paid(row) for row in rows] == [(140, [20])] * 3
         assert Payout.objects.filter(confirmed_at=None).count() == 1  # That one's bonus, not seen yet.
