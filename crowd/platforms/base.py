@@ -386,16 +386,13 @@ class Service(Protocol):
         """Why the platform's rules permit a named person to reject; empty: they do not."""
         ...
 
+    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """What people told the platform of themselves. Per submission: column -> value, in the platform's
+        words, without ids of people. Unsupported unless "demographics" is among `supports`."""
+        ...
+
     def message(self, posted: Posted, person: str, body: str) -> None: ...
     def messages(self, posted: Posted) -> Iterator[IncomingMessage]: ...
-
-
-class DemographicService(Service, Protocol):
-    """A service whose platform tells what people said of themselves: "demographics" is among `supports`."""
-
-    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Per submission: column -> value, in the platform's words, without names and ids of people."""
-        ...
 
 
 class SigningService(Service, Protocol):

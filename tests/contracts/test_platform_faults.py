@@ -177,7 +177,7 @@ def test_it_refuses_a_kind_that_is_none(on: Stage) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_it_pays_each_person_once_among_faults_of_every_kind(platform: Case, seed: int) -> None:
-    """Approvals are repeated until they are known; every bonus is called once, whatever is said of it."""
+    """Approvals are repeated until they are known; every bonus is called once."""
     kinds = tuple(kind for kind in ALL if kind not in ("other_amount", "one_sum", "slow_body"))
     with stage(platform, Faults(seed, 0.0, kinds), seed=seed) as on:
         posted = on.service.publish(on.spec)

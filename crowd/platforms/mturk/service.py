@@ -173,6 +173,9 @@ class MTurk:
     def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
         return self._bonuses.statement(posted, submissions)
 
+    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
+        raise Unsupported("Mechanical Turk tells nothing about its people. Ask them in the study.")
+
     def rejection_grounds(self, expected_minutes: float, failed_checks: int) -> str:
         """Grounds announced to people before: failed instructed checks, one if the announced time is under
         five minutes, else two."""

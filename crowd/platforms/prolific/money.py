@@ -127,8 +127,8 @@ def check_balance(wire: Wire, spec: PostingSpec, held: int | None) -> None:
     if held < needed:
         raise Unsupported(
             f"The workspace on Prolific holds {major(held)} {spec.currency}, and {spec.places} more places "
-            f"cost {major(needed)} with fees: {major(needed - held)} is missing. Add money there, or offer "
-            "fewer places."
+            f"cost {major(needed)} with fees: {major(needed - held)} is missing. Add money there, or "
+            "offer fewer places."
         )
 
 

@@ -62,11 +62,11 @@ def test_it_asks_no_more_for_parts_once_it_knows_them_all() -> None:
         posted = service.publish(wanted(service, 8, options=QUOTA))
         assert service.look(posted).facts == posted.facts
         sim.control.take(posting=posted.external_id)
-        one = service.look(posted)
-        assert len(one.names) == 2
+        first = service.look(posted)
+        assert len(first.names) == 2
         sim.control.take(posting=posted.external_id)
-        both = service.look(one)
-        assert (len(both.names), both.names[:2]) == (3, one.names)
+        both = service.look(first)
+        assert (len(both.names), both.names[:2]) == (3, first.names)
         before = sim.calls_count
         assert service.look(both) == both
         assert sim.calls_count == before + 1
