@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from crowd.platforms.texts import printable
+
 Outcome = Literal[
     "complete", "failed_checks", "screened", "declined", "device", "turned_away", "failure", "withdrawn"
 ]
@@ -105,7 +107,8 @@ class PlatformError(Exception):
     """
 
     def __init__(self, message: str, *, permanent: bool = False, uncertain: bool = False) -> None:
-        super().__init__(message)
+        # It is stored and shown, and may quote what the platform said.
+        super().__init__(printable(message))
         self.permanent = permanent
         self.uncertain = uncertain
 

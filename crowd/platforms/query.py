@@ -12,12 +12,6 @@ LONG = {"prolific_token": 4000}
 """Fields that may be longer: signed tokens."""
 
 
-def printable(text: str, but: str = "") -> str:
-    """A text from outside without what cannot be stored or shown: control characters and halves of pairs.
-    The characters of `but` stay."""
-    return "".join(c if c.isprintable() or c in but else "?" for c in text)
-
-
 def fields_of(query: str) -> dict[str, str]:
     """The last value of each field. Raises NotAnArrival for too many or too long ones."""
     try:

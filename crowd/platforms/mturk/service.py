@@ -31,6 +31,7 @@ from crowd.platforms.mturk.notices import specification
 from crowd.platforms.mturk.options import check_options
 from crowd.platforms.mturk.terms import CURRENCY, Terms, quoted, terms_of
 from crowd.platforms.mturk.wire import TurkError, Wire
+from crowd.platforms.texts import printable
 
 WORKER_PAGES = {"live": "https://worker.mturk.com", "sandbox": "https://workersandbox.mturk.com"}
 MESSAGE_MAX = 4096
@@ -313,7 +314,7 @@ class MTurk:
         return Posted(
             external_id=external_id,
             state=_state(hits, known),
-            raw="+".join(sorted({hit.status for hit in hits}) or ["Disposed"])[:RAW_MAX],
+            raw=printable("+".join(sorted({hit.status for hit in hits}) or ["Disposed"]))[:RAW_MAX],
             places=sum(known["places"].values()),
             taken=sum(known["taken"].values()),
             facts=known,

@@ -28,6 +28,7 @@ from crowd.platforms.prolific.specs import (
 )
 from crowd.platforms.prolific.submissions import REWARD, SCREEN_OUT, parts_of
 from crowd.platforms.prolific.wire import PAUSES_S, Refused, Wire, segment
+from crowd.platforms.texts import printable
 
 DRAFTS = frozenset({"UNPUBLISHED", "SCHEDULED"})
 VAGUE = frozenset({"PROCESSING", "UNKNOWN"})
@@ -248,7 +249,7 @@ class Studies:
         return Posted(
             external_id=str(study["id"]),
             state=state,
-            raw=raw[:40],
+            raw=printable(raw)[:40],
             places=whole(study.get("total_available_places"), "total_available_places"),
             taken=whole(taken or 0, "places_taken"),
             facts={**facts, **_pays(study)},

@@ -10,6 +10,7 @@ import pytest
 from crowd.models import Posting
 from crowd.money.run import look
 from crowd.recruiting.publishing import publish_posting
+from tests.crowd import paid
 from tests.crowd.recruiting import arrive, public, simulated, study_of
 
 __all__ = ["public"]
@@ -47,3 +48,18 @@ def test_it_lets_people_of_each_part_in_once_the_parts_are_known() -> None:
         posting.refresh_from_db()
         (study,) = sim.world.studies.values()
         assert set(posting.names) == {posting.external_id, *study.parts}
+
+
+def test_it_books_what_the_platform_approved_by_itself() -> None:
+    """Approved at once by its code; the ledger takes it for paid and sends no second reward."""
+    study = paid.paying(platforms={"prolific": {"approve": "automatic"}})
+    with paid.offered(study) as stage:
+        row, failed = stage.person(matches=2), stage.person(outcome="failed_checks")
+        assert [stage.paid(each)[0] for each in (row, failed)] == [140, 0]
+        assert paid.settle(study) == ""
+        assert stage.ledger(row) == {"base": ("sent", 140), "bonus": ("sent", 10)}
+        assert stage.paid(row) == (140, [10])
+        assert paid.settle(study) == ""
+        assert stage.paid(row) == (140, [10])
+        assert stage.paid(failed)[0] == 140
+        paid.agree(stage)
