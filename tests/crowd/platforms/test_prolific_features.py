@@ -219,7 +219,9 @@ def test_it_publishes_now_what_was_scheduled_before() -> None:
     with played() as (sim, service):
         offer = wanted(service, options=scheduled(sim, 5))
         service.publish(offer)
-        assert service.publish(replace(offer, options=service.check_options({}))).raw == "ACTIVE"
+        now = replace(offer, options=service.check_options({}), reward_cents=350)
+        assert service.publish(now).raw == "ACTIVE"
+        assert [study.cents for study in sim.world.studies.values()] == [350]
 
 
 def test_it_closes_what_was_scheduled() -> None:
