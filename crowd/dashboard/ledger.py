@@ -132,7 +132,8 @@ def needs_hand(study: Study, mode: str) -> list[Hand]:
     for hand in hands:
         row = rows.get(hand.submission or 0)
         who = hand.who if row is None or row.session is None else name(row.session.participant.pseudonym)
-        shown.append(replace(hand, who=who, cents=None if is_sealed and hand.kind != "cap" else hand.cents))
+        cents = None if is_sealed and hand.kind != "cap" else hand.cents
+        shown.append(replace(hand, who=who, cents=cents))
     return shown
 
 

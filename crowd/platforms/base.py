@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from crowd.platforms.texts import printable
+
 Outcome = Literal[
     "complete", "failed_checks", "screened", "declined", "device", "turned_away", "failure", "withdrawn"
 ]
@@ -105,7 +107,8 @@ class PlatformError(Exception):
     """
 
     def __init__(self, message: str, *, permanent: bool = False, uncertain: bool = False) -> None:
-        super().__init__(message)
+        # It is stored and shown, and may quote what the platform said.
+        super().__init__(printable(message))
         self.permanent = permanent
         self.uncertain = uncertain
 
@@ -390,16 +393,13 @@ class Service(Protocol):
         """Why the platform's rules permit a named person to reject; empty: they do not."""
         ...
 
+    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """What people told the platform of themselves. Per submission: column -> value, in the platform's
+        words, without ids of people. Unsupported unless "demographics" is among `supports`."""
+        ...
+
     def message(self, posted: Posted, person: str, body: str) -> None: ...
     def messages(self, posted: Posted) -> Iterator[IncomingMessage]: ...
-
-
-class DemographicService(Service, Protocol):
-    """A service whose platform tells what people said of themselves: "demographics" is among `supports`."""
-
-    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Per submission: column -> value, in the platform's words, without names and ids of people."""
-        ...
 
 
 class SigningService(Service, Protocol):

@@ -5,17 +5,12 @@ from __future__ import annotations
 from urllib.parse import parse_qs
 
 from crowd.platforms.base import NotAnArrival
+from crowd.platforms.texts import printable
 
 FIELDS_MAX = 20
 MAX_LENGTH = 200
 LONG = {"prolific_token": 4000}
 """Fields that may be longer: signed tokens."""
-
-
-def printable(text: str, but: str = "") -> str:
-    """A text from outside without what cannot be stored or shown: control characters and halves of pairs.
-    The characters of `but` stay."""
-    return "".join(c if c.isprintable() or c in but else "?" for c in text)
 
 
 def fields_of(query: str) -> dict[str, str]:

@@ -25,6 +25,7 @@ class Traits:
     keeps_references: its statement shows our reference with each bonus
     lists_active: its list shows submissions that are not handed in yet
     listed_within_s: how long after a call its statement may still lack the payment, in seconds
+    approvals_max: how many submissions a call of `approve` should have; each may read the whole list
     approves_after_days: after so many days it approves by itself what is not decided
     approves_after_option: the option of the study's table that says how many, if there is one
     signs_entry: it can sign the addresses of arrivals
@@ -45,6 +46,7 @@ class Traits:
     keeps_references: bool
     lists_active: bool
     listed_within_s: int
+    approvals_max: int = 50
     approves_after_days: int | None = None
     approves_after_option: str = ""
     signs_entry: bool = False

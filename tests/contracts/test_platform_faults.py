@@ -133,6 +133,18 @@ def test_it_reads_on_after_an_answer_that_was_wrong_in_form(on: Stage, posted: P
     assert set(listed) == set(people)
 
 
+def test_it_ends_an_answer_that_drips(on: Stage, posted: Posted) -> None:
+    """For 90 seconds, a piece at a time. boto3 has no limit for a whole answer, and waits."""
+    people = on.worked(posted, 1)
+    on.fail("slow_body")
+    if on.case.name == "mturk":
+        assert list(on.listed(posted)) == people
+        return
+    with pytest.raises(PlatformError, match="within 60 seconds") as caught:
+        on.listed(posted)
+    assert (caught.value.permanent, caught.value.uncertain) == (False, False)
+
+
 def test_it_follows_no_page_for_ever(on: Stage, posted: Posted) -> None:
     posted = on.service.revise(posted, replace(on.spec, places=120))
     on.worked(posted, 120)
@@ -177,7 +189,7 @@ def test_it_refuses_a_kind_that_is_none(on: Stage) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_it_pays_each_person_once_among_faults_of_every_kind(platform: Case, seed: int) -> None:
-    """Approvals are repeated until they are known; every bonus is called once, also if it is said to have failed."""
+    """Approvals are repeated until they are known; every bonus is called once."""
     kinds = tuple(kind for kind in ALL if kind not in ("other_amount", "one_sum", "slow_body"))
     with stage(platform, Faults(seed, 0.0, kinds), seed=seed) as on:
         posted = on.service.publish(on.spec)

@@ -287,6 +287,7 @@ def test_it_refuses_what_the_platform_cannot_do_and_sends_nothing(on: Stage, pos
         "request_return": lambda: on.service.request_return(posted, done, "Withdrew consent"),
         "reject": lambda: on.service.reject(posted, done, MESSAGE, "FAILED_CHECK"),
         "message": lambda: on.service.message(posted, person, "Hello."),
+        "demographics": lambda: list(on.service.demographics(posted)),
     }
     before = on.sim.calls_count
     for name in verbs.keys() - on.service.supports:

@@ -20,7 +20,7 @@ from crowd.platforms.base import (
 from crowd.platforms.mturk.hits import GONE
 from crowd.platforms.mturk.question import completion_of
 from crowd.platforms.mturk.wire import TurkError, Wire
-from crowd.platforms.query import printable
+from crowd.platforms.texts import printable
 
 STATES: dict[str, SubmissionState] = {"Submitted": "awaiting", "Approved": "approved", "Rejected": "rejected"}
 SUBMISSION = re.compile(r"([A-Z0-9]{1,64}):(A[A-Z0-9]{1,63})")

@@ -55,7 +55,7 @@ def hit_of(raw: Mapping[str, Any]) -> Hit:
         id=raw["HITId"],
         kind=raw.get("HITTypeId", ""),
         group=raw.get("HITGroupId", ""),
-        status=raw.get("HITStatus", ""),
+        status=str(raw.get("HITStatus", "")),
         places=int(raw.get("MaxAssignments", 0)),
         free=int(raw.get("NumberOfAssignmentsAvailable", 0)),
         created=raw["CreationTime"].astimezone(UTC),

@@ -31,6 +31,7 @@ from crowd.platforms.mturk.notices import specification
 from crowd.platforms.mturk.options import check_options
 from crowd.platforms.mturk.terms import CURRENCY, Terms, quoted, terms_of
 from crowd.platforms.mturk.wire import TurkError, Wire
+from crowd.platforms.texts import printable
 
 WORKER_PAGES = {"live": "https://worker.mturk.com", "sandbox": "https://workersandbox.mturk.com"}
 MESSAGE_MAX = 4096
@@ -177,6 +178,9 @@ class MTurk:
     def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
         return self._bonuses.statement(posted, submissions)
 
+    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
+        raise Unsupported("Mechanical Turk tells nothing about its people. Ask them in the study.")
+
     def rejection_grounds(self, expected_minutes: float, failed_checks: int) -> str:
         """Grounds announced to people before: failed instructed checks, one if the announced time is under
         five minutes, else two."""
@@ -314,7 +318,7 @@ class MTurk:
         return Posted(
             external_id=external_id,
             state=_state(hits, known),
-            raw="+".join(sorted({hit.status for hit in hits}) or ["Disposed"])[:RAW_MAX],
+            raw=printable("+".join(sorted({hit.status for hit in hits}) or ["Disposed"]))[:RAW_MAX],
             places=sum(known["places"].values()),
             taken=sum(known["taken"].values()),
             facts=known,

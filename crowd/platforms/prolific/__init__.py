@@ -13,6 +13,7 @@ PLATFORM = Platform(
         keeps_references=False,
         lists_active=True,
         listed_within_s=900,
+        approvals_max=500,
         approves_after_days=21,
         signs_entry=True,
         grounds={

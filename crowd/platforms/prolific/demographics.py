@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from crowd.platforms.base import PlatformError, Posted
 from crowd.platforms.prolific.submissions import is_id
 from crowd.platforms.prolific.wire import Wire, segment
-from crowd.platforms.query import printable
+from crowd.platforms.texts import printable
 
 SUBMISSION = "submission_id"
 LEFT_OUT = frozenset(

@@ -28,6 +28,7 @@ from crowd.platforms.prolific.specs import (
 )
 from crowd.platforms.prolific.submissions import REWARD, SCREEN_OUT, parts_of
 from crowd.platforms.prolific.wire import PAUSES_S, Refused, Wire, segment
+from crowd.platforms.texts import printable
 
 DRAFTS = frozenset({"UNPUBLISHED", "SCHEDULED"})
 VAGUE = frozenset({"PROCESSING", "UNKNOWN"})
@@ -67,9 +68,13 @@ class Studies:
         if not study:
             study_id = self._create(spec, body)
             study = self._known(study_id)
+        publish_at = str(spec.options.get("publish_at") or "")
+        if status_of(study) == "SCHEDULED" and not publish_at:
+            study = self._move(study_id, "CANCEL_PUBLISH", BEGUN | {"UNPUBLISHED"})
         if status_of(study) == "UNPUBLISHED":
             self._mend(study_id, study, body)
-        study = self._opened(study_id, study, str(spec.options.get("publish_at") or ""))
+        if status_of(study) in DRAFTS | PASSING:
+            study = self._opened(study_id, publish_at)
         _demand(body, study, FROZEN)
         facts = {
             "reference": spec.reference,
@@ -89,14 +94,10 @@ class Studies:
         known = list(posted.facts.get(PARTS, ()))
         return parts_of(self.wire, posted.external_id, known, count)
 
-    def _opened(self, study_id: str, study: dict[str, Any], publish_at: str) -> dict[str, Any]:
-        """The study, open or to be opened at its time. A study that has been opened stays as it is."""
-        if status_of(study) not in DRAFTS | PASSING:
-            return study
+    def _opened(self, study_id: str, publish_at: str) -> dict[str, Any]:
+        """The study, open or to be opened at its time."""
         if publish_at:
             return self._move(study_id, "SCHEDULE_PUBLISH", BEGUN | {"SCHEDULED"}, publish_at=publish_at)
-        if status_of(study) == "SCHEDULED":
-            self._move(study_id, "CANCEL_PUBLISH", BEGUN | {"UNPUBLISHED"})
         return self._move(study_id, "PUBLISH", BEGUN)
 
     def revise(self, posted: Posted, spec: PostingSpec) -> Posted:
@@ -248,7 +249,7 @@ class Studies:
         return Posted(
             external_id=str(study["id"]),
             state=state,
-            raw=raw[:40],
+            raw=printable(raw)[:40],
             places=whole(study.get("total_available_places"), "total_available_places"),
             taken=whole(taken or 0, "places_taken"),
             facts={**facts, **_pays(study)},

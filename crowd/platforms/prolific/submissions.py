@@ -20,7 +20,7 @@ from crowd.platforms.base import (
 )
 from crowd.platforms.prolific.entry import ID
 from crowd.platforms.prolific.wire import Refused, Wire, segment
-from crowd.platforms.query import printable
+from crowd.platforms.texts import printable
 
 REWARD, SCREEN_OUT = "reward", "screen_out"
 """Entries of Posted.facts: what approving pays, and what Prolific itself pays for being screened out, in

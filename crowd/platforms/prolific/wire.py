@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 import httpx
 
 from crowd.platforms.base import PlatformError
-from crowd.platforms.query import printable
+from crowd.platforms.texts import printable
 
 ORIGIN = "https://api.prolific.com"
 PAUSES_S = (1.0, 2.0, 4.0, 8.0)
@@ -87,7 +87,8 @@ def segment(outside_id: str) -> str:
 
 class Wire:
     """One account's connection. `wait(seconds)` passes the time between two tries; `clock()` gives seconds of
-    a clock that only runs forward, by which a call and a list come to an end."""
+    a clock that only runs forward, by which a call and a list come to an end: the body of an answer is read
+    within `CALL_S`. Its head, at most 100 KiB, ends after a silence of the connection's time-out alone."""
 
     def __init__(
         self,
@@ -197,10 +198,10 @@ class Wire:
         body: Mapping[str, Any] | None,
         params: Mapping[str, str | int] | None,
     ) -> Reply:
-        what = hidden(f"{method} {urlsplit(path).path}")
+        what, started = hidden(f"{method} {urlsplit(path).path}"), self.clock()
         try:
             with self._client.stream(method, self._address(path), params=params, json=body) as response:
-                content = self._content(what, method, response)
+                content = self._content(what, method, response, started)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
             raise Refused(
                 f"Prolific could not be reached ({type(error).__name__}); nothing was sent. Try again later."
@@ -219,10 +220,10 @@ class Wire:
             )
         return Reply(response.status_code, data, response.headers, content)
 
-    def _content(self, what: str, method: str, response: httpx.Response) -> bytes:
+    def _content(self, what: str, method: str, response: httpx.Response, started: float) -> bytes:
         """The body, read within a time and a size: a time-out of the connection begins anew with every byte
         that comes."""
-        started, content = self.clock(), bytearray()
+        content = bytearray()
         effect = "" if method == "GET" else " It may have taken effect."
         for piece in response.iter_bytes():
             content += piece

@@ -63,12 +63,6 @@ def mark(world: World, batch_id: str, fault: str) -> None:
         world.batches[batch_id].fault = fault
 
 
-def _shown(before: list[int], cents: int, fault: str) -> list[int]:
-    if fault == "one_sum":
-        return [sum(before) + cents]
-    return [*before, cents + 1 if fault == "other_amount" else cents]
-
-
 def pay(world: World, batch_id: str) -> None:
     """Starts a payment. It is carried out later on the clock, and no second one may start meanwhile."""
     batch = world.batches.get(batch_id)
@@ -85,8 +79,8 @@ def pay(world: World, batch_id: str) -> None:
         batch.paid_count += 1
         for submission_id, cents in batch.lines:
             submission = world.submissions[submission_id]
+            submission.shown_as[len(submission.bonuses)] = batch.fault
             submission.bonuses.append(cents)
-            submission.shown = _shown(submission.shown, cents, batch.fault)
             world.purse.pay("bonus", batch.study, submission_id, cents, world.now())
 
     world.clock.after(world.options.pay_delay_s, carry_out)

@@ -80,7 +80,7 @@ class Study:
 @dataclass(slots=True)
 class Submission:
     """One person's participation in one study. Every payment is recorded separately, so that a second one is
-    visible; `shown` is what the list of bonuses says instead."""
+    visible; `shown_as` says of a bonus, by its place, how the list shows it wrongly."""
 
     id: str
     study: str
@@ -93,9 +93,21 @@ class Submission:
     return_requested: datetime | None = None
     rewards: list[int] = field(default_factory=list)
     bonuses: list[int] = field(default_factory=list)
-    shown: list[int] = field(default_factory=list)
+    shown_as: dict[int, str] = field(default_factory=dict)
     rejection: tuple[str, str] = ("", "")
     return_reasons: list[str] = field(default_factory=list)
+
+    @property
+    def shown(self) -> list[int]:
+        """The bonuses as the list shows them."""
+        shown: list[int] = []
+        for place, cents in enumerate(self.bonuses):
+            fault = self.shown_as.get(place, "")
+            if fault == "one_sum":
+                shown = [sum(shown) + cents]
+            else:
+                shown.append(cents + 1 if fault == "other_amount" else cents)
+        return shown
 
 
 @dataclass(slots=True)

@@ -51,7 +51,7 @@ def detail(world: World, submission: Submission) -> dict[str, Any]:
         "started_at": _moment(submission.started_at),
         "completed_at": _moment(submission.completed_at),
         "entered_code": submission.entered_code or None,
-        "bonus_payments": list(submission.shown),
+        "bonus_payments": submission.shown,
         "return_requested": _moment(submission.return_requested),
     }
 

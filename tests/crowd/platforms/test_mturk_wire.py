@@ -90,6 +90,13 @@ def test_it_reads_no_list_without_end() -> None:
         assert len(server.asked) < 20
 
 
+def test_it_says_an_error_in_a_form_that_can_be_stored() -> None:
+    with script(refusal("Broken", "No\u0000 \ud800money")) as server, pytest.raises(TurkError) as error:
+        server.wire.call("GetAccountBalance")
+    assert str(error.value).isprintable()
+    assert "No? ?money" in str(error.value)
+
+
 def test_it_takes_half_an_answer_for_none() -> None:
     """boto3 shows it as an answer without members, which would be an empty list."""
     whole = reply(NumResults=1, HITs=[{"HITId": "3A"}])

@@ -62,11 +62,11 @@ def test_it_asks_no_more_for_parts_once_it_knows_them_all() -> None:
         posted = service.publish(wanted(service, 8, options=QUOTA))
         assert service.look(posted).facts == posted.facts
         sim.control.take(posting=posted.external_id)
-        one = service.look(posted)
-        assert len(one.names) == 2
+        first = service.look(posted)
+        assert len(first.names) == 2
         sim.control.take(posting=posted.external_id)
-        both = service.look(one)
-        assert (len(both.names), both.names[:2]) == (3, one.names)
+        both = service.look(first)
+        assert (len(both.names), both.names[:2]) == (3, first.names)
         before = sim.calls_count
         assert service.look(both) == both
         assert sim.calls_count == before + 1
@@ -219,7 +219,9 @@ def test_it_publishes_now_what_was_scheduled_before() -> None:
     with played() as (sim, service):
         offer = wanted(service, options=scheduled(sim, 5))
         service.publish(offer)
-        assert service.publish(replace(offer, options=service.check_options({}))).raw == "ACTIVE"
+        now = replace(offer, options=service.check_options({}), reward_cents=350)
+        assert service.publish(now).raw == "ACTIVE"
+        assert [study.cents for study in sim.world.studies.values()] == [350]
 
 
 def test_it_closes_what_was_scheduled() -> None:

@@ -57,6 +57,15 @@ def test_it_keeps_the_first_characters_of_an_error_that_is_no_json() -> None:
     assert len(str(caught.value)) < 200
 
 
+def test_it_says_an_error_in_a_form_that_can_be_stored() -> None:
+    """A failure is kept with the payment that failed."""
+    for answer in (said({"detail": "No\u0000 \ud800money"}, 400), Answer(500, b"\x00\x07 oops")):
+        with serving(Script(answer)) as url, pytest.raises(Refused) as caught:
+            wired(url).send("POST", "studies/", {})
+        assert str(caught.value).isprintable()
+        assert "oops" in str(caught.value) or "No? ?money" in str(caught.value)
+
+
 def test_it_shows_no_outside_id_in_an_error() -> None:
     answer = said({"detail": f"{ID} has not taken part"}, 400)
     with serving(Script(answer)) as url, pytest.raises(Refused) as caught:

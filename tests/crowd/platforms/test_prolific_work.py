@@ -178,6 +178,18 @@ def test_it_approves_what_awaits_review_and_nothing_else() -> None:
         assert [told(sim, payment)["reward_paid_count"] for payment in done] == [1, 1]
 
 
+def test_it_reads_the_list_twice_for_any_number_of_approvals() -> None:
+    """Before and after; a list of 600 has six pages, and a request approves at most 500."""
+    with played() as (sim, service):
+        posted = service.publish(wanted(service, 600))
+        done = [payment.submission for payment in finished(sim, posted, 600)]
+        before = sim.calls_count
+        assert {result.state for result in service.approve(posted, done)} == {"sent"}
+        made = [call.operation for call in sim.log[before:]]
+        assert (made.count("submissions.list"), made.count("submissions.bulk_approve")) == (12, 2)
+        assert len(made) == 14
+
+
 def test_it_does_not_know_what_is_not_decided_yet() -> None:
     with played(approve_delay_s=3600) as (sim, service):
         posted = service.publish(wanted(service))
