@@ -236,7 +236,7 @@ def test_a_researcher_sees_a_flood_and_releases_it(small: Study, desk: Client) -
     offered = posting(small, "link")
     flood = [by_link(f"n{number}", offered) for number in range(10)]
     for visitor in flood[:8]:
-        visitor.arrive()
+        visitor.arrive(until="quiz" if visitor is flood[7] else "trials")
     assert [visitor.join().status_code for visitor in flood[8:]] == [429, 429]
     assert places_left(small) == 1
     address = f"/studies/{small.slug}/recruitment/"
@@ -248,6 +248,7 @@ def test_a_researcher_sees_a_flood_and_releases_it(small: Study, desk: Client) -
     assert "8 places are free again" in reply.content.decode()
     assert places_left(small) == 9 and not Slot.objects.filter(holder__isnull=False).exists()
     assert any("Takes back 8 places" in entry.change_message for entry in recorded(small))
+    assert flood[7].gate(flood[7].good_value()).status_code == 429, "no slot, and none in exchange"
     # They get no new place in exchange, and may go on as surplus; a person from elsewhere comes in.
     assert flood[8].join().status_code == 429
     flood[0].answer()
@@ -256,6 +257,17 @@ def test_a_researcher_sees_a_flood_and_releases_it(small: Study, desk: Client) -
     assert by_link("honest", offered, OTHER.format(1)).join().status_code == 201
     with pytest.raises(StudyError, match="not known any more"):
         release(small, "0" * 32, "grace")
+
+
+def test_who_was_released_at_the_gates_gets_no_slot_although_there_are_places(small: Study) -> None:
+    offered = posting(small, "link")
+    ada = by_link("ada", offered)
+    ada.arrive(until="quiz")
+    assert places_left(small) == 8
+    assert release(small, Hold.objects.get().sender, "grace") == 1
+    assert places_left(small) == 9
+    assert ada.gate(ada.good_value()).status_code == 429
+    assert ada.join().status_code == 200 and ada.gate(ada.good_value()).status_code == 429
 
 
 def test_it_keeps_that_a_session_was_continued_from_elsewhere(small: Study) -> None:
