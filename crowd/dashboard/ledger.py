@@ -121,8 +121,8 @@ def hourly_of(study: Study, mode: str) -> Hourly:
 
 
 def needs_hand(study: Study, mode: str) -> list[Hand]:
-    """What only a person can settle about the postings of one mode, under the names that an export gives. While
-    results are sealed, and a bonus would tell a score, no amount stands there."""
+    """What only a person can settle about the postings of one mode, under the names that an export gives.
+    While results are sealed, and a bonus would tell a score, no amount stands there."""
     hands = [hand for posting in postings_of(study, mode) for hand in hands_of(posting)]
     rows = Submission.objects.select_related("session__participant").in_bulk(
         [hand.submission for hand in hands if hand.submission is not None]

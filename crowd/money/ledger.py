@@ -38,8 +38,6 @@ SPENT_STATES = (
 """The states that count against a cap: the payout was sent, may have been, or was paid by hand."""
 BY_APPROVAL = Q(batch__isnull=True) | Q(batch__purpose="base")
 """Payouts that the platform makes by approving the work; all others reach people as bonuses."""
-GRACE_LEAST_S = 60
-"""The list of a real platform is never believed earlier than this, even if PAYOUT_GRACE_S is less."""
 
 
 class PayoutRefused(StudyError):
@@ -173,9 +171,10 @@ def _earlier(ended_sessions: Sequence[EndedSession]) -> defaultdict[int, int]:
 
 
 def grace(posting: Posting) -> timedelta:
-    """How long after a call a payout may be missing from the platform's list although it was paid."""
-    seconds = settings.PAYOUT_GRACE_S
-    return timedelta(seconds=max(seconds, GRACE_LEAST_S) if posting.live else seconds)
+    """How long after a call a payout may be missing from the platform's statement although it was paid. That
+    of a real platform is never believed earlier than it says itself, even if PAYOUT_GRACE_S is less."""
+    least = traits_of(posting.platform).listed_within_s if posting.live else 0
+    return timedelta(seconds=max(settings.PAYOUT_GRACE_S, least))
 
 
 def adopt_approval(posting: Posting, submission: Submission) -> int:

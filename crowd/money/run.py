@@ -157,8 +157,8 @@ def _check_balance(service: Service, plan: Plan, posting: Posting) -> None:
         raise TooLittle(
             f"The account on {posting.platform} holds {amount_of(held, plan.currency)}, and "
             f"{amount_of(needed, plan.currency)} are needed, fees included: "
-            f"{amount_of(needed - held, plan.currency)} are missing. Nothing was sent; pay them in, then run "
-            "settle again."
+            f"{amount_of(needed - held, plan.currency)} are missing. Nothing was sent; pay them in, "
+            "then run settle again."
         )
 
 

@@ -24,10 +24,10 @@ from crowd.ground.locks import Held
 from crowd.models import Payout, PayoutBatch, Posting
 from crowd.money.cap import over_cap, rates_of, spent
 from crowd.money.plan import Payable, Plan
+from crowd.platforms import traits_of
 from crowd.platforms.base import Payment, PlatformError, Prepared, Service, Settled, Unsupported
 
 State, Batch = Payout.State, PayoutBatch.State
-APPROVALS_MAX = 50
 BONUSES_MAX = 200
 LIKE_MAX = 3
 """After so many equal refusals of single payouts, the rest of a batch counts as refused too: the cause is the
@@ -56,7 +56,8 @@ def settle(posting: Posting, plan: Plan, by: str, *, held: Held, service: Servic
     """Pays a plan once, and logs it under the name `by`. `held` is the study's lock; the caller holds it."""
     run = _Run(posting, by, held, service or service_of(posting))
     try:
-        for chunk in _chunks([p for p in plan.payables if p.way == "approve"], APPROVALS_MAX):
+        most = traits_of(posting.platform).approvals_max
+        for chunk in _chunks([p for p in plan.payables if p.way == "approve"], most):
             run.attempt(run.approve, chunk)
         for batch in _batches([p for p in plan.payables if p.way == "bonus"]):
             run.attempt(run.pay, batch)

@@ -187,7 +187,7 @@ def test_it_compares_a_study_with_its_platform() -> None:
         stranger = sim.control("take")
         sim.control("complete", submission=stranger["submission"], code=posting.codes["complete"])
         sim.control("advance", seconds=60)
-        sim.world.submissions[known_there(bo, sim)["submission"]].shown.append(75)
+        sim.world.submissions[known_there(bo, sim)["submission"]].bonuses.append(75)
         assert not look(posting, everything=True).error
     (hand,) = [hand for hand in hands_of(posting) if hand.kind == "surplus"]
     assert (hand.submission, hand.cents) == (bo.pk, 75)

@@ -49,7 +49,7 @@ def test_it_says_if_an_approval_was_taken_back() -> None:
         world = stage.sim.world
         submission_states.become(world, world.submissions[listed_of(stage)], "AWAITING REVIEW")
         sentence = paid.settle(stage.study)
-        assert "(1.40 GBP): prolific showed this payment, and does not any more" in sentence
+        assert "(1.40 GBP): Prolific showed this payment, and does not any more" in sentence
         assert stage.paid(row) == (140, []), "nothing is approved again by itself"
         accept(Submission.objects.get(), "grace", "the platform says that it was taken back")
         assert stage.ledger(row)["base"] == ("failed", 140) and hands(stage) == []

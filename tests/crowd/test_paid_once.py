@@ -169,7 +169,7 @@ def test_it_says_who_was_compensated_and_is_approved_later() -> None:
         assert stage.paid(row) == (0, [140])
         approve_there(stage)
         (sentence,) = hands(stage)
-        assert "(1.40 GBP): prolific shows a reward that the ledger did not send" in sentence
+        assert "(1.40 GBP): Prolific shows a reward that the ledger did not send" in sentence
         assert "Needs your hand" in paid.settle(stage.study)
         # The books have what was really paid, and the line stays until a named person has explained it.
         assert spent(Posting.objects.get()).cents == 280
@@ -188,9 +188,9 @@ def test_it_warns_before_a_compensated_person_is_approved() -> None:
         submission_states.become(world, world.submissions[listed_of(stage)], "AWAITING REVIEW")
         for _ in range(2):
             (sentence,) = hands(stage)
-            assert "Awaits review on prolific again, after 1.40 was sent" in sentence
+            assert "Awaits review on Prolific again, after 1.40 was sent" in sentence
             assert "Do not approve it" in sentence
-        assert "Awaits review on prolific again" in paid.settle(stage.study)
+        assert "Awaits review on Prolific again" in paid.settle(stage.study)
         assert stage.ledger(row)["base"][0] == "failed"
         stage.sim.control.give_back(listed_of(stage))
         assert hands(stage) == []
@@ -210,7 +210,7 @@ def test_it_never_forgets_a_bonus_that_was_accepted_and_not_carried_out(settings
             send_again(Submission.objects.get(), "grace", "too early to know")
         Payout.objects.update(called_at=timezone.now() - timedelta(seconds=901))
         (sentence,) = hands(stage)
-        assert "(0.20 GBP): prolific accepted it and does not list it 15 minutes later" in sentence
+        assert "(0.20 GBP): Prolific accepted it and does not list it 15 minutes later" in sentence
         assert "does not list it" in paid.settle(stage.study)
         assert stage.ledger(row)["bonus"] == ("sent", 20)  # Nothing is sent again by itself.
         page = reverse("dashboard:statement", args=[stage.study.slug, row.pk])
@@ -333,10 +333,10 @@ def test_it_grants_nothing_before_the_policy_has_decided() -> None:
 
 
 def test_it_believes_no_live_list_at_once(settings: Any) -> None:
-    posting = Posting(mode="live")
-    assert [grace(posting).total_seconds(), grace(Posting(mode="rehearsal")).total_seconds()] == [60, 0]
-    settings.PAYOUT_GRACE_S = 900
-    assert grace(posting).total_seconds() == 900
+    live, tried = (Posting(platform="prolific", mode=mode) for mode in ("live", "rehearsal"))
+    assert [grace(posting).total_seconds() for posting in (live, tried)] == [900, 0]
+    settings.PAYOUT_GRACE_S = 1000
+    assert grace(live).total_seconds() == 1000
 
 
 @pytest.mark.django_db(transaction=True)
@@ -407,7 +407,7 @@ def test_it_pays_no_person_twice_if_a_lost_payment_is_carried_out_late(settings:
         name = name_of(Submission.objects.get())
         for _ in range(2):
             sentence = paid.settle(stage.study)
-            assert f"{name} (0.20 GBP): prolific gave no answer to it" in sentence
+            assert f"{name} (0.20 GBP): Prolific gave no answer to it" in sentence
             assert "Nothing is sent again" in sentence
             assert "Run settle again" not in sentence  # Reading once more decides nothing.
         page = desk.get(reverse("dashboard:money", args=[stage.study.slug])).content.decode()
@@ -435,7 +435,7 @@ def test_it_pays_no_person_twice_if_the_list_shows_another_amount(
         after_the_grace()
         for _ in range(2):
             sentence = paid.settle(stage.study)
-            assert "(0.01 GBP): prolific shows another amount than the ledger sent" in sentence
+            assert "(0.01 GBP): Prolific shows another amount than the ledger sent" in sentence
         assert stage.paid(row) == (140, [20])
         accept(Submission.objects.get(), "grace", "the platform rounds up here")
         assert paid.settle(stage.study) == "" and stage.paid(row) == (140, [20])

@@ -255,14 +255,14 @@ def test_it_reads_bonuses_that_were_paid_on_the_platforms_page() -> None:
         posting = publish(study_of(), "prolific", sim, places=4)
         row = held(posting, sim)
         synced(posting)
-        sim.world.submissions[known_there(row, sim)["submission"]].shown.extend([50, 20])
+        sim.world.submissions[known_there(row, sim)["submission"]].bonuses.extend([50, 20])
         synced(posting)
         assert not StatementLine.objects.exists()
         for _ in range(2):  # Reading again replaces what was read, and never adds.
             synced(posting, everything=True)
             lines = StatementLine.objects.values_list("submission", "kind", "cents", "count")
             assert sorted(lines) == [(row.pk, "bonus", 20, 1), (row.pk, "bonus", 50, 1)]
-        sim.world.submissions[known_there(row, sim)["submission"]].shown.remove(50)
+        sim.world.submissions[known_there(row, sim)["submission"]].bonuses.remove(50)
         synced(posting, everything=True)
         assert StatementLine.objects.get(cents=50).count == 0
 
