@@ -16,7 +16,7 @@ from django.conf import settings
 from crowd.ground.connections import open_service, posted_of, site_of
 from crowd.joining.limits import may_ask
 from crowd.models import Posting, Submission
-from crowd.platforms.base import ListedSubmission, PlatformError, Posted, Site, Unread, Unsupported
+from crowd.platforms.base import ListedSubmission, PlatformError, Posted, Site, Unread
 from crowd.recruiting import arrivals
 from experiments.errors import StudyError
 from experiments.tokens import keyed_hash
@@ -86,7 +86,7 @@ def _asked(posting: Posting, submission: str) -> Heard:
     coming = _pool.submit(_ask, platform, site, posted_of(posting), submission)
     try:
         return coming.result(DEADLINE_S)
-    except (PlatformError, Unsupported, StudyError, TimeoutError) as error:
+    except Exception as error:  # An answer that no adapter foresaw must not keep a person out either.
         coming.cancel()
         if time.monotonic() - began > QUICK_S:
             _silent_until[platform, site] = time.monotonic() + PAUSE_S

@@ -45,7 +45,7 @@ from tests.crowd.recruiting import (
 )
 
 __all__ = ["public"]
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("claims and leases")]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -193,6 +193,7 @@ def test_it_asks_again_before_the_way_back(study: Study) -> None:
         assert ada.session().arrival == "verified" and Slot.objects.get(holder=ada.session()).kept
 
 
+@pytest.mark.both_databases("claims and leases")
 def test_it_returns_the_ordinary_lease_to_a_person_who_is_confirmed_late(study: Study) -> None:
     with simulated("prolific") as sim:
         offered = rehearsed(study, "prolific", sim)
@@ -207,6 +208,7 @@ def test_it_returns_the_ordinary_lease_to_a_person_who_is_confirmed_late(study: 
         assert Slot.objects.get(holder=session).lease_ends_at == session.lease_ends_at
 
 
+@pytest.mark.both_databases("claims and leases")
 def test_it_calls_a_person_surplus_whose_slot_went_on_meanwhile(study: Study) -> None:
     with simulated("prolific") as sim:
         offered = rehearsed(study, "prolific", sim)
@@ -243,7 +245,7 @@ def test_it_waits_two_seconds_at_most_and_for_one_person_only(study: Study) -> N
         assert 1.9 < took_s[0] < 3.5 and max(took_s[1:]) < 1
 
 
-def test_a_worker_confirms_by_a_message_that_names_nobody(study: Study) -> None:
+def test_it_confirms_by_a_message_that_names_nobody(study: Study) -> None:
     with simulated("prolific") as sim:
         offered = rehearsed(study, "prolific", sim)
         ada = arrive(offered, sim)
@@ -259,7 +261,7 @@ def test_a_worker_confirms_by_a_message_that_names_nobody(study: Study) -> None:
         assert Identity.objects.get().external_id == ""
 
 
-def test_a_worker_is_sent_the_message_and_a_dead_broker_keeps_nobody_out(
+def test_it_sends_a_worker_the_message_and_is_not_held_up_by_a_dead_broker(
     study: Study, settings: Any, redis_url: str
 ) -> None:
     with simulated("prolific") as sim:
@@ -282,7 +284,7 @@ def test_a_worker_is_sent_the_message_and_a_dead_broker_keeps_nobody_out(
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_platform_tells_of_one_submission(study: Study, platform: str) -> None:
+def test_it_hears_of_one_submission(study: Study, platform: str) -> None:
     with simulated(platform) as sim:
         offered = rehearsed(study, platform, sim)
         service = service_of(offered)
@@ -305,7 +307,7 @@ def test_a_platform_tells_of_one_submission(study: Study, platform: str) -> None
             service.submission(posted_of(offered), name)
 
 
-def test_a_worker_of_mechanical_turk_keeps_the_slot_for_the_whole_time(study: Study) -> None:
+def test_it_keeps_the_slot_of_a_turk_worker_for_the_whole_time(study: Study) -> None:
     """The time allowed there is longer than the study's own lease, and the listing comes after it."""
     study = changed(study, recruitment={"maximum_minutes": 1380})
     with simulated("mturk") as sim:
@@ -347,7 +349,7 @@ def test_it_keeps_all_who_passed_where_no_platform_confirms(study: Study) -> Non
     assert "2 came by an address that no platform confirms" in section.paragraphs[1]
 
 
-def test_the_report_tells_unverified_people_apart(study: Study) -> None:
+def test_it_reports_unverified_people_apart(study: Study) -> None:
     with simulated("prolific") as sim:
         offered = rehearsed(study, "prolific", sim)
         finished(invented(offered))
@@ -357,7 +359,7 @@ def test_the_report_tells_unverified_people_apart(study: Study) -> None:
     assert "1 more came whom their platform could have confirmed" in section.paragraphs[1]
 
 
-def test_a_code_that_was_passed_on_opens_no_place() -> None:
+def test_it_opens_no_place_for_a_code_that_was_passed_on() -> None:
     """M6: the person handed in and never came here."""
     with simulated("prolific") as sim:
         offered = publish_posting(

@@ -80,7 +80,6 @@ class Flooding:
                 visitor.arrive()
 
 
-@pytest.mark.both_databases("claims and counts")
 def test_it_lets_fifty_people_in_through_five_thousand_joins(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,7 +193,7 @@ def test_it_takes_as_many_from_one_address_as_the_study_says(study: Study) -> No
     assert refused(by_link("p9", offered).join(), 429, "too_many")["error"]["message"].startswith("3 people")
 
 
-def test_a_place_lapses_without_a_sign_of_life_and_is_taken_again(small: Study, settings: Any) -> None:
+def test_it_lets_a_place_lapse_without_a_sign_of_life_and_gives_it_again(small: Study, settings: Any) -> None:
     settings.ADDRESS_PLACES_MAX = 1
     offered = posting(small, "link")
     reads, comes = by_link("reads", offered), by_link("comes", offered)
@@ -232,7 +231,7 @@ def test_it_forgets_addresses_with_the_lease(small: Study, still: list[datetime]
     assert Hold.objects.get().sender not in {"", *hashes}
 
 
-def test_a_researcher_sees_a_flood_and_releases_it(small: Study, desk: Client) -> None:
+def test_it_shows_a_flood_and_releases_it(small: Study, desk: Client) -> None:
     offered = posting(small, "link")
     flood = [by_link(f"n{number}", offered) for number in range(10)]
     for visitor in flood[:8]:
@@ -259,7 +258,7 @@ def test_a_researcher_sees_a_flood_and_releases_it(small: Study, desk: Client) -
         release(small, "0" * 32, "grace")
 
 
-def test_who_was_released_at_the_gates_gets_no_slot_although_there_are_places(small: Study) -> None:
+def test_it_gives_the_released_no_slot_although_there_are_places(small: Study) -> None:
     offered = posting(small, "link")
     ada = by_link("ada", offered)
     ada.arrive(until="quiz")
