@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +14,7 @@ from crowd.ground.audit import record
 from crowd.ground.connections import service_of
 from crowd.ground.locks import Held, exclusive
 from crowd.models import Identity, Payout, Posting
-from crowd.money.cap import learn
+from crowd.money.cap import learn, rates_of
 from crowd.money.hand import Hand, hands_of
 from crowd.money.ledger import UNSETTLED, decide_due, decide_for
 from crowd.money.plan import Among, Plan, plan_of, sums_of
@@ -148,15 +149,17 @@ class TooLittle(StudyError):
 
 
 def _check_balance(service: Service, plan: Plan, posting: Posting) -> None:
-    """Raises TooLittle before the sum is typed, not after half of it is paid."""
-    if not plan.payables:
+    """Raises TooLittle before the sum is typed, not after half of it is paid. Rewards were set aside when the
+    posting was published; bonuses are not."""
+    bonuses = sum(payable.cents for payable in plan.payables if payable.way == "bonus")
+    if not bonuses:
         return
     _, held = service.balance()
-    needed = plan.total_cents + (plan.fees_cents if posting.fee_rates else 0)
+    needed = bonuses + math.ceil(rates_of(posting).on("bonus", bonuses) if posting.fee_rates else 0)
     if held is not None and held < needed:
         raise TooLittle(
             f"The account on {posting.platform} holds {amount_of(held, plan.currency)}, and "
-            f"{amount_of(needed, plan.currency)} are needed, fees included: "
+            f"{amount_of(needed, plan.currency)} are needed for bonuses, fees included: "
             f"{amount_of(needed - held, plan.currency)} are missing. Nothing was sent; pay them in, "
             "then run settle again."
         )
