@@ -453,8 +453,8 @@ def test_it_says_when_money_is_short_and_pays_once_there_is_some() -> None:
     with paid.offered(paid.paying()) as stage:
         rows = [stage.person(matches=4) for _ in range(3)]
         stage.sim.control.fund(-stage.sim.control.state()["available"])
-        # Three bonuses of 0.20 and their fees: said before a part of it is paid.
-        assert "0.84 GBP are needed for bonuses, fees included: 0.84 GBP are missing" in paid.settle(
+        # Three bonuses of 0.20, with fees by the rate of the quote, rounded up.
+        assert "0.85 GBP are needed for bonuses, fees included: 0.85 GBP are missing" in paid.settle(
             stage.study
         )
         assert [stage.paid(row) for row in rows] == [(0, [])] * 3
