@@ -238,7 +238,7 @@ def compare(posting: Posting, truth: Mapping[str, Any]) -> list[Comparison]:
         if row.external_id and row.identity is not None:
             names[row.external_id] = row.identity.participant.pseudonym.hex[:8]
     paid = Payout.objects.filter(posting=posting, state=Payout.State.SENT)
-    for submission, cents in paid.values_list("session__submission__external_id", "cents"):
+    for submission, cents in paid.values_list("submission__external_id", "cents"):
         sent.setdefault(submission, []).append(cents)
     lines = []
     for submission in sorted({*truth, *sent}):

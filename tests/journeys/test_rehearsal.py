@@ -1,9 +1,10 @@
-"""People on each platform, one call in twenty failing, and the settling process killed (-9) at random points:
-each person is paid what the policy owes, once, to the cent. `make test` has 24 people and three kills, `make
-prove` has 300 and twenty.
+"""People on each platform, every fault of the simulators in one of twenty calls that can meet it, and the
+settling process killed (-9) at random points: each person is paid what the policy owes, once, to the cent,
+with the waiting times of a live study on one moved clock. `make test` has 24 people and three kills, `make
+prove` has 300 on Prolific, 60 on Mechanical Turk and twenty; then each fault alone.
 
-What is due is computed here again, in a simple way, from the stored sittings; what was paid is the simulated
-platform's own count of every payment.
+What is due is computed here again, in a simple way, from the stored sittings; what was paid, and what the
+list shows of it, is the simulated platform's own count.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -25,12 +26,14 @@ import httpx
 import pytest
 from django.db import connection
 
-from crowd.models import Payout, PayoutBatch, Posting, Submission
+from crowd.models import Payout, PayoutBatch, Posting, StatementLine, Submission
+from crowd.money.hand import Hand, hands_of
 from crowd.money.ledger import grace
+from crowd.money.statement import name_of
 from crowd.platforms.base import PlatformError
 from crowd.recruiting.publishing import publish_posting
-from crowd.rehearsal.faults import Faults
-from crowd.rehearsal.rehearsing import Time, moving, needs_a_name
+from crowd.rehearsal.faults import ALL, LATE_S, Fault, Faults
+from crowd.rehearsal.rehearsing import Time, moving
 from crowd.rehearsal.serving import Call
 from crowd.rehearsal.visitors import Control, Visit, send_crowd
 from experiments.design.rng import Streams
@@ -41,15 +44,19 @@ from tests.proofs.scale import Scale
 from tests.services import WebServer
 from tests.world import opened_study, write_study
 
-PEOPLE, PEOPLE_PLANTED, PEOPLE_FULL = 24, 6, 300
-KILLS, KILLS_FULL = 3, 20
+PEOPLE, PEOPLE_PLANTED, PEOPLE_ALONE = 24, 6, 24
+PEOPLE_FULL = {"prolific": 300, "mturk": 60}
+KILLS, KILLS_FULL, KILLS_ALONE = 3, 20, 2
 EFFECTS_MIN = 2
 """At least this many kills come between a change on the platform and its answer."""
 PAYS_BONUSES = frozenset({"bonuses.pay", "SendBonus"})
 """What the simulated platforms call the one request that a careless repeat pays twice."""
 SETTLE = ("manage.py", "settle")
 SHARE = 0.05
-RUNS_MAX = 60
+"""Of the calls that can meet a fault, for each fault."""
+FORCED_ALONE = 2
+RUNS_MAX = 120
+ACCEPTED_KINDS = frozenset({"surplus", "other_amount"})
 SLOTS, SLOTS_FULL = 20, 140
 REWARD, PER_MATCH, BONUS_MAX = 100, 2, 9
 MIX = "guesser=0.8,careless=0.2"
@@ -69,9 +76,14 @@ base_share = 0.25
 
 @pytest.fixture
 def study(server_env: dict[str, str], tmp_path: Path, scale: Scale) -> Study:
-    path = write_study(tmp_path / "study", slots=scale.of(SLOTS, SLOTS_FULL))
+    return study_at(tmp_path / "study", scale.of(SLOTS, SLOTS_FULL))
+
+
+def study_at(folder: Path, slots: int, slug: str = "small") -> Study:
+    path = write_study(folder, slug, slots)
     bonus = f"bonus_per_match_cents = {PER_MATCH}\nbonus_max_cents = {BONUS_MAX}\nexpected_minutes = 4"
-    path.write_text(path.read_text().replace("expected_minutes = 4", bonus) + PLATFORMS)
+    text = path.read_text().replace("expected_minutes = 4", bonus)
+    path.write_text(text + PLATFORMS)
     return opened_study(path)
 
 
@@ -105,7 +117,7 @@ class Settler:
         command = [
             sys.executable,
             *self.program,
-            "small",
+            self.posting.study.slug,
             "--platform",
             self.posting.platform,
             "--yes",
@@ -147,18 +159,29 @@ class Settler:
         self.left, self.is_aimed = -1, False
 
     def finish(self) -> None:
-        """With a researcher who asks the platform: a payment missing from its list was never made."""
+        """With a researcher who waits, looks again, and does what the list says: a payment that the platform
+        still does not list after any late effect was never made; what it lists otherwise is accepted."""
         words: list[str] = []
         for _ in range(RUNS_MAX):
-            if self.run(*words) == 0:
+            if self.run(*words) == 0 and not words:
                 return
-            # As long as a live study waits, on both clocks.
-            self.time.pass_by(grace(self.posting).total_seconds() + 1)
-            names = needs_a_name(self.posting)
-            words = (
-                ["--again", *names, "--by", "ada", "--reason", "the platform never paid it"] if names else []
-            )
+            self.time.pass_by(max(grace(self.posting).total_seconds(), LATE_S) + 1)
+            words = [] if words else self.decided()
         raise AssertionError(f"settle does not come to an end:\n{self.said[-3000:]}")
+
+    def decided(self) -> list[str]:
+        """The words for the most urgent kind of line; none if only time helps."""
+        hands = hands_of(self.posting)
+        for flag, kinds in (("--accept", ACCEPTED_KINDS), ("--again", {"missing"})):
+            names = names_of([hand for hand in hands if hand.kind in kinds])
+            if names:
+                return [flag, *names, "--by", "ada", "--reason", "the platform said so"]
+        return []
+
+
+def names_of(hands: Sequence[Hand]) -> list[str]:
+    rows = Submission.objects.filter(pk__in=[hand.submission for hand in hands])
+    return sorted(name_of(row) for row in rows.select_related("session__participant"))
 
 
 def published(study: Study, platform: str, site: str) -> Posting:
@@ -193,12 +216,25 @@ def paid_cents(there: Mapping[str, Any]) -> list[int]:
     return [*([there["reward_paid_cents"]] if there["reward_paid_count"] else []), *there["bonuses"]]
 
 
+def listed_cents(there: Mapping[str, Any]) -> int:
+    """What the platform's list shows of one person's money."""
+    return int(there["reward_paid_cents"] + sum(there["listed_bonuses"]))
+
+
+def accepted_cents(posting: Posting, submission: str = "") -> int:
+    lines = StatementLine.objects.filter(submission__posting=posting, accepted__gt=0)
+    lines = lines.filter(submission__external_id=submission) if submission else lines
+    return sum(cents * count for cents, count in lines.values_list("cents", "accepted"))
+
+
 def table(posting: Posting, visits: list[Visit], settler: Settler, truth: Mapping[str, Any]) -> str:
     kinds = Counter(Payout.objects.filter(posting=posting).values_list("kind", "state"))
     cents = Counter[str]()
     for kind, amount in Payout.objects.filter(posting=posting, state="sent").values_list("kind", "cents"):
         cents[kind] += amount
     platform = sum(sum(paid_cents(there)) for there in truth["submissions"].values())
+    listed = sum(listed_cents(there) for there in truth["submissions"].values())
+    hands = Counter(hand.kind for hand in hands_of(posting))
     lines = [
         f"Rehearsal on {posting.platform} ({connection.vendor}): {len(visits)} simulated people and money",
         f"  calls to the platform {truth['calls_count']}, faults {dict(settler.simulated.faults.met)}",
@@ -206,7 +242,10 @@ def table(posting: Posting, visits: list[Visit], settler: Settler, truth: Mappin
         *(f"  {kind:<13}{state:<9}{count:>5}" for (kind, state), count in sorted(kinds.items())),
         *(f"  sent {kind:<13}{amount / 100:>10.2f} USD" for kind, amount in sorted(cents.items())),
         f"  ledger, sent      {sum(cents.values()) / 100:>10.2f} USD",
+        f"  accepted          {accepted_cents(posting) / 100:>10.2f} USD that the platform lists otherwise",
+        f"  platform, lists   {listed / 100:>10.2f} USD",
         f"  platform, paid    {platform / 100:>10.2f} USD",
+        f"  needs your hand   {dict(hands) or 'nothing'}",
     ]
     return "\n".join(lines)
 
@@ -230,11 +269,11 @@ class Rehearsed:
 
 @contextmanager
 def rehearsed(
-    study: Study, platform: str, server: WebServer, count: int, seed: int, share: float
+    study: Study, platform: str, server: WebServer, count: int, seed: int, faults: Faults
 ) -> Iterator[Rehearsed]:
     simulators = import_module(f"crowd.rehearsal.{platform}")
     options = simulators.Options(**ACCOUNTS[platform])
-    with simulators.simulator(seed=seed, faults=Faults(seed, share), options=options) as simulated:
+    with simulators.simulator(seed=seed, faults=faults, options=options) as simulated:
         posting = published(study, platform, simulated.url)
         people = populate(parse_mix(MIX), count, seed=seed)
         visits = send_crowd(
@@ -257,21 +296,54 @@ def test_it_pays_everybody_once_whatever_dies(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     seed, kills = 5 + scale.seed, scale.of(KILLS, KILLS_FULL)
-    count = scale.of(PEOPLE, PEOPLE_FULL)
-    with rehearsed(study, platform, server, count, seed, SHARE) as world:
-        rng = Streams(4 + seed)("kills", platform)
-        settler = Settler(server_env, world.simulated, world.posting, rng, world.time)
-        for number in range(RUNS_MAX):
-            if settler.killed.total() >= kills:
-                break
-            settler.run_killed_at_a_moment() if number % 2 else settler.run_killed_at_a_call()
-        assert settler.killed.total() >= kills
-        assert settler.killed["after an effect"] >= EFFECTS_MIN
-        settler.finish()
+    count = scale.of(PEOPLE, PEOPLE_FULL[platform])
+    faults = Faults(seed, SHARE * len(ALL), ALL)
+    with rehearsed(study, platform, server, count, seed, faults) as world:
+        settler = paid_with_deaths(world, server_env, seed, kills)
         truth = world.state()
     with capsys.disabled():
         print("\n" + table(world.posting, world.visits, settler, truth))
     check(world.posting, truth)
+
+
+@pytest.mark.parametrize("platform", ["prolific", "mturk"])
+def test_it_pays_everybody_once_with_each_fault_alone(
+    platform: str,
+    tmp_path: Path,
+    server: WebServer,
+    server_env: dict[str, str],
+    scale: Scale,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In `make test` the fault that once paid twenty of twenty people twice; in `make prove` every one."""
+    alone: tuple[Fault, ...] = ALL if scale.is_full else ("late_effect",)
+    for number, fault in enumerate(alone):
+        study = study_at(tmp_path / fault, SLOTS, f"alone-{number}")
+        seed = 50 + number + scale.seed
+        faults = Faults(seed, SHARE, (fault,))
+        people = scale.of(PEOPLE_PLANTED, PEOPLE_ALONE)
+        with rehearsed(study, platform, server, people, seed, faults) as world:
+            faults.set(forced=[fault] * FORCED_ALONE)
+            settler = paid_with_deaths(world, server_env, seed, KILLS_ALONE if scale.is_full else 0)
+            truth = world.state()
+        assert set(faults.met) == {fault}
+        with capsys.disabled():
+            print(f"\n{fault} alone. {table(world.posting, world.visits, settler, truth)}")
+        check(world.posting, truth)
+
+
+def paid_with_deaths(world: Rehearsed, env: Mapping[str, str], seed: int, kills: int) -> Settler:
+    """Everybody paid, by a process that is killed so often, half of the times in the middle of a payment."""
+    rng = Streams(4 + seed)("kills", world.posting.platform)
+    settler = Settler(env, world.simulated, world.posting, rng, world.time)
+    for number in range(RUNS_MAX):
+        if settler.killed.total() >= kills:
+            break
+        settler.run_killed_at_a_moment() if number % 2 else settler.run_killed_at_a_call()
+    assert settler.killed.total() >= kills
+    assert settler.killed["after an effect"] >= min(EFFECTS_MIN, kills // 2)
+    settler.finish()
+    return settler
 
 
 FORGETFUL = """
@@ -302,7 +374,7 @@ execute_from_command_line(["manage.py", "settle", *sys.argv[1:]])
 def test_it_notices_a_settle_that_forgets_what_it_sent(
     platform: str, study: Study, server: WebServer, server_env: dict[str, str]
 ) -> None:
-    with rehearsed(study, platform, server, PEOPLE_PLANTED, seed=5, share=0.0) as world:
+    with rehearsed(study, platform, server, PEOPLE_PLANTED, 5, Faults(5)) as world:
         rng = Streams(9)("kills", platform)
         settler = Settler(server_env, world.simulated, world.posting, rng, world.time, ("-c", FORGETFUL))
         settler.run_killed_at_a_bonus()
@@ -320,17 +392,22 @@ def test_it_notices_a_settle_that_forgets_what_it_sent(
 
 
 def check(posting: Posting, truth: Mapping[str, Any]) -> None:
+    """No person twice, none due without a reason, and the ledger is the platform's list to the cent."""
     rows = {row.external_id: row for row in Submission.objects.filter(posting=posting) if row.external_id}
     sessions = {s.pk: s for s in Session.objects.filter(study=posting.study)}
+    named = {hand.submission for hand in hands_of(posting)}
     for outside, there in truth["submissions"].items():
         paid = paid_cents(there)
         row = rows.get(outside)
         session = sessions.get(row.session_id) if row and row.session_id else None
         owed = owed_cents(session) if session else 0
-        ledger = Payout.objects.filter(session=session, state="sent").values_list("cents", flat=True)
-        assert sorted(ledger if session else []) == sorted(paid), (outside, session)
+        sent = Payout.objects.filter(submission=row, state="sent").values_list("cents", flat=True)
+        shown = accepted_cents(posting, outside)
+        assert (sum(sent) if row else 0) + shown == listed_cents(there), (outside, session)
+        assert shown or sorted(sent if row else []) == sorted(paid), (outside, session)
         if sum(paid) != owed:
             check_unpayable(posting, session, there, paid)
+            assert row is not None and row.pk in named, "due, and no line says why"
     assert not Payout.objects.filter(posting=posting, state__in=["sending", "unknown"]).exists()
     assert not PayoutBatch.objects.filter(posting=posting, state__in=["paying", "unknown"]).exists()
     batches = truth.get("batches", {}).values()

@@ -218,6 +218,9 @@ class Control:
             "reward_paid_count": len(rewards),
             "reward_paid_cents": sum(in_cents(paid.dollars) for paid in rewards),
             "bonuses": [in_cents(paid.dollars) for paid in self.world.purse.paid(work, "bonus")],
+            "listed_bonuses": [
+                in_cents(paid.dollars) for paid in self.world.listed_bonuses if paid.work is work
+            ],
         }
 
     def _told_hit(self, hit: Hit) -> Json:

@@ -201,6 +201,7 @@ class Control:
             "reward_paid_count": len(submission.rewards),
             "reward_paid_cents": sum(submission.rewards),
             "bonuses": list(submission.bonuses),
+            "listed_bonuses": submission.shown,
         }
 
     def _told_study(self, study: Study) -> Json:
