@@ -86,11 +86,11 @@ MUTATED = ("analysis/stats", "experiments/kinds", "experiments/gates")
 PROOFS = (
     Proof(
         "crashes",
-        "Three hundred people on Prolific and sixty on Mechanical Turk are paid what they are owed, once, with "
-        "the waiting times of a live study on a moved clock, although each of eleven faults of the platform "
-        "comes in one of twenty calls that can meet it, and the settling process is killed (-9) twenty times; "
-        "so are 24 people with each fault alone. Fifty pictures by every method are complete although a worker "
-        "is killed ten times.",
+        "Three hundred people on Prolific and sixty on Mechanical Turk are paid what they are owed, once, "
+        "with the waiting times of a live study on a moved clock, although each of eleven faults of the "
+        "platform comes in one of twenty calls that can meet it, and the settling process is killed (-9) "
+        "twenty times; so are 24 people with each fault alone. Fifty pictures by every method are complete "
+        "although a worker is killed ten times.",
         (
             full("prolific", f"{REHEARSAL}_whatever_dies[prolific]"),
             full("mturk", f"{REHEARSAL}_whatever_dies[mturk]"),
