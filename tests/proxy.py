@@ -110,5 +110,7 @@ def start_nginx(program: str, configuration: str) -> Service:
     log.touch()
     if user:
         shutil.chown(log, user)  # The access log opens standard output once more.
+    # The checkout may lie where only its owner may read, and nginx runs as another user.
+    program = shutil.copy(program, folder)
     command = [program, *COMMAND[1:], "-p", f"{folder}/", "-c", str(file)]
     return Service(Plan(folder=folder, command=command, env=bare_env(), cwd=folder, user=user))

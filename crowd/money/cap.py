@@ -19,7 +19,7 @@ from crowd.ground import audit, clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting
 from crowd.money.ledger import SPENT_STATES, PayoutRefused, name_and_reason, terms_of
-from crowd.money.statement import tallies
+from crowd.money.statement import tallies_of
 from crowd.platforms.base import BadOptions, PlatformError, PostingSpec, Service, Unsupported
 from crowd.recruiting.places import outstanding
 from crowd.recruiting.quoting import spec_of
@@ -96,17 +96,19 @@ def spent_of(postings: Sequence[Posting]) -> dict[int, Spent]:
         elif whole:
             # The fees are those of the whole batch. A failed payment is not in it any more, nor is its fee.
             fees[posting] += Fraction(told) * part / whole
-    for each in postings:
-        for kind, extra in _beyond(each):
-            cents[each.pk] += extra
-            fees[each.pk] += rates[each.pk].on("bonus" if kind == "bonus" else "approve", extra)
+    for posting, kind, extra in _beyond(postings):
+        cents[posting] += extra
+        fees[posting] += rates[posting].on("bonus" if kind == "bonus" else "approve", extra)
     return {pk: Spent(cents[pk], fees[pk]) for pk in rates}
 
 
-def _beyond(posting: Posting) -> Iterator[tuple[str, int]]:
-    """What the platform shows as paid and no payout explains, whether a person has accepted it or not."""
-    for tally in tallies(posting, clock.now()).values():
-        yield from tally.match.surplus
+def _beyond(postings: Sequence[Posting]) -> Iterator[tuple[int, str, int]]:
+    """Posting, kind and cents of what a platform shows as paid and no payout explains, whether a person has
+    accepted it or not."""
+    for posting, tallied in tallies_of(postings, clock.now()).items():
+        for tally in tallied.values():
+            for kind, cents in tally.match.surplus:
+                yield posting, kind, cents
 
 
 def check_room(posting: Posting, cents: int, way: str) -> None:

@@ -164,27 +164,38 @@ class Tally:
 
 def tallies(posting: Posting, at: datetime, only: Submission | None = None) -> dict[int, Tally]:
     """Submission -> its tally, for those with a payout or a line, in two queries."""
-    payouts: dict[int, dict[int, Payout]] = defaultdict(dict)
-    rows = Payout.objects.filter(ATTEMPTED, posting=posting).select_related(
+    return tallies_of([posting], at, only)[posting.pk]
+
+
+def tallies_of(
+    postings: Sequence[Posting], at: datetime, only: Submission | None = None
+) -> dict[int, dict[int, Tally]]:
+    """The same by posting, in two queries for all of them."""
+    payouts: dict[int, dict[int, dict[int, Payout]]] = {each.pk: defaultdict(dict) for each in postings}
+    lines: dict[int, dict[int, list[StatementLine]]] = {each.pk: defaultdict(list) for each in postings}
+    rows = Payout.objects.filter(ATTEMPTED, posting__in=list(payouts)).select_related(
         "batch", "submission__session__participant"
     )
-    shown = StatementLine.objects.filter(submission__posting=posting).order_by("pk")
+    shown = StatementLine.objects.filter(submission__posting__in=list(payouts)).order_by("pk")
     if only is not None:
         rows, shown = rows.filter(submission=only), shown.filter(submission=only)
     for payout in rows.order_by("pk"):
-        payouts[payout.submission_id][payout.pk] = payout
-    lines: dict[int, list[StatementLine]] = defaultdict(list)
-    for line in shown:
-        lines[line.submission_id].append(line)
-    traits = traits_of(posting.platform)
-    due_before = at - grace(posting)
+        payouts[payout.posting_id][payout.submission_id][payout.pk] = payout
+    for line in shown.select_related("submission"):
+        lines[line.submission.posting_id][line.submission_id].append(line)
+    return {each.pk: _tallied(each, payouts[each.pk], lines[each.pk], at) for each in postings}
+
+
+def _tallied(
+    posting: Posting,
+    payouts: Mapping[int, Mapping[int, Payout]],
+    lines: Mapping[int, Sequence[StatementLine]],
+    at: datetime,
+) -> dict[int, Tally]:
+    traits, due_before = traits_of(posting.platform), at - grace(posting)
     return {
         submission: _tally(
-            submission,
-            payouts.get(submission, {}),
-            lines.get(submission, []),
-            due_before,
-            traits,
+            submission, payouts.get(submission, {}), lines.get(submission, []), due_before, traits
         )
         for submission in payouts.keys() | lines.keys()
     }

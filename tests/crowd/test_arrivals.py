@@ -374,3 +374,17 @@ def test_it_opens_no_place_for_a_code_that_was_passed_on() -> None:
         row = Submission.objects.get()
         assert (row.session, row.state, offered.places) == (None, "awaiting", 4)
         assert top_up(offered) == 0 and known_there(row, sim)["reward_paid_cents"] == 0
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+def test_it_lets_people_of_an_unknown_part_in_only_if_the_study_has_parts(
+    study: Study, public: None, is_split: bool
+) -> None:
+    """The ids of a weighted study's parts are known only from their first submissions."""
+    weights = {"weightings": {"0": 1, "1": 1}} if is_split else {}
+    options = {"filters": [{"filter_id": "sex", "selected_values": ["0", "1"], **weights}]}
+    row = posting(study, "prolific", options=options)
+    reply = prolific("ada", row, extra={"STUDY_ID": "64f0000000000000000000a1"}).join()
+    assert reply.status_code == (201 if is_split else 400), reply.content
+    if is_split:
+        assert Session.objects.get().arrival == "unverified"

@@ -335,7 +335,7 @@ def test_the_agreement_leads_to_what_can_be_done(stage: paid.Stage, desk: Client
 def test_it_raises_the_cap_in_the_name_of_a_person(stage: paid.Stage, desk: Client) -> None:
     path = f"{ROOT}recruitment/{stage.posting.pk}/cap/"
     before = stage.posting.cap_cents
-    assert "Raise the cap" in desk.get(f"{ROOT}recruitment/").content.decode()
+    assert "Change the cap" in desk.get(f"{ROOT}recruitment/").content.decode()
     for amount, reason in (("5,00", WHY), ("500.00", "why"), ("0.01", WHY), ("500.00 USD", WHY), ("", WHY)):
         reply = desk.post(path, {"amount": amount, "reason": reason})
         assert reply.status_code == 400, amount

@@ -144,7 +144,7 @@ class Command(StudyCommand):
             if not places:
                 raise CommandError("Say how many places the pilot has: --pilot N.")
             ensure_pilot(study, places, _silent, before=mode)
-        cap = cents_of(options["cap"]) if options["cap"] else None
+        cap = cents_of(options["cap"], definition_of(study).reward.currency) if options["cap"] else None
         posting = publishing.planned(
             study, platform, mode, pilot=pilot, places=places, cap_cents=cap, site=site
         )

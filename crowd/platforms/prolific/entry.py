@@ -20,12 +20,16 @@ PREVIEW = Arrival(person="preview", submission="preview", preview=True)
 
 
 class ProlificEntry:
-    """`?PROLIFIC_PID=…&STUDY_ID=…&SESSION_ID=…`; the session is the submission."""
+    """`?PROLIFIC_PID=…&STUDY_ID=…&SESSION_ID=…`; the session is the submission.
+
+    A study with weightings is split into parts, whose ids are known only from their first submissions: there
+    the address's STUDY_ID decides nothing, and the list says whether the submission is this study's.
+    """
 
     name = "prolific"
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        pass
+        self.is_split = any(rule.get("weightings") for rule in options.get("filters") or ())
 
     def arrival(self, query: str, site: Site) -> Arrival:
         fields = fields_of(query)
@@ -46,7 +50,7 @@ class ProlificEntry:
         return Arrival(
             person=given[PERSON],
             submission=given[SUBMISSION],
-            posting=given[STUDY],
+            posting="" if self.is_split else given[STUDY],
             signature=fields.get(TOKEN, ""),
             simulated_kind=_simulated_kind(fields, site),
         )
