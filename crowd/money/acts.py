@@ -10,7 +10,7 @@ from crowd.ground import audit, clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, StatementLine, Submission
 from crowd.money.cap import check_room
-from crowd.money.ledger import INSTEAD, SPENT_STATES, PayoutRefused, name_and_reason, terms_of
+from crowd.money.ledger import INSTEAD, SPENT_STATES, PayoutRefused, minutes_of, name_and_reason, terms_of
 from crowd.money.statement import Tally, called, tallies
 
 State = Payout.State
@@ -89,13 +89,18 @@ def send_again(submission: Submission, who: str, reason: str) -> int:
 def accept(submission: Submission, who: str, reason: str) -> None:
     """Brings the ledger in line with the platform's statement, in a person's name: what it shows beyond the
     ledger is explained, and what was sent and is not shown counts as not paid. Raises PayoutRefused if both
-    agree already."""
+    agree already, or while a payment is still expected."""
     name_and_reason(who, reason)
     with transaction.atomic():
         Submission.objects.select_for_update().get(pk=submission.pk)
         tally = tally_of(submission)
         if tally is None or not tally.is_open:
             raise PayoutRefused(f"The platform's statement and the ledger agree about {called(submission)}.")
+        if not tally.may_be_accepted:
+            raise PayoutRefused(
+                f"A payment to {called(submission)} may still appear on the list, and what is shown may be "
+                f"that payment. Wait until {minutes_of(submission.posting)} minutes after it, then settle."
+            )
         for kind, cents in tally.surplus:
             line = StatementLine.objects.filter(submission=submission, kind=kind, cents=cents)
             line = line.filter(count__gt=F("accepted")).order_by("pk")

@@ -30,6 +30,8 @@ from experiments.selectors import definition_of
 UNKNOWN = Fraction(1, 2)
 """The rate until the platform tells its own. It is higher than any known rate, so that a run never pays more
 than the cap allows."""
+REASON_MIN = 20
+"""Characters of the reason for another cap."""
 PROBE_CENTS = 10_000
 """The bonus whose fee the platform is asked for. It is large, so that rounding does not change the rate."""
 
@@ -131,6 +133,8 @@ def change_cap(posting: Posting, cents: int, who: str, reason: str) -> None:
     """Changes the most that a posting may pay in all, fees included, in a person's name: upwards, or down to
     what is paid, committed and set aside for people who are taking part. Raises PayoutRefused."""
     name_and_reason(who, reason)
+    if len(reason.strip()) < REASON_MIN:
+        raise PayoutRefused(f"Give the reason in at least {REASON_MIN} characters; the log keeps it.")
     with transaction.atomic():
         row = Posting.objects.select_for_update().get(pk=posting.pk)
         if cents == row.cap_cents:

@@ -14,8 +14,8 @@ from crowd.ground import clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, Submission
 from crowd.money.comparison import Compared, compared
+from crowd.money.ledger import minutes_of
 from crowd.money.plan import plan_of
-from crowd.money.reconciling import minutes_of
 from crowd.money.standings import Standing, standings
 from crowd.money.statement import Tally, called, name_of, tallies
 from crowd.platforms import has_service, traits_of
@@ -74,7 +74,18 @@ def _of_tally(posting: Posting, row: Submission, tally: Tally) -> Iterator[Hand]
     name, platform, currency = name_of(row), traits_of(posting.platform).title, posting.currency
     accept, again = _command(posting, "--accept", name), _command(posting, "--again", name)
     line = partial(Hand, who=called(row), currency=currency, posting=posting, submission=row.pk)
-    if late and tally.surplus:
+    if tally.surplus and tally.expected:
+        yield line(
+            kind="too_early",
+            cents=extra,
+            why=f"{platform} shows {_kinds(tally)} that the ledger did not send, and does not show yet what "
+            "it sent. They get nothing more.",
+            act="look",
+            remedy=f"Wait until {minutes_of(posting)} minutes after the payment, then run settle again: it "
+            "may be the same payment with another amount.",
+            command=_settle(posting),
+        )
+    elif late and tally.surplus:
         yield line(
             kind="other_amount",
             cents=abs(extra - lacking),
@@ -226,6 +237,10 @@ def _over_cap(posting: Posting) -> Iterator[Hand]:
 
 
 def _command(posting: Posting, flag: str, name: str) -> str:
-    words = ["python", "manage.py", "settle", posting.study.slug, "--platform", posting.platform, "--mode"]
     more = ["--receipt", "WHERE"] if flag == "--by-hand" else ["--reason", "WHY"]
-    return shlex.join([*words, posting.mode, flag, name, "--by", "NAME", *more])
+    return f"{_settle(posting)} {shlex.join([flag, name, '--by', 'NAME', *more])}"
+
+
+def _settle(posting: Posting) -> str:
+    words = ["python", "manage.py", "settle", posting.study.slug, "--platform", posting.platform, "--mode"]
+    return shlex.join([*words, posting.mode])

@@ -306,6 +306,11 @@ def _within_person_cap(session: Session, cap: int | None, cents: int, currency: 
         )
 
 
+def minutes_of(posting: Posting) -> int:
+    """How long the platform's statement may lag behind, in minutes."""
+    return max(1, int(grace(posting).total_seconds()) // 60)
+
+
 def name_and_reason(who: str, reason: str) -> None:
     """Raises PayoutRefused if one of them is missing."""
     if not who.strip():

@@ -15,7 +15,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from crowd.ground import clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, PayoutBatch, Posting
-from crowd.money.ledger import adopt_approval, grace, terms_of
+from crowd.money.ledger import adopt_approval, grace, minutes_of, terms_of
 from crowd.money.standings import Standing, standings
 from crowd.money.statement import Tally, called, is_by_approval, tallies
 
@@ -110,11 +110,6 @@ def _due_again(posting: Posting, row: Payout, what: str, result: Reconciled) -> 
         sent_at=None,
         error=f"{what} {minutes_of(posting)} minutes after it was sent, so it was not paid; it is due again.",
     )
-
-
-def minutes_of(posting: Posting) -> int:
-    """How long the platform's statement may lag behind, in minutes."""
-    return max(1, int(grace(posting).total_seconds()) // 60)
 
 
 def _note_guess(posting: Posting, tally: Tally, row: Payout, result: Reconciled) -> None:

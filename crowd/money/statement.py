@@ -161,6 +161,12 @@ class Tally:
         """Whether a named person has to look before anything more is paid to them."""
         return bool(self.missing or self.withdrawn or self.surplus)
 
+    @property
+    def may_be_accepted(self) -> bool:
+        """Whether all that the platform shows is known: while a payment of ours is expected, it may be what
+        is shown with another amount, or may still come on top."""
+        return self.is_open and not self.expected
+
 
 def tallies(posting: Posting, at: datetime, only: Submission | None = None) -> dict[int, Tally]:
     """Submission -> its tally, for those with a payout or a line, in two queries."""

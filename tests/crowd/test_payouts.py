@@ -311,18 +311,20 @@ def test_it_grants_nothing_where_no_machine_can_pay(study: Study) -> None:
 
 def test_it_changes_a_cap_by_name_and_never_below_what_it_has_promised(study: Study) -> None:
     posting = posting_of(study, cap_cents=1000, places=3, taken=3)
-    change_cap(posting, 2000, "grace", "more people")
-    assert last_entry()[1] == "grace: Raised the cap on prolific from 10.00 GBP to 20.00 GBP: more people"
+    change_cap(posting, 2000, "grace", "more people than planned")
+    raised = "grace: Raised the cap on prolific from 10.00 GBP to 20.00 GBP: more people than planned"
+    assert last_entry()[1] == raised
     with pytest.raises(PayoutRefused, match=r"20\.00 GBP already"):
-        change_cap(posting, 2000, "grace", "the same")
+        change_cap(posting, 2000, "grace", "the same amount once more")
     session = came(posting, stored.sitting(study, "ada", condition="control", origin="human"), "ada")
     paid.payout(posting, session, kind="base", cents=140, currency="GBP", state="sent")
     # Rates are not known, so fees count as a half: 140 is 210.
     with pytest.raises(PayoutRefused, match=r"Give at least 2\.10 GBP"):
-        change_cap(posting, 209, "grace", "less")
+        change_cap(posting, 209, "grace", "less than we thought at first")
     for who, reason in (("", "less"), ("grace", " ")):
         with pytest.raises(PayoutRefused):
             change_cap(posting, 210, who, reason)
-    change_cap(posting, 210, "grace", "less")
+    change_cap(posting, 210, "grace", "less than we thought at first")
     assert Posting.objects.get().cap_cents == 210
-    assert last_entry()[1] == "grace: Lowered the cap on prolific from 20.00 GBP to 2.10 GBP: less"
+    lowered = "grace: Lowered the cap on prolific from 20.00 GBP to 2.10 GBP: less than we thought at first"
+    assert last_entry()[1] == lowered

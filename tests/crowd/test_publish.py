@@ -147,7 +147,7 @@ def test_it_takes_the_sum_as_an_option_and_a_cap_above_it() -> None:
         assert "It is there already" in again and Posting.objects.count() == 1
         with pytest.raises(CommandError, match="needs a reason"):
             publish(*on(sim), "--cap", "30", "--total", "30")
-        publish(*on(sim), "--cap", "30", "--total", "30", "--reason", "two more people")
+        publish(*on(sim), "--cap", "30", "--total", "30", "--reason", "two more people will come")
         assert Posting.objects.get().cap_cents == 3000
 
 

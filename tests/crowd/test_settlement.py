@@ -292,7 +292,7 @@ def test_it_never_pays_more_than_the_cap(capsys: pytest.CaptureFixture[str]) -> 
         assert paid.settle(stage.study) == ""
         assert "Raise it to at least 6.73 GBP, fees included" in " ".join(capsys.readouterr().out.split())
         assert sum(p.cents for p in Payout.objects.filter(state="sent")) == 300
-        change_cap(Posting.objects.get(pk=stage.posting.pk), 673, "grace", "all of them")
+        change_cap(Posting.objects.get(pk=stage.posting.pk), 673, "grace", "all of them shall be paid")
         assert paid.settle(stage.study) == ""
         assert [stage.paid(row) for row in rows] == [(140, [20])] * 3
         paid.agree(stage)

@@ -93,5 +93,5 @@ def _statement(study: Study, row: Submission) -> dict[str, object]:
         "is_concealed": is_concealed,
         "tally": tally,
         "can_release": tally is not None and bool(tally.missing or tally.withdrawn),
-        "can_accept": tally is not None and tally.is_open,
+        "can_accept": tally is not None and tally.may_be_accepted,
     }

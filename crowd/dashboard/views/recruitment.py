@@ -30,14 +30,13 @@ from crowd.dashboard.postings import (
 from crowd.ground.amounts import cents_of, is_typed
 from crowd.joining.floods import floods, release
 from crowd.models import Posting
-from crowd.money.cap import change_cap
+from crowd.money.cap import REASON_MIN, change_cap
 from crowd.people.decisions import record
 from crowd.platforms.base import PlatformError, Unsupported
 from experiments.errors import StudyError
 from experiments.models import Study
 
 PER_PAGE = 8
-REASON_MIN = 20
 
 
 class PlacesForm(forms.Form):
