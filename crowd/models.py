@@ -197,7 +197,7 @@ class Payout(models.Model):
         FAILED = "failed"
         UNKNOWN = "unknown"
         WITHHELD = "withheld"
-        BY_HAND = "by_hand", "paid by hand"
+        BY_HAND = "by_hand", "Paid by hand"
 
     posting = models.ForeignKey(Posting, on_delete=models.PROTECT, related_name="payouts")
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="payouts")

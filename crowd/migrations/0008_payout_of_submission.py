@@ -5,7 +5,7 @@ from django.db import migrations, models
 from django.db.models import Q
 
 STATES = ["due", "sending", "sent", "failed", "unknown", "withheld", "by_hand"]
-CHOICES = [(state, state.capitalize()) for state in STATES[:-1]] + [("by_hand", "paid by hand")]
+CHOICES = [(state, state.capitalize()) for state in STATES[:-1]] + [("by_hand", "Paid by hand")]
 
 
 class Migration(migrations.Migration):
