@@ -100,6 +100,12 @@ PROOFS = (
         ),
     ),
     Proof(
+        "flood",
+        "Fifty people finish, ten of them behind the flooding address, while 5,000 invented arrivals come "
+        "from one address and one network of IPv6 to a study of 200 places.",
+        (full("flood", "tests/crowd/test_floods.py", "-k", "through_a_flood"),),
+    ),
+    Proof(
         "calibration",
         "Over 2,000 simulated studies, tests err at the rate that they claim, and intervals cover as often.",
         (full("error rates", CALIBRATION, "-k", "error"), full("coverage", CALIBRATION, "-k", "cover")),

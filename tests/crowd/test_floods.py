@@ -32,6 +32,7 @@ from tests import world
 from tests.analysis import stored
 from tests.crowd.arrivals import Visitor, posting, refused
 from tests.crowd.recruiting import POLICY, arrive, changed, public, simulated, study_of
+from tests.proofs.scale import Scale
 
 __all__ = ["public"]
 pytestmark = pytest.mark.django_db
@@ -80,15 +81,17 @@ class Flooding:
                 visitor.arrive()
 
 
-def test_it_lets_fifty_people_in_through_five_thousand_joins(
-    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_it_lets_fifty_people_in_through_a_flood(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch, scale: Scale
 ) -> None:
+    """1,000 joins in `make test`, 5,000 in `make prove`."""
+    wave = scale.of(8, 40)
     monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
     study = changed(world.opened_study(world.write_study(tmp_path / "large", slots=67)), policy=POLICY)
     with simulated("prolific") as sim:
         offered = publish_posting(study, "prolific", "rehearsal", site=sim.url, places=200)
         flooding, people = Flooding(offered), []
-        flooding.join(1000)
+        flooding.join(25 * wave)
         for number in range(50):
             person = arrive(offered, sim, f"p{number}")
             # Every fifth sits behind the very address that floods.
@@ -99,21 +102,21 @@ def test_it_lets_fifty_people_in_through_five_thousand_joins(
                 # Beat reads the platform's list every two minutes, and the page comes again by itself.
                 assert number % 5 == 0 and tasks.sync_postings() == 1
                 assert person.join().status_code == 201
-            flooding.join(40)
+            flooding.join(wave)
         for person in people:
             person.arrive()
-            flooding.join(40)
+            flooding.join(wave)
         for person in people:
             person.answer()
             assert offered.codes["complete"] in person.end().json()["exit"]["url"]
-        assert flooding.count == 5000 and set(flooding.statuses) == {201, 429}
+        assert flooding.count == 125 * wave and set(flooding.statuses) == {201, 429}
         assert flooding.statuses[201] <= 2 * MOST
         unverified = Session.objects.filter(arrival="unverified")
         assert Slot.objects.filter(holder__in=unverified).count() <= 2 * MOST
         assert Session.objects.filter(arrival="verified", verdict="passed").count() == 50
         assert Slot.objects.filter(kept=True).count() == 50
         shown = floods(study)
-        assert len(shown) == 2 and sum(flood.refused for flood in shown) >= 5000 - 2 * MOST
+        assert len(shown) == 2 and sum(flood.refused for flood in shown) >= 125 * wave - 2 * MOST
 
 
 @pytest.mark.both_databases("constraints")
