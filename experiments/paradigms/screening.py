@@ -202,12 +202,16 @@ def _judge_minutes(rule: Rule, session: _Session) -> Reason | None:
 def _judge_median(rule: Rule, session: _Session) -> Reason | None:
     times = [session.given[t.position].rt_ms for t in session.trials if t.phase == "test" and not t.check]
     limit = _number(rule)
-    if not times or median(times) >= limit:
+    if not times:
         return None
-    median_ms = float(median(times))
-    evidence = (
-        f"median response time {median_ms:.0f} ms over {len(times)} test trials, at least {limit:.0f} needed"
-    )
+    # The browser tells the times, and the server saw how long the whole session took. If n times add up to at
+    # most T, their median is at most 2T/n: half of them are as long or longer.
+    told_ms, seen_ms = float(median(times)), 2 * session.total_minutes * 60_000 / len(times)
+    median_ms = min(told_ms, seen_ms)
+    if median_ms >= limit:
+        return None
+    what = "median response time" if told_ms <= seen_ms else "by the server's clock, a median of at most"
+    evidence = f"{what} {median_ms:.0f} ms over {len(times)} test trials, at least {limit:.0f} needed"
     return Reason(rule.name, rule.timing, median_ms, limit, evidence)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from experiments.design.rng import Streams
 from experiments.kinds.base import Check, Choice, TrialView
@@ -85,6 +88,22 @@ def test_it_takes_the_median_over_scored_tests_only() -> None:
     rules = {"fastest_median_ms": 300}
     assert judged(trials, "aaaa", rules, rt_ms=[100, 299, 900, 5000]).status == "screened"
     assert judged(trials, "aaaa", rules, rt_ms=[100, 300, 900, 1]).status == "passed"
+
+
+def test_it_believes_no_times_that_the_server_did_not_see() -> None:
+    """Four answers that claim a second each, in a session of 0.4 s: their median is at most 200 ms."""
+    trials, rules = [trial(n) for n in range(4)], {"fastest_median_ms": 300}
+    (reason,) = judged(trials, "abab", rules, minutes=0.4 / 60).reasons
+    assert reason.found == pytest.approx(200) and "by the server's clock" in reason.evidence
+    assert judged(trials, "abab", rules, minutes=0.6 / 60).status == "passed"
+
+
+@given(st.lists(st.integers(0, 20_000), min_size=1, max_size=9), st.integers(0, 60_000))
+def test_the_server_s_clock_changes_nothing_for_times_that_it_saw(times: list[int], more: int) -> None:
+    trials, limit = [trial(n) for n in range(len(times))], 900
+    minutes = (sum(times) + more) / 60_000
+    verdict = judged(trials, "a" * len(times), {"fastest_median_ms": limit}, rt_ms=times, minutes=minutes)
+    assert (verdict.status == "passed") == (median(times) >= limit)
 
 
 def test_it_finds_one_sided_answers() -> None:
