@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import csv
 import html
+import time
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from django.test import Client
 from django.utils import timezone
 
 from crowd import tasks
+from crowd.ground import connections
 from crowd.models import Payout, PayoutBatch, Posting, StatementLine, Submission
 from crowd.money.acts import accept
 from crowd.money.books import books_of
@@ -31,6 +34,14 @@ from tests.crowd import paid
 pytestmark = pytest.mark.django_db
 ROOT = "/studies/wolf-or-husky/"
 WHY = "The platform said that this is what they got."
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time passes between two tries of a call."""
+    waits = SimpleNamespace(sleep=lambda seconds: None, monotonic=time.monotonic)
+    monkeypatch.setattr("crowd.ground.connections.time", waits)
+    monkeypatch.setattr(connections.open_service, "__defaults__", (waits.sleep,))
 
 
 def kinds(posting: Posting) -> list[str]:
