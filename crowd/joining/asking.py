@@ -54,7 +54,7 @@ def impatient(seconds: float) -> None:
 def ask_soon(posting: Posting, submission: str) -> Submission | None:
     """Asks about an arrival: a worker, if there is one, else here. The row of a submission that is listed, if
     that is known at once."""
-    if not may_ask(posting, ASKED_PER_MINUTE):
+    if not may_ask(posting, "joins", ASKED_PER_MINUTE):
         return None
     if settings.CELERY_BROKER_URL:
         _senders.submit(_send, settings.CELERY_BROKER_URL, posting.pk, submission)

@@ -393,7 +393,7 @@ def _may_leave(session: Session, submission: Submission, arrival: Arrival | None
         return True
     if arrival is None:
         return False
-    if not limits.may_ask(posting, ASKED_PER_MINUTE):
+    if not limits.may_ask(posting, "leaves", ASKED_PER_MINUTE):
         raise TooMany("Too many people are leaving at this moment.", RETRY_S)
     answer = told(posting, arrival.submission)
     if not answer.has_answered:

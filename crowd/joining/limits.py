@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 from django.conf import settings
 from django.core.cache import caches
@@ -93,10 +94,11 @@ def count(study: Study | None, sender: Sender | None) -> Counted:
     return Counted(study, sender, minute, joins)
 
 
-def may_ask(posting: Posting, most: int) -> bool:
-    """Whether the platform may be asked about one more arrival of this posting within this minute."""
+def may_ask(posting: Posting, moment: Literal["joins", "leaves"], most: int) -> bool:
+    """Whether the platform may be asked about one more person of this posting within this minute. Who leaves
+    is counted apart from who joins: a flood of arrivals must not keep a person who has finished waiting."""
     minute = timezone.now().replace(second=0, microsecond=0)
-    name = keyed_hash("asked", str(posting.pk))[:HASH_LENGTH]
+    name = keyed_hash("asked", moment, str(posting.pk))[:HASH_LENGTH]
     return _add(None, name, minute, "joins") <= most
 
 

@@ -14,9 +14,12 @@ from experiments.simulation.wire import ExitWire
 TRIES = 6
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
-AGAIN = frozenset({429, 500, 502, 503, 504})
+TOO_MANY = 429
+AGAIN = frozenset({TOO_MANY, 500, 502, 503, 504})
 """Replies after which the same request is sent once more; every request of the API may be sent twice."""
 TIMEOUT_S = 60.0
+PATIENCE_S = 300.0
+"""How long one request waits in all if a server says when it may be sent again; such a wait is no try."""
 
 
 class Refused(Exception):
@@ -66,21 +69,26 @@ class Line:
         self, method: str, url: str, body: dict[str, Any] | None, with_token: bool = True
     ) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token and with_token else {}
-        pause_s = FIRST_PAUSE_S
-        for tries_left in reversed(range(TRIES)):
+        pause_s, tries_left, patience_s = FIRST_PAUSE_S, TRIES, PATIENCE_S
+        while True:
             self.requests_count += 1
             try:
                 reply = self.pool.request(method, url, json=body, headers=headers)
             except httpx.TransportError:
-                if not tries_left:
+                if tries_left == 1:
                     raise
             else:
-                if reply.status_code not in AGAIN or not tries_left:
+                asked_s = _asked_pause_s(reply)
+                if reply.status_code == TOO_MANY and 0 < asked_s <= patience_s:
+                    patience_s -= asked_s
+                    time.sleep(asked_s)
+                    continue
+                if reply.status_code not in AGAIN or tries_left == 1:
                     return _accepted(reply)
-                pause_s = max(pause_s, _asked_pause_s(reply))
+                pause_s = max(pause_s, asked_s)
             time.sleep(min(pause_s, LONGEST_PAUSE_S))
             pause_s *= 2
-        raise AssertionError("the last try returns or raises")
+            tries_left -= 1
 
 
 def _asked_pause_s(reply: httpx.Response) -> float:

@@ -23,8 +23,9 @@ from analysis.reports.flow import flow_section
 from analysis.tables import read_frames, study_facts
 from crowd import tasks
 from crowd.ground.connections import posted_of, service_of
-from crowd.joining.asking import sealed
-from crowd.models import Identity, Posting, Submission
+from crowd.joining.asking import ASKED_PER_MINUTE, sealed
+from crowd.joining.limits import may_ask
+from crowd.models import Identity, JoinCount, Posting, Submission
 from crowd.money.run import look
 from crowd.platforms.base import ListedSubmission, PlatformError
 from crowd.recruiting.places import top_up
@@ -191,6 +192,35 @@ def test_it_asks_again_before_the_way_back(study: Study) -> None:
         sim.faults.down = False
         assert offered.codes["complete"] in ada.end().json()["exit"]["url"]
         assert ada.session().arrival == "verified" and Slot.objects.get(holder=ada.session()).kept
+
+
+def test_a_flood_of_arrivals_keeps_nobody_from_leaving(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        ada = arrive(offered, sim)
+        sim.faults.down = True
+        ada.arrive()
+        ada.answer()
+        sim.faults.down = False
+        while may_ask(offered, "joins", ASKED_PER_MINUTE):
+            pass
+        assert offered.codes["complete"] in ada.end().json()["exit"]["url"]
+
+
+def test_who_leaves_in_a_crowd_is_told_when_to_try_again_and_loses_nothing(study: Study) -> None:
+    with simulated("prolific") as sim:
+        offered = rehearsed(study, "prolific", sim)
+        ada = arrive(offered, sim)
+        sim.faults.down = True
+        ada.arrive()
+        ada.answer()
+        sim.faults.down = False
+        while may_ask(offered, "leaves", ASKED_PER_MINUTE):
+            pass
+        reply = ada.end()
+        assert (reply.status_code, reply["Retry-After"]) == (429, "30")
+        JoinCount.objects.all().delete()
+        assert offered.codes["complete"] in ada.end().json()["exit"]["url"]
 
 
 @pytest.mark.both_databases("claims and leases")

@@ -8,7 +8,7 @@ from itertools import pairwise
 import httpx
 import pytest
 
-from experiments.simulation.line import AGAIN, LONGEST_PAUSE_S, TRIES, Line, Refused
+from experiments.simulation.line import AGAIN, LONGEST_PAUSE_S, PATIENCE_S, TRIES, Line, Refused
 
 pytestmark = pytest.mark.pure
 
@@ -62,13 +62,28 @@ def test_pauses_double_up_to_a_limit(wire: Callable[..., Wire]) -> None:
     assert all(later == pytest.approx(2 * earlier) for earlier, later in pairwise(made.pauses))
 
 
-@pytest.mark.parametrize(("asked", "paused"), [("2", 2.0), ("3600", LONGEST_PAUSE_S), ("soon", 0.1)])
+@pytest.mark.parametrize(
+    ("asked", "paused"), [("2", 2.0), ("30", 30.0), ("3600", LONGEST_PAUSE_S), ("soon", 0.1)]
+)
 def test_it_waits_as_long_as_it_is_asked_to_within_reason(
     wire: Callable[..., Wire], asked: str, paused: float
 ) -> None:
     made = wire(httpx.Response(429, headers={"Retry-After": asked}), ok())
     made.line.get("/x")
     assert made.pauses == [paused]
+
+
+def test_a_busy_server_is_waited_out_but_not_for_ever(wire: Callable[..., Wire]) -> None:
+    waits = int(PATIENCE_S / 30)
+    assert waits > TRIES
+    busy = [httpx.Response(429, headers={"Retry-After": "30"}) for _ in range(waits + TRIES)]
+    patient = wire(*busy[:waits], ok())
+    assert patient.line.get("/x") == {"a": 1} and patient.pauses == [30.0] * waits
+    given_up = wire(*busy)
+    with pytest.raises(Refused, match="429"):
+        given_up.line.get("/x")
+    assert len(given_up.requests) == waits + TRIES
+    assert given_up.pauses == [30.0] * waits + [LONGEST_PAUSE_S] * (TRIES - 1)
 
 
 def test_a_trouble_that_lasts_ends_in_what_it_was(wire: Callable[..., Wire]) -> None:
