@@ -11,6 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.databases import only_one
 from tests.guard import ServiceFailed
 from tests.services import ROOT
 
@@ -91,7 +92,12 @@ def installers() -> Iterator[list[list[str]]]:
 
 
 def chromium() -> str:
-    """The path of a Chromium that runs; installs one if possible."""
+    """The path of a Chromium that runs; installs one if possible, while other test processes wait."""
+    with only_one(ROOT / ".venv" / "chromium.lock"):
+        return _found_or_installed()
+
+
+def _found_or_installed() -> str:
     path = find_chromium()
     failures: list[str] = []
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PLAYWRIGHT_BROWSERS_PATH": str(OWN_CACHE)}
