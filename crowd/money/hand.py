@@ -4,7 +4,7 @@ line says who, how much, why, and the one act. If it is empty, nothing is left t
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -65,6 +65,14 @@ def hands_of(posting: Posting) -> list[Hand]:
     waiting = [_held_back(posting, standing) for standing in standings(posting) if standing.way.needs_hand]
     hands += [hand for hand in waiting if (hand.submission, None) not in known]
     return hands + list(_over_cap(posting))
+
+
+def in_brief(posting: Posting, hands: Sequence[Hand]) -> str:
+    """How many lines there are, in words; that nothing is left only if nothing waits to be paid either."""
+    if hands:
+        return f"Needs your hand: {len(hands)}."
+    is_done = not plan_of(posting).payables
+    return f"Needs your hand: nothing.{' Nothing is left to do.' if is_done else ''}"
 
 
 def _of_tally(posting: Posting, row: Submission, tally: Tally) -> Iterator[Hand]:

@@ -141,7 +141,22 @@ def run(
             f"{ran.again.due_again} did not reach {posting.platform} and are due again. Run settle again."
         )
     ran.troubles += [str(hand) for hand in ran.hands if hand.is_trouble]
+    if ran.again is not None and among is None and not ran.troubles:
+        ran.troubles += _left(posting)
     return ran
+
+
+def _left(posting: Posting) -> list[str]:
+    """What could not be paid at the first look and can be at the second: the confirmed total did not name it,
+    so it waits for the next run."""
+    left = plan_of(posting)
+    if not left.payables:
+        return []
+    count = len(left.payables)
+    return [
+        f"{count} payout{'s' if count != 1 else ''} ({left.total}) on {posting.platform} could be paid only "
+        "after this run had begun, and were not in its total. Run settle again."
+    ]
 
 
 class TooLittle(StudyError):

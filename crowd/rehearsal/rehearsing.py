@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, Submission
-from crowd.money.hand import hands_of
+from crowd.money.hand import hands_of, in_brief
 from crowd.money.ledger import grace
 from crowd.money.run import look
 from crowd.money.statement import name_of
@@ -286,7 +286,7 @@ def _tell(
 def _tell_hands(terminal: Terminal, posting: Posting) -> None:
     """What a researcher would have to do now, and who is unpaid."""
     hands = hands_of(posting)
-    terminal.line(f"Needs your hand: {len(hands) or 'nothing. Nothing is left to do.'}")
+    terminal.line(in_brief(posting, hands))
     for hand in hands:
         amount = "" if hand.cents is None else f", {amount_of(hand.cents, hand.currency)}"
         terminal.line(f"  {hand.who}{amount}: {hand.why} {hand.remedy}")

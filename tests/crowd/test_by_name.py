@@ -85,6 +85,29 @@ def test_it_names_one_odd_row_and_pays_all_others(monkeypatch: pytest.MonkeyPatc
         paid.agree(stage)
 
 
+def test_it_is_not_done_while_a_row_that_was_odd_at_first_can_be_paid(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed, odd_once = Wire.rows, [True]
+
+    def odd_at_first(self: Any, path: str, *words: Any, **more: Any) -> Any:
+        is_odd = path == "submissions/" and odd_once and odd_once.pop()
+        for place, row in enumerate(listed(self, path, *words, **more)):
+            yield {**row, "participant_id": None} if is_odd and place == 0 else row
+
+    with paid.offered(paid.paying()) as stage:
+        rows = [stage.person(matches=4) for _ in range(3)]
+        monkeypatch.setattr(Wire, "rows", odd_at_first)
+        sentence = paid.settle(stage.study)
+        assert "2 payouts (1.60 GBP) on prolific could be paid only after this run had begun" in sentence
+        assert sorted(len(stage.paid(row)[1]) for row in rows) == [0, 1, 1]
+        assert "Needs your hand: nothing.\n" in capsys.readouterr().out, "and not that nothing is left to do"
+        assert paid.settle(stage.study) == ""
+        assert "Nothing is left to do" in capsys.readouterr().out
+        assert [stage.paid(row) for row in rows] == [(140, [20])] * 3
+        paid.agree(stage)
+
+
 def test_it_has_a_row_for_every_cent_also_of_a_person_who_never_joined(researcher: User) -> None:
     with paid.offered(paid.paying()) as stage:
         stage.person()

@@ -343,7 +343,8 @@ def paid_with_deaths(world: Rehearsed, env: Mapping[str, str], seed: int, kills:
             break
         settler.run_killed_at_a_moment() if number % 2 else settler.run_killed_at_a_call()
     assert settler.killed.total() >= kills
-    assert settler.killed["after an effect"] >= min(EFFECTS_MIN, kills // 2)
+    # Two kills may both fall between calls; of many some must fall in the middle of a payment.
+    assert settler.killed["after an effect"] >= min(EFFECTS_MIN, kills // 4)
     settler.finish()
     return settler
 

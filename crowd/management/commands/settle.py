@@ -21,7 +21,7 @@ from crowd.ground.locks import exclusive
 from crowd.models import Payout, Posting, Submission
 from crowd.money.acts import accept, pay_by_hand, send_again
 from crowd.money.books import books_of, write_books
-from crowd.money.hand import Hand
+from crowd.money.hand import Hand, in_brief
 from crowd.money.plan import Plan
 from crowd.money.reconciling import Reconciled
 from crowd.money.run import NotRead, Ran, Sums, run
@@ -250,7 +250,7 @@ def _show(terminal: Terminal, posting: Posting, ran: Ran, yes: bool) -> None:
             fees = amount_of(math.ceil(ran.outcome.fees), ran.plan.currency)
             terminal.line(f"Fees of the platform for bonuses: {fees}")
     _show_books(terminal, posting)
-    _show_hands(terminal, ran.hands)
+    _show_hands(terminal, posting, ran.hands)
 
 
 def _show_books(terminal: Terminal, posting: Posting) -> None:
@@ -262,11 +262,8 @@ def _show_books(terminal: Terminal, posting: Posting) -> None:
     )
 
 
-def _show_hands(terminal: Terminal, hands: Sequence[Hand]) -> None:
-    if not hands:
-        terminal.line("Needs your hand: nothing. Nothing is left to do.")
-        return
-    terminal.line(f"Needs your hand: {len(hands)}.")
+def _show_hands(terminal: Terminal, posting: Posting, hands: Sequence[Hand]) -> None:
+    terminal.line(in_brief(posting, hands))
     for hand in hands:
         amount = "" if hand.cents is None else f", {amount_of(hand.cents, hand.currency)}"
         terminal.line(f"  {hand.who}{amount}: {hand.why} {hand.remedy}")
