@@ -17,8 +17,9 @@ from experiments.simulation.learner import Learner, choice_shares, resemblance
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.sight import CELLS, FEATURES, PATCHES, Percept
 from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
+from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import overlay
-from stimuli.spec import Component, RenderSpec
+from stimuli.spec import Component
 from stimuli.types import Mask, Pixels
 
 pytestmark = pytest.mark.pure

@@ -19,9 +19,9 @@ from experiments.simulation.sight import (
     perceive,
     read_heat,
 )
+from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import overlay
 from stimuli.render.png import encode
-from stimuli.spec import RenderSpec
 from stimuli.types import Pixels
 
 pytestmark = pytest.mark.pure

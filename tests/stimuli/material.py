@@ -10,7 +10,8 @@ from PIL import Image
 
 from stimuli.errors import StimulusError
 from stimuli.pipeline import Bench, Failed, Rendered, attempt
-from stimuli.spec import Component, RenderSpec, StimulusSpec
+from stimuli.recipe import RenderSpec
+from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store
 from stimuli.survey import PredictedItem, Source, prepare, spec_for, survey
 from stimuli.types import Progress, silent

@@ -8,8 +8,8 @@ from matplotlib import colormaps
 from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec, ShapeMismatch
+from stimuli.recipe import RenderSpec
 from stimuli.render import heatmap, png
-from stimuli.spec import RenderSpec
 from stimuli.types import Pixels
 
 pytestmark = pytest.mark.pure
