@@ -50,7 +50,7 @@ _restored: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Scoring:
     """A metric to be measured: of the method's own values, or of the field that `recipe` draws."""
 
     metric: Component
@@ -95,7 +95,7 @@ class Order:
     """One attribution that is asked for: the specs that it serves, and what is to be measured of it."""
 
     specs: tuple[StimulusSpec, ...]
-    metrics: tuple[Wanted, ...] = ()
+    metrics: tuple[Scoring, ...] = ()
 
     @property
     def spec(self) -> StimulusSpec:
@@ -175,7 +175,7 @@ def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Compon
                 {
                     canonical_json([w.metric.as_json(), w.recipe.as_json() if w.recipe else None]): w
                     for spec in group
-                    for w in wanted(metrics.get(spec.picture_key, ()), spec)
+                    for w in scorings(metrics.get(spec.picture_key, ()), spec)
                 }.values()
             ),
         )
@@ -183,9 +183,9 @@ def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Compon
     ]
 
 
-def wanted(metrics: Sequence[Component], spec: StimulusSpec) -> tuple[Wanted, ...]:
+def scorings(metrics: Sequence[Component], spec: StimulusSpec) -> tuple[Scoring, ...]:
     """The metrics of one stimulus, each with what it scores."""
-    return tuple(Wanted(m, spec.render if scored_by(m) == "drawn" else None) for m in metrics)
+    return tuple(Scoring(m, spec.render if scored_by(m) == "drawn" else None) for m in metrics)
 
 
 class Runner:
@@ -333,7 +333,7 @@ def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Ben
     return run
 
 
-def _measuring(asked: Wanted, runner: Runner, subject: Subject, made: Attribution) -> Callable[[], Steps]:
+def _measuring(asked: Scoring, runner: Runner, subject: Subject, made: Attribution) -> Callable[[], Steps]:
     def run() -> Steps:
         scored = made
         if asked.recipe is not None and isinstance(made, PixelAttribution):
@@ -394,8 +394,8 @@ __all__ = [
     "Order",
     "Pixels",
     "Rendered",
-    "Wanted",
+    "Scoring",
     "attempt",
     "explain",
-    "wanted",
+    "scorings",
 ]

@@ -9,7 +9,7 @@ import pytest
 from stimuli.explainers import EXPLAINERS, check_explainer, packages_of, version_of
 from stimuli.metrics import METRICS, SET_METRICS, check_metric
 from stimuli.metrics.described import describe_metric
-from stimuli.recipe import RenderSpec, before_signs
+from stimuli.recipe import ALPHA_BEFORE, RenderSpec, before_signs
 from stimuli.spec import Component, StimulusSpec, canonical_json
 
 pytestmark = pytest.mark.pure
@@ -30,7 +30,7 @@ RAISED = {
 
 def spec(explainer: Component | None, version: int) -> StimulusSpec:
     """As studies of that commit drew it: the recipe that `absolute = true` still names."""
-    before = RenderSpec(**before_signs(absolute=True))
+    before = RenderSpec(alpha=ALPHA_BEFORE, **before_signs(absolute=True))
     return StimulusSpec("a" * 64, "b" * 64, "features", 1, explainer, version, 2022, before)
 
 
