@@ -172,7 +172,8 @@ STIMULI = (
     Column(
         "metrics",
         "json",
-        "Automatic metrics of this explanation: a list of metric, parameters, version, value and unit.",
+        "Automatic metrics of this explanation: a list of metric, parameters, version, value, unit and "
+        "what it scores: the method, or the drawn field.",
     ),
     Column("predictor_key", "text", "Digest of the model: weights, architecture and labels."),
     Column("predictor", "json", "The model: its name with all its parameters, its labels and its origin."),

@@ -136,6 +136,7 @@ def _metrics(stimulus: Stimulus) -> str:
             "version": m.version,
             "value": m.value,
             "unit": m.unit,
+            "scores": m.scores,
         }
         for m in stimulus.measurements.all()
         if m.measured_at is not None and m.value is not None

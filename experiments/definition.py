@@ -10,7 +10,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from stimuli.spec import Component, RenderSpec, content_key
+from stimuli.errors import BadSpec
+from stimuli.recipe import (
+    ALPHA_BEFORE,
+    ALPHA_DIVERGING,
+    DIVERGING,
+    OF_PRESETS,
+    PRESETS,
+    Base,
+    Colormap,
+    RenderSpec,
+    Sign,
+    Style,
+    Unsigned,
+    before_signs,
+)
+from stimuli.render.field import check_recipe
+from stimuli.spec import Component, content_key
 
 ANSWERS_MAX = 20
 """As many answers as there are keys for them: ten digits and the upper letter row."""
@@ -77,18 +93,74 @@ class Stimuli(Part):
 
 
 class Render(Part):
-    colormap: Literal["viridis", "cividis", "inferno", "magma", "plasma"] = "viridis"
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.55
+    """The recipe of all conditions. `preset` names one of a published study, which the other keys complete or
+    change; it is written out when the file is read. `absolute` gives a study the recipe of before recipes had
+    a `sign`: with it stand only the keys that there were then.
+    """
+
+    preset: Literal["", "colin-2022-figures", "xplique", "pasta", "reverse-turing"] = ""
+    colormap: Colormap = "viridis"
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.75
     clip_low: Annotated[float, Field(ge=0, lt=50)] = 1.0
     clip_high: Annotated[float, Field(gt=50, le=100)] = 99.0
-    absolute: bool = True
+    absolute: bool | None = None
+    sign: Sign = "positive"
+    smooth_px: Annotated[float, Field(ge=0, le=64)] = 0.0
+    style: Style = "heat"
+    top_share: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    base: Base = "colour"
+    unsigned: Unsigned = "refuse"
     tile_px: Annotated[int, Field(ge=44, le=400)] = 112
     concept_form: Literal["bars", "names", "reasons"] = "bars"
     concept_top: Annotated[int, Field(ge=1, le=15)] = 6
     concept_signed: bool = True
 
+    @model_validator(mode="before")
+    @classmethod
+    def _written_out(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        table = dict(value)
+        if table.get("absolute") is not None:
+            table.setdefault("alpha", ALPHA_BEFORE)
+        preset = PRESETS.get(str(table.get("preset", "")))
+        if preset is not None:
+            silent = [key for key in preset.must_say if key not in table]
+            if silent:
+                raise ValueError(
+                    f"preset {table['preset']!r} does not say {' and '.join(silent)} ({preset.source}): "
+                    "state it in [render]"
+                )
+            table = {**preset.values, **table}
+        if table.get("sign") == "diverging":
+            table = {"colormap": DIVERGING[0], "alpha": ALPHA_DIVERGING, **table}
+        return table
+
+    @model_validator(mode="after")
+    def _can_be_drawn(self) -> Render:
+        if self.absolute is not None:
+            apart = [key for key, default in _SIGNED.items() if getattr(self, key) != default]
+            if apart:
+                raise ValueError(
+                    f"absolute is the recipe of before the signs and knows no {', '.join(apart)}: write "
+                    'sign = "magnitude" in place of absolute = true, or "signed_range" in place of false'
+                )
+        if not self.preset and self.colormap in OF_PRESETS:
+            raise ValueError(
+                f"colormap {self.colormap!r} is a palette of published figures, whose lightness does not "
+                "grow with importance: name their preset, or choose another palette"
+            )
+        try:
+            check_recipe(self.spec())
+        except BadSpec as error:
+            raise ValueError(str(error)) from None
+        return self
+
     def spec(self) -> RenderSpec:
-        return RenderSpec(**self.model_dump())
+        keys = self.model_dump(exclude={"preset", "absolute"})
+        if self.absolute is not None:
+            keys |= before_signs(absolute=self.absolute)
+        return RenderSpec(**keys)
 
 
 class ConditionTable(Part):
@@ -318,9 +390,21 @@ class StudyDefinition(Part):
         return 2.0 * upper
 
 
+_SIGNED: Mapping[str, Any] = {
+    "sign": "positive",
+    "smooth_px": 0.0,
+    "style": "heat",
+    "top_share": 0.1,
+    "base": "colour",
+    "unsigned": "refuse",
+}
+"""The keys of a recipe that joined with its sign, with their defaults."""
 _LATER: Mapping[str, Mapping[str, Any]] = {
     "stimuli": {"precision": "float32", "datasets": {}, "predictors": {}},
-    "render": {"concept_form": "bars", "concept_top": 6, "concept_signed": True},
+    "render": {
+        **{"concept_form": "bars", "concept_top": 6, "concept_signed": True},
+        **{"preset": "", "absolute": None, **_SIGNED},
+    },
     "conditions": {"dataset": "", "predictor": ""},
 }
 """Keys that were added after the first studies had opened, with their defaults."""

@@ -25,7 +25,7 @@ from stimuli.errors import BadSpec
 from stimuli.metrics import SET_METRICS
 from stimuli.metrics.described import Described, describe_metric
 from stimuli.models import Measurement, Stimulus
-from stimuli.pipeline import Bench, Failed, Number, Order, Rendered, attempt, explain
+from stimuli.pipeline import Bench, Failed, Number, Order, Rendered, attempt, explain, scorings
 from stimuli.registry import refuse_other_package
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store.media import current_store
@@ -117,6 +117,7 @@ def note(
             error=error[:2000],
             unit=description.unit,
             better=description.better,
+            scores=description.scores,
             measured_at=timezone.now(),
         )
 
@@ -175,13 +176,14 @@ def render_claimed(
 
 def measure_done(keys: Sequence[str], bench: Bench) -> None:
     """Measure those of `keys` whose pictures are there and whose measurements are not."""
-    wanted = _wanted(keys)
-    rows = Stimulus.objects.filter(key__in=list(wanted), state=State.DONE).values_list("key", "spec")
-    orders = [Order((StimulusSpec.from_json(spec),), wanted[key]) for key, spec in rows]
+    asked = _wanted(keys)
+    rows = Stimulus.objects.filter(key__in=list(asked), state=State.DONE).values_list("key", "spec")
+    specs = {key: StimulusSpec.from_json(stored) for key, stored in rows}
+    orders = [Order((spec,), scorings(asked[key], spec)) for key, spec in specs.items()]
     for explained in explain(orders, bench):
         numbers = explained.numbers
         if explained.error:
-            numbers = tuple(Number(metric, None, explained.error) for metric in explained.order.metrics)
+            numbers = tuple(Number(w.metric, None, explained.error) for w in explained.order.metrics)
         note([explained.order.spec.picture_key], numbers)
 
 

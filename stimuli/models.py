@@ -79,6 +79,7 @@ class Measurement(models.Model):
     value = models.FloatField(null=True, blank=True)
     unit = models.CharField(max_length=40, blank=True)
     better = models.CharField(max_length=8, blank=True)
+    scores = models.CharField(max_length=8, default="method")
     details = models.JSONField(default=dict, blank=True)
     error = models.TextField(blank=True)
     measured_at = models.DateTimeField(null=True, blank=True, db_index=True)

@@ -10,20 +10,22 @@ import importlib.metadata
 import platform
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from stimuli.errors import FAULTS, StimulusError, as_stimulus_error
 from stimuli.explainers import open_explainer, version_of
-from stimuli.metrics import open_metric
+from stimuli.metrics import open_metric, scored_by
 from stimuli.metrics.base import Measured
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.predictors import restore
+from stimuli.recipe import RenderSpec
 from stimuli.registry import refuse_other_package
 from stimuli.render.draw import Drawn, draw
-from stimuli.spec import Component, JsonValue, StimulusSpec, content_key
+from stimuli.render.field import drawn_field
+from stimuli.spec import Component, JsonValue, StimulusSpec, canonical_json
 from stimuli.store import Store
 from stimuli.store.files import (
     keep_attribution,
@@ -33,7 +35,7 @@ from stimuli.store.files import (
     read_text,
     read_view,
 )
-from stimuli.types import Attribution, Pixels, Progress, silent
+from stimuli.types import Attribution, PixelAttribution, Pixels, Progress, silent
 
 if TYPE_CHECKING:
     from stimuli.planner.drive import Done, Job
@@ -48,12 +50,22 @@ _restored: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
+class Scoring:
+    """A metric to be measured: of the method's own values, or of the field that `recipe` draws."""
+
+    metric: Component
+    recipe: RenderSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
-    """What a metric said of one stimulus: a value, or why there is none."""
+    """What a metric said of one stimulus: a value, or why there is none. `recipe` says of which field, and is
+    None for the method's own values."""
 
     metric: Component
     measured: Measured | None
     error: str = ""
+    recipe: RenderSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +95,7 @@ class Order:
     """One attribution that is asked for: the specs that it serves, and what is to be measured of it."""
 
     specs: tuple[StimulusSpec, ...]
-    metrics: tuple[Component, ...] = ()
+    metrics: tuple[Scoring, ...] = ()
 
     @property
     def spec(self) -> StimulusSpec:
@@ -160,11 +172,20 @@ def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Compon
         Order(
             tuple(group),
             tuple(
-                {content_key(m.as_json()): m for s in group for m in metrics.get(s.picture_key, ())}.values()
+                {
+                    canonical_json([w.metric.as_json(), w.recipe.as_json() if w.recipe else None]): w
+                    for spec in group
+                    for w in scorings(metrics.get(spec.picture_key, ()), spec)
+                }.values()
             ),
         )
         for group in by_attribution.values()
     ]
+
+
+def scorings(metrics: Sequence[Component], spec: StimulusSpec) -> tuple[Scoring, ...]:
+    """The metrics of one stimulus, each with what it scores."""
+    return tuple(Scoring(m, spec.render if scored_by(m) == "drawn" else None) for m in metrics)
 
 
 class Runner:
@@ -258,10 +279,10 @@ def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained
         return _with_target(subjects[key], order.spec)
 
     def metrics_of(at: int) -> list[Job]:
-        subject = subject_of(window[at])
+        subject, source = subject_of(window[at]), cast("Attribution", made[at])
         return [
-            Job((at, place), subject, _measuring(component, runner, subject, cast("Attribution", made[at])))
-            for place, component in enumerate(window[at].metrics)
+            Job((at, place), subject, _measuring(asked, runner, subject, source))
+            for place, asked in enumerate(window[at].metrics)
         ]
 
     def follow(done: Done) -> Sequence[Job]:
@@ -285,7 +306,8 @@ def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained
         at, place = cast("tuple[int, int]", done.name)
         if place != METHOD:
             reason = "" if done.error is None else str(done.error)
-            numbers.setdefault(at, {})[place] = Number(window[at].metrics[place], done.result, reason)
+            asked = window[at].metrics[place]
+            numbers.setdefault(at, {})[place] = Number(asked.metric, done.result, reason, asked.recipe)
         elif done.error is not None:
             errors[at] = str(done.error)
     return [
@@ -300,8 +322,6 @@ def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained
 
 
 def _with_target(subject: Subject, spec: StimulusSpec) -> Subject:
-    from dataclasses import replace
-
     return replace(subject, target=spec.target, seed=spec.seed, layer=spec.layer)
 
 
@@ -313,11 +333,12 @@ def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Ben
     return run
 
 
-def _measuring(
-    component: Component, runner: Runner, subject: Subject, made: Attribution
-) -> Callable[[], Steps]:
+def _measuring(asked: Scoring, runner: Runner, subject: Subject, made: Attribution) -> Callable[[], Steps]:
     def run() -> Steps:
-        return (yield from open_metric(component).measure(runner.predictor, subject, made))
+        scored = made
+        if asked.recipe is not None and isinstance(made, PixelAttribution):
+            scored = replace(made, values=drawn_field(made, asked.recipe))
+        return (yield from open_metric(asked.metric).measure(runner.predictor, subject, scored))
 
     return run
 
@@ -351,7 +372,8 @@ def _drawn(spec: StimulusSpec, explained: Explained, bench: Bench) -> Rendered |
         drawn = draw(spec, explained.attribution, bench.store)
     except (StimulusError, *FAULTS) as error:
         return Failed(spec, str(as_stimulus_error(error)))
-    return Rendered(spec, drawn, {**_versions(), **about}, explained.numbers)
+    numbers = tuple(number for number in explained.numbers if number.recipe in (None, spec.render))
+    return Rendered(spec, drawn, {**_versions(), **about}, numbers)
 
 
 @cache
@@ -372,6 +394,8 @@ __all__ = [
     "Order",
     "Pixels",
     "Rendered",
+    "Scoring",
     "attempt",
     "explain",
+    "scorings",
 ]

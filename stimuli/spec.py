@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from stimuli.recipe import RenderSpec
 
 RENDERER_VERSION = 1
 JsonValue = Any
@@ -40,40 +42,6 @@ class Component:
     @classmethod
     def from_json(cls, value: Mapping[str, JsonValue]) -> Component:
         return cls(str(value["name"]), {k: v for k, v in value.items() if k != "name"})
-
-
-_LATER = {"concept_form", "concept_top", "concept_signed"}
-
-
-@dataclass(frozen=True, slots=True)
-class RenderSpec:
-    """How a map becomes an overlay; one recipe for all conditions of a study.
-
-    `colormap` is a perceptually uniform matplotlib map; `alpha` the opacity of the map over the picture
-    (0-1);
-    `clip_low`, `clip_high` the percentiles (0-100) that become 0 and 1; `absolute` takes magnitudes first,
-    so that signed and unsigned methods are drawn alike; `tile_px` is the longer side at reservoir size.
-    Concepts are drawn as bars, named in a row, or told as reasons: the `concept_top` most important ones,
-    with their sign if `concept_signed`.
-    """
-
-    colormap: Literal["viridis", "cividis", "inferno", "magma", "plasma"] = "viridis"
-    alpha: float = 0.55
-    clip_low: float = 1.0
-    clip_high: float = 99.0
-    absolute: bool = True
-    tile_px: int = 112
-    concept_form: Literal["bars", "names", "reasons"] = "bars"
-    concept_top: int = 6
-    concept_signed: bool = True
-
-    def as_json(self) -> dict[str, JsonValue]:
-        """Fields that were added later are left out at their defaults, so that older keys stay."""
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if name not in _LATER or value != type(self).__dataclass_fields__[name].default
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +121,7 @@ class StimulusSpec:
             **{
                 **value,
                 "explainer": Component.from_json(explainer) if explainer else None,
-                "render": RenderSpec(**value["render"]),
+                "render": RenderSpec.from_json(value["render"]),
                 "packages": tuple(value.get("packages", ())),
             }
         )

@@ -18,8 +18,10 @@ from stimuli.datasets import DATASETS, open_dataset
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import check_explainer, open_explainer, packages_of, version_of
 from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
-from stimuli.render import heatmap, png
-from stimuli.spec import Component, Precision, RenderSpec, StimulusSpec, content_key
+from stimuli.recipe import RenderSpec
+from stimuli.render import png
+from stimuli.render.field import check_recipe
+from stimuli.spec import Component, Precision, StimulusSpec, content_key
 from stimuli.store import Store
 from stimuli.store.files import keep_text, predictor_file, view_file
 from stimuli.types import Dataset, Item, Progress, Split, TextDataset, silent
@@ -172,7 +174,7 @@ def spec_for(
         explainer=explainer,
         version=version_of(explainer) if explainer else 0,
         seed=seed,
-        render=heatmap.check_recipe(render),
+        render=check_recipe(render),
         precision=precision,
         packages=packages_of(explainer) if explainer else (),
     )

@@ -20,8 +20,8 @@ from experiments.simulation import HEADING
 from experiments.simulation.learner import Learner
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.sight import CELLS, GRID, Floats, Percept, attention_of, perceive, read_heat
-from stimuli.render.heatmap import overlay
-from stimuli.spec import RenderSpec
+from stimuli.recipe import RenderSpec
+from stimuli.render.heatmap import painted
 from stimuli.types import Mask, Pixels
 
 CONTROLS = {
@@ -210,7 +210,7 @@ class _Eye:
         picture = self.pictures.original(item)
         rows = np.arange(picture.shape[0]) * heat.shape[0] // picture.shape[0]
         columns = np.arange(picture.shape[1]) * heat.shape[1] // picture.shape[1]
-        return overlay(picture, heat[np.ix_(rows, columns)], self.pictures.render)
+        return painted(picture, heat[np.ix_(rows, columns)], self.pictures.render)
 
 
 def permuted(heat: Floats, order: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:

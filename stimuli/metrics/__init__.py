@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, cast
 
-from stimuli.metrics.base import Metric, SetMetric
+from stimuli.metrics.base import Metric, Scored, SetMetric
 from stimuli.registry import Table, read_params
 from stimuli.spec import Component
 
@@ -15,6 +15,7 @@ __all__ = [
     "check_metric",
     "open_metric",
     "open_set_metric",
+    "scored_by",
 ]
 
 METRICS: Table[type[Metric]] = Table(
@@ -22,6 +23,8 @@ METRICS: Table[type[Metric]] = Table(
     {
         "deletion": "stimuli.metrics.deletion:Deletion",
         "insertion": "stimuli.metrics.deletion:Insertion",
+        "deletion_drawn": "stimuli.metrics.deletion:DeletionDrawn",
+        "insertion_drawn": "stimuli.metrics.deletion:InsertionDrawn",
         "faithfulness_correlation": "stimuli.metrics.faithfulness:FaithfulnessCorrelation",
         "mu_fidelity": "stimuli.metrics.faithfulness:MuFidelity",
         "sparsity": "stimuli.metrics.complexity:Sparsity",
@@ -54,6 +57,13 @@ def open_metric(component: Component) -> Metric:
 def open_set_metric(component: Component) -> SetMetric:
     """As `open_metric`, for the metrics that need all stimuli of a study."""
     return read_params(component, SET_METRICS.load(component.name), "metric of sets")
+
+
+def scored_by(component: Component) -> Scored:
+    """Whether the named metric scores the method's own values or the drawn field; a package's metric that
+    does not say scores the method."""
+    kind = (METRICS | SET_METRICS).load(component.name)
+    return cast("Scored", getattr(kind, "scores", "method"))
 
 
 def check_metric(component: Component) -> Component:

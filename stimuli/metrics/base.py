@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from stimuli.planner.values import Subject
 
 Better = Literal["higher", "lower", "neither"]
+Scored = Literal["method", "drawn"]
+"""What a metric scores: the method's own values with their sign, or the field that people see drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,16 @@ class Metric(Protocol):
 
     Like an explainer it asks the planner for passes and never runs the network itself; so its passes share
     batches with all methods, and equal perturbations run once. `version` is raised whenever numbers change.
+
+    A metric whose `scores` is "drawn" gets the drawn field in place of a map's values: 0 to 1, or -1 to 1
+    under a diverging recipe. Explanations that are no maps come as they are.
     """
 
     version: ClassVar[int]
     unit: ClassVar[str]
     better: ClassVar[Better]
     kinds: ClassVar[tuple[Kind, ...]]
+    scores: ClassVar[Scored]
 
     def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
         """Ask for passes; return a Measured."""
@@ -42,8 +48,8 @@ class Metric(Protocol):
 
 
 class Entry(Protocol):
-    """One stimulus of a study, for the metrics that compare stimuli. `view` is uint8 (H, W, 3), the map
-    `values` float32 (H, W); both may be read from a file whenever they are asked for, so that a study need
+    """One stimulus of a study, for the metrics that compare stimuli. `view` is uint8 (H, W, 3), `values` the
+    drawn field float32 (H, W); both may be read from a file whenever they are asked for, so that a study need
     not fit into memory.
     """
 
@@ -65,6 +71,7 @@ class SetMetric(Protocol):
     version: ClassVar[int]
     unit: ClassVar[str]
     better: ClassVar[Better]
+    scores: ClassVar[Scored]
 
     def measure(self, entries: Sequence[Entry]) -> Sequence[Measured]:
         """One Measured per entry, in their order. Does not depend on that order."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.planner.values import Floats, Subject
@@ -32,9 +31,10 @@ def importance(attribution: Attribution, subject: Subject, *, absolute: bool) ->
     return np.abs(values) if absolute else values
 
 
-def most_important_first(values: Floats) -> NDArray[np.int64]:
-    """Flat pixel indices (H * W,) by descending value; equal values by ascending index."""
-    return np.argsort(-values.ravel(), kind="stable").astype(np.int64)
+def tied_share(values: Floats) -> float:
+    """The share of values, 0-1, that are equal to another one: their order is drawn, not measured."""
+    _, counts = np.unique(values, return_counts=True)
+    return float(counts[counts > 1].sum() / values.size)
 
 
 def baseline_fill(subject: Subject, baseline: str) -> Fill:

@@ -13,12 +13,10 @@ from pydantic import Field
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import Kind
-from stimuli.metrics.base import Better, Measured
+from stimuli.metrics.base import Better, Measured, Scored
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Floats, Subject
 from stimuli.registry import parameters
-from stimuli.render.heatmap import check_recipe, normalised
-from stimuli.spec import RenderSpec
 from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, Pixels, Plane
 
 ALL: tuple[Kind, ...] = ("image", "text", "concept")
@@ -32,10 +30,11 @@ class Sparsity:
     2009; Chalasani et al. 2020]
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     unit: ClassVar[str] = "Gini index"
     better: ClassVar[Better] = "higher"
     kinds: ClassVar[tuple[Kind, ...]] = ALL
+    scores: ClassVar[Scored] = "drawn"
 
     def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
         """Return the index, 0-1, as a Measured; asks nothing."""
@@ -57,10 +56,11 @@ class Entropy:
     the entropy as a share of log n, and n as `parts`.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     unit: ClassVar[str] = "nats"
     better: ClassVar[Better] = "lower"
     kinds: ClassVar[tuple[Kind, ...]] = ALL
+    scores: ClassVar[Scored] = "drawn"
 
     def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
         """Return the entropy, 0 to log n, as a Measured; asks nothing."""
@@ -74,48 +74,40 @@ class Entropy:
 
 @parameters
 class JpegComplexity:
-    """Bytes of the map as a JPEG file: a stand-in for its Kolmogorov complexity. Lower is simpler. [Colin et
-    al. 2022]
+    """Bytes of the drawn field as a JPEG file: a stand-in for its Kolmogorov complexity. Lower is simpler.
+    [Colin et al. 2022]
 
-    Magnitudes first with `absolute`; the percentiles `clip_low` and `clip_high` become black and white, as
-    the renderer has them (0 and 100 for the least and largest value); the map is resized to `side_px` a
-    side (bilinear) if it has another size, and written in grey, 8 bits, at `quality`, without metadata and
-    without optimised tables. The map is measured alone, never its overlay. A map without structure is black.
+    0 is black and 1 white (-1 is black under a diverging recipe); the field is resized to `side_px` a side
+    (bilinear) if it has another size, and written in grey, 8 bits, at `quality`, without metadata and without
+    optimised tables. The field is measured alone, never its overlay. A field without structure is one grey.
 
     `details`: `bits_per_pixel`, and the `encoder` with its version, for the number changes with the library.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     unit: ClassVar[str] = "bytes"
     better: ClassVar[Better] = "lower"
     kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "drawn"
     quality: Annotated[int, Field(ge=1, le=95)] = 75
     side_px: Annotated[int, Field(ge=16, le=2048)] = 224
-    clip_low: Annotated[float, Field(ge=0.0, le=100.0)] = 1.0
-    clip_high: Annotated[float, Field(ge=0.0, le=100.0)] = 99.0
-    absolute: bool = True
-
-    def __post_init__(self) -> None:
-        check_recipe(self._recipe())
 
     def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
         """Return the number of bytes as a Measured; asks nothing."""
         if not isinstance(attribution, PixelAttribution):
             raise NotApplicable("jpeg_complexity needs a map of the picture, not weights of parts")
-        written = len(jpeg(self.grey(attribution.values), self.quality))
+        two_sided = bool((attribution.values < 0).any())
+        written = len(jpeg(self.grey(attribution.values, two_sided=two_sided), self.quality))
         details = {"bits_per_pixel": 8 * written / self.side_px**2, "encoder": encoder_version()}
         return Measured(float(written), details)
         yield
 
-    def grey(self, values: Plane) -> Pixels:
-        """The map (H, W) as it is written: uint8 (side_px, side_px)."""
-        drawn = Image.fromarray(normalised(values, self._recipe()))
+    def grey(self, field: Plane, *, two_sided: bool = False) -> Pixels:
+        """A field (H, W) as it is written: uint8 (side_px, side_px)."""
+        drawn = Image.fromarray(np.asarray((field + 1) / 2 if two_sided else field, np.float32))
         if drawn.size != (self.side_px, self.side_px):
             drawn = drawn.resize((self.side_px, self.side_px), Image.Resampling.BILINEAR)
         return np.asarray(np.rint(np.asarray(drawn) * 255), np.uint8)
-
-    def _recipe(self) -> RenderSpec:
-        return RenderSpec(clip_low=self.clip_low, clip_high=self.clip_high, absolute=self.absolute)
 
 
 def magnitudes(attribution: Attribution) -> Floats:

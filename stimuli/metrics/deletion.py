@@ -8,12 +8,13 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.explainers.base import Kind
-from stimuli.metrics.base import Better, Measured
-from stimuli.metrics.changes import baseline_fill, importance, most_important_first
+from stimuli.metrics.base import Better, Measured, Scored
+from stimuli.metrics.changes import baseline_fill, importance, tied_share
 from stimuli.planner.asks import Scores, Steps
 from stimuli.planner.values import Floats, Subject
 from stimuli.planner.variants import Ranked
 from stimuli.predictors.interface import ImagePredictor
+from stimuli.ranking import most_important_first
 from stimuli.registry import parameters
 from stimuli.types import Attribution
 
@@ -23,21 +24,23 @@ class Deletion:
     """Area under the deletion curve; lower is more faithful. 1 - Deletion is what [Colin et al. 2022] call
     faithfulness. [Petsiuk et al. 2018]
 
-    Pixels are ranked by descending value (by magnitude with `absolute`), ties by pixel index, and replaced in
-    `steps` equal shares by the `baseline`, all colours of a pixel together: "black" (0), the picture's "mean"
-    colour, "grey" (0.5) or its "blur" (11 taps, standard deviation 5 pixels). `pixels_per_step` sets the
-    share in pixels instead (0 = off); 224 is RISE's variant. `score` is what is watched: the target's
-    softmax "probability", or its "logit".
+    Pixels are ranked by descending value (by magnitude with `absolute`), equal ones in one drawn order that
+    all methods share, and replaced in `steps` equal shares by the `baseline`, all colours of a pixel
+    together: "black" (0), the picture's "mean" colour, "grey" (0.5) or its "blur" (11 taps, standard
+    deviation 5 pixels). `pixels_per_step` sets the share in pixels instead (0 = off); 224 is RISE's variant.
+    `score` is what is watched: the target's softmax "probability", or its "logit".
 
     `value` is the trapezoid over the curve, divided by its width: the mean score, 0-1 for probabilities.
-    `details`: `curve`, the scores, and `shares`, the shares of pixels changed, both from 0 to all. The first
-    and last state are the same for all methods, and run once.
+    `details`: `curve`, the scores, and `shares`, the shares of pixels changed, both from 0 to all; `tied`,
+    the share of pixels whose place in the ranking was drawn. The first and last state are the same for all
+    methods, and run once.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     unit: ClassVar[str] = "mean score"
     better: ClassVar[Better] = "lower"
     kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "method"
     inserts: ClassVar[bool] = False
     steps: Annotated[int, Field(ge=1, le=5000)] = 10
     pixels_per_step: Annotated[int, Field(ge=0, le=1_000_000)] = 0
@@ -54,7 +57,8 @@ class Deletion:
         )
         scores = yield Scores(ranked, "logit" if self.score == "logit" else "probability")
         shares = np.asarray(counts) / values.size
-        return Measured(trapezoid(scores, shares), {"curve": scores.tolist(), "shares": shares.tolist()})
+        details = {"curve": scores.tolist(), "shares": shares.tolist(), "tied": tied_share(values)}
+        return Measured(trapezoid(scores, shares), details)
 
 
 @parameters
@@ -68,6 +72,20 @@ class Insertion(Deletion):
     better: ClassVar[Better] = "higher"
     inserts: ClassVar[bool] = True
     baseline: Literal["blur", "black", "mean", "grey"] = "blur"
+
+
+@parameters
+class DeletionDrawn(Deletion):
+    """`Deletion` by the drawn field: how fast the score falls when what people see brightest goes."""
+
+    scores: ClassVar[Scored] = "drawn"
+
+
+@parameters
+class InsertionDrawn(Insertion):
+    """`Insertion` by the drawn field: how fast the score rises when what people see brightest comes."""
+
+    scores: ClassVar[Scored] = "drawn"
 
 
 def state_counts(pixels: int, steps: int, pixels_per_step: int = 0) -> list[int]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stimuli.metrics import METRICS, SET_METRICS, stored_form
+from stimuli.metrics import METRICS, SET_METRICS, scored_by, stored_form
 from stimuli.spec import Component, JsonValue, content_key
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The columns of a row: `parameters` written out, `unit`, which way is `better`, and the `key` of all.
-    `package` is the one that offers the metric, "distribution==version"; empty for the core's.
+    """The columns of a row: `parameters` written out, `unit`, which way is `better`, whether it `scores` the
+    method's own values or the drawn field, and the `key` of all. `package` is the one that offers the metric,
+    "distribution==version"; empty for the core's.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Described:
     better: str
     key: str
     package: str = ""
+    scores: str = "method"
 
 
 def describe_metric(component: Component) -> Described:
@@ -39,4 +41,5 @@ def describe_metric(component: Component) -> Described:
         better=str(kind.better),
         key=content_key(named),
         package=package,
+        scores=scored_by(whole),
     )

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers.base import Kind
-from stimuli.metrics.base import Better, Measured
+from stimuli.metrics.base import Better, Measured, Scored
 from stimuli.metrics.changes import baseline_fill, importance
 from stimuli.metrics.correlation import product, standardised
 from stimuli.planner.asks import Output, Scores, Steps
@@ -52,6 +52,7 @@ class FaithfulnessCorrelation:
     unit: ClassVar[str] = "correlation"
     better: ClassVar[Better] = "higher"
     kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "method"
     runs: Annotated[int, Field(ge=3, le=10_000)] = 100
     subset: Annotated[int, Field(ge=1, le=1_000_000)] = 224
     features: Literal["scalars", "pixels"] = "scalars"
@@ -99,6 +100,7 @@ class MuFidelity:
     unit: ClassVar[str] = "correlation"
     better: ClassVar[Better] = "higher"
     kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "method"
     grid: Annotated[int, Field(ge=2, le=64)] = 9
     masked_share: Annotated[float, Field(ge=0.01, le=0.99)] = 0.2
     subsets: Annotated[int, Field(ge=3, le=10_000)] = 200

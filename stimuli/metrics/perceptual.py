@@ -11,10 +11,10 @@ from PIL import Image
 from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
-from stimuli.metrics.base import Better, Entry, Measured
-from stimuli.metrics.changes import most_important_first
+from stimuli.metrics.base import Better, Entry, Measured, Scored
 from stimuli.metrics.encoders import Encoder, OrientedBands, Picture, Vector, distance, read_lpips
 from stimuli.planner.values import counted_generator
+from stimuli.ranking import most_important_first
 from stimuli.registry import parameters
 
 
@@ -24,9 +24,9 @@ class DiagnosticSimilarity:
     over pairs of items of different label in the same condition. Regions that look alike cannot tell the
     classes apart. 1 is equal. [Colin et al. 2022; Zhang et al. 2018]
 
-    Region: the `top_share` of pixels with the largest values (magnitudes with `absolute`; ties by pixel
-    index). `region` = "mask" shows them in their places and `grey` (0-1) elsewhere; "crop" shows the picture
-    inside the box around them, resized to `crop_px` a side.
+    Region: the `top_share` of pixels that are marked most, on whichever side; ties in the one drawn order.
+    `region` = "mask" shows them in their places and `grey` (0-1) elsewhere; "crop" shows the picture inside
+    the box around them, resized to `crop_px` a side.
 
     `encoder` = "lpips_alex" measures LPIPS with the local safetensors file `weights` (`encoders.read_lpips`);
     "oriented_bands" a fixed bank of filters, which needs none and is no LPIPS (`encoders.OrientedBands`).
@@ -38,9 +38,10 @@ class DiagnosticSimilarity:
     `details["undefined"]` says why.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     unit: ClassVar[str] = "1 - distance"
     better: ClassVar[Better] = "lower"
+    scores: ClassVar[Scored] = "drawn"
     encoder: Literal["oriented_bands", "lpips_alex"] = "oriented_bands"
     weights: str = ""
     region: Literal["mask", "crop"] = "mask"
@@ -49,7 +50,6 @@ class DiagnosticSimilarity:
     crop_px: Annotated[int, Field(ge=32, le=512)] = 64
     partners: Annotated[int, Field(ge=2, le=1024)] = 64
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
-    absolute: bool = True
 
     def __post_init__(self) -> None:
         if (self.encoder == "lpips_alex") != bool(self.weights):
@@ -109,7 +109,7 @@ class DiagnosticSimilarity:
                 f"the map of item {entry.item!r} has {raw.shape} pixels and its view {pixels.shape[:2]}: give"
                 " the network's own view"
             )
-        values = np.asarray(np.abs(raw) if self.absolute else raw, np.float64)
+        values = np.abs(np.asarray(raw, np.float64))
         top = most_important_first(values)[: max(1, round(self.top_share * values.size))]
         marked = np.isin(np.arange(values.size), top).reshape(values.shape)
         if self.region == "mask":

@@ -14,6 +14,7 @@ from stimuli.metrics import SET_METRICS, open_set_metric
 from stimuli.metrics.described import Described, describe_metric
 from stimuli.models import Measurement, Stimulus
 from stimuli.pipeline import Number
+from stimuli.render.field import drawn_field
 from stimuli.spec import Component, StimulusSpec, content_key
 from stimuli.store import Store
 from stimuli.store.files import map_file, read_attribution, read_view
@@ -45,6 +46,7 @@ def _ask(keys: Iterable[str], described: Sequence[Described]) -> int:
                 package=description.package,
                 unit=description.unit,
                 better=description.better,
+                scores=description.scores,
             )
             for pk in rows.values_list("pk", flat=True)
             for description in described
@@ -185,4 +187,4 @@ class Stored:
         made = read_attribution(self.store, self.spec.attribution_key)
         if not isinstance(made, PixelAttribution):
             raise ShapeMismatch(f"stimulus {self.key} has no map: delete its file and build it again")
-        return made.values
+        return drawn_field(made, self.spec.render)

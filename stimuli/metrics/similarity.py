@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.errors import NotApplicable, ShapeMismatch
-from stimuli.metrics.base import Better, Entry, Measured
+from stimuli.metrics.base import Better, Entry, Measured, Scored
 from stimuli.metrics.correlation import product, standardised
 from stimuli.registry import parameters
-from stimuli.render.heatmap import normalised
-from stimuli.spec import RenderSpec
 from stimuli.types import Pixels, Plane
 
 Floats = NDArray[np.float64]
@@ -69,20 +67,20 @@ def near_identical(
 class MethodSimilarity:
     """Correlation of a map with the most similar map that another condition has of the same item.
 
-    `correlation` is Spearman's or Pearson's over all pixels; with `absolute` the maps' magnitudes are
-    compared, as the usual recipe draws them. `value` is in -1 to 1: near 1 says that two conditions show
-    nearly the same. Two maps without any structure have 1, one beside another that has some 0. `details` name
-    the closest condition (the first by name of equals) and give the structural similarity of the two maps,
-    each scaled to 0-1 [Wang et al. 2004], if they have at least 11 pixels a side.
+    `correlation` is Spearman's or Pearson's over all pixels of the drawn fields. `value` is in -1 to 1: near
+    1 says that two conditions show nearly the same. Two fields without any structure have 1, one beside
+    another that has some 0. `details` name the closest condition (the first by name of equals) and give the
+    structural similarity of the two fields, each scaled to 0-1 [Wang et al. 2004], if they have at least 11
+    pixels a side.
 
     If an item has one condition only, `value` is NaN and `details["undefined"]` says why.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     unit: ClassVar[str] = "correlation"
     better: ClassVar[Better] = "neither"
+    scores: ClassVar[Scored] = "drawn"
     correlation: Literal["spearman", "pearson"] = "spearman"
-    absolute: bool = True
 
     def measure(self, entries: Sequence[Entry]) -> Sequence[Measured]:
         """One Measured per entry, in their order."""
@@ -105,7 +103,7 @@ class MethodSimilarity:
         """One Measured per entry of one item; the entries are sorted by condition."""
         if len(members) == 1:
             return [Measured(math.nan, {"undefined": "no other condition has a map of this item"})]
-        maps = [np.abs(e.values) if self.absolute else e.values for e in members]
+        maps = [entry.values for entry in members]
         _check_shapes({entry.condition: values for entry, values in zip(members, maps, strict=True)})
         rows = [
             standardised(np.asarray(values, np.float64).ravel(), self.correlation, ROUNDING)
@@ -132,16 +130,24 @@ def structural_similarity(first: Plane, second: Plane) -> float | None:
         return None
     from skimage.metrics import structural_similarity as similarity
 
-    whole = RenderSpec(clip_low=0, clip_high=100, absolute=False)
     score = similarity(  # type: ignore[no-untyped-call]
-        normalised(first, whole).astype(np.float64),
-        normalised(second, whole).astype(np.float64),
+        _scaled(first),
+        _scaled(second),
         data_range=1.0,
         gaussian_weights=True,
         sigma=1.5,
         use_sample_covariance=False,
     )
     return float(score)
+
+
+def _scaled(values: Plane) -> Floats:
+    """A map by its least and largest value to 0-1, float64; all zero if it is constant."""
+    exact = np.asarray(values, np.float64)
+    low, high = float(exact.min()), float(exact.max())
+    if high - low <= ROUNDING * max(abs(low), abs(high)):
+        return np.zeros_like(exact)
+    return np.asarray((exact - low) / (high - low), np.float64)
 
 
 def _strongest_window(apart: NDArray[np.int16]) -> float:

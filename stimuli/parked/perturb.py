@@ -7,9 +7,9 @@ them out itself. Whether the copy keeps or spoils the prediction is never drawn.
 from __future__ import annotations
 
 from stimuli.parked.pair import Pair, PairSpec, pair
+from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import overlay
-from stimuli.spec import RenderSpec
-from stimuli.types import Pixels, Plane
+from stimuli.types import PixelAttribution, Pixels
 
 
 def input_pair(view: Pixels, perturbed: Pixels, spec: PairSpec | None = None) -> Pair:
@@ -19,15 +19,15 @@ def input_pair(view: Pixels, perturbed: Pixels, spec: PairSpec | None = None) ->
 
 def overlay_pair(
     view: Pixels,
-    values: Plane,
+    made: PixelAttribution,
     perturbed: Pixels,
-    perturbed_values: Plane,
+    made_perturbed: PixelAttribution,
     render: RenderSpec,
     spec: PairSpec | None = None,
 ) -> Pair:
     """The explanation of the picture and that of its perturbed copy, drawn by one recipe.
 
-    Each map, float32 (H, W), is drawn on the very view it belongs to and scaled by its own percentiles, as
+    Each map is drawn on the very view it belongs to and scaled by its own percentiles, as
     it would be alone.
     """
-    return pair(overlay(view, values, render), overlay(perturbed, perturbed_values, render), spec)
+    return pair(overlay(view, made, render), overlay(perturbed, made_perturbed, render), spec)

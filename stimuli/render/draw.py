@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stimuli.errors import ShapeMismatch
+from stimuli.recipe import RenderSpec
 from stimuli.render import bars, heatmap, png, sentences
-from stimuli.spec import RENDERER_VERSION, RenderSpec, StimulusSpec, canonical_json, content_key
+from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content_key
 from stimuli.store import Store
 from stimuli.store.files import (
     keep_picture,
@@ -71,7 +72,7 @@ def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
 def _picture(view: Pixels, made: Attribution, recipe: RenderSpec) -> tuple[Pixels, Pixels]:
     """The explanation at full and at reservoir size."""
     if isinstance(made, PixelAttribution):
-        return heatmap.overlay(view, made.values, recipe), heatmap.overlay_tile(view, made.values, recipe)
+        return heatmap.overlay(view, made, recipe), heatmap.overlay_tile(view, made, recipe)
     if isinstance(made, ConceptAttribution):
         return _concepts(made, recipe)
     raise ShapeMismatch("weights of words cannot be drawn on a picture: choose a method for pictures")

@@ -1,10 +1,9 @@
-"""Attribution maps as coloured overlays: one recipe for every condition of a study.
+"""Fields as pictures: one recipe for every condition of a study.
 
-The recipe (`RenderSpec`): magnitudes if `absolute`; the percentiles `clip_low` and `clip_high` become 0 and
-1, what lies outside is cut; the result v picks a colour of a perceptually uniform colour map; the colour
-covers the picture with opacity alpha * (FLOOR + (1 - FLOOR) * v). Opacity grows with v so that unimportant
-places show the picture almost as it is; it never depends on the brightness of the picture, nor the picture's
-brightness on the map.
+A field (`field.drawn_field`) picks colours of a palette, which cover the picture at one constant opacity, so
+that lightness grows with strength on every ground. With `base` "grey" the
+picture below has no colour of its own, so that every hue belongs to the palette. The other styles show the
+picture itself where it matters: lines of equal strength, or grey over what matters less.
 """
 
 from __future__ import annotations
@@ -15,99 +14,142 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from stimuli.errors import BadSpec, ShapeMismatch
+from stimuli.errors import ShapeMismatch
+from stimuli.ranking import most_important_first
+from stimuli.recipe import RenderSpec
+from stimuli.render.field import drawn_field, strength
 from stimuli.render.png import check_picture
-from stimuli.spec import RenderSpec
-from stimuli.types import Pixels
+from stimuli.types import PixelAttribution, Pixels, Plane
 
 FLOOR = 0.25
-"""The share of alpha that even the least important place is covered with."""
+"""Under the law "rising", the share of alpha that even the least important place is covered with."""
 TILE_SCALE = 2
 """Tiles have this many pixels per declared pixel, so that a tile stays crisp when it is enlarged."""
+LEVELS = (0.25, 0.5, 0.75)
+"""Strengths at which contour lines run."""
+VEIL = 128
+"""The grey that covers what matters less."""
+HIDDEN = 0.85
+"""How far that grey covers what does not matter at all: a rest of the picture keeps places recognisable."""
 
-Plane = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 
-def overlay(picture: Pixels, values: Plane, spec: RenderSpec) -> Pixels:
-    """Draw the map `values`, float (H, W), on the picture it belongs to, uint8 (H, W, 3).
+def overlay(picture: Pixels, made: PixelAttribution, spec: RenderSpec) -> Pixels:
+    """Draw a map on the picture it belongs to, uint8 (H, W, 3).
 
     The picture must be the very view that the network saw: other shapes are a ShapeMismatch, never resized.
     """
     check_picture(picture)
-    if values.shape != picture.shape[:2]:
+    if made.values.shape != picture.shape[:2]:
         raise ShapeMismatch(
-            f"the map has {values.shape} pixels and the picture {picture.shape[:2]}: "
+            f"the map has {made.values.shape} pixels and the picture {picture.shape[:2]}: "
             "draw on the network's own view"
         )
-    return _blend(picture, normalised(values, spec), spec)
+    return painted(picture, drawn_field(made, spec), spec)
 
 
-def overlay_tile(picture: Pixels, values: Plane, spec: RenderSpec) -> Pixels:
-    """The same overlay at reservoir size: picture and map are resized first, so that edges stay clean."""
-    strength = Image.fromarray(normalised(values, spec))
-    resized = strength.resize(_tile_size(picture, spec), Image.Resampling.BILINEAR)
-    return _blend(tile(picture, spec), np.asarray(resized, np.float32), spec)
+def overlay_tile(picture: Pixels, made: PixelAttribution, spec: RenderSpec) -> Pixels:
+    """The same at reservoir size: picture and field are resized first, so that edges stay clean."""
+    field = resized(drawn_field(made, spec), _tile_size(picture, spec))
+    return painted(tile(picture, spec), field, spec)
 
 
 def tile(picture: Pixels, spec: RenderSpec) -> Pixels:
     """The picture at reservoir size: its longer side has `TILE_SCALE * tile_px` pixels."""
     check_picture(picture)
-    resized = Image.fromarray(picture).resize(_tile_size(picture, spec), Image.Resampling.LANCZOS)
-    return np.asarray(resized, dtype=np.uint8).copy()
+    smaller = Image.fromarray(picture).resize(_tile_size(picture, spec), Image.Resampling.LANCZOS)
+    return np.asarray(smaller, dtype=np.uint8).copy()
 
 
-def normalised(values: Plane, spec: RenderSpec) -> Plane:
-    """The map scaled to 0-1 by its own percentiles, float32 (H, W); all zero if it is constant."""
-    check_recipe(spec)
-    if not np.isfinite(values).all():
-        raise ShapeMismatch("a map with values that are not finite cannot be drawn: render it again")
-    exact = np.asarray(np.abs(values) if spec.absolute else values, np.float64)
-    low, high = (float(edge) for edge in np.percentile(exact, [spec.clip_low, spec.clip_high]))
-    if _is_flat(low, high):
-        # A map with a few strong points among zeros has equal percentiles; its whole range then counts.
-        low, high = float(exact.min()), float(exact.max())
-    if _is_flat(low, high):
-        return np.zeros(exact.shape, np.float32)
-    return np.asarray(np.clip((exact - low) / (high - low), 0, 1), np.float32)
+def resized(field: Plane, size: tuple[int, int]) -> Plane:
+    """A field at another size (width, height), bilinear."""
+    return np.asarray(Image.fromarray(field).resize(size, Image.Resampling.BILINEAR), np.float32)
 
 
-def check_recipe(spec: RenderSpec) -> RenderSpec:
-    """Return `spec` if it can be drawn; BadSpec names the value and its limits."""
-    if spec.colormap not in COLORMAPS:
-        raise BadSpec(f"render colormap {spec.colormap!r} is not known: use one of {', '.join(COLORMAPS)}")
-    if not 0 < spec.alpha <= 1:
-        raise BadSpec(f"render alpha is {spec.alpha!r}, but must be above 0 and at most 1")
-    if not 0 <= spec.clip_low < spec.clip_high <= 100:
-        raise BadSpec(
-            f"render clip_low {spec.clip_low!r} and clip_high {spec.clip_high!r} are refused: "
-            "percentiles lie between 0 and 100, the low one below the high one"
-        )
-    if not 16 <= spec.tile_px <= 512:
-        raise BadSpec(f"render tile_px is {spec.tile_px!r}, but must lie between 16 and 512")
-    return spec
+def painted(picture: Pixels, field: Plane, spec: RenderSpec) -> Pixels:
+    """A field of the picture's own size (H, W) drawn on it, uint8 (H, W, 3)."""
+    below = grey(picture) if spec.base == "grey" else picture
+    if spec.style == "contour":
+        return _contour(below, field, spec)
+    if spec.style == "mask":
+        return _veiled(below, strength(field))
+    if spec.style == "top_share":
+        return _veiled(below, top_places(strength(field), spec.top_share))
+    colours = palette(spec.colormap)[_places(field, spec)]
+    opacity: Floats | float = spec.alpha
+    if spec.opacity == "rising":
+        opacity = (spec.alpha * (FLOOR + (1 - FLOOR) * field))[..., None]
+    return np.asarray(np.rint(below * (1 - opacity) + colours * opacity), np.uint8)
 
 
-COLORMAPS = ("viridis", "cividis", "inferno", "magma", "plasma")
+def grey(picture: Pixels) -> Pixels:
+    """The picture in greys of the same luminance (Rec. 709, in linear light), uint8 (H, W, 3)."""
+    light = linear(picture) @ np.array([0.2126, 0.7152, 0.0722])
+    shade = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    return np.repeat(np.asarray(np.rint(255 * shade), np.uint8)[..., None], 3, 2)
+
+
+def linear(picture: Pixels) -> NDArray[np.float64]:
+    """sRGB as linear light, float64 (H, W, 3) in 0-1. [IEC 61966-2-1]"""
+    shares = np.arange(256) / 255
+    table = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    return np.asarray(table[picture], np.float64)
+
+
+def top_places(field: Plane, share: float) -> Plane:
+    """1 at the `share` of the pixels with the largest values, else 0; equal values by the one seeded order.
+    All 0 if the field is flat: then no place matters more than another."""
+    if float(field.max()) == float(field.min()):
+        return np.zeros(field.shape, np.float32)
+    chosen = np.zeros(field.size, np.float32)
+    chosen[most_important_first(field)[: max(1, round(share * field.size))]] = 1
+    return chosen.reshape(field.shape)
 
 
 @cache
-def palette(name: str) -> Plane:
+def palette(name: str) -> Floats:
     """256 colours of a colour map, float32 (256, 3) in 0-255."""
     from matplotlib import colormaps  # half a second to import
 
     return np.asarray(colormaps[name](np.linspace(0, 1, 256))[:, :3] * 255, np.float32)
 
 
-def _is_flat(low: float, high: float) -> bool:
-    """Whether the range is no more than the rounding of single precision."""
-    return high - low <= 1e-6 * max(abs(low), abs(high))
+def _places(field: Plane, spec: RenderSpec) -> NDArray[np.uint8]:
+    """The places of a field on its palette. A diverging field has 0 at 127.5, between the two middle colours,
+    which are taken as one."""
+    if spec.sign == "diverging":
+        return np.asarray(np.rint(127.5 + 127.5 * field), np.uint8)
+    return np.asarray(np.rint(field * 255), np.uint8)
 
 
-def _blend(picture: Pixels, strength: Plane, spec: RenderSpec) -> Pixels:
-    colours = palette(spec.colormap)[np.rint(strength * 255).astype(np.uint8)]
-    opacity = (spec.alpha * (FLOOR + (1 - FLOOR) * strength))[..., None]
-    blended = np.rint(picture * (1 - opacity) + colours * opacity)
-    return np.asarray(blended, np.uint8)
+def _contour(below: Pixels, field: Plane, spec: RenderSpec) -> Pixels:
+    """Lines of equal strength in the palette's colours, each between two dark ones, so that it shows on every
+    ground."""
+    drawn = below.astype(np.float32)
+    width = max(1, round(max(field.shape) / 160))
+    for side in (1.0, -1.0) if spec.sign == "diverging" else (1.0,):
+        for level in LEVELS:
+            inside = side * field >= level
+            if not inside.any() or inside.all():
+                continue
+            place = _places(np.full((1, 1), side * level, np.float32), spec)[0, 0]
+            drawn[_border(inside, 2 * width)] = 0
+            drawn[_border(inside, width)] = palette(spec.colormap)[place]
+    return np.asarray(np.rint(drawn), np.uint8)
+
+
+def _border(inside: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
+    """The pixels of a region within `width` pixels of its edge."""
+    from scipy.ndimage import binary_erosion
+
+    return np.asarray(inside & ~binary_erosion(inside, iterations=width, border_value=1), np.bool_)
+
+
+def _veiled(below: Pixels, shown: Plane) -> Pixels:
+    """The picture where `shown` is 1, grey where it is 0."""
+    veil = (HIDDEN * (1 - shown))[..., None]
+    return np.asarray(np.rint(below * (1 - veil) + VEIL * veil), np.uint8)
 
 
 def _tile_size(picture: Pixels, spec: RenderSpec) -> tuple[int, int]:

@@ -28,7 +28,8 @@ from experiments.models import (
 )
 from experiments.opening import open_study
 from stimuli.models import Stimulus
-from stimuli.spec import Component, RenderSpec, StimulusSpec, content_key
+from stimuli.recipe import RenderSpec
+from stimuli.spec import Component, StimulusSpec, content_key
 
 START = datetime(2026, 2, 2, 10, tzinfo=UTC)
 CONDITIONS = (("baseline", "baseline"), ("control", "control"), ("grad_cam", "method"))

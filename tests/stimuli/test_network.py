@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from stimuli.errors import NotApplicable, ShapeMismatch, StimulusError
 from stimuli.planner.network import CPU_BYTES, CPU_ROWS, CPU_TENSOR, Network
 from stimuli.planner.values import Trace
-from stimuli.spec import Component, RenderSpec, StimulusSpec
+from stimuli.recipe import RenderSpec
+from stimuli.spec import Component, StimulusSpec
 from tests.stimuli.tiny import Tiny, convolutional_net, linear_net, pictures, pooled_net, seeded, token_net
 
 pytestmark = pytest.mark.pure

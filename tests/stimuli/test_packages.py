@@ -17,7 +17,8 @@ from stimuli.metrics import METRICS, check_metric
 from stimuli.metrics.described import describe_metric
 from stimuli.pipeline import Bench, Failed, Rendered, attempt
 from stimuli.predictors import restore
-from stimuli.spec import Component, RenderSpec, StimulusSpec
+from stimuli.recipe import RenderSpec
+from stimuli.spec import Component, StimulusSpec
 from stimuli.store import LocalStore, Store
 from stimuli.survey import prepare, spec_for, survey
 from tests.packages import install_toy
