@@ -26,7 +26,7 @@ REFERENCE = re.compile(
 
 
 @lru_cache(maxsize=1024)
-def _pictures(media_id: str, slot_id: int | None) -> dict[str, Picture]:
+def pictures_of(media_id: str, slot_id: int | None) -> dict[str, Picture]:
     session = Session.objects.select_related("study", "slot").get(media_id=media_id)
     return dict(media_files(session))
 
@@ -41,7 +41,7 @@ def media(request: HttpRequest, reference: str) -> HttpResponse:
     media_id = reference[:MEDIA_ID_LENGTH]
     try:
         slot_id, rooms = Session.objects.values_list("slot_id", "study__picture_bytes").get(media_id=media_id)
-        picture = _pictures(media_id, slot_id).get(reference)
+        picture = pictures_of(media_id, slot_id).get(reference)
     except Session.DoesNotExist as error:
         raise Http404("no such picture") from error
     if picture is None:
