@@ -105,14 +105,14 @@ def test_the_length_says_nothing_about_the_picture(
 ) -> None:
     """It stays when every stored picture is replaced by another, shorter one: so it follows from the address
     alone. Before the padding the lengths differed."""
-    before, own, files = dict[str, int](), dict[str, set[int]](), set[str]()
+    before, unpadded, files = dict[str, int](), dict[str, set[int]](), set[str]()
     for reference, part, file, reply in answers(three):
         before[reference] = len(reply.content)
         files.add(file)
-        own.setdefault(part, set()).add(stored(settings, file).stat().st_size)
+        unpadded.setdefault(part, set()).add(stored(settings, file).stat().st_size)
         least = small.picture_bytes[part] + LEAST_BYTES
         assert least <= before[reference] < least + SPREAD_BYTES
-    assert all(len(lengths) > 3 for lengths in own.values())
+    assert all(len(lengths) > 3 for lengths in unpadded.values())
     buffer = io.BytesIO()
     Image.new("RGB", (3, 2)).save(buffer, "PNG")
     for file in files:
@@ -200,17 +200,17 @@ def test_no_study_opens_with_a_spoilt_picture(draft: Study, settings: Settings) 
 def test_a_study_that_was_opened_before_is_measured_when_it_is_opened_again(
     small: Study, three: list[Session]
 ) -> None:
-    found = small.picture_bytes
+    rooms = small.picture_bytes
     Study.objects.filter(pk=small.pk).update(picture_bytes={})
     first = [reply.content for *_, reply in answers(three)]
     assert len(set(first)) == len(first), "bytes differ also before it is measured"
     small.refresh_from_db()
     plans = small.plan_digest
-    assert open_study(small, silent).picture_bytes == found
+    assert open_study(small, silent).picture_bytes == rooms
     small.refresh_from_db()
-    assert (small.picture_bytes, small.plan_digest) == (found, plans)
+    assert (small.picture_bytes, small.plan_digest) == (rooms, plans)
     lengths = {len(reply.content) for *_, reply in answers(three)}
-    assert min(lengths) > min(found.values())
+    assert min(lengths) > min(rooms.values())
 
 
 def test_a_bucket_gives_the_bytes_that_the_disk_gives(
@@ -230,9 +230,9 @@ def test_a_bucket_gives_the_bytes_that_the_disk_gives(
             client.put_object(Bucket="pictures", Key=f"all/{path.relative_to(root)}", Body=path.read_bytes())
         settings.STORAGE_URL = f"s3://pictures/all?endpoint={address}"
         assert {reference: reply.content for reference, *_, reply in answers(three[:1])} == before
-        found = small.picture_bytes
+        rooms = small.picture_bytes
         small.picture_bytes = {}
-        assert open_study(small, silent).picture_bytes == found
+        assert open_study(small, silent).picture_bytes == rooms
     finally:
         server.stop()
 

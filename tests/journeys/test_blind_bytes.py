@@ -106,20 +106,20 @@ def test_fifty_whole_sessions_share_no_bytes(server: WebServer, study: Study) ->
     assert repeats(iter(pictures.values())) > len(pictures) / 2
     stored = {picture.file for picture in meant.values()}
     files = {file: seen((Path(settings.STORAGE_URL) / file).read_bytes()) for file in stored}
-    drawn, own = [], []
+    drawn, unpadded = [], []
     for reference, each in pictures.items():
         file, part = meant[reference]
         assert each.pixels == files[file].pixels
         drawn.append(each.length - study.picture_bytes[part] - LEAST_BYTES)
-        own.append(files[file].length - study.picture_bytes[part])
-    assert_unrelated(drawn, own)
+        unpadded.append(files[file].length - study.picture_bytes[part])
+    assert_unrelated(drawn, unpadded)
     # Another process answers with the same bytes.
     for reference in list(pictures)[::40]:
         assert seen(Client().get(f"/m/{reference}").content) == pictures[reference]
 
 
-def assert_unrelated(drawn: list[int], own: list[int]) -> None:
+def assert_unrelated(drawn: list[int], unpadded: list[int]) -> None:
     """What a file is longer than its part's longest picture does not go with its own length: |r| < 4 /
     sqrt(n)."""
-    assert min(drawn) >= 0 and max(drawn) < SPREAD_BYTES and np.std(own) > 0
-    assert abs(np.corrcoef(drawn, own)[0, 1]) < 4 / np.sqrt(len(own))
+    assert min(drawn) >= 0 and max(drawn) < SPREAD_BYTES and np.std(unpadded) > 0
+    assert abs(np.corrcoef(drawn, unpadded)[0, 1]) < 4 / np.sqrt(len(unpadded))
