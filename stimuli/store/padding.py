@@ -41,7 +41,7 @@ def padded(content: bytes, seed: bytes, length: int) -> bytes:
     # A seed is used for one picture, so that the counter may always begin at 0.
     stream = Cipher(AES256(seed), CTR(bytes(16))).encryptor().update(bytes(count))
     checksum = zlib.crc32(stream, zlib.crc32(PADDING))
-    body = content[: -len(END)]
+    body = memoryview(content)[: -len(END)]
     return b"".join((body, struct.pack(">I", count), PADDING, stream, struct.pack(">I", checksum), END))
 
 
