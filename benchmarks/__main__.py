@@ -9,13 +9,13 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import rendering, serving, study
+from benchmarks import pictures, rendering, serving, study
 from benchmarks.methods import METHODS
 from benchmarks.serving import LATER
 from benchmarks.tables import met, show_rendering, show_study
 
 PARTS = ("serving", "rendering", "study")
-SHARE_GOAL, CPU_GOAL_MS = 0.6, 2.0
+SHARE_GOAL, CPU_GOAL_MS, PADDING_GOAL_MS = 0.6, 2.0, 1.0
 
 
 def main() -> int:
@@ -111,7 +111,9 @@ def _rendering(console: Console, plan: rendering.Plan) -> None:
 
 
 def _serving(console: Console, plan: serving.Plan) -> None:
-    measured, has_torch = serving.measure(plan)
+    with serving.stage(plan.workers) as on:
+        measured, has_torch = serving.measure(on, plan)
+        shown = pictures.measure(on, plan)
     console.print(_serving_table(plan, measured))
     bare, ours, first, last = measured
     share = ours.rate / bare.rate
@@ -123,6 +125,21 @@ def _serving(console: Console, plan: serving.Plan) -> None:
         f"({last.server_ms / first.server_ms:.0%})"
     )
     console.print(f"torch in the web processes: {'yes' if has_torch else 'no'}")
+    _pictures(console, plan, shown)
+
+
+def _pictures(console: Console, plan: serving.Plan, shown: list[pictures.Pictures]) -> None:
+    console.print(_serving_table(plan, [row for each in shown for row in (each.stored, each.served)]))
+    for each in shown:
+        more_ms = each.served.server_ms - each.stored.server_ms
+        cpu_goal = met(each.alone_ms < PADDING_GOAL_MS, "under 1 ms")
+        console.print(
+            f"photographs of {each.size_px} px: {each.served_bytes / 1000:.0f} kB served, "
+            f"{each.stored_bytes / 1000:.0f} kB stored ({each.served_bytes / each.stored_bytes:.2f} times, "
+            f"the shortest {each.served_bytes / each.shortest_bytes:.1f}); "
+            f"padding {each.alone_ms:.2f} ms of CPU {cpu_goal}; the server's CPU "
+            f"{each.served.server_ms / each.stored.server_ms:.2f} times, {more_ms:+.2f} ms"
+        )
 
 
 def _serving_table(plan: serving.Plan, measured: list[serving.Measured]) -> Table:

@@ -1,13 +1,19 @@
-"""The least that a Django view can do to store an answer: read JSON, one INSERT, reply. It checks nothing."""
+"""The least that a Django view can do to store an answer: read JSON, one INSERT, reply. It checks nothing.
+And a picture as it is stored, which is looked up as the real view does.
+"""
 
 import json
 
 from django.db import connection
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
 from crowd.urls import urlpatterns as served
+from experiments.api.media import pictures_of
+from experiments.models import Session
+from experiments.tokens import MEDIA_ID_LENGTH
+from stimuli.store.media import read_media
 
 # The same columns, indexes and foreign keys as the table that it stands for.
 CREATE = """
@@ -43,4 +49,11 @@ def bare(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"next": body["position"] + 1, "step": "trials", "feedback": {}})
 
 
-urlpatterns = [path("bare/", bare), *served]
+def picture(request: HttpRequest, reference: str) -> HttpResponse:
+    media_id = reference[:MEDIA_ID_LENGTH]
+    [slot_id] = Session.objects.values_list("slot_id", flat=True).filter(media_id=media_id)
+    content, content_type = read_media(pictures_of(media_id, slot_id)[reference].file)
+    return HttpResponse(content, content_type=content_type)
+
+
+urlpatterns = [path("bare/", bare), path("bare/m/<str:reference>", picture), *served]

@@ -185,34 +185,31 @@ def summary(name: str, rounds: Sequence[Round]) -> Measured:
     )
 
 
-def measure(plan: Plan) -> tuple[list[Measured], bool]:
+def measure(on: Stage, plan: Plan) -> tuple[list[Measured], bool]:
     """The bare view and ours in turns, then the first answers of long sessions and those from the 500th.
 
     Also says whether any process of the server has torch loaded.
     """
-    with stage(plan.workers) as on:
-        from benchmarks.crowd_rows import answer_up_to, respondents
+    from benchmarks.crowd_rows import answer_up_to, respondents
 
-        url = on.web.url
-        people = respondents(
-            plan.people, (plan.rounds + 1) * plan.answers + 1
-        )  # no respondent comes to the end
-        bare, ours = [], []
-        for number in range(plan.rounds + 1):
-            positions = range(number * plan.answers, (number + 1) * plan.answers)
-            bare.append(load(on, [to_bare(url, person, positions) for person in people]))
-            ours.append(load(on, [to_us(url, person, positions) for person in people]))
-        many = plan.rounds * plan.answers // 2
-        long = respondents(plan.people, LATER + many + 1)
-        late, early = long[::2], long[1::2]
-        answer_up_to(late, LATER - 1)
-        first, last = [], []
-        for number in range(4):
-            part = range(number * many // 4, (number + 1) * many // 4)
-            first.append(load(on, [to_us(url, person, part) for person in early]))
-            part = range(LATER - 1 + part.start, LATER - 1 + part.stop)
-            last.append(load(on, [to_us(url, person, part) for person in late]))
-        has_torch = loads(on.web.service.pid, "libtorch")
+    url = on.web.url
+    people = respondents(plan.people, (plan.rounds + 1) * plan.answers + 1)  # no respondent comes to the end
+    bare, ours = [], []
+    for number in range(plan.rounds + 1):
+        positions = range(number * plan.answers, (number + 1) * plan.answers)
+        bare.append(load(on, [to_bare(url, person, positions) for person in people]))
+        ours.append(load(on, [to_us(url, person, positions) for person in people]))
+    many = plan.rounds * plan.answers // 2
+    long = respondents(plan.people, LATER + many + 1)
+    late, early = long[::2], long[1::2]
+    answer_up_to(late, LATER - 1)
+    first, last = [], []
+    for number in range(4):
+        part = range(number * many // 4, (number + 1) * many // 4)
+        first.append(load(on, [to_us(url, person, part) for person in early]))
+        part = range(LATER - 1 + part.start, LATER - 1 + part.stop)
+        last.append(load(on, [to_us(url, person, part) for person in late]))
+    has_torch = loads(on.web.service.pid, "libtorch")
     # The first round of each kind warms up connections and caches and is left out.
     measured = [
         summary("bare view, one INSERT", bare[1:]),

@@ -36,6 +36,9 @@ class Study(models.Model):
     opened_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
     plan_digest = models.CharField(max_length=64, blank=True)
+    picture_bytes = models.JSONField(default=dict)
+    """Length of the longest picture of each part of a page; empty if the study was opened before pictures
+    were padded."""
     frozen_at = models.DateTimeField(null=True)
     frozen_digest = models.CharField(max_length=64, blank=True)
     """Digest of the solutions that a later stage reads; empty until they are frozen."""

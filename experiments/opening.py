@@ -18,6 +18,7 @@ from experiments.models import Condition, Item, OtherStimulus, Rendering, Slot, 
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import Plan, PlanCondition, PlanError, PlannedTrial, Pool, PoolItem
 from experiments.selectors import definition_of
+from experiments.servings import rooms_of
 from experiments.stages import solutions_of
 from stimuli.spec import canonical_json, content_key
 
@@ -58,8 +59,12 @@ def stored_pool(study: Study, definition: StudyDefinition) -> Pool:
 
 
 def open_study(study: Study, progress: Progress) -> Study:
-    """Plans every slot and freezes the study. Repeating it on an open study changes nothing."""
+    """Plans every slot and freezes the study. Repeating it on an open study changes nothing; one that was
+    opened before pictures were padded gets its `picture_bytes`."""
     if study.state == Study.State.OPEN:
+        if not study.picture_bytes:
+            study.picture_bytes = rooms_of(study, progress)
+            Study.objects.filter(id=study.pk).update(picture_bytes=study.picture_bytes)
         return study
     if study.state == Study.State.CLOSED:
         raise StudyError(f"{study.slug!r} is closed. Choose a new slug, or extend the study.")
@@ -71,9 +76,10 @@ def open_study(study: Study, progress: Progress) -> Study:
     definition = definition_of(study)
     paradigm = get_paradigm(definition.paradigm)
     plans = paradigm.plans(design_of(definition), stored_pool(study, definition), Streams(definition.seed))
+    picture_bytes = rooms_of(study, progress)
     with transaction.atomic():
         claimed = Study.objects.filter(id=study.pk, state=Study.State.DRAFT).update(
-            state=Study.State.OPEN, opened_at=timezone.now()
+            state=Study.State.OPEN, opened_at=timezone.now(), picture_bytes=picture_bytes
         )
         if claimed != 1:
             raise StudyError(f"{study.slug!r} was opened or replaced at the same moment. Look again.")

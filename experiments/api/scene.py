@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from django.conf import settings
 
@@ -91,6 +92,14 @@ class SessionScene:
         )
 
 
+class Picture(NamedTuple):
+    """A stored picture and the part of a page that it is: a gate's name, or image, explanation, tile,
+    tile_explanation."""
+
+    file: str
+    part: str
+
+
 def address_role(role: str, part: str) -> str:
     """The name of a trial's picture in its address; for the trial's own stimulus the part alone."""
     return part if role == MAIN else f"{role}/{part}"
@@ -103,15 +112,15 @@ def _parts(shown: Shown, is_example: bool) -> Mapping[str, File | None]:
     return {"image": shown.image, "explanation": shown.explanation, **tiles}
 
 
-def media_files(session: Session) -> Iterator[tuple[str, str]]:
-    """(reference, stored file) of every picture that this session may see."""
+def media_files(session: Session) -> Iterator[tuple[str, Picture]]:
+    """(reference, picture) of every picture that this session may see."""
     for name in get_paradigm(session.study.paradigm).gates:
         for question, name_in_store in get_gate(name).files(session.study).items():
-            yield media_reference(session.media_id, PRACTICE_TRIAL, question), name_in_store
+            yield media_reference(session.media_id, PRACTICE_TRIAL, question), Picture(name_in_store, name)
     for card in cards_of(session.slot, session.study) if session.slot else ():
         is_example = get_kind(card.view.kind).is_example
         for role, shown in card.shown.items():
             for part, file in _parts(shown, is_example and role == MAIN).items():
                 if file is not None:
                     reference = media_reference(session.media_id, str(card.id), address_role(role, part))
-                    yield reference, file.name
+                    yield reference, Picture(file.name, part)

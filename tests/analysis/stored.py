@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
+import numpy as np
 from django.db.models import F
 
 from experiments.definition import StudyDefinition
@@ -29,11 +30,16 @@ from experiments.models import (
 from experiments.opening import open_study
 from stimuli.models import Stimulus
 from stimuli.recipe import RenderSpec
+from stimuli.render.png import encode
 from stimuli.spec import Component, StimulusSpec, content_key
+from stimuli.store.files import view_file
+from stimuli.store.media import current_store
 
 START = datetime(2026, 2, 2, 10, tzinfo=UTC)
 CONDITIONS = (("baseline", "baseline"), ("control", "control"), ("grad_cam", "method"))
 Decide = Callable[[Trial], bool]
+PICTURE = view_file("0" * 64)
+"""All stimuli are records of one file."""
 
 
 def definition(slots: int) -> StudyDefinition:
@@ -91,6 +97,7 @@ def opened(slots: int = 4) -> Study:
         Rendering(item=item, condition=condition, stimulus=stimulus)
         for (item, condition), stimulus in zip(pairs, stimuli, strict=True)
     )
+    current_store().put(PICTURE, encode(np.zeros((2, 2, 3), np.uint8)))
     return open_study(study, lambda what, done, total: None)
 
 
@@ -133,7 +140,7 @@ def _columns(image_key: str, predicted: str, explainer: str) -> Mapping[str, Any
         "attribution_key": spec.attribution_key,
         "image_key": image_key,
         "state": "done",
-        "image_file": f"pictures/{spec.picture_key}.png",
+        "image_file": PICTURE,
         "picture_digest": spec.picture_key,
     }
 

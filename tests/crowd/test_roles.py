@@ -383,7 +383,7 @@ def test_it_keeps_the_roles_of_a_draft_that_is_replaced(study: Study) -> None:
 @pytest.mark.both_databases("migrations")
 @pytest.mark.django_db(transaction=True)
 def test_it_leaves_the_logins_of_an_older_installation_what_they_could_do() -> None:
-    before = [("crowd", "0006_posting_columns"), ("experiments", "0004_fill_right_stimulus_matched")]
+    before = [("crowd", "0006_posting_columns"), ("experiments", "0006_picture_bytes")]
     executor = MigrationExecutor(connection)
     latest = executor.loader.graph.leaf_nodes()
     try:

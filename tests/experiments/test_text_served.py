@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from django.test import Client
 
 from experiments.api.scene import address_role, media_files
 from experiments.models import Study, Trial
 from experiments.tokens import MEDIA_ID_LENGTH, media_reference
+from stimuli.render.png import decode
 from stimuli.store.media import current_store
 from tests.experiments.test_openapi import errors_of
 from tests.experiments.toys import SLUG, Sorter, sorter, write_toy
@@ -112,7 +114,8 @@ def test_a_pair_shows_the_pictures_that_the_plan_names(ada: Sorter) -> None:
         stimuli = {row.role: row.stimulus for row in trial.others.select_related("stimulus")}
         assert set(stimuli) == set(PAIR)
         for role, picture in zip(PAIR, content["pair"], strict=True):
-            assert Client().get(picture["url"]).content == store.get(stimuli[role].image_file)
+            shown = decode(Client().get(picture["url"]).content)
+            assert np.array_equal(shown, decode(store.get(stimuli[role].image_file)))
             size = stimuli[role].width_px, stimuli[role].height_px
             assert (picture["width_px"], picture["height_px"]) == size
 
@@ -127,7 +130,7 @@ def test_no_picture_address_opens_a_text(ada: Sorter) -> None:
 
 def test_no_file_of_a_text_is_among_the_pictures_of_a_session(ada: Sorter) -> None:
     files = dict(media_files(ada.session()))
-    assert files and all(name.endswith(".png") for name in files.values())
+    assert files and all(picture.file.endswith(".png") for picture in files.values())
     assert {url.removeprefix("/m/") for url in addresses(ada)} <= set(files)
 
 
