@@ -59,7 +59,7 @@ _restored: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Scoring:
     """A metric to be measured: of the method's own values, or of the field that `recipe` draws."""
 
     metric: Component
@@ -104,7 +104,7 @@ class Order:
     """One attribution that is asked for: the specs that it serves, and what is to be measured of it."""
 
     specs: tuple[StimulusSpec, ...]
-    metrics: tuple[Wanted, ...] = ()
+    metrics: tuple[Scoring, ...] = ()
 
     @property
     def spec(self) -> StimulusSpec:
@@ -184,7 +184,7 @@ def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Compon
                 {
                     canonical_json([w.metric.as_json(), w.recipe.as_json() if w.recipe else None]): w
                     for spec in group
-                    for w in wanted(metrics.get(spec.picture_key, ()), spec)
+                    for w in scorings(metrics.get(spec.picture_key, ()), spec)
                 }.values()
             ),
         )
@@ -192,9 +192,9 @@ def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Compon
     ]
 
 
-def wanted(metrics: Sequence[Component], spec: StimulusSpec) -> tuple[Wanted, ...]:
+def scorings(metrics: Sequence[Component], spec: StimulusSpec) -> tuple[Scoring, ...]:
     """The metrics of one stimulus, each with what it scores."""
-    return tuple(Wanted(m, spec.render if scored_by(m) == "drawn" else None) for m in metrics)
+    return tuple(Scoring(m, spec.render if scored_by(m) == "drawn" else None) for m in metrics)
 
 
 class Runner:
@@ -345,7 +345,7 @@ def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Ben
     return run
 
 
-def _measuring(asked: Wanted, runner: Runner, subject: Subject, made: Attribution) -> Callable[[], Steps]:
+def _measuring(asked: Scoring, runner: Runner, subject: Subject, made: Attribution) -> Callable[[], Steps]:
     def run() -> Steps:
         if isinstance(made, PictureExplanation | TextExplanation):
             raise NotApplicable(
@@ -411,8 +411,8 @@ __all__ = [
     "Order",
     "Pixels",
     "Rendered",
-    "Wanted",
+    "Scoring",
     "attempt",
     "explain",
-    "wanted",
+    "scorings",
 ]
