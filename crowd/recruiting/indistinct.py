@@ -98,7 +98,7 @@ def _pictures(
 
 
 def _by_size(pictures: Mapping[str, Pixels]) -> list[dict[str, Pixels]]:
-    """The pictures in groups of one size: nobody takes bars or a sentence for a map."""
+    """The pictures in groups of one size: bars and sentences are never taken for maps."""
     groups: dict[tuple[int, ...], dict[str, Pixels]] = {}
     for condition, picture in pictures.items():
         groups.setdefault(picture.shape, {})[condition] = picture

@@ -111,8 +111,8 @@ def read_recorded(store: Store, digest: str) -> Attribution:
     made = _checked(store, recorded_file(digest))
     if attribution_digest(made) != digest:
         raise ShapeMismatch(
-            f"the stored file {recorded_file(digest)} has another content than its name says: delete it and "
-            "build again"
+            f"the stored file {recorded_file(digest)} has another content than its name says: "
+            "delete it and build the study again"
         )
     return made
 

@@ -86,7 +86,7 @@ def maps_of(world: World, method: Component) -> dict[str, NDArray[np.float32]]:
     specs = specs_for(world.source, list(world.items.values()), method)
     list(render(specs, world.store))
     made = (files.read_attribution(world.store, spec.attribution_key) for spec in specs)
-    return {key: one.values for key, one in zip(world.items, made, strict=True)}  # type: ignore[union-attr]
+    return {key: rendered.values for key, rendered in zip(world.items, made, strict=True)}  # type: ignore[union-attr]
 
 
 def folder_of(world: World, maps: Maps, name: str = "maps", ending: str = ".npy") -> str:
@@ -114,7 +114,7 @@ WRITERS: dict[str, Callable[[World, Maps], str]] = {
     "npy": folder_of,
     "npz": lambda world, maps: folder_of(world, maps, ending=".npz"),
     "archive": one_archive,
-    "double": lambda world, maps: folder_of(world, {k: m.astype(np.float64) for k, m in maps.items()}),  # type: ignore[misc]
+    "double": lambda world, maps: folder_of(world, {k: m.astype(np.float64) for k, m in maps.items()}),
     "by columns": lambda world, maps: folder_of(world, {k: np.asfortranarray(m) for k, m in maps.items()}),
 }
 RECIPES = {
@@ -132,12 +132,12 @@ def test_it_draws_a_saved_map_of_ours_to_the_byte(world: World, writer: str, rec
     render_spec = RECIPES[recipe]
     ours = [spec_for(i, world.source, INTEGRATED, render_spec, 1) for i in world.items.values()]
     theirs = world.specs(world.record(WRITERS[writer](world, maps)), render_spec)
-    for one, other in zip(render(ours, world.store), render(theirs, world.store), strict=True):
-        assert one.spec.picture_key != other.spec.picture_key
-        assert one.drawn.picture_digest == other.drawn.picture_digest
+    for rendered, other in zip(render(ours, world.store), render(theirs, world.store), strict=True):
+        assert rendered.spec.picture_key != other.spec.picture_key
+        assert rendered.drawn.picture_digest == other.drawn.picture_digest
         for mine, its in (
-            (one.drawn.explanation_file, other.drawn.explanation_file),
-            (one.drawn.explanation_tile_file, other.drawn.explanation_tile_file),
+            (rendered.drawn.explanation_file, other.drawn.explanation_file),
+            (rendered.drawn.explanation_tile_file, other.drawn.explanation_tile_file),
         ):
             assert mine and its and mine != its
             assert world.store.get(mine) == world.store.get(its)
@@ -149,7 +149,7 @@ def test_it_needs_nothing_but_the_store_to_render(world: World, tmp_path: Path) 
     shutil.copytree(tmp_path / "store", elsewhere.root)
     shutil.rmtree(world.folder / "maps")
     made = list(attempt(specs, Bench(elsewhere)))
-    assert len(made) == 6 and all(isinstance(one, Rendered) for one in made)
+    assert len(made) == 6 and all(isinstance(rendered, Rendered) for rendered in made)
 
 
 def test_it_reads_grey_pictures_as_shares_of_white(world: World) -> None:
@@ -203,8 +203,8 @@ def test_it_names_contents_and_not_places(world: World) -> None:
     maps[key][3, 4] = np.nextafter(maps[key][3, 4], np.float32(2))
     changed = world.specs(world.record(folder_of(world, maps, "changed")))
     apart = [
-        one.picture_key != other.picture_key and one.attribution_key != other.attribution_key
-        for one, other in zip(first, changed, strict=True)
+        rendered.picture_key != other.picture_key and rendered.attribution_key != other.attribution_key
+        for rendered, other in zip(first, changed, strict=True)
     ]
     assert apart == [True, False, False, False, False, False]
     assert all("maps" not in json.dumps(spec.as_json()) for spec in first)
@@ -251,7 +251,7 @@ def test_it_reads_tables_as_they_were_written(world: World) -> None:
     names = write_every_form(world)
     for weights in world.read(names["concept"]):
         assert isinstance(weights, ConceptAttribution) and weights.concepts == ("ears", "snow", "tail")
-        np.testing.assert_array_equal(weights.values, np.float32([0.5, -1.25, 0]))
+        np.testing.assert_array_equal(weights.values, np.array([0.5, -1.25, 0], np.float32))
     for near in world.read(names["pictures"]):
         assert isinstance(near, PictureExplanation)
         assert near.captions == ("number 0", "number 1", "number 2")
@@ -271,20 +271,20 @@ def test_it_draws_every_form_and_finds_it_again(world: World) -> None:
         specs = world.specs(world.record(name))
         assert {spec.explainer.params["kind"] for spec in specs if spec.explainer} == {kind}
         made = list(render(specs, world.store))
-        assert [one.drawn.said for one in made][:1] == [
+        assert [rendered.drawn.said for rendered in made][:1] == [
             {
                 "concept": "snow −100%, ears +40%, tail 0%",
                 "pictures": "number 0; number 1; number 2",
                 "sentence": "Because of “0”.",
             }.get(kind, "")
         ]
-        for one in made:
-            picture = png.decode(world.store.get(str(one.drawn.explanation_file)))
-            tile = png.decode(world.store.get(str(one.drawn.explanation_tile_file)))
+        for rendered in made:
+            picture = png.decode(world.store.get(str(rendered.drawn.explanation_file)))
+            tile = png.decode(world.store.get(str(rendered.drawn.explanation_tile_file)))
             assert picture.shape == ((32, 32, 3) if kind == "image" else (640, 640, 3))
             assert tile.shape == (224, 224, 3)
         again = list(recheck(specs, world.store))
-        assert [(one.difference, one.error) for one in again] == [(0.0, "")] * 6
+        assert [(rendered.difference, rendered.error) for rendered in again] == [(0.0, "")] * 6
 
 
 def test_it_places_pictures_in_their_order(world: World) -> None:
@@ -319,30 +319,31 @@ def test_it_marks_words_as_ours_are_marked(tmp_path: Path) -> None:
     lime = Component("lime_text", {"samples": 60})
     ours = [spec_for(item, source, lime, RenderSpec(), 1) for item in items.values()]
     spans = {}
-    for key, one in zip(items, render(ours, store), strict=True):
-        text = files.read_text(store, one.spec.image_key)
-        made = files.read_attribution(store, one.spec.attribution_key)
+    for key, rendered in zip(items, render(ours, store), strict=True):
+        text = files.read_text(store, rendered.spec.image_key)
+        made = files.read_attribution(store, rendered.spec.attribution_key)
         assert isinstance(made, TokenAttribution)
         spans[key] = [
             {"start": start, "end": end, "weight": float(value), "text": text[start:end]}
             for (start, end), value in zip(made.spans, made.values, strict=True)
         ]
     world.write("spans.json", json.dumps(spans))
-    for one, other in zip(
+    for rendered, other in zip(
         render(ours, store), render(world.specs(world.record("spans.json")), store), strict=True
     ):
-        mine, its = (str(made.drawn.explanation_file) for made in (one, other))
+        mine, its = (str(made.drawn.explanation_file) for made in (rendered, other))
         assert mine != its and store.get(mine) == store.get(its)
     # A rationale stands beside a text as a picture.
     world.table("why.csv", ("item", "sentence"), *((key, "It speaks of the past.") for key in items))
-    for one in render(world.specs(world.record("why.csv")), store):
-        assert one.drawn.image_file.endswith(".json") and one.drawn.width_px == 640
-        assert str(one.drawn.explanation_file).endswith(".png")
-        assert one.drawn.said == "It speaks of the past."
+    for rendered in render(world.specs(world.record("why.csv")), store):
+        assert rendered.drawn.image_file.endswith(".json") and rendered.drawn.width_px == 640
+        assert str(rendered.drawn.explanation_file).endswith(".png")
+        assert rendered.drawn.said == "It speaks of the past."
     world.table("weights.csv", ("item", "concept", "value"), *((key, "past", 1) for key in items))
     with pytest.raises(BadSpec, match="concept weights, but the items are texts, which take token"):
         world.record("weights.csv")
-    key, text = next(iter(items)), spans[next(iter(items))][0]["text"]
+    key = next(iter(items))
+    piece = spans[key][0]["text"]
     for wrong, match in (
         ([{"start": 0, "end": 4000, "weight": 1}], r"\(0, 4000\) does not lie in a text of"),
         ([{"start": True, "end": 2, "weight": 1}], "does not lie in a text"),
@@ -350,7 +351,7 @@ def test_it_marks_words_as_ours_are_marked(tmp_path: Path) -> None:
         ([{"start": 0, "end": 1, "weight": "1"}], "is no finite number"),
         ([{"start": 0, "end": 2, "weight": 1}, {"start": 1, "end": 3, "weight": 1}], "without overlap"),
         ([{"start": 0, "end": 1}], "start, end, weight"),
-        ([{"start": 0, "end": 2, "weight": 1, "text": f"{text}x"}], "is said to be"),
+        ([{"start": 0, "end": 2, "weight": 1, "text": f"{piece}x"}], "is said to be"),
         ({"0": 1}, "a list of"),
     ):
         world.write("spans.json", json.dumps(spans | {key: wrong}))
@@ -370,8 +371,10 @@ def test_it_marks_words_as_ours_are_marked(tmp_path: Path) -> None:
 
 def test_it_refuses_a_stored_file_with_another_content(world: World) -> None:
     named = world.record(folder_of(world, noise(world)))
-    first, second = (files.recorded_file(str(one.params["digest"])) for one in list(named.values())[:2])
+    first, second = (
+        files.recorded_file(str(rendered.params["digest"])) for rendered in list(named.values())[:2]
+    )
     root = world.folder / "store"
     shutil.copyfile(root / first, root / second)
     with pytest.raises(ShapeMismatch, match="another content than its name says"):
-        files.read_recorded(world.store, str(list(named.values())[1].params["digest"]))
+        files.read_recorded(world.store, digests[1])

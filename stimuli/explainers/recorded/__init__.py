@@ -82,19 +82,19 @@ def record(
     an item without an explanation, an explanation of no known item, and one that does not fit its item.
     """
     params = read_params(component, Recorded, "explainer")
-    found = _opened(params, folder)
+    held = _opened(params, folder)
     modality = "text" if any(target.text for target in items.values()) else "image"
-    if found.kind not in FITS[modality]:
+    if held.kind not in FITS[modality]:
         fitting = ", ".join(WORDS[kind] for kind in FITS[modality])
         raise BadSpec(
-            f'recorded "{params.path}" holds {WORDS[found.kind]}, but the items are {modality}s, which take '
+            f'recorded "{params.path}" holds {WORDS[held.kind]}, but the items are {modality}s, which take '
             f"{fitting}"
         )
-    _check_keys(found, items, known)
-    signed = _signed(params, found, items)
+    _check_keys(held, items, known)
+    signed = _signed(params, held, items)
     stored: dict[str, Component] = {}
     for key, target in items.items():
-        made = found.readers[key](target)
+        made = held.readers[key](target)
         if isinstance(made, PixelAttribution):
             if made.signed and not signed:
                 raise BadSpec(
@@ -102,7 +102,7 @@ def record(
                     "signed = false: record magnitudes, or leave signed out"
                 )
             made = replace(made, signed=signed)
-        stored[key] = Component(RECORDED, {"kind": found.kind, "digest": keep_recorded(store, made)})
+        stored[key] = Component(RECORDED, {"kind": held.kind, "digest": keep_recorded(store, made)})
         progress(f"reading {params.path}", len(stored), len(items))
     return stored
 
@@ -133,29 +133,29 @@ def _opened(params: Recorded, folder: Path) -> Recordings:
     return Recordings(kind, params.path, readers)
 
 
-def _signed(params: Recorded, found: Recordings, items: Mapping[str, Target]) -> bool:
+def _signed(params: Recorded, held: Recordings, items: Mapping[str, Target]) -> bool:
     """Whether the maps have a sign: as declared, else if any of them has a negative value."""
-    if params.signed is not None or found.kind != "image":
+    if params.signed is not None or held.kind != "image":
         return bool(params.signed)
-    return any(_has_sign(found.readers[key](target)) for key, target in items.items())
+    return any(_has_sign(held.readers[key](target)) for key, target in items.items())
 
 
 def _has_sign(made: Attribution) -> bool:
     return isinstance(made, PixelAttribution) and made.signed
 
 
-def _check_keys(found: Recordings, items: Collection[str], known: Collection[str]) -> None:
+def _check_keys(held: Recordings, items: Collection[str], known: Collection[str]) -> None:
     every = frozenset(known)
-    strange = [key for key in found.readers if key not in every]
+    strange = [key for key in held.readers if key not in every]
     if strange:
         raise BadSpec(
-            f'recorded "{found.path}": there is no item "{strange[0]}"{closest(strange[0], every)} '
-            f"({len(strange)} of {len(found.readers)} explanations belong to no item): name each by its item "
+            f'recorded "{held.path}": there is no item "{strange[0]}"{closest(strange[0], every)} '
+            f"({len(strange)} of {len(held.readers)} explanations belong to no item): name each by its item "
             "key, as study_check --items lists them"
         )
-    missing = [key for key in items if key not in found.readers]
+    missing = [key for key in items if key not in held.readers]
     if missing:
         raise BadSpec(
-            f'recorded "{found.path}": {len(missing)} of {len(items)} items have no explanation, the first '
+            f'recorded "{held.path}": {len(missing)} of {len(items)} items have no explanation, the first '
             f'is "{missing[0]}": record every item that study_check --items lists'
         )

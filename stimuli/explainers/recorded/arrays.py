@@ -43,10 +43,10 @@ PICTURES = (
 def folder_of_maps(names: list[Path], root: Path, resize: bool) -> Readers:
     """One file per item."""
     read = {".npy": _npy_file, ".npz": _npz_file, ".png": _png_file}
-    found = by_key(names, root, ENDINGS)
+    paths = by_key(names, root, ENDINGS)
     return {
         key: partial(read[path.suffix], path, path.relative_to(root).as_posix(), resize)
-        for key, path in found.items()
+        for key, path in paths.items()
     }
 
 
@@ -86,7 +86,7 @@ def _member(path: Path, what: str, resize: bool, member: str, target: Target) ->
         size = archive.getinfo(member).file_size
         if size > MAX_BYTES:
             raise BadSpec(f'recorded "{what}" unpacks to {size:,} bytes, the limit is {MAX_BYTES:,}')
-        # Reading ends at the size that was just compared, whatever is packed.
+        # Reading ends at the size that was just compared, however much is packed.
         with archive.open(member) as stream:
             return _map(_array(stream, what, resize, target), what, target)
 

@@ -66,7 +66,7 @@ class Files:
 def by_key(names: list[Path], root: Path, endings: tuple[str, ...]) -> dict[str, Path]:
     """The files of a folder by the item key that they name. BadSpec for another ending, and for two files of
     one item."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for path in names:
         name = path.relative_to(root).as_posix()
         if path.suffix not in endings:
@@ -75,13 +75,13 @@ def by_key(names: list[Path], root: Path, endings: tuple[str, ...]) -> dict[str,
                 "its item key and one of these endings, and put other files elsewhere"
             )
         key = name.removesuffix(path.suffix)
-        if key in found:
+        if key in paths:
             raise BadSpec(
-                f'recorded folder "{root.name}": "{found[key].name}" and "{path.name}" are two files of item '
+                f'recorded folder "{root.name}": "{paths[key].name}" and "{path.name}" are two files of item '
                 f'"{key}"; keep one'
             )
-        found[key] = path
-    return found
+        paths[key] = path
+    return paths
 
 
 def check_bytes(path: Path, most: int) -> None:
