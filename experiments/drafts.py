@@ -18,10 +18,12 @@ from experiments.models import Condition, Item, Prediction, Rendering, Study
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, Source, Survey, Surveyed
 from experiments.stages import frozen_source
-from stimuli.errors import BadSpec
+from stimuli.errors import BadSpec, StimulusError
 from stimuli.explainers import is_recorded, kind_of
+from stimuli.render.field import drawn_field
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store, open_store
+from stimuli.types import PixelAttribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,17 +117,25 @@ def _recorded(
         component = condition.explainer.component()
         try:
             named = recorded(component, folder, items, known, store, progress)
-            _check_visible(definition, gathered.opened[source], next(iter(named.values())))
+            _check_shown(definition, gathered.opened[source], next(iter(named.values())), store)
             made[condition.name] = named
-        except BadSpec as error:
+        except StimulusError as error:
             reasons.append(f"condition {condition.name!r}: {error}")
     if reasons:
         raise StudyError("stimuli: " + "; ".join(reasons) + ".")
     return made
 
 
-def _check_visible(definition: StudyDefinition, opened: Opened, explainer: Component) -> None:
-    """BadSpec if the explanation would be shown in the picture's place, although it is not drawn on it."""
+def _check_shown(
+    definition: StudyDefinition, opened: Opened, explainer: Component, store: Store
+) -> None:
+    """StimulusError if the recipe cannot draw the explanation, or the page would show it in the place of the
+    picture, although it is not drawn on it."""
+    from stimuli.store.files import read_recorded
+
+    made = read_recorded(store, str(explainer.params["digest"]))
+    if isinstance(made, PixelAttribution):
+        drawn_field(made, definition.render.spec())
     display = getattr(design_of(definition), "display", "beside")
     if display == "overlay" and opened.predictor.modality == "image" and kind_of(explainer) != "image":
         raise BadSpec(

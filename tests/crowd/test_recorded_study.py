@@ -51,6 +51,7 @@ def write_study(folder: Path, more: str = "", **forms: str) -> Path:
     text = path.read_text()
     head, rest = text.split('[[conditions]]\nname = "control"', 1)
     added = "".join(CONDITION.format(name=name, path=file, more=more) for name, file in forms.items())
+    head = head.replace("[stimuli]\n", "[stimuli]\nitems = 24\n")
     path.write_text(f"{head}{added}[texts]{rest.split('[texts]', 1)[1]}")
     return path
 
@@ -212,6 +213,16 @@ def test_it_refuses_to_hide_the_picture_under_its_explanation(study_file: Path, 
     with pytest.raises(CommandError) as refused:
         call_command("study_check", str(study_file))
     assert "condition 'why'" in str(refused.value) and "condition 'heat'" not in str(refused.value)
+
+
+def test_it_refuses_a_map_that_the_recipe_cannot_draw(study_file: Path, tmp_path: Path) -> None:
+    for key in keys_of(tmp_path):
+        path = tmp_path / "small" / "heat" / f"{key}.npy"
+        np.save(path, np.abs(np.load(path)))
+    recipe = '[render]\nsign = "diverging"\n[texts]'
+    study_file.write_text(study_file.read_text().replace("[texts]", recipe))
+    with pytest.raises(CommandError, match="condition 'heat': this method has no sign"):
+        call_command("study_check", str(study_file))
 
 
 def test_it_says_at_reading_what_a_condition_lacks(tmp_path: Path) -> None:

@@ -371,9 +371,8 @@ def test_it_marks_words_as_ours_are_marked(tmp_path: Path) -> None:
 
 def test_it_refuses_a_stored_file_with_another_content(world: World) -> None:
     named = world.record(folder_of(world, noise(world)))
-    first, second = (
-        files.recorded_file(str(rendered.params["digest"])) for rendered in list(named.values())[:2]
-    )
+    digests = [str(component.params["digest"]) for component in named.values()]
+    first, second = (files.recorded_file(digest) for digest in digests[:2])
     root = world.folder / "store"
     shutil.copyfile(root / first, root / second)
     with pytest.raises(ShapeMismatch, match="another content than its name says"):
