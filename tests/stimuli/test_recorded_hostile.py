@@ -166,6 +166,51 @@ def test_it_believes_no_announced_size_of_a_packed_file(maps: Path) -> None:
         tracemalloc.stop()
 
 
+def spoilt(data: bytes, rng: np.random.Generator) -> bytes:
+    """A few bytes changed, cut out, put in, or the end cut off."""
+    whole = bytearray(data)
+    for _ in range(rng.integers(1, 8)):
+        at, way = int(rng.integers(len(whole))), rng.random()
+        if way < 0.7:
+            whole[at] = int(rng.integers(256))
+        elif way < 0.8:
+            del whole[at : at + 9]
+        elif way < 0.9:
+            whole[at:at] = rng.bytes(5)
+        else:
+            del whole[at + 1 :]
+    return bytes(whole)
+
+
+SPANS = '{"a": [{"start": 0, "end": 4, "weight": 0.5, "text": "what"}], "b": []}'
+WHOLE_FILES: dict[str, Callable[[], bytes]] = {
+    "maps/a.npy": lambda: saved(MAP),
+    "maps/a.npz": lambda: packed(a=saved(MAP)),
+    "maps/a.png": lambda: png_of(SIDE, SIDE),
+    "maps.npz": lambda: packed(**{"a.npy": saved(MAP)}),
+    "spans.json": SPANS.encode,
+    "weights.csv": "item,concept,value\na,ears,1\na,tail,-0.5\n".encode,
+    "why.csv": 'item,sentence\na,"Because, “so”."\n'.encode,
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_FILES)
+def test_it_says_a_sentence_about_any_damaged_file(tmp_path: Path, name: str) -> None:
+    """Random damage: the file is read, or refused by a BadSpec; no other error, and no warning, escapes."""
+    path, rng = tmp_path / name, np.random.default_rng(8)
+    path.parent.mkdir(exist_ok=True)
+    target = Target(text="what is it") if name == "spans.json" else Target(SIDE, SIDE)
+    component = Component("recorded", {"path": name.partition("/")[0]})
+    content, refused = WHOLE_FILES[name](), 0
+    for _ in range(400):
+        path.write_bytes(spoilt(content, rng))
+        try:
+            record(component, tmp_path, {"a": target}, ["a", "b"], LocalStore(tmp_path / "store"))
+        except BadSpec:
+            refused += 1
+    assert refused > 100
+
+
 def test_it_refuses_what_belongs_to_no_item_and_items_without_one(maps: Path) -> None:
     np.save(maps / "right.npy", MAP)
     with pytest.raises(BadSpec, match='no item "right".*1 of 3 explanations'):

@@ -33,7 +33,7 @@ DAMAGED = (
     *(ValueError, TypeError, EOFError, OverflowError),
     *(SyntaxError, TokenError, MemoryError, RecursionError),  # of a head that is no plain literal
 )
-PACKED = (*DAMAGED, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
+PACKED = (*DAMAGED, OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 PICTURES = (
     *(UnidentifiedImageError, OSError, SyntaxError, ValueError),
     *(Image.DecompressionBombError, Image.DecompressionBombWarning),
@@ -83,9 +83,13 @@ def _npz_file(path: Path, what: str, resize: bool, target: Target) -> PixelAttri
 
 def _member(path: Path, what: str, resize: bool, member: str, target: Target) -> PixelAttribution:
     with named(f'"{what}"', SAVE, *PACKED), zipfile.ZipFile(path) as archive:
-        size = archive.getinfo(member).file_size
-        if size > MAX_BYTES:
-            raise BadSpec(f'recorded "{what}" unpacks to {size:,} bytes, the limit is {MAX_BYTES:,}')
+        head = archive.getinfo(member)
+        if head.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BadSpec(f'recorded "{what}" is packed by another method than numpy\'s: {SAVE}')
+        if head.file_size > MAX_BYTES:
+            raise BadSpec(
+                f'recorded "{what}" unpacks to {head.file_size:,} bytes, the limit is {MAX_BYTES:,}'
+            )
         # Reading ends at the size that was just compared, however much is packed.
         with archive.open(member) as stream:
             return _map(_array(stream, what, resize, target), what, target)
@@ -100,7 +104,7 @@ def _array(stream: IO[bytes], what: str, resize: bool, target: Target) -> NDArra
         raise BadSpec(f'recorded "{what}" holds values of type {kind}, not numbers: {SAVE}')
     _check_shape(shape, what, resize, target)
     wanted = kind.itemsize * shape[0] * shape[1]
-    with named(f'"{what}"', SAVE, *PACKED, OSError):
+    with named(f'"{what}"', SAVE, *PACKED):
         data = stream.read(wanted + 1)
     if len(data) != wanted:
         raise BadSpec(f'recorded "{what}" does not hold the {wanted:,} bytes that its head announces: {SAVE}')
