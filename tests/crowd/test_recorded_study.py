@@ -24,6 +24,7 @@ from stimuli.models import Stimulus
 from stimuli.render import png
 from stimuli.store.media import current_store
 from tests import world
+from tests.experiments.protocols import SENTENCES, TURING, take_part, write
 from tests.world import Person, silent
 
 pytestmark = pytest.mark.django_db
@@ -267,3 +268,44 @@ def test_conditions_and_their_files_stand_in_the_definition(study_file: Path) ->
     build_draft(load_study(study_file), study_file.parent, silent)
     stored = dict(Condition.objects.values_list("name", "explainer"))
     assert stored["why"] == {"name": "recorded", "path": "why.csv"}
+
+
+def test_it_explains_texts_by_spans_and_by_sentences(tmp_path: Path, store_folder: Path) -> None:
+    tables = TURING.replace('{ name = "random_text" }', '{ name = "recorded", path = "spans.json" }')
+    tables += (
+        TURING[TURING.index('[[conditions]]\nname = "marked"') :]
+        .replace("marked", "told")
+        .replace('{ name = "random_text" }', '{ name = "recorded", path = "why.csv" }')
+    )
+    path = write(tmp_path / "small", "lines", "reverse_turing", tables, sources=SENTENCES)
+    call_command("study_check", str(path), items=tmp_path / "items")
+    with (tmp_path / "items" / "items.csv").open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    texts = {row["item"]: (tmp_path / "items" / row["file"]).read_text(encoding="utf-8") for row in rows}
+    spans = {key: [{"start": 0, "end": 3, "weight": -2, "text": text[:3]}] for key, text in texts.items()}
+    (tmp_path / "small" / "spans.json").write_text(json.dumps(spans))
+    why = tmp_path / "small" / "why.csv"
+    table(
+        why, ("item", "sentence"), *((key, f"Because of {text.split()[-1]}") for key, text in texts.items())
+    )
+    world.opened_study(path)
+    seen = set()
+    for number in range(3):
+        person = Person(f"p{number}", slug="lines")
+        person.arrive()
+        for trial in person.state["block"]["trials"]:
+            content = trial["content"]
+            if content.get("text") is None:
+                continue
+            pieces, picture = content["text"]["tokens"], content["explanation"]
+            text = "".join(piece["text"] for piece in pieces)
+            assert text in texts.values() and content["image"] is None
+            marked = [piece["text"] for piece in pieces if piece["shade"]]
+            assert marked in ([], [text[:3]]) and not (marked and picture)
+            if picture:
+                assert picture["alt"] == f"In words: Because of {text.split()[-1]}"
+                assert (picture["width_px"], picture["height_px"]) == (640, 640)
+                assert png.decode(person.client.get(picture["url"]).content).shape == (640, 640, 3)
+            seen.add("told" if picture else "marked" if marked else "plain")
+        take_part(person)
+    assert seen == {"told", "marked", "plain"}
