@@ -4,23 +4,26 @@ change."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
 
-from experiments.definition import StudyDefinition
+from experiments.definition import ConditionTable, StudyDefinition
 from experiments.errors import FrozenStudy, StudyError
 from experiments.gates.practice import NAME as PRACTICE
 from experiments.models import Condition, Item, Prediction, Rendering, Study
-from experiments.paradigms import get_paradigm
+from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, Source, Survey, Surveyed
 from experiments.stages import frozen_source
-from stimuli.errors import BadSpec
+from stimuli.errors import BadSpec, StimulusError
+from stimuli.explainers import is_recorded, kind_of
+from stimuli.render.field import drawn_field
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store, open_store
+from stimuli.types import PixelAttribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,13 +41,16 @@ class Gathered:
     """The result of letting the models of a definition predict its items.
 
     `opened` holds each pair of dataset and predictor, `surveys` what the model said of every item, and
-    `views` the stored view of each item as the model saw it, by source and key.
+    `views` the stored view of each item as the model saw it, by source and key. `recorded` names the stored
+    explanation of each chosen item, by condition and key, of conditions whose explanations were made
+    elsewhere.
     """
 
     opened: Mapping[Source, Opened]
     surveys: Mapping[Source, Survey]
     views: Mapping[Source, Mapping[str, PredictedItem]]
     material: Material
+    recorded: Mapping[str, Mapping[str, Component]] = field(default_factory=dict)
 
     @property
     def first(self) -> Opened:
@@ -55,10 +61,18 @@ class Gathered:
         """The stored view of a chosen item, with the class that is explained."""
         return replace(self.views[source][item.key], predicted=item.predicted, index=item.index)
 
+    def explainer(self, condition: ConditionTable, item: Surveyed) -> Component | None:
+        """What explains a chosen item under a condition, as its spec names it."""
+        if condition.name in self.recorded:
+            return self.recorded[condition.name][item.key]
+        return condition.explainer.component() if condition.explainer else None
 
-def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Progress) -> Gathered:
-    """Opens datasets and predictors (training one if the study says so), predicts every item, and lets the
-    paradigm choose what is rendered."""
+
+def gather(
+    definition: StudyDefinition, folder: Path, store: Store, progress: Progress, *, recorded: bool = True
+) -> Gathered:
+    """Opens datasets and predictors (training one if the study says so), predicts every item, lets the
+    paradigm choose what is rendered, and reads what was explained elsewhere unless `recorded` is False."""
     from stimuli.survey import prepare, survey
 
     opened: dict[Source, Opened] = {}
@@ -70,7 +84,7 @@ def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Pr
             continue
         made = prepare(dataset.component(), predictor.component(), folder, store, progress)
         refuse_inapplicable(definition, source, made)
-        prefix = f"{source[0]}/" if len(definition.stimuli.datasets) > 1 else ""
+        prefix = _prefix(definition, source)
         said = {prefix + item.key: item for item in survey(made, store, progress)}
         opened[source], views[source] = made, said
         surveys[source] = Survey(made.predictor.labels, tuple(_surveyed(k, item) for k, item in said.items()))
@@ -78,7 +92,59 @@ def gather(definition: StudyDefinition, folder: Path, store: Store, progress: Pr
         material = get_paradigm(definition.paradigm).material(definition, surveys)
     except BadDesign as error:
         raise StudyError(str(error)) from error
-    return Gathered(opened, surveys, views, material)
+    gathered = Gathered(opened, surveys, views, material)
+    if recorded:
+        return replace(gathered, recorded=_recorded(definition, gathered, folder, store, progress))
+    return gathered
+
+
+def _recorded(
+    definition: StudyDefinition, gathered: Gathered, folder: Path, store: Store, progress: Progress
+) -> dict[str, dict[str, Component]]:
+    """Explanations made elsewhere, read and stored; all that is wrong with them in one refusal."""
+    from stimuli.survey import recorded
+
+    made: dict[str, dict[str, Component]] = {}
+    reasons = []
+    for condition in definition.conditions:
+        if condition.explainer is None or not is_recorded(condition.explainer.component()):
+            continue
+        source = condition.source
+        views = gathered.views[source]
+        items = {item.key: views[item.key] for item in gathered.material.chosen[source]}
+        learnt = gathered.opened[source].dataset.items("model")
+        known = {*views, *(_prefix(definition, source) + item.key for item in learnt)}
+        component = condition.explainer.component()
+        try:
+            named = recorded(component, folder, items, known, store, progress)
+            _check_shown(definition, gathered.opened[source], next(iter(named.values())), store)
+            made[condition.name] = named
+        except StimulusError as error:
+            reasons.append(f"condition {condition.name!r}: {error}")
+    if reasons:
+        raise StudyError("stimuli: " + "; ".join(reasons) + ".")
+    return made
+
+
+def _check_shown(definition: StudyDefinition, opened: Opened, explainer: Component, store: Store) -> None:
+    """StimulusError if the recipe cannot draw the explanation, or the page would show it in the place of the
+    picture, although it is not drawn on it."""
+    from stimuli.store.files import read_recorded
+
+    made = read_recorded(store, str(explainer.params["digest"]))
+    if isinstance(made, PixelAttribution):
+        drawn_field(made, definition.render.spec())
+    display = getattr(design_of(definition), "display", "beside")
+    if display == "overlay" and opened.predictor.modality == "image" and kind_of(explainer) != "image":
+        raise BadSpec(
+            'display = "overlay" would show the explanation in the place of the picture, which people could '
+            'not see: set [design] display = "beside"'
+        )
+
+
+def _prefix(definition: StudyDefinition, source: Source) -> str:
+    """What stands before the keys of a dataset's items, if the study has several."""
+    return f"{source[0]}/" if len(definition.stimuli.datasets) > 1 else ""
 
 
 def _surveyed(key: str, item: PredictedItem) -> Surveyed:
@@ -132,7 +198,7 @@ def specs_of(definition: StudyDefinition, gathered: Gathered) -> dict[tuple[str,
         (item.key, condition.name): spec_for(
             gathered.view(condition.source, item),
             gathered.opened[condition.source],
-            condition.explainer.component() if condition.explainer else None,
+            gathered.explainer(condition, item),
             recipe,
             definition.seed,
             definition.stimuli.precision,
@@ -161,6 +227,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     solutions_digest = earlier.frozen_digest if earlier else ""
     if (
         existing is not None
+        and not any(c.explainer and is_recorded(c.explainer.component()) for c in definition.conditions)
         and (existing.digest, existing.solutions_digest) == (definition.digest, solutions_digest)
         and _is_buildable(existing)
     ):

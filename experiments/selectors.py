@@ -21,11 +21,17 @@ MAIN = ""
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A stored file with its size in pixels; a text has none."""
+    """A stored file with its size in pixels; a text has none. `said` is what a drawn explanation says in
+    words."""
 
     name: str
     width_px: int
     height_px: int
+    said: str = ""
+
+    @property
+    def is_text(self) -> bool:
+        return self.name.endswith(".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +44,9 @@ class Shown:
     tile_explanation: File | None
 
     @property
-    def is_text(self) -> bool:
-        return self.image.name.endswith(".json")
+    def text(self) -> File | None:
+        """The text in pieces, with its marks if they are shown."""
+        return next((f for f in (self.explanation, self.image) if f is not None and f.is_text), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +146,12 @@ def _shown(stimulus: Stimulus, is_explained: bool) -> Shown:
     size = (stimulus.width_px, stimulus.height_px)
     tile_size = (stimulus.tile_width_px, stimulus.tile_height_px)
     is_marked = is_explained and bool(stimulus.explanation_file)
+    said = stimulus.explanation_text
     return Shown(
         image=File(stimulus.image_file, *size),
-        explanation=File(stimulus.explanation_file, *size) if is_marked else None,
+        explanation=File(stimulus.explanation_file, *size, said) if is_marked else None,
         tile=File(stimulus.image_tile_file, *tile_size),
-        tile_explanation=File(stimulus.explanation_tile_file, *tile_size) if is_marked else None,
+        tile_explanation=File(stimulus.explanation_tile_file, *tile_size, said) if is_marked else None,
     )
 
 

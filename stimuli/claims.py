@@ -79,6 +79,7 @@ def finish(made: Rendered) -> bool:
             image_tile_file=drawn.image_tile_file,
             explanation_file=drawn.explanation_file or "",
             explanation_tile_file=drawn.explanation_tile_file or "",
+            explanation_text=drawn.said,
             picture_digest=drawn.picture_digest,
             width_px=drawn.width_px,
             height_px=drawn.height_px,

@@ -31,6 +31,8 @@ class Stimulus(models.Model):
     image_tile_file = models.CharField(max_length=120, blank=True)
     explanation_file = models.CharField(max_length=120, blank=True)
     explanation_tile_file = models.CharField(max_length=120, blank=True)
+    explanation_text = models.TextField(blank=True, default="")
+    """What the drawn explanation says in words, for people who cannot see it."""
     picture_digest = models.CharField(max_length=64, blank=True, db_index=True)
     width_px = models.PositiveIntegerField(default=0)
     height_px = models.PositiveIntegerField(default=0)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from stimuli.errors import FAULTS, StimulusError, as_stimulus_error
-from stimuli.explainers import open_explainer, version_of
+from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
+from stimuli.explainers import is_recorded, open_explainer, version_of
 from stimuli.explainers.base import refuse_operator
 from stimuli.metrics import open_metric, scored_by
 from stimuli.metrics.base import Measured
@@ -33,10 +33,19 @@ from stimuli.store.files import (
     map_file,
     predictor_file,
     read_attribution,
+    read_recorded,
     read_text,
     read_view,
 )
-from stimuli.types import Attribution, PixelAttribution, Pixels, Progress, silent
+from stimuli.types import (
+    Attribution,
+    PictureExplanation,
+    PixelAttribution,
+    Pixels,
+    Progress,
+    TextExplanation,
+    silent,
+)
 
 if TYPE_CHECKING:
     from stimuli.planner.drive import Done, Job
@@ -335,7 +344,10 @@ def _with_target(subject: Subject, spec: StimulusSpec) -> Subject:
 
 def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) -> Callable[[], Steps]:
     def run() -> Steps:
-        made = yield from _method(spec, subject, runner)
+        if spec.explainer is not None and is_recorded(spec.explainer):
+            made = read_recorded(bench.store, str(spec.explainer.params["digest"]))
+        else:
+            made = yield from _method(spec, subject, runner)
         return keep_attribution(bench.store, spec.attribution_key, made)
 
     return run
@@ -343,6 +355,11 @@ def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Ben
 
 def _measuring(asked: Scoring, runner: Runner, subject: Subject, made: Attribution) -> Callable[[], Steps]:
     def run() -> Steps:
+        if isinstance(made, PictureExplanation | TextExplanation):
+            raise NotApplicable(
+                f"{asked.metric.name} scores weights, and this explanation has none: it is made of "
+                f"{'sentences' if isinstance(made, TextExplanation) else 'pictures'}"
+            )
         scored = made
         if asked.recipe is not None and isinstance(made, PixelAttribution):
             scored = replace(made, values=drawn_field(made, asked.recipe))

@@ -11,8 +11,8 @@ from stimuli.errors import StimulusError
 from stimuli.pipeline import Bench, Order, explain
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
-from stimuli.store.files import MAPS, read_attribution
-from stimuli.types import Attribution, Progress, silent
+from stimuli.store.files import MAPS, attribution_digest, read_attribution
+from stimuli.types import Attribution, Progress, Weights, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,8 @@ def difference(now: Attribution, stored: Attribution) -> float:
             f"the stored explanation is of {_told(stored)}, the one computed now of {_told(now)}: the item, "
             "the method or the stored file has changed"
         )
+    if not (isinstance(now, Weights) and isinstance(stored, Weights)):
+        return 0.0
     apart = float(np.abs(np.subtract(now.values, stored.values, dtype=np.float64)).max(initial=0))
     if apart == 0:
         return 0.0
@@ -81,10 +83,14 @@ def difference(now: Attribution, stored: Attribution) -> float:
 
 
 def _places(attribution: Attribution) -> tuple[object, ...]:
+    if not isinstance(attribution, Weights):
+        return type(attribution), attribution_digest(attribution)
     named = getattr(attribution, "spans", None) or getattr(attribution, "concepts", None)
     return type(attribution), attribution.values.shape, tuple(named or ())
 
 
 def _told(attribution: Attribution) -> str:
     kind = type(attribution).__name__.removesuffix("Attribution").lower()
+    if not isinstance(attribution, Weights):
+        return f"the {kind} {attribution_digest(attribution)[:12]}"
     return f"{' x '.join(map(str, attribution.values.shape))} {kind}"

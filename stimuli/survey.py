@@ -6,7 +6,7 @@ So any process that reaches the store can render any spec, and the same spec alw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stimuli.datasets import DATASETS, open_dataset
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import check_explainer, open_explainer, packages_of, version_of
+from stimuli.explainers import check_explainer, is_recorded, open_explainer, packages_of, version_of
 from stimuli.explainers.base import refuse_operator
 from stimuli.explainers.targets import Target
 from stimuli.planner.values import ExplainedNumber, Operator
@@ -26,7 +26,7 @@ from stimuli.render import png
 from stimuli.render.field import check_recipe
 from stimuli.spec import Component, Precision, StimulusSpec, content_key
 from stimuli.store import Store
-from stimuli.store.files import keep_text, predictor_file, view_file
+from stimuli.store.files import keep_text, predictor_file, read_text, view_file
 from stimuli.types import Dataset, Item, Progress, Split, TextDataset, silent
 
 if TYPE_CHECKING:
@@ -167,11 +167,15 @@ def spec_for(
 ) -> StimulusSpec:
     """The spec of `item` under `explainer` (None: the baseline, which explains nothing).
 
-    BadSpec as in `check_explainer` and `check_recipe`.
+    A recorded explanation is given as `recorded` names it. BadSpec as in `check_explainer` and
+    `check_recipe`.
     """
     layer = getattr(source.predictor, "layer", "")
     number = ExplainedNumber(item.index)
-    if explainer is not None:
+    if explainer is not None and is_recorded(explainer):
+        if "digest" not in explainer.params:
+            raise BadSpec("recorded explanations are read from their files first: see `recorded`")
+    elif explainer is not None:
         explainer = check_explainer(explainer)
         number = target.number(source.predictor.labels, item.index, item.truth, item.logits)
     return StimulusSpec(
@@ -190,12 +194,36 @@ def spec_for(
     )
 
 
+def recorded(
+    explainer: Component,
+    folder: Path,
+    items: Mapping[str, PredictedItem],
+    known: Collection[str],
+    store: Store,
+    progress: Progress = silent,
+) -> dict[str, Component]:
+    """Read the recorded explanations of `items` and store them: by item key, what names each in a spec.
+
+    `known` are the keys of all items that an explanation may belong to. BadSpec as in `record`.
+    """
+    from stimuli.explainers.recorded import Target as Frame
+    from stimuli.explainers.recorded import record
+
+    frames = {
+        key: Frame(item.height_px, item.width_px, "" if item.width_px else read_text(store, item.image_key))
+        for key, item in items.items()
+    }
+    return record(explainer, folder, frames, known, store, progress)
+
+
 def inapplicable(source: Source, explainer: Component, operator: Operator = "logit") -> str | None:
     """Why `explainer` cannot explain this predictor, or not what `operator` makes of its logits, in one
     sentence with the remedy; None if it can.
 
-    BadSpec as in `check_explainer`.
+    BadSpec as in `check_explainer`. Whether recorded explanations fit is for `recorded` to say.
     """
+    if is_recorded(explainer):
+        return None
     method = open_explainer(explainer)
     is_text = source.predictor.modality == "text"
     if (method.kind == "text") != is_text:

@@ -141,7 +141,28 @@ class ConceptAttribution:
     checks: Mapping[str, float] = field(default_factory=dict)
 
 
-Attribution = PixelAttribution | TokenAttribution | ConceptAttribution
+@dataclass(frozen=True, slots=True)
+class PictureExplanation:
+    """Pictures that explain by themselves, in the order in which they are shown: counterfactuals, prototypes,
+    nearest examples. One caption per picture, which may be empty.
+    """
+
+    pictures: tuple[Pixels, ...]
+    captions: tuple[str, ...]
+    checks: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TextExplanation:
+    """Sentences that explain by themselves, such as a rationale, in Unicode NFC on one line."""
+
+    text: str
+    checks: Mapping[str, float] = field(default_factory=dict)
+
+
+Weights = PixelAttribution | TokenAttribution | ConceptAttribution
+"""What says in numbers, `values`, how much each part matters."""
+Attribution = Weights | PictureExplanation | TextExplanation
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is in all."""

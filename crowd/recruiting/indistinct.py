@@ -50,7 +50,10 @@ def look_alikes(
         if isinstance(made, Rendered):
             files[made.spec.picture_key] = made.drawn.explanation_file
         progress("comparing pictures", index + 1, len(wanted))
-    groups = [near_identical(_pictures(specs[item], files, store)) for item in sample]
+    groups = [
+        [group for same in _by_size(_pictures(specs[item], files, store)) for group in near_identical(same)]
+        for item in sample
+    ]
     return tuple((names, count, len(sample)) for names, count in _counted(groups))
 
 
@@ -92,3 +95,11 @@ def _pictures(
         if file is not None and file.endswith(".png"):
             pictures[condition] = png.decode(store.get(file))
     return pictures
+
+
+def _by_size(pictures: Mapping[str, Pixels]) -> list[dict[str, Pixels]]:
+    """The pictures in groups of one size: bars and sentences are never taken for maps."""
+    groups: dict[tuple[int, ...], dict[str, Pixels]] = {}
+    for condition, picture in pictures.items():
+        groups.setdefault(picture.shape, {})[condition] = picture
+    return list(groups.values())

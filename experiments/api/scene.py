@@ -56,19 +56,16 @@ class SessionScene:
 
     def image(self, role: str = MAIN) -> Media | None:
         shown = self._card.shown.get(role)
-        return self._media(shown.image, "image", role) if shown and not shown.is_text else None
+        return self._media(shown.image, "image", role) if shown else None
 
     def explanation(self, role: str = MAIN) -> Media | None:
         shown = self._card.shown.get(role)
-        if shown is None or shown.is_text or shown.explanation is None:
-            return None
-        return self._media(shown.explanation, "explanation", role)
+        return self._media(shown.explanation, "explanation", role) if shown else None
 
     def text(self, role: str = MAIN) -> Text | None:
         shown = self._card.shown.get(role)
-        if shown is None or not shown.is_text:
-            return None
-        return _pieces(self._url, (shown.explanation or shown.image).name)
+        text = shown.text if shown else None
+        return _pieces(self._url, text.name) if text else None
 
     def words(self, name: str, /, **values: str) -> str:
         return self._words[name].format(**values)
@@ -76,20 +73,19 @@ class SessionScene:
     def tile(self) -> tuple[Media | None, Media | None, Text | None]:
         """The trial as an example in the reservoir: picture and explanation at tile size, or the text."""
         shown = self._card.shown[MAIN]
-        if shown.is_text:
-            return None, None, self.text()
-        marked = shown.tile_explanation
         return (
             self._media(shown.tile, "tile", MAIN),
-            self._media(marked, "tile_explanation", MAIN) if marked else None,
-            None,
+            self._media(shown.tile_explanation, "tile_explanation", MAIN),
+            self.text(),
         )
 
-    def _media(self, file: File, part: str, role: str) -> Media:
+    def _media(self, file: File | None, part: str, role: str) -> Media | None:
+        """A file by its address; None for texts, which are sent in pieces."""
+        if file is None or file.is_text:
+            return None
         kind = "explanation" if part.endswith("explanation") else "image"
-        return media(
-            self._session, file, str(self._card.id), address_role(role, part), self._words[f"alt_{kind}"]
-        )
+        alt = self.words("alt_said", text=file.said) if file.said else self._words[f"alt_{kind}"]
+        return media(self._session, file, str(self._card.id), address_role(role, part), alt)
 
 
 class Picture(NamedTuple):
@@ -106,8 +102,6 @@ def address_role(role: str, part: str) -> str:
 
 
 def _parts(shown: Shown, is_example: bool) -> Mapping[str, File | None]:
-    if shown.is_text:
-        return {}
     tiles = {"tile": shown.tile, "tile_explanation": shown.tile_explanation} if is_example else {}
     return {"image": shown.image, "explanation": shown.explanation, **tiles}
 
@@ -121,6 +115,6 @@ def media_files(session: Session) -> Iterator[tuple[str, Picture]]:
         is_example = get_kind(card.view.kind).is_example
         for role, shown in card.shown.items():
             for part, file in _parts(shown, is_example and role == MAIN).items():
-                if file is not None:
+                if file is not None and not file.is_text:
                     reference = media_reference(session.media_id, str(card.id), address_role(role, part))
                     yield reference, Picture(file.name, part)

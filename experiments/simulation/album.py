@@ -38,7 +38,9 @@ class Album:
             return Percept(features)
 
         def attended() -> Floats | None:
-            heat = read_heat(decode(original), decode(overlay))
+            below, above = decode(original), decode(overlay)
+            # Bars, sentences and other pictures stand beside the item and lead no eye over it.
+            heat = read_heat(below, above) if below.shape == above.shape else None
             return None if heat is None else attention_of(heat)
 
         return Percept(features, self._once(self._attention, name + _name(overlay), attended))

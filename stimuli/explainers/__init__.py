@@ -11,8 +11,10 @@ from stimuli.spec import Component
 
 __all__ = [
     "EXPLAINERS",
+    "RECORDED",
     "Explainer",
     "check_explainer",
+    "is_recorded",
     "open_explainer",
     "packages_of",
     "version_of",
@@ -59,6 +61,8 @@ EXPLAINERS: Table[type[Explainer]] = Table(
         "shap_text": "stimuli.explainers.text.methods:ShapText",
         "input_gradient_text": "stimuli.explainers.text.methods:InputGradientText",
         "random_text": "stimuli.explainers.text.methods:RandomText",
+        # made elsewhere
+        "recorded": "stimuli.explainers.recorded:Recorded",
         # controls
         "none": "stimuli.explainers.controls.methods:NoMap",
         "random": "stimuli.explainers.controls.methods:Random",
@@ -68,6 +72,8 @@ EXPLAINERS: Table[type[Explainer]] = Table(
     },
     group="legible.explainers",
 )
+RECORDED = "recorded"
+"""Explanations made elsewhere: a study names their files, a stimulus the digest of one of them."""
 CONTROLS = frozenset({"random", "permuted", "random_text"})
 """They take the explanation of another method, which their parameter `of` names."""
 
@@ -112,8 +118,15 @@ def packages_of(component: Component) -> tuple[str, ...]:
 
 
 def kind_of(component: Component) -> Kind:
-    """What the named method explains with."""
+    """What the named method explains with; of recorded explanations a stimulus says it, a study does not."""
+    if is_recorded(component):
+        return cast(Kind, component.params.get("kind", RECORDED))
     return EXPLAINERS.load(component.name).kind
+
+
+def is_recorded(component: Component) -> bool:
+    """Whether the explanation is read from a file instead of computed."""
+    return EXPLAINERS.stored_name(component.name) == RECORDED
 
 
 def _names_in(component: Component) -> list[str]:

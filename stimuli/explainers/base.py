@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from stimuli.planner.values import Operator, Subject
     from stimuli.predictors.interface import ImagePredictor
 
-Kind = Literal["image", "text", "concept"]
+Kind = Literal["image", "text", "concept", "pictures", "sentence"]
 
 
 class Explainer(Protocol):
@@ -37,7 +37,7 @@ class Explainer(Protocol):
         ...
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
-        """Ask for passes; return a PixelAttribution, TokenAttribution or ConceptAttribution."""
+        """Ask for passes; return an attribution of the method's kind."""
         ...
 
 

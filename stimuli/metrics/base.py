@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from stimuli.types import Attribution, Pixels, Plane
+from stimuli.types import Pixels, Plane, Weights
 
 if TYPE_CHECKING:
     from stimuli.explainers.base import Kind
@@ -42,7 +42,7 @@ class Metric(Protocol):
     kinds: ClassVar[tuple[Kind, ...]]
     scores: ClassVar[Scored]
 
-    def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
         """Ask for passes; return a Measured."""
         ...
 

@@ -17,7 +17,7 @@ from stimuli.metrics.base import Better, Measured, Scored
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Floats, Subject
 from stimuli.registry import parameters
-from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, Pixels, Plane
+from stimuli.types import ConceptAttribution, PixelAttribution, Pixels, Plane, Weights
 
 ALL: tuple[Kind, ...] = ("image", "text", "concept")
 
@@ -36,7 +36,7 @@ class Sparsity:
     kinds: ClassVar[tuple[Kind, ...]] = ALL
     scores: ClassVar[Scored] = "drawn"
 
-    def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
         """Return the index, 0-1, as a Measured; asks nothing."""
         sizes = np.sort(magnitudes(attribution))
         total, count = float(sizes.sum()), sizes.size
@@ -62,7 +62,7 @@ class Entropy:
     kinds: ClassVar[tuple[Kind, ...]] = ALL
     scores: ClassVar[Scored] = "drawn"
 
-    def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
         """Return the entropy, 0 to log n, as a Measured; asks nothing."""
         sizes = magnitudes(attribution)
         total, most = float(sizes.sum()), math.log(sizes.size)
@@ -92,7 +92,7 @@ class JpegComplexity:
     quality: Annotated[int, Field(ge=1, le=95)] = 75
     side_px: Annotated[int, Field(ge=16, le=2048)] = 224
 
-    def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
         """Return the number of bytes as a Measured; asks nothing."""
         if not isinstance(attribution, PixelAttribution):
             raise NotApplicable("jpeg_complexity needs a map of the picture, not weights of parts")
@@ -110,7 +110,7 @@ class JpegComplexity:
         return np.asarray(np.rint(np.asarray(drawn) * 255), np.uint8)
 
 
-def magnitudes(attribution: Attribution) -> Floats:
+def magnitudes(attribution: Weights) -> Floats:
     """The magnitudes of all parts, float64 (n,). NotApplicable if there is none, or if small ones matter."""
     if isinstance(attribution, ConceptAttribution) and attribution.order == "ascending":
         raise NotApplicable(

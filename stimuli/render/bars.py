@@ -72,6 +72,16 @@ def draw_bars_tile(attribution: ConceptAttribution, spec: BarSpec) -> Pixels:
     return _drawn(attribution, min(spec.top, TILE_ROWS, len(attribution.concepts)), spec.signed, side, side)
 
 
+def told(attribution: ConceptAttribution, spec: BarSpec) -> str:
+    """The same in words: the drawn concepts in their order, each with the length of its bar and its side."""
+    shares, signed = importance(attribution), spec.signed and has_sides(attribution)
+    parts = []
+    for place in ranking(attribution)[: spec.top]:
+        side = ("−" if attribution.values[place] < 0 else "+") if signed and shares[place] else ""
+        parts.append(f"{attribution.concepts[place]} {side}{shares[place]:.0%}")
+    return ", ".join(parts)
+
+
 def check_bars(spec: BarSpec) -> BarSpec:
     """Return `spec` if it can be drawn; BadSpec names the value and its limits."""
     limits = {"top": (1, 15), "width": (320, 2048), "height": (320, 2048), "tile_px": (64, 512)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from stimuli.errors import ShapeMismatch
 from stimuli.recipe import RenderSpec
-from stimuli.render import bars, heatmap, png, sentences
+from stimuli.render import bars, heatmap, panels, png, sentences
 from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content_key
 from stimuli.store import Store
 from stimuli.store.files import (
@@ -18,7 +18,15 @@ from stimuli.store.files import (
     tile_key,
     view_file,
 )
-from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, Pixels, TokenAttribution
+from stimuli.types import (
+    Attribution,
+    ConceptAttribution,
+    PictureExplanation,
+    PixelAttribution,
+    Pixels,
+    TextExplanation,
+    TokenAttribution,
+)
 
 TILE_MIN_PX = 64
 """Words smaller than on such a tile could not be read."""
@@ -26,7 +34,9 @@ TILE_MIN_PX = 64
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The files of one stimulus, as store keys; sizes in pixels, 0 for texts."""
+    """The files of one stimulus, as store keys; sizes in pixels, 0 if there is no picture. `said` is what the
+    drawn explanation says in words, for people who cannot see it; empty for maps and marked words.
+    """
 
     image_file: str
     image_tile_file: str
@@ -37,11 +47,14 @@ class Drawn:
     height_px: int
     tile_width_px: int
     tile_height_px: int
+    said: str = ""
 
 
 def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
     """Draw and store. Raises ShapeMismatch if the map does not fit, NotRendered if the view is gone."""
-    if isinstance(made, TokenAttribution) or (made is None and store.has(text_file(spec.image_key))):
+    if isinstance(made, TokenAttribution):
+        return _text(spec, made, store)
+    if isinstance(made, PictureExplanation | TextExplanation | None) and store.has(text_file(spec.image_key)):
         return _text(spec, made, store)
     view = read_view(store, spec.image_key)
     small = heatmap.tile(view, spec.render)
@@ -66,6 +79,7 @@ def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
         height_px=view.shape[0],
         tile_width_px=small.shape[1],
         tile_height_px=small.shape[0],
+        said=_said(made, spec.render),
     )
 
 
@@ -75,26 +89,63 @@ def _picture(view: Pixels, made: Attribution, recipe: RenderSpec) -> tuple[Pixel
         return heatmap.overlay(view, made, recipe), heatmap.overlay_tile(view, made, recipe)
     if isinstance(made, ConceptAttribution):
         return _concepts(made, recipe)
+    if isinstance(made, PictureExplanation | TextExplanation):
+        return _by_itself(made, recipe)
     raise ShapeMismatch("weights of words cannot be drawn on a picture: choose a method for pictures")
+
+
+def _by_itself(made: PictureExplanation | TextExplanation, recipe: RenderSpec) -> tuple[Pixels, Pixels]:
+    """Pictures with captions, or sentences; square, and independent of what they explain."""
+    if isinstance(made, PictureExplanation):
+        return panels.draw_panels(made), panels.draw_panels_tile(made, _legible_px(recipe))
+    told = _told(recipe)
+    return sentences.draw_sentence(made.text, told), sentences.draw_sentence_tile(made.text, told)
 
 
 def _concepts(made: ConceptAttribution, recipe: RenderSpec) -> tuple[Pixels, Pixels]:
     """Bars, the names in a row, or a sentence; square like the views, and independent of their size."""
-    top, signed, tile_px = recipe.concept_top, recipe.concept_signed, max(TILE_MIN_PX, recipe.tile_px)
     if recipe.concept_form == "bars":
-        chart = bars.BarSpec(top=top, signed=signed, tile_px=tile_px)
+        chart = _chart(recipe)
         return bars.draw_bars(made, chart), bars.draw_bars_tile(made, chart)
-    template: sentences.Template = "pasta" if recipe.concept_form == "names" else "reasons"
-    told = sentences.SentenceSpec(template=template, top=top, signed=signed, tile_px=tile_px)
+    told = _told(recipe)
     text = sentences.sentence(made, told)
     return sentences.draw_sentence(text, told), sentences.draw_sentence_tile(text, told)
 
 
+def _chart(recipe: RenderSpec) -> bars.BarSpec:
+    return bars.BarSpec(top=recipe.concept_top, signed=recipe.concept_signed, tile_px=_legible_px(recipe))
+
+
+def _told(recipe: RenderSpec) -> sentences.SentenceSpec:
+    return sentences.SentenceSpec(
+        template="reasons" if recipe.concept_form == "reasons" else "pasta",
+        top=recipe.concept_top,
+        signed=recipe.concept_signed,
+        tile_px=_legible_px(recipe),
+    )
+
+
+def _legible_px(recipe: RenderSpec) -> int:
+    return max(TILE_MIN_PX, recipe.tile_px)
+
+
+def _said(made: Attribution | None, recipe: RenderSpec) -> str:
+    """What the picture of an explanation says in words; empty if it has none."""
+    if isinstance(made, ConceptAttribution):
+        is_chart = recipe.concept_form == "bars"
+        return bars.told(made, _chart(recipe)) if is_chart else sentences.sentence(made, _told(recipe))
+    if isinstance(made, PictureExplanation):
+        return "; ".join(caption for caption in made.captions if caption)
+    return made.text if isinstance(made, TextExplanation) else ""
+
+
 def _text(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
-    """A text has no size; its explanation is a document of pieces with their shades."""
+    """A text has no size; its explanation is a document of pieces with their shades, or a picture."""
     from stimuli.render import tokens
 
     text = read_text(store, spec.image_key)
+    if isinstance(made, PictureExplanation | TextExplanation):
+        return _beside_text(spec, made, store)
     if made is not None and not isinstance(made, TokenAttribution):
         raise ShapeMismatch("a map cannot be drawn on a text: choose a method for texts")
     document = tokens.token_document(text, made)
@@ -114,4 +165,21 @@ def _text(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
         height_px=0,
         tile_width_px=0,
         tile_height_px=0,
+    )
+
+
+def _beside_text(spec: StimulusSpec, made: PictureExplanation | TextExplanation, store: Store) -> Drawn:
+    """A text and the picture that explains it; the sizes are the picture's."""
+    picture, tile = _by_itself(made, spec.render)
+    return Drawn(
+        image_file=text_file(spec.image_key),
+        image_tile_file=text_file(spec.image_key),
+        explanation_file=keep_picture(store, "pictures", spec.picture_key, picture),
+        explanation_tile_file=keep_picture(store, "pictures", tile_key(spec.picture_key), tile),
+        picture_digest=png.pixel_key(picture),
+        width_px=picture.shape[1],
+        height_px=picture.shape[0],
+        tile_width_px=tile.shape[1],
+        tile_height_px=tile.shape[0],
+        said=_said(made, spec.render),
     )

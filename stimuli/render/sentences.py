@@ -130,6 +130,20 @@ def draw_sentence(text: str, spec: SentenceSpec = PASTA) -> Pixels:
     return _drawn(text, spec.width, spec.height, spec.width // 20, spec.width // 32)
 
 
+def check_fits(text: str, spec: SentenceSpec = PASTA) -> str:
+    """The sentence as it is drawn, if all of it can be; BadSpec if it cannot, or has a character that
+    cannot."""
+    clean = legible_text(text, "the sentence", 100 * NAME_CHARS)
+    margin, size = _margin(spec.width), spec.width // 32
+    room = (spec.height - 2 * margin) // line_px(size)
+    if len(wrapped(clean, size, spec.width - 2 * margin, room + 1)) > room:
+        raise BadSpec(
+            f"the sentence has {len(clean)} characters ({clean[:24]!r}…), more than the {room} lines of its "
+            "picture hold: shorten it"
+        )
+    return clean
+
+
 def draw_sentence_tile(text: str, spec: SentenceSpec = PASTA) -> Pixels:
     """The beginning of the sentence at reservoir size, uint8 (2 x tile_px, 2 x tile_px, 3)."""
     check_sentence(spec)
@@ -158,7 +172,7 @@ def _listed(names: Sequence[str], wording: Wording) -> str:
 
 
 def _drawn(text: str, width: int, height: int, largest: int, smallest: int) -> Pixels:
-    margin = max(6, width // 20)
+    margin = _margin(width)
     text = legible_text(text, "the sentence", 100 * NAME_CHARS)
     for size in range(largest, smallest - 1, -1):
         room = max(1, (height - 2 * margin) // line_px(size))
@@ -168,3 +182,7 @@ def _drawn(text: str, width: int, height: int, largest: int, smallest: int) -> P
     picture, draw = canvas(width, height)
     write(draw, wrapped(text, size, width - 2 * margin, room), (margin, margin), size)
     return np.asarray(picture, np.uint8).copy()
+
+
+def _margin(width: int) -> int:
+    return max(6, width // 20)

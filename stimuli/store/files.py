@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zlib
@@ -15,10 +16,25 @@ from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.render import png
 from stimuli.spec import canonical_json, content_key
 from stimuli.store import Store, shard_key
-from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, Pixels, TokenAttribution
+from stimuli.types import (
+    Attribution,
+    ConceptAttribution,
+    PictureExplanation,
+    PixelAttribution,
+    Pixels,
+    TextExplanation,
+    TokenAttribution,
+)
 
 MAPS = "maps"
 """The room of the store for raw attributions."""
+_KINDS: dict[type[Attribution], str] = {
+    PixelAttribution: "pixels",
+    TokenAttribution: "tokens",
+    ConceptAttribution: "concepts",
+    PictureExplanation: "pictures",
+    TextExplanation: "text",
+}
 
 
 def view_file(image_key: str) -> str:
@@ -77,12 +93,36 @@ def read_text(store: Store, text_key: str) -> str:
     return str(json.loads(store.get(text_file(text_key)))["text"])
 
 
+def recorded_file(digest: str) -> str:
+    """The file of an explanation that was made elsewhere, by the digest of its content."""
+    return shard_key("recorded", digest, "npz")
+
+
+def keep_recorded(store: Store, made: Attribution) -> str:
+    """Store an explanation that was made elsewhere; the digest of its content."""
+    digest = attribution_digest(made)
+    if not store.has(recorded_file(digest)):
+        store.put(recorded_file(digest), write_attribution(made))
+    return digest
+
+
+def read_recorded(store: Store, digest: str) -> Attribution:
+    """The explanation with this digest. ShapeMismatch if the file holds another or is damaged."""
+    made = _checked(store, recorded_file(digest))
+    if attribution_digest(made) != digest:
+        raise ShapeMismatch(
+            f"the stored file {recorded_file(digest)} has another content than its name says: "
+            "delete it and build the study again"
+        )
+    return made
+
+
 def keep_attribution(store: Store, attribution_key: str, made: Attribution) -> Attribution:
     """Store it. A second writer gets what the first one stored: two machines may differ in the last bit.
 
     Raises NotApplicable for values that are not finite: what is stored is never replaced.
     """
-    if not np.isfinite(made.values).all():
+    if not np.isfinite(getattr(made, "values", 0)).all():
         raise NotApplicable(
             "the explanation has values that are not finite: the network overflows on this item or on a "
             "changed copy of it"
@@ -92,11 +132,33 @@ def keep_attribution(store: Store, attribution_key: str, made: Attribution) -> A
     return read_attribution(store, attribution_key)
 
 
+def attribution_digest(made: Attribution) -> str:
+    """SHA-256 of the content: equal exactly for explanations that are equal, however compressed."""
+    head, arrays = _parts(made)
+    total = hashlib.sha256(canonical_json(head).encode())
+    for name, array in sorted(arrays.items()):
+        total.update(canonical_json([name, str(array.dtype), *array.shape]).encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
+
+
 def write_attribution(made: Attribution) -> bytes:
-    """An .npz archive of plain arrays: values float32, and what says how to read them."""
-    kinds = {PixelAttribution: "pixels", TokenAttribution: "tokens", ConceptAttribution: "concepts"}
+    """An .npz archive of plain arrays: numbers float32, pictures uint8, and what says how to read them."""
+    head, arrays = _parts(made)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, head=np.frombuffer(canonical_json(head).encode(), np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def _parts(made: Attribution) -> tuple[dict[str, object], dict[str, Any]]:
+    """What says how to read an attribution, and its arrays by name."""
     checks = {name: value for name, value in made.checks.items() if isfinite(value)}
-    head: dict[str, object] = {"kind": kinds[type(made)], "checks": checks}
+    head: dict[str, object] = {"kind": _KINDS[type(made)], "checks": checks}
+    if isinstance(made, TextExplanation):
+        return head | {"text": made.text}, {}
+    if isinstance(made, PictureExplanation):
+        pictures = {f"picture_{at}": picture for at, picture in enumerate(made.pictures)}
+        return head | {"captions": list(made.captions)}, dict(pictures)
     arrays: dict[str, Any] = {"values": np.asarray(made.values, np.float32)}
     if isinstance(made, PixelAttribution):
         head["signed"] = made.signed
@@ -104,33 +166,40 @@ def write_attribution(made: Attribution) -> bytes:
         arrays["spans"] = np.asarray(made.spans, np.int64).reshape(-1, 2)
     else:
         head |= {"concepts": list(made.concepts), "order": made.order, "label": made.label}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, head=np.frombuffer(canonical_json(head).encode(), np.uint8), **arrays)
-    return buffer.getvalue()
+    return head, arrays
 
 
 def read_attribution(store: Store, attribution_key: str) -> Attribution:
     """What `write_attribution` wrote; older files hold a map alone. ShapeMismatch if it is damaged."""
+    return _checked(store, map_file(attribution_key))
+
+
+def _checked(store: Store, file: str) -> Attribution:
     try:
-        return _read(store.get(map_file(attribution_key)))
+        return _read(store.get(file))
     except (BadZipFile, EOFError, KeyError, ValueError, OSError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise ShapeMismatch(
-            f"the stored file {map_file(attribution_key)} is damaged ({error}): delete it and build again"
+            f"the stored file {file} is damaged ({error}): delete it and build again"
         ) from error
 
 
 def _read(data: bytes) -> Attribution:
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        values = file["values"]
-        head: dict[str, Any] = {"kind": "pixels"}
-        if "head" in file:
-            head = json.loads(file["head"].tobytes())
-        spans = file["spans"] if "spans" in file else np.zeros((0, 2), np.int64)
+        arrays = dict(file)
+    head: dict[str, Any] = {"kind": "pixels"}
+    if "head" in arrays:
+        head = json.loads(arrays["head"].tobytes())
     checks = head.get("checks", {})
+    if head["kind"] == "text":
+        return TextExplanation(head["text"], checks)
+    if head["kind"] == "pictures":
+        pictures = tuple(arrays[f"picture_{at}"] for at in range(len(head["captions"])))
+        return PictureExplanation(pictures, tuple(head["captions"]), checks)
+    values = arrays["values"]
     if head["kind"] == "tokens":
-        return TokenAttribution(tuple((int(a), int(b)) for a, b in spans), values, checks)
+        return TokenAttribution(tuple((int(a), int(b)) for a, b in arrays["spans"]), values, checks)
     if head["kind"] == "concepts":
         return ConceptAttribution(tuple(head["concepts"]), values, head["order"], head["label"], checks)
     return PixelAttribution(values, bool(head.get("signed", (values < 0).any())), checks)

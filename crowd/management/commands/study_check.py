@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from crowd.recruiting.checking import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
+from crowd.recruiting.listing import list_items
 from experiments.management.base import StudyCommand
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
@@ -28,6 +30,12 @@ class Command(StudyCommand):
             help="items that are rendered to see which conditions look alike (3; 0 leaves it out)",
         )
         parser.add_argument(
+            "--items",
+            type=Path,
+            metavar="FOLDER",
+            help="only write the study's items there as the model sees them, to be explained elsewhere",
+        )
+        parser.add_argument(
             "--preregistration", action="store_true", help="print the plan as Markdown instead"
         )
 
@@ -37,6 +45,10 @@ class Command(StudyCommand):
         path = find_study(study, tuple(settings.STUDY_DIRS))
         with Terminal() as terminal:
             store = open_store(settings.STORAGE_URL)
+            if options["items"] is not None:
+                count = list_items(load_study(path), path.parent, store, options["items"], terminal.progress)
+                terminal.line(f"{options['items']}: {count} items, listed in items.csv.")
+                return
             run = dry_run(load_study(path), path.parent, store, terminal.progress, pictures)
             if preregistration:
                 self.stdout.write(_document(run))

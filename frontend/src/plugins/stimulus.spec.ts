@@ -89,6 +89,13 @@ test("it shows a picture beside its explanation, or the explanation in its place
   expect(captions()).toEqual(["Explanation"]);
 });
 
+test("it shows the picture that explains a text below the text, and no empty place", () => {
+  const block = shown({ text: text(["one", null]), explanation: media("x") });
+  expect([...block.children].map((part) => part.className)).toEqual(["text", "pictures overlay"]);
+  expect(block.querySelectorAll("img")).toHaveLength(1);
+  expect(block.querySelector(".empty")).toBeNull();
+});
+
 test("it sets two sides beside each other, in rows of the same parts", () => {
   const a = side({ image: media("a"), mark: media("am"), sentence: "red <b>stripes</b>" });
   const b = side({ image: media("b"), sentence: "blue dots" });

@@ -16,10 +16,15 @@ type Given = Pick<Shown, "display" | "words" | "picture">;
 export function stimulus(shown: Stimulus, given: Given): HTMLElement {
   const { image = null, explanation = null, text = null, pair = null } = shown;
   given = { ...given, picture: eachOnce(given.picture) };
-  const hasPictures = image !== null || explanation !== null || (text === null && pair === null);
+  const hasPictures = image !== null || (text === null && (explanation !== null || pair === null));
+  const explained = given.words.trial.explanation;
   const parts = [
     hasPictures ? pictures(image, explanation, given) : null,
     text === null ? null : textBlock(text, given.words.trial.text),
+    // What explains a text by a picture stands below it.
+    hasPictures || explanation === null
+      ? null
+      : h("div", { class: "pictures overlay" }, place(explanation, explained, given)),
     pair === null ? null : pairBlock(pair, given),
   ].filter((part) => part !== null);
   return parts.length === 1 ? parts[0]! : h("div", { class: "stimuli" }, ...parts);
