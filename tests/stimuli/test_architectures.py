@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,9 @@ from torch import nn
 
 from stimuli.errors import BadSpec
 from stimuli.predictors import architectures
-from stimuli.predictors.base import TorchPredictor
-from tests.stimuli.tiny import seeded
+from tests.stimuli.test_layouts import assembled
+from tests.stimuli.test_predictors import export, opened
+from tests.stimuli.tiny import SIDE, seeded
 from tests.witnesses import timm, torchvision
 
 pytestmark = pytest.mark.pure
@@ -38,8 +41,9 @@ def drawn(network: nn.Module) -> nn.Module:
         weights.data += 0.02 * torch.randn(weights.shape, generator=draws)
     for part in network.modules():
         if isinstance(part, nn.BatchNorm2d):
-            part.running_mean += 0.05 * torch.randn(part.running_mean.shape, generator=draws)  # type: ignore[union-attr]
-            part.running_var *= 0.9 + 0.2 * torch.rand(part.running_var.shape, generator=draws)  # type: ignore[operator, union-attr]
+            assert part.running_mean is not None and part.running_var is not None
+            part.running_mean += 0.05 * torch.randn(part.running_mean.shape, generator=draws)
+            part.running_var *= 0.9 + 0.2 * torch.rand(part.running_var.shape, generator=draws)
     return network.eval()
 
 
@@ -48,37 +52,36 @@ def agree(witness: nn.Module, ours: nn.Module, side: int) -> None:
     ours.load_state_dict(witness.state_dict(), strict=True)
     ours.eval()
     x = torch.rand((2, 3, side, side), generator=torch.Generator().manual_seed(1)).sub_(0.5).div_(0.25)
-    results = []
+    logits, gradients = [], []
     for network in (witness, ours):
         inputs = x.clone().requires_grad_()
-        logits = network(inputs)
-        (gradient,) = torch.autograd.grad(logits[:, 1].sum(), inputs)
-        results.append((logits.detach().numpy(), gradient.numpy()))
-    for expected, got in zip(*results, strict=True):
-        assert np.abs(expected).max() > 1e-3 * np.abs(x).max().item() or np.abs(expected).max() > 1e-4
-        np.testing.assert_allclose(got, expected, atol=1e-5 * float(np.abs(expected).max()))
+        logits.append(network(inputs))
+        gradients.append(torch.autograd.grad(logits[-1][:, 1].sum(), inputs)[0])
+    for expected, got in (logits, gradients):
+        largest = float(expected.detach().abs().max())
+        assert largest > 0 and float(expected.detach().std()) > 0.01 * largest
+        np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), atol=1e-5 * largest)
 
 
-@pytest.mark.parametrize(
-    "name", ["resnet18", "resnet50", "resnext50_32x4d", "wide_resnet50_2", "vgg11", "vgg16_bn"]
-)
+@pytest.mark.parametrize("name", ["resnet18", "resnet50", "resnext50_32x4d", "vgg11"])
 def test_it_says_what_torchvision_s_network_says(name: str) -> None:
     witness = torchvision_network(name, num_classes=5)
     agree(witness, architectures.torchvision(name, classes=5), SMALL_PX)
 
 
 def test_it_says_what_torchvision_s_transformer_says() -> None:
-    agree(torchvision_network("vit_b_16", num_classes=5), architectures.torchvision("vit_b_16", 5), 224)
+    witness = torchvision_network("vit_b_16", num_classes=5, image_size=SMALL_PX)
+    agree(witness, architectures.torchvision("vit_b_16", 5, SMALL_PX), SMALL_PX)
 
 
-@pytest.mark.parametrize("name", ["resnet34", "resnet50"])
-def test_it_says_what_timm_s_network_says(name: str) -> None:
-    agree(timm_network(name, num_classes=5), architectures.timm(name, classes=5), SMALL_PX)
+def test_it_says_what_timm_s_network_says() -> None:
+    agree(timm_network("resnet50", num_classes=5), architectures.timm("resnet50", classes=5), SMALL_PX)
 
 
-@pytest.mark.parametrize("name", ["vit_base_patch16_224", "vit_tiny_patch16_224", "deit_small_patch16_224"])
+@pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "deit_small_patch16_224"])
 def test_it_says_what_timm_s_transformer_says(name: str) -> None:
-    agree(timm_network(name, num_classes=5), architectures.timm(name, classes=5), 224)
+    witness = timm_network(name, num_classes=5, img_size=SMALL_PX)
+    agree(witness, architectures.timm(name, 5, SMALL_PX), SMALL_PX)
 
 
 NAMES = [
@@ -111,31 +114,30 @@ def test_it_lists_the_names_that_it_knows() -> None:
         architectures.timm("vgg16")
 
 
-@pytest.mark.parametrize("name", ["vgg11", "vgg16_bn"])
-def test_it_reads_the_last_convolution_of_a_vgg(name: str) -> None:
-    """Behind its ReLU and before the pooling, as Grad-CAM's paper has it, not the pooled maps."""
-    network = seeded(architectures.torchvision(name, classes=4))
-    features = list(network.get_submodule("features"))  # type: ignore[call-overload]
-    convolutions = [at for at, part in enumerate(features) if isinstance(part, nn.Conv2d)]
-    last = convolutions[-1] + 1 + name.endswith("_bn")
-    predictor = assembled_at(network, SMALL_PX)
-    assert isinstance(features[last], nn.ReLU) and predictor.layer == f"features.{last}"
-    layout = predictor.layouts[predictor.layer]
-    assert (layout.channels, layout.height) == (512, SMALL_PX // 16)
-    assert min(predictor.layouts["avgpool"].height, predictor.layouts["avgpool"].width) == 7
-
-
-def assembled_at(network: nn.Module, side: int) -> TorchPredictor:
-    from stimuli.predictors.base import Built, assemble
-
-    return assemble(
-        Built(network, architectures.prefix_of(network)),
-        labels=("a", "b", "c", "d"),
-        input_px=side,
-        layer="",
-        mean=(0.0, 0.0, 0.0),
-        std=(1.0, 1.0, 1.0),
-        architecture={"kind": "none"},
-        payload=b"",
-        provenance={},
+def small_vgg() -> nn.Module:
+    """The last stages of a VGG: its poolings end the part "features", and one more follows."""
+    parts: list[nn.Module] = [nn.Conv2d(3, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+    parts += [nn.Conv2d(6, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+    network = nn.Sequential(
+        OrderedDict(
+            features=nn.Sequential(*parts),
+            avgpool=nn.AdaptiveAvgPool2d(3),
+            flat=nn.Flatten(),
+            classifier=nn.Linear(72, 4),
+        )
     )
+    return seeded(network)
+
+
+def test_it_reads_the_last_convolution_of_a_vgg(tmp_path: Path) -> None:
+    """Behind its ReLU and before the poolings, as in Grad-CAM's paper; of an exported program too."""
+    predictor = assembled(small_vgg())
+    assert predictor.layer == "features.4"
+    assert predictor.layouts["features.4"].height == SIDE // 2 and predictor.layouts["avgpool"].height == 3
+    export(small_vgg(), tmp_path / "vgg.pt2", side=SIDE)
+    labels = ["a", "b", "c", "d"]
+    program = opened("torch_image", tmp_path, weights="vgg.pt2", input_px=SIDE, labels=labels)
+    assert program.layer == "features.4"
+    with torch.device("meta"):
+        vgg16 = architectures.torchvision("vgg16").get_submodule("features")
+    assert [type(part).__name__ for part in list(vgg16.children())[-3:]] == ["Conv2d", "ReLU", "MaxPool2d"]

@@ -162,7 +162,7 @@ def test_it_refuses_ways_that_it_does_not_have(tmp_path: Path) -> None:
     with pytest.raises(BadSpec, match=r"prepares its pictures in a way .*LevitImageProcessor.*give fit and"):
         hub_settings(tmp_path, levit, "levit")
     assert hub_settings(tmp_path, levit, "levit", fit="crop", resize_px=256).framing.resize_px == 256
-    with pytest.raises(BadSpec, match="resizes by 9; nearest, box"):
+    with pytest.raises(BadSpec, match="resizes by 9: give interpolation, one of nearest, box"):
         hub_settings(tmp_path, {"resample": 9, **NORM}, "vit")
     with pytest.raises(BadSpec, match="crop_pct of .* is 0, and 0.1 to 1"):
         hub_settings(tmp_path, {"size": 224, "crop_pct": 0, **NORM}, "resnet")

@@ -186,7 +186,7 @@ def test_it_takes_logs_of_probabilities(tmp_path: Path) -> None:
 
 
 def test_it_restores_what_was_accepted_before(tmp_path: Path) -> None:
-    """A study that is open keeps its predictor, whatever is refused in new ones."""
+    """A study that is open keeps its predictor, also if a new one would be refused."""
     from stimuli.predictors.files.program import read_program
 
     export(seeded(Small(ends=nn.Softmax(1))), tmp_path / "old.pt2", side=SIDE)

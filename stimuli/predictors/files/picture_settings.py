@@ -105,8 +105,7 @@ def interpolation(value: JsonValue, shown: str) -> Interpolation:
     """One of the words that Pillow has a filter for."""
     if value not in get_args(Interpolation):
         raise BadSpec(
-            f'"{shown}" resizes by {value!r}; {", ".join(get_args(Interpolation))} are offered: give '
-            "interpolation"
+            f'"{shown}" resizes by {value!r}: give interpolation, one of {", ".join(get_args(Interpolation))}'
         )
     return cast(Interpolation, value)
 
