@@ -7,7 +7,7 @@ So any process that reaches the store can render any spec, and the same spec alw
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +21,7 @@ from stimuli.explainers.base import refuse_operator
 from stimuli.explainers.targets import Target
 from stimuli.planner.values import ExplainedNumber, Operator
 from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
+from stimuli.predictors.framing import WHOLE, Box, cropped_share
 from stimuli.recipe import RenderSpec
 from stimuli.render import png
 from stimuli.render.field import check_recipe
@@ -55,7 +56,8 @@ class PredictedItem:
     """An item with what the predictor says about it.
 
     `index` is the logit of the predicted label, `confidence` its softmax probability (0-1), `image_key` names
-    the stored view or text, `width_px` and `height_px` are the view's size, 0 for texts.
+    the stored view or text, `width_px` and `height_px` are the view's size, 0 for texts. `box` is the part of
+    the picture that the view shows (see `Framing.box`), `cropped_share` what it leaves out (0-1).
     """
 
     key: str
@@ -68,6 +70,11 @@ class PredictedItem:
     image_key: str
     width_px: int
     height_px: int
+    box: Box = WHOLE
+
+    @property
+    def cropped_share(self) -> float:
+        return cropped_share(self.box)
 
 
 def prepare(
@@ -122,11 +129,14 @@ def survey(
 
 def _ask_pictures(items: Sequence[Item], source: Source, store: Store) -> Iterable[PredictedItem]:
     predictor, dataset = cast("TorchPredictor", source.predictor), cast("Dataset", source.dataset)
-    views = [predictor.view(dataset.pixels(item.key)) for item in items]
-    for item, view, logits in zip(items, views, predictor.logits(views), strict=True):
+    pictures = [dataset.pixels(item.key) for item in items]
+    views = [predictor.view(pixels) for pixels in pictures]
+    boxes = [predictor.box(pixels.shape) for pixels in pictures]
+    for item, view, box, logits in zip(items, views, boxes, predictor.logits(views), strict=True):
         image_key = png.pixel_key(view)
         store.put(view_file(image_key), png.encode(view))
-        yield _predicted(item, logits, predictor.labels, image_key, (view.shape[1], view.shape[0]))
+        size = view.shape[1], view.shape[0]
+        yield replace(_predicted(item, logits, predictor.labels, image_key, size), box=box)
 
 
 def _ask_texts(items: Sequence[Item], source: Source, store: Store) -> Iterable[PredictedItem]:

@@ -33,6 +33,12 @@ def torchvision() -> Any:
     return import_module("torchvision")
 
 
+def timm() -> Any:
+    """The package timm."""
+    torchvision()
+    return import_module("timm")
+
+
 def grad_cam() -> Any:
     """The package pytorch_grad_cam."""
     torchvision()

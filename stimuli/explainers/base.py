@@ -41,8 +41,29 @@ class Explainer(Protocol):
         ...
 
 
+class ByGradient:
+    """A method that reads gradients with respect to the picture."""
+
+    __slots__ = ()
+    kind: ClassVar[Kind] = "image"
+
+    def require(self, predictor: ImagePredictor, layer: str) -> None:
+        """NotApplicable if the network lets no gradient through."""
+        require_gradient(predictor, type(self).__name__)
+
+
+def require_gradient(predictor: ImagePredictor, method: str) -> None:
+    """NotApplicable for `method` if no gradient leads from the logits to the picture."""
+    if predictor.no_gradient:
+        raise NotApplicable(
+            f"{method} reads the gradient of this network, which has none: {predictor.no_gradient}. Export "
+            "it without that step, or use a method that only changes the picture, such as 'occlusion', "
+            "'rise', 'lime_image' or 'shap_partition'"
+        )
+
+
 class AnyImage:
-    """A method that explains every differentiable image predictor, or needs no network at all."""
+    """A method that explains every image predictor, or needs no network at all."""
 
     __slots__ = ()
     kind: ClassVar[Kind] = "image"

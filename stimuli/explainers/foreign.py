@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers.base import Kind
+from stimuli.explainers.base import Kind, require_gradient
 from stimuli.explainers.inspection import explained_module, require_relu_modules, require_single_use
 from stimuli.explainers.maps import enlarged, pixel_map
 from stimuli.planner.asks import OwnPasses, Steps
@@ -107,6 +107,8 @@ class Captum:
                 f"captum's ShapleyValues tries all orders of {self.parts**2} parts, which never ends: set "
                 "parts to 2, or name ShapleyValueSampling"
             )
+        if issubclass(made, _by_gradient()):
+            require_gradient(predictor, f"captum's {self.method}")
         if "DeepLift" in self.method or "LRP" in self.method:
             require_single_use(predictor, f"captum's {self.method}")
         if self.method in {"Deconvolution", "GuidedBackprop", "GuidedGradCam"}:
@@ -224,6 +226,14 @@ class Captum:
         else:
             plane = values.sum(0) if self.channels == "sum" else values.abs().amax(0)
         return plane if plane.shape == pixels.shape[1:] else enlarged(plane, pixels)
+
+
+def _by_gradient() -> type:
+    """What captum's methods by gradient descend from."""
+    from captum.attr._utils.attribution import GradientAttribution
+
+    kind: type = GradientAttribution
+    return kind
 
 
 _FAILURES = (

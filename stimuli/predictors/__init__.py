@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from stimuli.registry import Table
 from stimuli.spec import Component
@@ -74,11 +74,17 @@ def open_predictor(
 ) -> TorchPredictor | TextPredictor:
     """Load, or train on the dataset's model split, the predictor that a component names.
 
-    Raises BadSpec for unknown names, parameters and files that are refused, ShapeMismatch for weights that do
-    not fit. The architecture of one that a package offers names that package, so that its key does.
+    Raises BadSpec for unknown names, parameters and files that are refused and for networks that end in
+    probabilities, ShapeMismatch for weights that do not fit. The architecture of one that a package offers
+    names that package, so that its key does.
     """
     name = PREDICTORS.full_name(component.name)
     made = PREDICTORS.load(name)(component, folder, dataset, progress)
+    if made.modality == "image":
+        from stimuli.predictors.gradients import refuse_probabilities
+
+        image = cast("TorchPredictor", made)
+        refuse_probabilities(image.module.raw, image.input_px)
     if origin := PREDICTORS.origin(name):
         made = replace(made, architecture={**made.architecture, "package": str(origin)})
     return made

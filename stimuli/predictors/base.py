@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,49 +13,50 @@ from math import isqrt
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
 from stimuli.predictors.concepts.bottleneck import Bottleneck
 from stimuli.predictors.files.packing import pack
+from stimuli.predictors.framing import Box, Framing
+from stimuli.predictors.gradients import gradient_fault
 from stimuli.spec import JsonValue, content_key
 from stimuli.types import Layout, Modality, Pixels
 
 Channels = tuple[float, float, float]
 PROBE_BATCHES = (2, 3)
+OTHER_PRECISION = re.compile(r"\b(Half|BFloat16|Double|Float8\w*|dtype)\b")
+BINARY_BATCH = 3  # two numbers for two pictures could be two logits of one
 
 
 class Normalised(nn.Module):
     """A network with its normalisation inside, so that all other code works on 0-1 pixels.
 
-    Takes float32 (N, 3, H, W) in 0-1, returns the network's own output for (x - mean) / std.
+    Takes float32 (N, 3, H, W) in 0-1, returns the network's own output for (x - mean) / std. That of a binary
+    network, one logit z per picture, becomes the two logits (-z/2, z/2): their softmax is the sigmoid of z,
+    and each of the two answers has a gradient of its own.
     """
 
     def __init__(self, network: nn.Module, mean: Channels, std: Channels) -> None:
         super().__init__()
         self.network = network
+        self.is_binary = False
         self.mean: Tensor
         self.std: Tensor
         self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1), persistent=False)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        output: Tensor = self.network((inputs - self.mean) / self.std)
+        output = self.raw(inputs)
+        if self.is_binary:
+            half = output.reshape(-1, 1) / 2
+            return torch.cat([-half, half], 1)
         return output
 
-
-def square_view(pixels: Pixels, input_px: int) -> Pixels:
-    """Shorter side resized to `input_px`, centre cropped: uint8 (input_px, input_px, 3)."""
-    height, width = pixels.shape[:2]
-    if height == width == input_px:
-        return np.ascontiguousarray(pixels)
-    scale = input_px / min(height, width)
-    size = max(input_px, round(width * scale)), max(input_px, round(height * scale))
-    resized = Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC)
-    left, top = (size[0] - input_px) // 2, (size[1] - input_px) // 2
-    cropped = resized.crop((left, top, left + input_px, top + input_px))
-    return np.asarray(cropped, dtype=np.uint8).copy()
+    def raw(self, inputs: Tensor) -> Tensor:
+        """The network's own output for pictures in 0-1."""
+        output: Tensor = self.network((inputs - self.mean) / self.std)
+        return output
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ class TorchPredictor:
     in 0-1; it returns logits (N, K). `layouts` are the module paths whose output can be read as maps, in the
     order of the pass, and how; `layer` is the one that layer methods read unless told otherwise ("" if there
     is none). `architecture` and `payload` are what `dump` writes, `provenance` what is worth telling about
-    its origin. `bottleneck` and `concept_layer` are there if it decides by named concepts.
+    its origin. `framing` says how a picture becomes the square. `bottleneck` and `concept_layer` are there if
+    it decides by named concepts. `no_gradient` says why no gradient leads from the logits to the picture, ""
+    if one does.
     """
 
     module: Normalised
@@ -80,6 +84,8 @@ class TorchPredictor:
     provenance: Mapping[str, JsonValue]
     bottleneck: Bottleneck | None = None
     concept_layer: str = ""
+    framing: Framing = Framing()
+    no_gradient: str = ""
 
     modality: Modality = "image"
 
@@ -90,7 +96,7 @@ class TorchPredictor:
 
     @property
     def key(self) -> str:
-        """Content key of weights, architecture, labels, input size and normalisation; 64 hexadecimal
+        """Content key of weights, architecture, labels, input size, framing and normalisation; 64 hexadecimal
         digits.
         """
         return content_key(
@@ -101,14 +107,18 @@ class TorchPredictor:
                 "input_px": self.input_px,
                 "mean": list(self.mean),
                 "std": list(self.std),
+                **self._framed(),
             }
         )
 
     def view(self, pixels: Pixels) -> Pixels:
-        """Exactly what the network sees: shorter side resized, centre cropped, uint8 (input_px, input_px,
-        3).
-        """
-        return square_view(pixels, self.input_px)
+        """Exactly what the network sees, uint8 (input_px, input_px, 3); bars have the colour of the mean."""
+        red, green, blue = (round(255 * value) for value in self.mean)
+        return self.framing.view(pixels, self.input_px, (red, green, blue))
+
+    def box(self, shape: tuple[int, ...]) -> Box:
+        """Which part of a picture of `shape` (H, W, 3) the view shows: see `Framing.box`."""
+        return self.framing.box(shape[0], shape[1], self.input_px)
 
     def inputs(self, views: Sequence[Pixels] | Pixels) -> Tensor:
         """Views as float32 (N, 3, input_px, input_px) in 0-1. Raises ShapeMismatch for other sizes."""
@@ -162,10 +172,15 @@ class TorchPredictor:
             "layer": self.layer,
             "mean": list(self.mean),
             "std": list(self.std),
+            **self._framed(),
             "provenance": dict(self.provenance),
             "key": self.key,
         }
         return pack(header, self.payload)
+
+    def _framed(self) -> dict[str, JsonValue]:
+        framing = self.framing.as_json()
+        return {"framing": framing} if framing else {}
 
 
 @dataclass(frozen=True)
@@ -193,17 +208,20 @@ def assemble(
     architecture: Mapping[str, JsonValue],
     payload: bytes,
     provenance: Mapping[str, JsonValue],
+    framing: Framing = Framing(),  # noqa: B008
 ) -> TorchPredictor:
     """A predictor from a network with its weights in place, after trying it on blank pictures.
 
-    Raises ShapeMismatch when the network does not take (N, 3, input_px, input_px) for any N or does not
-    return one logit per label, BadSpec for an unknown layer, doubled labels or logits that are not finite.
+    Two labels are also named by one logit, which speaks for the second. Raises ShapeMismatch when the network
+    does not take (N, 3, input_px, input_px) for any N or does not return one logit per label, BadSpec for an
+    unknown layer, doubled labels or logits that are not finite.
     """
     if len(labels) < 2 or len(set(labels)) != len(labels):
         raise BadSpec(f"labels = {list(labels)}: at least two different labels are needed, in logit order")
     if min(std) <= 0:
         raise BadSpec(f"std = {list(std)}: every value must be above 0")
     module = freeze(Normalised(built.network, mean, std))
+    module.is_binary = len(labels) == 2 and _is_single(_run_blank(module, BINARY_BATCH, input_px))
     layouts = probe(module, tuple(labels), input_px, built.token_prefix)
     chosen = check_layer(layer, layouts, BadSpec) if layer else default_layer(layouts, built.network)
     return TorchPredictor(
@@ -219,6 +237,8 @@ def assemble(
         provenance=provenance,
         bottleneck=built.bottleneck,
         concept_layer=built.concept_layer,
+        framing=framing,
+        no_gradient=gradient_fault(module, input_px),
     )
 
 
@@ -328,10 +348,20 @@ def _run_blank(module: Normalised, count: int, input_px: int) -> object:
             return module(torch.full((count, 3, input_px, input_px), 0.5))
     except (RuntimeError, ValueError, TypeError, AssertionError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if OTHER_PRECISION.search(first):
+            raise BadSpec(
+                f"the model does not take pictures in float32 ({first}): it changes to another precision "
+                "inside; bring the whole of it to float32, and export it again"
+            ) from error
         raise ShapeMismatch(
             f"the model does not take a batch of {count} pictures of 3 x {input_px} x {input_px} ({first}); "
             "check input_px, and export with a dynamic batch dimension"
         ) from error
+
+
+def _is_single(output: object) -> bool:
+    """Whether this is one number per picture."""
+    return isinstance(output, Tensor) and output.shape in {(BINARY_BATCH,), (BINARY_BATCH, 1)}
 
 
 def _check_logits(output: object, count: int, labels: tuple[str, ...]) -> None:
@@ -358,9 +388,9 @@ def check_layer(name: str, layers: Sequence[str] | Mapping[str, object], error: 
 
 
 def default_layer(layouts: Mapping[str, Layout], network: nn.Module) -> str:
-    """The last layer of the pass whose maps are larger than one cell and bear on the logits, as Grad-CAM is
-    usually read; "" if there is none. Of tokens the last normalisation: what follows it inside a block are
-    queries, keys and values.
+    """The last layer of the pass whose maps are larger than one cell and bear on the logits, before poolings
+    that end the pass, as in Grad-CAM's paper; "" if there is none. Of tokens the last normalisation: what
+    follows it inside a block are queries, keys and values.
     """
     spatial = [
         name
@@ -368,13 +398,28 @@ def default_layer(layouts: Mapping[str, Layout], network: nn.Module) -> str:
         if min(layout.height, layout.width) > 1 and layout.sees_target
     ]
     if not spatial or layouts[spatial[-1]].kind == "maps":
-        return spatial[-1] if spatial else ""
+        return _before_pooling(spatial, network) if spatial else ""
     tokens = [(name, network.get_submodule(name)) for name in spatial if layouts[name].kind == "tokens"]
     norms = [name for name, module in tokens if _is_norm(module)]
     blocks = [name for name, module in tokens if any(module.children())]
     return (norms or blocks or spatial)[-1]
 
 
+def _before_pooling(layers: Sequence[str], network: nn.Module) -> str:
+    """The last of `layers` that does not end in a pooling; the last of all if there is no other."""
+    unpooled = [name for name in layers if not _ends_in_pooling(network.get_submodule(name))]
+    return (unpooled or layers)[-1]
+
+
+def _ends_in_pooling(module: nn.Module) -> bool:
+    parts = list(module.children())
+    return _ends_in_pooling(parts[-1]) if parts else _kind(module).endswith("Pool2d")
+
+
 def _is_norm(module: nn.Module) -> bool:
-    """By the name of its class, which modules of an exported program keep from their origin."""
-    return str(getattr(module, "_ty", None) or type(module).__name__).endswith("Norm")
+    return _kind(module).endswith("Norm")
+
+
+def _kind(module: nn.Module) -> str:
+    """The name of its class, which modules of an exported program keep from their origin."""
+    return str(getattr(module, "_ty", None) or type(module).__name__)

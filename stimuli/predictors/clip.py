@@ -28,8 +28,15 @@ from stimuli.predictors.files.hub_folder import (
     plain_config,
     tokenizer,
 )
-from stimuli.predictors.files.hub_pictures import HubPictureParams, PictureSettings, picture_settings
-from stimuli.predictors.files.weights import pack_weights, read_weights
+from stimuli.predictors.files.hub_pictures import HubPictureParams, picture_settings
+from stimuli.predictors.files.picture_settings import PictureSettings
+from stimuli.predictors.files.weights import (
+    cast_from,
+    in_float32,
+    other_precisions,
+    pack_weights,
+    read_weights,
+)
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
@@ -82,7 +89,8 @@ class Clip:
     """Both halves of a model: `tower` for pictures, `embed` for texts.
 
     `architecture` is what `picture_tower` makes the tower from again, with `pack_weights(tower)`. `scale` and
-    `bias` turn cosines into the model's logits. `settings` say how pictures are to be given.
+    `bias` turn cosines into the model's logits. `settings` say how pictures are to be given, `precisions`
+    which types of weights were brought to float32.
     """
 
     tower: PictureTower
@@ -95,6 +103,7 @@ class Clip:
     words: Any
     form: str
     shown: str
+    precisions: tuple[str, ...] = ()
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """Embeddings (n, D) of length 1, float32; each text on its own. Raises BadSpec for one too long."""
@@ -137,11 +146,10 @@ def load_clip(study_folder: Path, named: str, params: HubPictureParams | None = 
         )
     plain = plain_config(config)
     model_name, _, prefix = FORMS[form]
-    model = fill(getattr(library(), model_name), plain, folder.weights(), f'"{named}"')
+    weights = folder.weights()
+    model = fill(getattr(library(), model_name), plain, in_float32(weights), f'"{named}"')
     vision = plain_config({**(config.get("vision_config") or {}), **(config.get("vision_config_dict") or {})})
-    settings = picture_settings(
-        folder, vision.get("image_size"), *((params.input_px, params.mean, params.std) if params else ())
-    )
+    settings = picture_settings(folder, vision.get("image_size"), form, params)
     projection = getattr(model, "visual_projection", nn.Identity())
     bias = float(model.logit_bias.detach()) if hasattr(model, "logit_bias") else 0.0
     return Clip(
@@ -155,6 +163,7 @@ def load_clip(study_folder: Path, named: str, params: HubPictureParams | None = 
         words=tokenizer(folder),
         form=form,
         shown=named,
+        precisions=tuple(other_precisions(weights.values())),
     )
 
 
@@ -202,7 +211,10 @@ def open_clip_zero_shot(
             "origin": params.folder,
             "prompts": texts,
             "transformers": str(library().__version__),
+            **params.told(),
+            **cast_from(clip.precisions),
         },
+        framing=clip.settings.framing,
     )
     progress("loading the model", 1, 1)
     return predictor

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import square_view
+from stimuli.predictors.framing import square_view
 from stimuli.spec import Component, content_key
 from stimuli.types import Dataset, Item, Pixels, Progress
 

@@ -18,7 +18,7 @@ class ImagePredictor(Protocol):
     `module` is in evaluation mode, takes float32 (N, 3, H, W) in 0-1 and returns logits (N, K). `layouts`
     says for every layer that can be read as maps how to do so; `layer` is the one that layer methods read by
     default. `bottleneck` is there if the logits are a function of named concepts, which `concept_module` puts
-    out.
+    out. `no_gradient` says why no gradient leads from the logits to the picture, "" if one does.
     """
 
     @property
@@ -35,6 +35,9 @@ class ImagePredictor(Protocol):
 
     @property
     def layouts(self) -> Mapping[str, Layout]: ...
+
+    @property
+    def no_gradient(self) -> str: ...
 
     @property
     def bottleneck(self) -> Bottleneck | None: ...

@@ -55,6 +55,7 @@ def write_settings(folder: Path, **changes: Any) -> None:
         "image_mean": MEAN,
         "image_std": STD,
         "size": {"height": SIDE, "width": SIDE},
+        "do_center_crop": False,
         **changes,
     }
     given = {name: value for name, value in settings.items() if value is not None}

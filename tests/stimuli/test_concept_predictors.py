@@ -20,9 +20,10 @@ from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.values import Subject
 from stimuli.predictors import open_predictor, restore, training_key_of
-from stimuli.predictors.base import TorchPredictor, square_view
+from stimuli.predictors.base import TorchPredictor
 from stimuli.predictors.concepts.bottleneck import LinearHead
 from stimuli.predictors.concepts.part_concepts import heat_maps, seen_parts
+from stimuli.predictors.framing import square_view
 from stimuli.spec import Component
 from stimuli.types import ConceptAttribution, Part, PixelAttribution, Pixels
 from tests.trained import trained_once

@@ -34,6 +34,7 @@ class Tiny:
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     input_px: int = SIDE
     bottleneck: Bottleneck | None = None
+    no_gradient: str = ""
 
     def layer_module(self, name: str) -> nn.Module:
         return self.module.get_submodule(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import AnyImage, refuse_probability
+from stimuli.explainers.base import AnyImage, refuse_probability, require_gradient
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Operator, Subject, Trace
@@ -37,6 +37,7 @@ class FullGrad(AnyImage):
 
         from stimuli.planner.biases import BiasMaps
 
+        require_gradient(predictor, "FullGrad")
         other = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.InstanceNorm2d)
         if any(layout.kind == "tokens" for layout in predictor.layouts.values()):
             raise NotApplicable(

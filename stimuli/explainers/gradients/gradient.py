@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from stimuli.explainers.base import AnyImage
+from stimuli.explainers.base import ByGradient
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import Scores, Steps, SummedGradient
 from stimuli.planner.values import Subject, Trace
@@ -16,7 +16,7 @@ from stimuli.registry import parameters
 
 
 @parameters
-class Saliency(AnyImage):
+class Saliency(ByGradient):
     """Magnitude of the gradient, largest over the colour channels. Unsigned. [Simonyan, Vedaldi and Zisserman
     2014]
     """
@@ -29,7 +29,7 @@ class Saliency(AnyImage):
 
 
 @parameters
-class GradientXInput(AnyImage):
+class GradientXInput(ByGradient):
     """Gradient times pixel value, mean over the colour channels. Signed. [Shrikumar et al. 2016]"""
 
     version: ClassVar[int] = 2
@@ -40,7 +40,7 @@ class GradientXInput(AnyImage):
 
 
 @parameters
-class IntegratedGradients(AnyImage):
+class IntegratedGradients(ByGradient):
     """Mean gradient on the straight path from a flat picture of value `baseline`, times the difference to it.
 
     `steps` points by the trapezoid rule, both ends included; mean over the colour channels, so that three
@@ -71,7 +71,7 @@ class IntegratedGradients(AnyImage):
 
 
 @parameters
-class SmoothGrad(AnyImage):
+class SmoothGrad(ByGradient):
     """Mean signed gradient over `draws` noisy copies, mean over the colour channels. Signed. [Smilkov et al.
     2017]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, ClassVar
 
-from stimuli.explainers.base import Kind
+from stimuli.explainers.base import Kind, require_gradient
 from stimuli.explainers.inspection import explained_module, require_relu_modules
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import OwnPasses, Steps
@@ -33,6 +33,7 @@ class GuidedBackprop:
 
     def require(self, predictor: ImagePredictor, layer: str) -> None:
         """NotApplicable unless every rectifier of the network is a ReLU module. Runs one grey picture."""
+        require_gradient(predictor, "GuidedBackprop")
         require_relu_modules(predictor, "GuidedBackprop")
 
     def follow(self, operator: Operator) -> None:

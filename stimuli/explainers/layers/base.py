@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind
+from stimuli.explainers.base import Kind, require_gradient
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 
@@ -32,6 +32,8 @@ class LayerMethod:
         name = self.chosen(predictor, layer)
         layout = predictor.layouts.get(name)
         method = type(self).__name__
+        if self.needs_gradient:
+            require_gradient(predictor, method)
         if layout is None:
             offered = ", ".join(predictor.layouts) or "none"
             raise NotApplicable(

@@ -19,7 +19,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import Built, Normalised, TorchPredictor, assemble, square_view
+from stimuli.predictors.base import Built, Normalised, TorchPredictor, assemble
 from stimuli.predictors.clip import Clip, PictureTower, load_clip, picture_tower, prompts
 from stimuli.predictors.concepts.bottleneck import CLIP, Bottleneck, ConceptHead, Floats
 from stimuli.predictors.concepts.concept_heads import fit_linear, fit_qda
@@ -35,7 +35,8 @@ from stimuli.predictors.concepts.concept_modules import (
 from stimuli.predictors.concepts.concept_training import concept_training_key, concepts_in
 from stimuli.predictors.examples import choose_items
 from stimuli.predictors.files.hub_folder import library, open_hub_folder
-from stimuli.predictors.files.hub_pictures import MAX_PX, MIN_PX, HubPictureParams, PictureSettings
+from stimuli.predictors.files.hub_pictures import MAX_PX, MIN_PX, HubPictureParams
+from stimuli.predictors.files.picture_settings import PictureSettings
 from stimuli.predictors.files.weights import fit_weights
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, JsonValue
@@ -90,7 +91,7 @@ def training_key(component: Component, dataset: Component, content_digest: str, 
     """Names what fitting the head would give: settings, content, and the files of the model."""
     params = read_params(component, ClipConceptParams, "predictor")
     model = open_hub_folder(folder, params.folder)
-    total = hashlib.sha256(content_digest.encode())
+    total = hashlib.sha256(f"{content_digest}\nframed as the folder says".encode())
     for path in sorted(model.path.iterdir()):
         if path.suffix in {".json", ".safetensors"} and model.file(path.name):
             total.update(f"\n{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
@@ -140,6 +141,7 @@ def open_clip_concepts(
             "held_out_count": int(apart.sum()),
             "fitted_count": int((~apart).sum()),
         },
+        framing=clip.settings.framing,
     )
 
 
@@ -193,7 +195,7 @@ def _values(
     batches = []
     for start in range(0, len(items), ITEMS_AT_ONCE):
         part = items[start : start + ITEMS_AT_ONCE]
-        views = np.stack([square_view(dataset.pixels(item.key), settings.input_px) for item in part])
+        views = np.stack([settings.view(dataset.pixels(item.key)) for item in part])
         with torch.no_grad():
             batches.append(inputs(torch.from_numpy(views).permute(0, 3, 1, 2).float().div_(255)))
         progress("comparing pictures with concepts", start + len(part), len(items))

@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import Built, TorchPredictor, assemble, square_view
+from stimuli.predictors.base import Built, TorchPredictor, assemble
 from stimuli.predictors.concepts.bottleneck import Bottleneck, ConceptKind, Floats, LinearHead
 from stimuli.predictors.concepts.concept_heads import fit_linear
 from stimuli.predictors.concepts.concept_modules import (
@@ -27,6 +27,7 @@ from stimuli.predictors.concepts.concept_modules import (
 )
 from stimuli.predictors.examples import training_key_of
 from stimuli.predictors.files.weights import fit_weights
+from stimuli.predictors.framing import square_view
 from stimuli.registry import Params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import hold_out

@@ -10,8 +10,9 @@ from stimuli.errors import FAULTS, BadSpec, StimulusError
 from stimuli.predictors.base import Built, TorchPredictor, assemble
 from stimuli.predictors.files.builders import build_network
 from stimuli.predictors.files.packing import LENGTH_BYTES, MAGIC, MAX_HEADER_BYTES
-from stimuli.predictors.files.program import read_program
+from stimuli.predictors.files.program import cast_program, read_program
 from stimuli.predictors.files.weights import fit_weights, read_weights
+from stimuli.predictors.framing import Framing
 from stimuli.predictors.image.toy import toy_network
 from stimuli.registry import Table, refuse_other_package
 from stimuli.spec import JsonValue
@@ -64,6 +65,7 @@ def restore(data: bytes) -> TorchPredictor | TextPredictor:
             architecture=header["architecture"],
             payload=payload,
             provenance=header["provenance"],
+            framing=Framing.from_json(header.get("framing", {})),
         )
         expected = header["key"]
     except StimulusError:
@@ -84,7 +86,9 @@ def _built(architecture: dict[str, JsonValue], payload: bytes) -> Built:
 
 
 def read_program_archive(architecture: dict[str, JsonValue], payload: bytes) -> Built:
-    return Built(read_program(payload, "the archive"), architecture.get("token_prefix"))
+    network = read_program(payload, "the archive")
+    cast_program(network)
+    return Built(network, architecture.get("token_prefix"))
 
 
 def read_builder(architecture: dict[str, JsonValue], payload: bytes) -> Built:

@@ -116,9 +116,7 @@ class HubFolder:
         return value
 
     def weights(self) -> dict[str, Tensor]:
-        """All tensors by name, floating ones as float32. Raises BadSpec for pickles and for files too
-        large.
-        """
+        """All tensors by name, as they are stored. Raises BadSpec for pickles and for files too large."""
         files = self._weight_files()
         total = sum(path.stat().st_size for path in files)
         if total > MAX_WEIGHT_BYTES:
@@ -129,9 +127,7 @@ class HubFolder:
         state: dict[str, Tensor] = {}
         for path in files:
             state.update(read_weights(path.read_bytes(), f'"{self.shown}/{path.name}"'))
-        return {
-            name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in state.items()
-        }
+        return state
 
     def _weight_files(self) -> list[Path]:
         if (whole := self.file(WEIGHTS)) is not None:

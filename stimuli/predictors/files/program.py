@@ -16,16 +16,19 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.fx import Graph
+from torch.fx.node import map_aggregate
 
 from stimuli.errors import ShapeMismatch
 from stimuli.predictors.files.program_check import clean_program
+from stimuli.predictors.files.weights import other_precisions
 
 _LOADING = threading.Lock()
 
 
 def read_program(data: bytes, source: str) -> nn.Module:
-    """The network of an exported program, its layers named by module path.
+    """The network of an exported program, its layers named by module path, its weights as they are stored.
 
     Raises BadSpec for an archive that carries more than raw tensors and a plain graph, for one that is
     damaged, and for one without a dynamic batch dimension; ShapeMismatch when the weights do not fit the
@@ -45,6 +48,39 @@ def read_program(data: bytes, source: str) -> nn.Module:
             "another version of "
             f"PyTorch than {torch.__version__} ({first[:200]}); export it again on the CPU"
         ) from error
+
+
+def cast_program(network: nn.Module) -> list[str]:
+    """Bring weights, constants and steps of a program to float32, in place, if its weights are of another
+    type; returns which types there were.
+    """
+    constants = [
+        (part, name, value)
+        for part in network.modules()
+        for name, value in vars(part).items()
+        if isinstance(value, Tensor)
+    ]
+    held = [*network.parameters(), *network.buffers(), *(value for _, _, value in constants)]
+    precisions = other_precisions(held)
+    if not precisions:
+        return []
+    network.float()
+    for part, name, value in constants:
+        if value.is_floating_point():
+            setattr(part, name, value.float())
+    kinds = {getattr(torch, name) for name in precisions}
+
+    def cast(argument: Any) -> Any:
+        return torch.float32 if isinstance(argument, torch.dtype) and argument in kinds else argument
+
+    for part in network.modules():
+        graph = getattr(part, "graph", None)
+        for node in list(graph.nodes) if isinstance(graph, Graph) else ():
+            if node.target is torch.ops.aten._assert_tensor_metadata.default:
+                node.graph.erase_node(node)  # it would insist on the type that was
+            else:
+                node.args, node.kwargs = map_aggregate(node.args, cast), map_aggregate(node.kwargs, cast)
+    return precisions
 
 
 @contextmanager

@@ -5,12 +5,15 @@ fit.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Mapping, Sequence
 
 import safetensors.torch
+import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec, ShapeMismatch
+from stimuli.spec import JsonValue
 
 MAX_NAMED = 3
 
@@ -29,6 +32,22 @@ def read_weights(data: bytes, source: str) -> dict[str, Tensor]:
         raise BadSpec(
             f"{source} is no safetensors file ({error}); write it with safetensors.torch.save_file"
         ) from None
+
+
+def other_precisions(tensors: Iterable[Tensor]) -> list[str]:
+    """The types of floating numbers other than float32, such as "float16", sorted."""
+    kinds = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+    return sorted(str(kind).removeprefix("torch.") for kind in kinds if kind != torch.float32)
+
+
+def in_float32(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors, floating ones as float32."""
+    return {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in state.items()}
+
+
+def cast_from(precisions: Sequence[str]) -> dict[str, JsonValue]:
+    """What provenance says of weights that were brought to float32; nothing if none were."""
+    return {"cast_from": ", ".join(precisions)} if precisions else {}
 
 
 def fit_weights(network: nn.Module, state: dict[str, Tensor], source: str) -> None:

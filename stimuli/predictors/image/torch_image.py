@@ -4,6 +4,7 @@ it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +12,20 @@ import torch
 from pydantic import Field
 
 from stimuli.errors import BadSpec
+from stimuli.predictors.architectures import prefix_of
 from stimuli.predictors.base import Built, TorchPredictor, assemble
 from stimuli.predictors.files.builders import build_network
-from stimuli.predictors.files.program import read_program
-from stimuli.predictors.files.weights import fit_weights, pack_weights, read_weights
-from stimuli.registry import Params, read_params
+from stimuli.predictors.files.picture_settings import PictureSettings, read_published
+from stimuli.predictors.files.program import cast_program, read_program
+from stimuli.predictors.files.weights import (
+    cast_from,
+    fit_weights,
+    other_precisions,
+    pack_weights,
+    read_weights,
+)
+from stimuli.predictors.framing import FramingParams
+from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
 
@@ -24,16 +34,19 @@ REMEDY = (
 )
 
 
-class TorchImageParams(Params):
+class TorchImageParams(FramingParams):
     """`weights` is a .pt2 or .safetensors file; `labels` are in logit order; `layer` is a module path.
 
-    `mean` and `std` are those of the training, for inputs in 0-1. `builder` ("package.module:function") and
-    `builder_params` belong to .safetensors only. `token_prefix` declares, for a vision transformer, how many
-    class and register tokens stand before the cells, so that layers that put out tokens can be read as maps.
+    `mean` and `std` are those of the training, for inputs in 0-1. `preprocessing` names the file that says
+    how a published model wants its pictures; what is given beside it counts more. `builder`
+    ("package.module:function") and `builder_params` belong to .safetensors only. `token_prefix` declares, for
+    a vision transformer, how many class and register tokens stand before the cells, so that layers that put
+    out tokens can be read as maps; Legible's own builders know it.
     """
 
     weights: str
-    input_px: Annotated[int, Field(ge=8, le=1024)]
+    preprocessing: str = ""
+    input_px: Annotated[int, Field(ge=8, le=1024)] | None = None
     labels: Annotated[tuple[str, ...], Field(min_length=2)]
     layer: str = ""
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -48,6 +61,7 @@ def open_torch_image(
 ) -> TorchPredictor:
     """Load it. Raises BadSpec for files that are refused, ShapeMismatch for weights that do not fit."""
     params = read_params(component, TorchImageParams, "predictor")
+    settings = _settings(params, folder)
     path = folder / params.weights
     if path.suffix not in {".pt2", ".safetensors"}:
         raise BadSpec(
@@ -64,27 +78,48 @@ def open_torch_image(
     except OSError as error:
         raise BadSpec(f'weights = "{params.weights}": "{path}" cannot be read ({error.strerror})') from error
     progress("loading the model", 0, 1)
+    prefix = params.token_prefix
     if path.suffix == ".pt2":
         network: torch.nn.Module = read_program(data, f'"{path.name}"')
+        precisions = cast_program(network)
         architecture: dict[str, JsonValue] = {"kind": "program"}
     else:
         with torch.random.fork_rng(devices=[]):
             network = build_network(params.builder, params.builder_params, folder)
-        fit_weights(network, read_weights(data, f'"{path.name}"'), f'"{path.name}"')
+        state = read_weights(data, f'"{path.name}"')
+        precisions = other_precisions(state.values())
+        fit_weights(network, state, f'"{path.name}"')
         data = pack_weights(network)
         architecture = {"kind": "builder", "builder": params.builder, "params": params.builder_params}
-    if params.token_prefix is not None:
-        architecture["token_prefix"] = params.token_prefix
+        prefix = prefix_of(network) if prefix is None else prefix
+    if prefix is not None:
+        architecture["token_prefix"] = prefix
     predictor = assemble(
-        Built(network, params.token_prefix),
+        Built(network, prefix),
         labels=params.labels,
-        input_px=params.input_px,
+        input_px=settings.input_px,
         layer=params.layer,
-        mean=params.mean,
-        std=params.std,
+        mean=settings.mean,
+        std=settings.std,
         architecture=architecture,
         payload=data,
-        provenance={"origin": path.name},
+        provenance={"origin": path.name, **params.told(), **cast_from(precisions)},
+        framing=settings.framing,
     )
     progress("loading the model", 1, 1)
     return predictor
+
+
+def _settings(params: TorchImageParams, folder: Path) -> PictureSettings:
+    """What the study says of its pictures, over what the named file says."""
+    known = PictureSettings(params.input_px or 0, params.mean, params.std)
+    if params.preprocessing:
+        read = read_published(folder / params.preprocessing, params.preprocessing).at(params.input_px)
+        given = {name: getattr(known, name) for name in ("mean", "std") if name in params.model_fields_set}
+        known = replace(read, **given)
+    elif params.input_px is None:
+        raise BadSpec(
+            "predictor 'torch_image' needs parameter 'input_px', or 'preprocessing', the file of a published "
+            "model that says it"
+        )
+    return replace(known, framing=params.framing_over(known.framing, known.input_px))

@@ -20,7 +20,13 @@ from stimuli.predictors.files.hub_folder import (
     plain_config,
 )
 from stimuli.predictors.files.hub_pictures import HubPictureParams, picture_settings
-from stimuli.predictors.files.weights import pack_weights, read_weights
+from stimuli.predictors.files.weights import (
+    cast_from,
+    in_float32,
+    other_precisions,
+    pack_weights,
+    read_weights,
+)
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
@@ -80,9 +86,10 @@ def open_transformers_image(
     labels = chosen_labels(
         params.labels, own_labels(config, params.folder), count, params.folder, dataset.labels
     )
-    settings = picture_settings(hub, config.get("image_size"), params.input_px, params.mean, params.std)
+    settings = picture_settings(hub, config.get("image_size"), config.get("model_type"), params)
     progress("loading the model", 0, 1)
-    model = fill(_class(kind), plain, hub.weights(), f'"{params.folder}"')
+    weights = hub.weights()
+    model = fill(_class(kind), plain, in_float32(weights), f'"{params.folder}"')
     prefix = _prefix(config) if params.token_prefix is None else params.token_prefix
     predictor = assemble(
         Built(Logits(model), prefix),
@@ -93,7 +100,13 @@ def open_transformers_image(
         std=settings.std,
         architecture={"kind": "transformers_image", "class": kind, "config": plain, "token_prefix": prefix},
         payload=pack_weights(model),
-        provenance={"origin": params.folder, "transformers": str(library().__version__)},
+        provenance={
+            "origin": params.folder,
+            "transformers": str(library().__version__),
+            **params.told(),
+            **cast_from(other_precisions(weights.values())),
+        },
+        framing=settings.framing,
     )
     progress("loading the model", 1, 1)
     return predictor
