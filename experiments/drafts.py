@@ -118,21 +118,21 @@ def refuse_inapplicable(definition: StudyDefinition, source: Source, opened: Ope
 
 def specs_of(definition: StudyDefinition, gathered: Gathered) -> dict[tuple[str, str], StimulusSpec]:
     """(item, condition) -> what is to be made, for the whole study."""
+    from stimuli.explainers import bound
     from stimuli.survey import spec_for
 
-    recipe = definition.render.spec()
-    return {
-        (item.key, condition.name): spec_for(
-            gathered.view(condition.source, item),
-            gathered.opened[condition.source],
-            condition.explainer.component() if condition.explainer else None,
-            recipe,
-            definition.seed,
-            definition.stimuli.precision,
-        )
-        for condition in definition.conditions
-        for item in gathered.material.chosen[condition.source]
-    }
+    recipe, seed = definition.render.spec(), definition.seed
+    specs: dict[tuple[str, str], StimulusSpec] = {}
+    for condition in definition.conditions:
+        source = condition.source
+        chosen = gathered.material.chosen[source]
+        views = [gathered.view(source, item) for item in chosen]
+        named = condition.explainer.component() if condition.explainer else None
+        for item, view, explainer in zip(chosen, views, bound(named, views, seed), strict=True):
+            specs[item.key, condition.name] = spec_for(
+                view, gathered.opened[source], explainer, recipe, seed, definition.stimuli.precision
+            )
+    return specs
 
 
 def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -> Study:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from stimuli.types import Attribution, Mask
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -70,7 +72,9 @@ class Subject:
     """One item to be explained: `image` float32 (3, H, W) in 0-1 on the device, or a `text`.
 
     `target` is the index of the explained logit, `key` names the content, `seed` is the study's. `layer` is
-    what layer methods read unless they name their own.
+    what layer methods read unless they name their own. `lent` are the maps that a method or metric named as
+    its lenders, by name; None if nobody lends here. `region` is the planted or annotated part of the picture,
+    bool (H, W), if it is known.
     """
 
     target: int
@@ -79,6 +83,8 @@ class Subject:
     layer: str = ""
     image: Tensor | None = None
     text: str = ""
+    lent: Mapping[str, Attribution] | None = None
+    region: Mask | None = None
 
     @property
     def pixels(self) -> Tensor:
