@@ -31,10 +31,8 @@ LOOKS = (
     "entropy",
     "bytes",
     "slope",
-    "corner_top_left",
-    "corner_top_right",
-    "corner_bottom_left",
-    "corner_bottom_right",
+    "corner_peak",
+    "corner_mean",
 )
 """The numbers of `looks_of`, in their order."""
 PAIRS_MIN = 6
@@ -64,14 +62,16 @@ class Decoded:
 
 
 def looks_of(field: Plane) -> Floats:
-    """The `LOOKS` of a drawn field, float32 (H, W) in 0-1 or -1-1; float64 (13,).
+    """The `LOOKS` of a drawn field, float32 (H, W) in 0-1 or -1-1; float64 (11,).
 
     Strength is the magnitude. `mean`, `maximum` and `spread` (standard deviation) are of the strength;
     `above_half` and `below_zero` are shares of the places; `edges` is the mean magnitude of the step to the
     next place, right and down; `entropy` that of 64 levels of strength, in nats; `bytes` the length as a grey
-    JPEG file; `slope` that of log power against log spatial frequency. The corners are the largest strengths
-    in a square of a sixteenth of the shorter side (at least 2 places): where a mark could be hidden. No other
-    number says where in the picture anything is.
+    JPEG file; `slope` that of log power against log frequency. `corner_peak` and `corner_mean` say how
+    far a corner stands out: its largest and its mean strength, in a square of a sixteenth of the shorter side
+    (at least 2 places), above those of the strip of that width around it; of the corner that stands out most.
+    So a mark in a corner is seen, and a map that is brighter towards one side is not taken for it: no number
+    says where in the picture anything is.
     """
     exact = np.asarray(field, np.float64)
     if exact.ndim != 2 or min(exact.shape) < 4:
@@ -80,8 +80,6 @@ def looks_of(field: Plane) -> Floats:
     counts, _ = np.histogram(strength, LEVELS, (0.0, 1.0))
     shares = counts[counts > 0] / counts.sum()
     grey = np.asarray(np.rint(255 * np.clip(strength, 0, 1)), np.uint8)
-    side = max(2, round(CORNER_SHARE * min(exact.shape)))
-    corners = [strength[rows, columns] for rows in _ends(side) for columns in _ends(side)]
     return np.array(
         [
             strength.mean(),
@@ -93,13 +91,22 @@ def looks_of(field: Plane) -> Floats:
             -(shares * np.log(shares)).sum(),
             len(jpeg(grey, QUALITY)),
             spectral_slope(exact),
-            *(corner.max() for corner in corners),
+            *_corners(strength),
         ]
     )
 
 
-def _ends(side: int) -> tuple[slice, slice]:
-    return slice(0, side), slice(-side, None)
+def _corners(strength: Floats) -> tuple[float, float]:
+    """How far the corner that stands out most does so, by its largest and by its mean strength."""
+    side = max(2, round(CORNER_SHARE * min(strength.shape)))
+    around = np.ones((2 * side, 2 * side), bool)
+    around[:side, :side] = False
+    peaks, means = [], []
+    for turned in (strength, strength[::-1], strength[:, ::-1], strength[::-1, ::-1]):
+        corner, strip = turned[:side, :side], turned[: 2 * side, : 2 * side][around]
+        peaks.append(float(corner.max() - strip.max()))
+        means.append(float(corner.mean() - strip.mean()))
+    return max(peaks), max(means)
 
 
 def spectral_slope(field: Floats) -> float:

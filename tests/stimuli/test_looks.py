@@ -44,10 +44,18 @@ def test_it_sees_a_mark_in_each_corner_and_nowhere_else() -> None:
     field = np.zeros((32, 32), np.float32)
     field[10:20, 10:20] = 1
     assert not any(looks_of(field)[9:])
-    for at, (row, column) in enumerate(product((0, -1), (0, -1))):
-        marked = field.copy()
-        marked[row, column] = 0.7
-        np.testing.assert_allclose(looks_of(marked)[9:], 0.7 * (np.arange(4) == at), atol=1e-7)
+    for row, column in product((0, -1), (0, -1)):
+        spotted = field.copy()
+        spotted[row, column] = 0.8
+        np.testing.assert_allclose(looks_of(spotted)[9:], [0.8, 0.2], atol=1e-7)
+
+
+def test_it_takes_no_slope_for_a_mark() -> None:
+    """A field that rises evenly towards a corner: the corner is above its surroundings by two steps only."""
+    ramp = np.add.outer(np.arange(32), np.arange(32)) / 62
+    found = looks_by_name(ramp)
+    assert found["corner_peak"] == pytest.approx(2 / 62, abs=1e-6)
+    assert found["corner_mean"] == pytest.approx(8 / 3 / 62, abs=1e-6)
 
 
 @pytest.mark.parametrize("power", [0.0, -1.0, -2.5])

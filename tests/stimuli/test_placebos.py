@@ -275,7 +275,7 @@ def test_it_draws_a_field_with_the_values_and_the_spectrum_of_the_map(make: obje
         np.testing.assert_array_equal(np.sort(field, axis=None), np.sort(source, axis=None))
         assert np.abs(np.diff(field, axis=0)).mean() == pytest.approx(steps, rel=0.5)
         likeness.append(np.corrcoef(field.ravel(), source.ravel())[0, 1])
-        assert np.abs(np.diff(field, axis=1)).max() < 2 * np.abs(np.diff(source, axis=1)).max()
+        assert np.abs(np.diff(field, axis=1)).max() < 3 * np.abs(np.diff(source, axis=1)).max()
     assert abs(np.mean(likeness)) < 0.25
 
 
