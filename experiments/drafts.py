@@ -222,6 +222,7 @@ def _predictor_json(gathered: Gathered) -> dict[str, object]:
             "layer": getattr(opened.predictor, "layer", ""),
             "provenance": dict(opened.predictor.provenance),
             **({"packages": list(opened.packages)} if opened.packages else {}),
+            **({"regions": opened.regions} if opened.regions else {}),
         }
         for source, opened in gathered.opened.items()
     }

@@ -34,6 +34,7 @@ from stimuli.store.files import (
     map_file,
     predictor_file,
     read_attribution,
+    read_region,
     read_text,
     read_view,
 )
@@ -388,7 +389,9 @@ def _measuring(
         lent = _lent(metric, spec, bench)
         if lent is not None:
             lent = {name: _scored(one, asked.recipe) for name, one in lent.items()}
-        beside = replace(subject, lent=lent)
+        regions = getattr(metric, "regions", "")
+        region = read_region(bench.store, regions, spec.image_key) if regions else None
+        beside = replace(subject, lent=lent, region=region)
         return (yield from metric.measure(runner.predictor, beside, _scored(made, asked.recipe)))
 
     return run

@@ -6,13 +6,14 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from stimuli.metrics.base import Metric, Scored, SetMetric
-from stimuli.registry import Table, read_params
+from stimuli.registry import Table, declared, read_params
 from stimuli.spec import Component
 
 __all__ = [
     "METRICS",
     "SET_METRICS",
     "check_metric",
+    "for_regions",
     "open_metric",
     "open_set_metric",
     "scored_by",
@@ -71,6 +72,14 @@ def scored_by(component: Component) -> Scored:
     does not say scores the method."""
     kind = (METRICS | SET_METRICS).load(component.name)
     return cast("Scored", getattr(kind, "scores", "method"))
+
+
+def for_regions(component: Component, regions: str) -> Component:
+    """The metric, told which regions the pictures have if it asks for any: a metric with the parameter
+    `regions`."""
+    if not regions or "regions" not in declared((METRICS | SET_METRICS).load(component.name)):
+        return component
+    return Component(component.name, {**component.params, "regions": regions})
 
 
 def check_metric(component: Component) -> Component:
