@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
 from stimuli.explainers import open_explainer, version_of
-from stimuli.lending import lenders_of, permutations_in
+from stimuli.explainers.lending import lenders_of, permutations_in
 from stimuli.metrics import open_metric, scored_by
 from stimuli.metrics.base import Measured
 from stimuli.planner.asks import Steps

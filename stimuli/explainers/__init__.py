@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from stimuli.explainers.base import Explainer, Kind
+from stimuli.explainers.base import Explainer, Kind, StudyItem
 from stimuli.registry import Table, read_params
 from stimuli.spec import Component
-
-if TYPE_CHECKING:
-    from stimuli.survey import PredictedItem
 
 __all__ = [
     "EXPLAINERS",
@@ -136,7 +133,7 @@ def is_seeded(component: Component) -> bool:
     return name in SEEDED or EXPLAINERS.origin(name) is not None
 
 
-def bound(component: Component | None, items: Sequence[PredictedItem], seed: int) -> list[Component | None]:
+def bound(component: Component | None, items: Sequence[StudyItem], seed: int) -> list[Component | None]:
     """The method as it is set for each of a study's `items`, in their order: controls that show the map of
     another item or class name it. All other methods are set alike for all items.
     """

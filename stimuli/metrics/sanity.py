@@ -12,7 +12,7 @@ from pydantic import Field
 from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.explainers import is_seeded
 from stimuli.explainers.base import Kind
-from stimuli.lending import Lenders, randomised_key
+from stimuli.explainers.lending import Lenders, randomised_key
 from stimuli.metrics.base import Better, Measured, Scored
 from stimuli.metrics.correlation import product, standardised
 from stimuli.planner.asks import Steps

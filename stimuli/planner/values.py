@@ -73,7 +73,7 @@ class Subject:
 
     `target` is the index of the explained logit, `key` names the content, `seed` is the study's. `layer` is
     what layer methods read unless they name their own. `lent` are the maps that a method or metric named as
-    its lenders, by name; None if nobody lends here. `region` is the planted or annotated part of the picture,
+    its lenders, by name; None if none is lent. `region` is the planted or annotated part of the picture,
     bool (H, W), if it is known.
     """
 

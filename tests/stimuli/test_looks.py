@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
-from stimuli import looks
 from stimuli.errors import ShapeMismatch
-from stimuli.looks import LOOKS, decode, looks_of, spectral_slope
+from stimuli.quality import looks
+from stimuli.quality.looks import LOOKS, decode, looks_of
 from stimuli.types import Plane
 
 pytestmark = pytest.mark.pure
@@ -27,17 +27,17 @@ def looks_by_name(field: NDArray[np.floating]) -> dict[str, float]:
 def test_it_describes_a_board_by_hand() -> None:
     """Squares of one place, half of them 1: every step is 1, half the places are above one half."""
     board = np.indices((32, 32)).sum(0) % 2
-    found = looks_by_name(board.astype(float))
+    decoded = looks_by_name(board.astype(float))
     wanted = {"mean": 0.5, "maximum": 1.0, "spread": 0.5, "above_half": 0.5, "edges": 1.0, "below_zero": 0.0}
-    assert {name: found[name] for name in wanted} == pytest.approx(wanted)
-    assert found["entropy"] == pytest.approx(np.log(2))
+    assert {name: decoded[name] for name in wanted} == pytest.approx(wanted)
+    assert decoded["entropy"] == pytest.approx(np.log(2))
     assert looks_by_name(2.0 * board - 1)["below_zero"] == 0.5
 
 
 def test_it_says_nothing_of_an_empty_field() -> None:
-    found = looks_by_name(np.zeros((16, 24)))
-    assert found.pop("bytes") > 0
-    assert not any(found.values())
+    decoded = looks_by_name(np.zeros((16, 24)))
+    assert decoded.pop("bytes") > 0
+    assert not any(decoded.values())
 
 
 def test_it_sees_a_mark_in_each_corner_and_nowhere_else() -> None:
@@ -53,9 +53,9 @@ def test_it_sees_a_mark_in_each_corner_and_nowhere_else() -> None:
 def test_it_takes_no_slope_for_a_mark() -> None:
     """A field that rises evenly towards a corner: the corner is above its surroundings by two steps only."""
     ramp = np.add.outer(np.arange(32), np.arange(32)) / 62
-    found = looks_by_name(ramp)
-    assert found["corner_peak"] == pytest.approx(2 / 62, abs=1e-6)
-    assert found["corner_mean"] == pytest.approx(8 / 3 / 62, abs=1e-6)
+    decoded = looks_by_name(ramp)
+    assert decoded["corner_peak"] == pytest.approx(2 / 62, abs=1e-6)
+    assert decoded["corner_mean"] == pytest.approx(8 / 3 / 62, abs=1e-6)
 
 
 @pytest.mark.parametrize("power", [0.0, -1.0, -2.5])
@@ -65,7 +65,7 @@ def test_it_finds_the_slope_that_a_field_was_made_with(power: float) -> None:
     frequency = np.hypot(np.fft.fftfreq(64)[:, None], np.fft.fftfreq(64)[None])
     frequency[0, 0] = 1
     field = np.fft.ifft2(noise / np.abs(noise) * frequency ** (power / 2)).real
-    assert spectral_slope(field) == pytest.approx(power, abs=0.07)
+    assert looks_by_name(field)["slope"] == pytest.approx(power, abs=0.07)
 
 
 def pairs(count: int, features: int, shift: float = 0.0, seed: int = 0) -> Pairs:
@@ -107,27 +107,27 @@ def test_it_is_right_half_of_the_time_on_average_over_all_exchanges() -> None:
 
 def test_it_has_the_p_of_all_exchanges() -> None:
     features, kinds, groups = pairs(10, 3, shift=1.2)
-    found = decode(features, kinds, groups, 1)
+    decoded = decode(features, kinds, groups, 1)
     every = [naive_auc(features, np.array(signs)) for signs in product((-1.0, 1.0), repeat=10)]
-    exact = float(np.mean(np.array(every) >= found.auc - 1e-12))
-    assert found.p == pytest.approx(exact, abs=4 * (exact * (1 - exact) / looks.RESAMPLES) ** 0.5 + 0.002)
+    exact = float(np.mean(np.array(every) >= decoded.auc - 1e-12))
+    assert decoded.p == pytest.approx(exact, abs=4 * (exact * (1 - exact) / looks.RESAMPLES) ** 0.5 + 0.002)
 
 
 def test_it_depends_on_neither_order_nor_units() -> None:
     features, kinds, groups = pairs(12, 4, shift=1.0)
-    found = decode(features, kinds, groups, 3)
+    decoded = decode(features, kinds, groups, 3)
     scaled = decode(features * [1e3, 1e-3, 7, 1] + 5, kinds, groups, 3)
     swapped = decode(features.reshape(12, 2, 4)[:, ::-1].reshape(24, 4), ~kinds, groups, 3)
-    assert found == scaled == swapped
+    assert decoded == scaled == swapped
     other = decode(features, ~kinds, groups, 3)
-    assert (other.auc, other.p) == (found.auc, found.p)
+    assert (other.auc, other.p) == (decoded.auc, decoded.p)
 
 
 def test_it_tells_nothing_where_nothing_differs() -> None:
     features, kinds, groups = pairs(10, 3)
     features = np.repeat(features[::2], 2, axis=0)
-    found = decode(features, kinds, groups, 1)
-    assert (found.auc, found.low, found.high, found.p) == (0.5, 0.5, 0.5, 1.0)
+    decoded = decode(features, kinds, groups, 1)
+    assert (decoded.auc, decoded.low, decoded.high, decoded.p) == (0.5, 0.5, 0.5, 1.0)
 
 
 def test_it_holds_the_picture_constant() -> None:
@@ -145,8 +145,8 @@ def test_it_holds_the_picture_constant() -> None:
 def test_it_takes_the_same_maps_in_another_order_for_no_difference() -> None:
     draws = np.random.default_rng(2)
     maps = draws.standard_normal((20, 4))
-    found = decode(np.concatenate([maps, np.roll(maps, 1, 0)]), np.arange(40) < 20, np.arange(40) % 20, 1)
-    assert found.auc <= 0.5 and found.low < LIMIT and found.p > 0.5
+    decoded = decode(np.concatenate([maps, np.roll(maps, 1, 0)]), np.arange(40) < 20, np.arange(40) % 20, 1)
+    assert decoded.auc <= 0.5 and decoded.low < LIMIT and decoded.p > 0.5
 
 
 def honest(seed: int) -> tuple[list[Plane], NDArray[np.bool_], NDArray[np.int64]]:

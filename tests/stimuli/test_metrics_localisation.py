@@ -120,11 +120,11 @@ def test_it_stores_the_boxes_that_people_marked_as_the_network_sees_them(tmp_pat
     lines = ["image,concept,left,top,right,bottom", "left/0.png,eye,0,0,24,20", "left/0.png,ear,36,30,48,40"]
     (tmp_path / "images" / "parts.csv").write_text("\n".join(lines))
     source, item, store, number = explained(tmp_path, material.DATASET, 32)
-    found = read_region(store, source.regions, item.image_key)
-    assert item.key == "left/0.png" and found is not None and number.measured
+    region = read_region(store, source.regions, item.image_key)
+    assert item.key == "left/0.png" and region is not None and number.measured
     by_hand = np.zeros((32, 32), bool)
     by_hand[:16, :16], by_hand[24:, 26:] = True, True  # 24 * 32 / 40 - 3 = 16.2 and 36 * 32 / 40 - 3 = 25.8
-    assert (found != by_hand).mean() < 0.03
+    assert (region != by_hand).mean() < 0.03
     assert number.measured.value == pytest.approx(1.0)  # the upper left quadrant is the box
     assert read_region(store, source.regions, "0" * 64) is None
     lines[1] = "left/0.png,eye,0,0,24,10"

@@ -111,12 +111,12 @@ def test_it_draws_noise_of_the_declared_strength_by_key_and_seed() -> None:
 
     net, grey = Tiny(Spread(), ("a", "b")), torch.full((3, SIDE, SIDE), 0.5)
     left = np.tile(np.arange(SIDE, 0, -1, dtype=np.float32), (SIDE, 1))
-    found = []
+    spreads = []
     for seed in (1, 1, 2):
         subject = Subject(0, "grey", seed, image=grey)
         number = number_of(
             net, subject, PixelAttribution(left, True), "road", steps=2, noise=0.2, score="logit"
         )
-        found.append(number.details["most_first"][0])
-    assert found[0] == found[1] != found[2]
-    assert found[0] == pytest.approx(0.04, rel=0.15)
+        spreads.append(number.details["most_first"][0])
+    assert spreads[0] == spreads[1] != spreads[2]
+    assert spreads[0] == pytest.approx(0.04, rel=0.15)

@@ -46,7 +46,7 @@ def number(world: World, method: Component, metric: str, **params: object) -> Me
 
 def values(world: World, specs: Sequence[StimulusSpec]) -> list[Plane]:
     list(render(specs, world[2]))
-    return [files.read_attribution(world[2], one.attribution_key).values for one in specs]
+    return [files.read_attribution(world[2], spec_.attribution_key).values for spec_ in specs]
 
 
 def rank_correlation(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
@@ -56,19 +56,19 @@ def rank_correlation(first: NDArray[np.floating], second: NDArray[np.floating]) 
 @pytest.mark.parametrize("layers", [0, 1])
 def test_it_compares_with_the_map_of_the_randomised_network(world: World, layers: int) -> None:
     control = Component("randomised_network", {"layers": layers, "seed": 9})
-    own, other = values(world, [spec(world, SALIENCY), spec(world, control)])
-    found = number(world, SALIENCY, "parameter_randomisation", layers=layers, seed=9)
-    assert found.value == pytest.approx(rank_correlation(own, other), abs=1e-6)
-    assert abs(found.value) < 0.95
+    plain, other = values(world, [spec(world, SALIENCY), spec(world, control)])
+    measured = number(world, SALIENCY, "parameter_randomisation", layers=layers, seed=9)
+    assert measured.value == pytest.approx(rank_correlation(plain, other), abs=1e-6)
+    assert abs(measured.value) < 0.95
 
 
 def test_it_compares_the_drawn_fields(world: World) -> None:
     control = Component("randomised_network", {"of": "gradient_x_input"})
-    own, other = values(world, [spec(world, Component("gradient_x_input")), spec(world, control)])
-    drawn = [field_of(plane, RenderSpec()) for plane in (own, other)]
-    found = number(world, Component("gradient_x_input"), "parameter_randomisation_drawn")
-    assert found.value == pytest.approx(rank_correlation(*drawn), abs=1e-6)
-    assert found.value != pytest.approx(rank_correlation(own, other), abs=1e-3)
+    plain, other = values(world, [spec(world, Component("gradient_x_input")), spec(world, control)])
+    drawn = [field_of(plane, RenderSpec()) for plane in (plain, other)]
+    measured = number(world, Component("gradient_x_input"), "parameter_randomisation_drawn")
+    assert measured.value == pytest.approx(rank_correlation(*drawn), abs=1e-6)
+    assert measured.value != pytest.approx(rank_correlation(plain, other), abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["bottom_up_saliency", "spectral_residual"])
@@ -79,9 +79,9 @@ def test_it_finds_what_does_not_depend_on_the_network(world: World, name: str) -
 def test_it_compares_all_pairs_of_seeds(world: World) -> None:
     planes = values(world, [spec(world, SMOOTH, seed) for seed in (5, 6, 7)])
     pairs = [rank_correlation(planes[a], planes[b]) for a, b in ((0, 1), (0, 2), (1, 2))]
-    found = number(world, SMOOTH, "stability", runs=3)
-    assert found.value == pytest.approx(np.mean(pairs), abs=1e-6)
-    assert found.details == {"runs": 3, "lowest": pytest.approx(min(pairs), abs=1e-6)}
+    measured = number(world, SMOOTH, "stability", runs=3)
+    assert measured.value == pytest.approx(np.mean(pairs), abs=1e-6)
+    assert measured.details == {"runs": 3, "lowest": pytest.approx(min(pairs), abs=1e-6)}
     fields = [field_of(plane, RenderSpec()) for plane in planes[:2]]
     drawn = number(world, SMOOTH, "stability_drawn", runs=2)
     assert drawn.value == pytest.approx(rank_correlation(*fields), abs=1e-6)
@@ -90,8 +90,8 @@ def test_it_compares_all_pairs_of_seeds(world: World) -> None:
 def test_it_does_not_run_again_what_draws_nothing(world: World) -> None:
     values(world, [spec(world, SALIENCY)])
     before = list(world[2].keys("maps/"))
-    found = number(world, SALIENCY, "stability", runs=5)
-    assert (found.value, found.details["runs"]) == (1.0, 1)
+    measured = number(world, SALIENCY, "stability", runs=5)
+    assert (measured.value, measured.details["runs"]) == (1.0, 1)
     assert list(world[2].keys("maps/")) == before
 
 

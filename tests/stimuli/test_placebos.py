@@ -18,7 +18,7 @@ from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import bound, check_explainer, open_explainer
 from stimuli.explainers.controls.borrowed import donor_places
 from stimuli.explainers.controls.smooth import surrogate
-from stimuli.lending import permutations_in, randomised_key
+from stimuli.explainers.lending import permutations_in, randomised_key
 from stimuli.pipeline import Bench, Failed, attempt
 from stimuli.planner.values import Subject, counted_generator
 from stimuli.predictors import restore
@@ -62,7 +62,7 @@ def forgetful() -> Iterator[None]:
 def control_specs(world: World, name: str, **params: object) -> list[StimulusSpec]:
     source, items, _ = world
     set_ = bound(Component(name, params), items, 5)
-    return [spec_for(item, source, one, RenderSpec(), 5) for item, one in zip(items, set_, strict=True)]
+    return [spec_for(item, source, set_[at], RenderSpec(), 5) for at, item in enumerate(items)]
 
 
 def own_specs(world: World, method: Component = SALIENCY) -> list[StimulusSpec]:
@@ -77,14 +77,14 @@ def maps(specs: Sequence[StimulusSpec], store: LocalStore) -> list[NDArray[np.fl
 
 def test_it_shows_the_very_maps_of_the_method_on_other_items(world: World) -> None:
     """By item the donor's map to the bit; as a set the same maps."""
-    own, lent = maps(own_specs(world), world[2]), maps(control_specs(world, "other_item"), world[2])
+    plain, lent = maps(own_specs(world), world[2]), maps(control_specs(world, "other_item"), world[2])
     keys = {item.image_key: at for at, item in enumerate(world[1])}
     explainers = [spec.explainer for spec in control_specs(world, "other_item")]
-    donors = [keys[str(one.params["item"])] for one in explainers if one is not None]
+    donors = [keys[str(entry.params["item"])] for entry in explainers if entry is not None]
     for at, donor in enumerate(donors):
         assert donor != at
-        np.testing.assert_array_equal(lent[at], own[donor])
-    assert Counter(made.tobytes() for made in lent) == Counter(made.tobytes() for made in own)
+        np.testing.assert_array_equal(lent[at], plain[donor])
+    assert Counter(made.tobytes() for made in lent) == Counter(made.tobytes() for made in plain)
 
 
 def test_it_makes_no_map_of_a_donor_twice(world: World) -> None:
@@ -97,8 +97,8 @@ def test_it_makes_no_map_of_a_donor_twice(world: World) -> None:
 
 
 def test_it_shows_the_map_of_the_other_class(world: World) -> None:
-    own = own_specs(world)
-    others = maps([replace(spec, target=1 - spec.target) for spec in own], world[2])
+    plain = own_specs(world)
+    others = maps([replace(spec, target=1 - spec.target) for spec in plain], world[2])
     np.testing.assert_array_equal(maps(control_specs(world, "other_class"), world[2]), others)
 
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import packages_of, version_of
-from stimuli.explainers.base import Kind
+from stimuli.explainers.base import Kind, StudyItem
 from stimuli.explainers.controls.inner import inner, written_out
-from stimuli.lending import Lenders, randomised_key
+from stimuli.explainers.lending import Lenders, randomised_key
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject, counted_generator
 from stimuli.registry import parameters
 from stimuli.spec import Component, StimulusSpec
 from stimuli.types import PixelAttribution
-
-if TYPE_CHECKING:
-    from stimuli.survey import PredictedItem
 
 MOST_CLASSES = 1_000_000
 Target = Annotated[int, Field(ge=-1, le=MOST_CLASSES)]
@@ -87,7 +84,7 @@ class OtherItem(Borrowed):
     item: str = ""
     target: Target = -1
 
-    def bound(self, items: Sequence[PredictedItem], seed: int) -> list[OtherItem]:
+    def bound(self, items: Sequence[StudyItem], seed: int) -> list[OtherItem]:
         """The control as it is set for each of `items`, in their order. BadSpec if an item has no donor."""
         places = donor_places(items, self.donors, seed)
         return [replace(self, item=items[at].image_key, target=items[at].index) for at in places]
@@ -111,7 +108,7 @@ class OtherClass(Borrowed):
     control: ClassVar[str] = "other_class"
     target: Target = -1
 
-    def bound(self, items: Sequence[PredictedItem], seed: int) -> list[OtherClass]:
+    def bound(self, items: Sequence[StudyItem], seed: int) -> list[OtherClass]:
         """The control as it is set for each of `items`, in their order."""
         return [replace(self, target=_runner_up(item)) for item in items]
 
@@ -151,9 +148,9 @@ class RandomisedNetwork(Borrowed):
         return replace(own, predictor_key=randomised_key(own.predictor_key, self.layers, self.seed))
 
 
-def donor_places(items: Sequence[PredictedItem], donors: str, seed: int) -> list[int]:
+def donor_places(items: Sequence[StudyItem], donors: str, seed: int) -> list[int]:
     """For each item the place of its donor: every item donates once if that is possible, else as evenly as it
-    is; never to its own group. Drawn by the seed, whatever the order of the items. BadSpec names an item that
+    is; never to its own group. Drawn by the seed, in any order of the items. BadSpec names an item that
     has no donor.
     """
     from scipy.optimize import linear_sum_assignment
@@ -178,13 +175,13 @@ def donor_places(items: Sequence[PredictedItem], donors: str, seed: int) -> list
     return []
 
 
-def _may_lend(lender: PredictedItem, item: PredictedItem, donors: str) -> bool:
+def _may_lend(lender: StudyItem, item: StudyItem, donors: str) -> bool:
     if lender.group == item.group or lender.image_key == item.image_key:
         return False
     return donors == "any_label" or (lender.index == item.index) == (donors == "same_label")
 
 
-def _runner_up(item: PredictedItem) -> int:
+def _runner_up(item: StudyItem) -> int:
     logits = np.array(item.logits)
     logits[item.index] = -np.inf
     return int(logits.argmax())

@@ -19,7 +19,7 @@ MARK = "~"
 
 def lenders_of(asking: Any, spec: StimulusSpec) -> Lenders | None:
     """What `asking`, an explainer or a metric, wants lent for the stimulus `spec`, by its own names; None if
-    it never asks. NotApplicable if nobody can lend it.
+    it never asks. NotApplicable if there is no lender.
     """
     ask: Callable[[StimulusSpec], Lenders] | None = getattr(asking, "lenders", None)
     return None if ask is None else ask(spec)

@@ -90,7 +90,7 @@ def looks_of(field: Plane) -> Floats:
             (np.abs(np.diff(exact, axis=0)).mean() + np.abs(np.diff(exact, axis=1)).mean()) / 2,
             -(shares * np.log(shares)).sum(),
             len(jpeg(grey, QUALITY)),
-            spectral_slope(exact),
+            _spectral_slope(exact),
             *_corners(strength),
         ]
     )
@@ -109,7 +109,7 @@ def _corners(strength: Floats) -> tuple[float, float]:
     return max(peaks), max(means)
 
 
-def spectral_slope(field: Floats) -> float:
+def _spectral_slope(field: Floats) -> float:
     """Slope of the logarithm of the radial mean power against that of the spatial frequency, from one cycle
     per field to half a cycle per place; 0 for a field without structure. Steeper is smoother: 0 for white
     noise.
