@@ -3,7 +3,7 @@ change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, Source, Survey, Surveyed
 from experiments.stages import frozen_source
 from stimuli.errors import BadSpec, StimulusError
-from stimuli.explainers import is_recorded, kind_of
+from stimuli.explainers import bound, is_recorded, kind_of
 from stimuli.render.field import drawn_field
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store, open_store
@@ -61,11 +61,13 @@ class Gathered:
         """The stored view of a chosen item, with the class that is explained."""
         return replace(self.views[source][item.key], predicted=item.predicted, index=item.index)
 
-    def explainer(self, condition: ConditionTable, item: Surveyed) -> Component | None:
-        """What explains a chosen item under a condition, as its spec names it."""
+    def explainers(
+        self, condition: ConditionTable, views: Sequence[PredictedItem], seed: int
+    ) -> Sequence[Component | None]:
+        """What explains each of the chosen items under a condition, as their specs name it."""
         if condition.name in self.recorded:
-            return self.recorded[condition.name][item.key]
-        return condition.explainer.component() if condition.explainer else None
+            return [self.recorded[condition.name][view.key] for view in views]
+        return bound(condition.explainer.component() if condition.explainer else None, views, seed)
 
 
 def gather(
@@ -193,20 +195,25 @@ def specs_of(definition: StudyDefinition, gathered: Gathered) -> dict[tuple[str,
     """(item, condition) -> what is to be made, for the whole study."""
     from stimuli.survey import spec_for
 
-    recipe = definition.render.spec()
-    return {
-        (item.key, condition.name): spec_for(
-            gathered.view(condition.source, item),
-            gathered.opened[condition.source],
-            gathered.explainer(condition, item),
-            recipe,
-            definition.seed,
-            definition.stimuli.precision,
-            definition.target_of(condition),
-        )
-        for condition in definition.conditions
-        for item in gathered.material.chosen[condition.source]
-    }
+    recipe, seed = definition.render.spec(), definition.seed
+    specs: dict[tuple[str, str], StimulusSpec] = {}
+    for condition in definition.conditions:
+        source = condition.source
+        chosen = gathered.material.chosen[source]
+        views = [gathered.view(source, item) for item in chosen]
+        for item, view, explainer in zip(
+            chosen, views, gathered.explainers(condition, views, seed), strict=True
+        ):
+            specs[item.key, condition.name] = spec_for(
+                view,
+                gathered.opened[source],
+                explainer,
+                recipe,
+                seed,
+                definition.stimuli.precision,
+                definition.target_of(condition),
+            )
+    return specs
 
 
 def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -> Study:
@@ -297,6 +304,7 @@ def _predictor_json(gathered: Gathered) -> dict[str, object]:
             "layer": getattr(opened.predictor, "layer", ""),
             "provenance": dict(opened.predictor.provenance),
             **({"packages": list(opened.packages)} if opened.packages else {}),
+            **({"regions": opened.regions} if opened.regions else {}),
         }
         for source, opened in gathered.opened.items()
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from experiments.definition import StudyDefinition
 from experiments.models import Rendering, Study
+from stimuli.metrics import for_regions
 from stimuli.metrics.rows import SetMember, ensure_measurements, measure_set
 from stimuli.spec import Component
 
@@ -19,8 +21,14 @@ if TYPE_CHECKING:
 def want_metrics(definition: StudyDefinition, study: Study) -> int:
     """Asks for the metrics that study.toml names; returns how many measurements are new. They are no part of
     what a participant meets, so they may be asked for while a study is open."""
-    keys = Rendering.objects.filter(item__study=study).values_list("stimulus__key", flat=True)
-    return ensure_measurements(keys, _metrics(definition))
+    keys: defaultdict[str, list[str]] = defaultdict(list)
+    fields = "stimulus__key", "condition__dataset", "condition__predictor"
+    for key, *source in Rendering.objects.filter(item__study=study).values_list(*fields):
+        keys[_regions(study, source)].append(key)
+    return sum(
+        ensure_measurements(some, [for_regions(metric, regions) for metric in _metrics(definition)])
+        for regions, some in keys.items()
+    )
 
 
 def measure_study(definition: StudyDefinition, study: Study, progress: Progress) -> int:
@@ -36,6 +44,13 @@ def measure_study(definition: StudyDefinition, study: Study, progress: Progress)
         if row.condition.explainer is not None
     ]
     return sum(measure_set(metric, members, progress) for metric in _metrics(definition))
+
+
+def _regions(study: Study, source: Sequence[str]) -> str:
+    """What names the regions of the pictures that a dataset and a predictor of the study have."""
+    several = study.predictor.get("several")
+    noted = several.get("/".join(filter(None, source)), {}) if several else study.predictor
+    return str(noted.get("regions", ""))
 
 
 def _metrics(definition: StudyDefinition) -> Sequence[Component]:

@@ -10,6 +10,7 @@ import importlib.metadata
 import platform
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
 from stimuli.explainers import is_recorded, open_explainer, version_of
 from stimuli.explainers.base import refuse_operator
+from stimuli.explainers.lending import lenders_of, permutations_in
 from stimuli.metrics import open_metric, scored_by
 from stimuli.metrics.base import Measured
 from stimuli.planner.asks import Steps
@@ -34,6 +36,7 @@ from stimuli.store.files import (
     predictor_file,
     read_attribution,
     read_recorded,
+    read_region,
     read_text,
     read_view,
 )
@@ -50,6 +53,7 @@ from stimuli.types import (
 if TYPE_CHECKING:
     from stimuli.planner.drive import Done, Job
     from stimuli.planner.network import Network
+    from stimuli.predictors.base import TorchPredictor
     from stimuli.predictors.text.base import TextPredictor
 
 TEXTS_AT_ONCE = 8
@@ -129,6 +133,8 @@ class Bench:
     store: Store
     device: str = "cpu"
     alive: Callable[[], None] = field(default=lambda: None)
+    refused: dict[str, str] = field(default_factory=dict)
+    """Why a map that was to be lent could not be made, by its attribution key."""
 
 
 def attempt(
@@ -149,7 +155,12 @@ def attempt(
 
 
 def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
-    """The attributions and measurements of `orders`, grouped by predictor, a window of items at a time."""
+    """The attributions and measurements of `orders`, grouped by predictor, a window of items at a time. Maps
+    that they borrow are made and stored first.
+    """
+    if lenders := _missing_lenders(orders, bench):
+        made = explain([Order((spec,)) for spec in lenders], bench)
+        bench.refused.update({lent.order.spec.attribution_key: lent.error for lent in made if lent.error})
     groups: dict[tuple[str, str], dict[str, list[Order]]] = {}
     for order in orders:
         group = groups.setdefault((order.spec.predictor_key, order.spec.precision), {})
@@ -171,6 +182,38 @@ def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
             window = [order for key in keys[:size] for order in items[key]]
             yield from _window(window, runner, bench)
             keys = keys[size:]
+
+
+def _missing_lenders(orders: Sequence[Order], bench: Bench) -> list[StimulusSpec]:
+    """The specs whose maps `orders` borrow and the store does not have, each once."""
+    asking = [
+        (order.spec, entry)
+        for order in orders
+        for entry in (order.spec.explainer, *(scoring.metric for scoring in order.metrics))
+        if entry is not None
+    ]
+    lenders: dict[str, StimulusSpec] = {}
+    for spec, entry in asking:
+        is_method = entry is spec.explainer
+        if is_method and bench.store.has(map_file(spec.attribution_key)):
+            continue
+        # What cannot be had is said by the job that needs it, beside its other reasons.
+        with suppress(StimulusError):
+            named = lenders_of(open_explainer(entry) if is_method else open_metric(entry), spec)
+            lenders.update({lender.attribution_key: lender for lender in (named or {}).values()})
+    return [spec for key, spec in lenders.items() if not bench.store.has(map_file(key))]
+
+
+def _lent(asking: object, spec: StimulusSpec, bench: Bench) -> dict[str, Attribution] | None:
+    """The maps that a method or metric borrows; None if it never does. NotApplicable says why one is not
+    there."""
+    lenders = lenders_of(asking, spec)
+    if lenders is None:
+        return None
+    for lender in lenders.values():
+        if reason := bench.refused.get(lender.attribution_key):
+            raise NotApplicable(reason)
+    return {name: read_attribution(bench.store, one.attribution_key) for name, one in lenders.items()}
 
 
 def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Component]]) -> list[Order]:
@@ -248,7 +291,12 @@ def _runner(predictor_key: str, precision: str, bench: Bench) -> Runner:
     """The warm predictor, from the last few that this process restored or from the store."""
     key = (predictor_key, precision, bench.device)
     if key not in _restored:
-        predictor = restore(bench.store.get(predictor_file(predictor_key)))
+        stored, permutations = permutations_in(predictor_key)
+        predictor = restore(bench.store.get(predictor_file(stored)))
+        for layers, seed in permutations:
+            from stimuli.predictors.randomised import randomised
+
+            predictor = randomised(cast("TorchPredictor", predictor), layers, seed)
         while len(_restored) >= _RESTORED_MAX:
             _restored.popitem(last=False)
         _restored[key] = Runner(predictor, precision, bench.device)
@@ -291,7 +339,7 @@ def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained
     def metrics_of(at: int) -> list[Job]:
         subject, source = subject_of(window[at]), cast("Attribution", made[at])
         return [
-            Job((at, place), subject, _measuring(asked, runner, subject, source))
+            Job((at, place), subject, _measuring(asked, window[at].spec, runner, subject, source, bench))
             for place, asked in enumerate(window[at].metrics)
         ]
 
@@ -347,28 +395,41 @@ def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Ben
         if spec.explainer is not None and is_recorded(spec.explainer):
             made = read_recorded(bench.store, str(spec.explainer.params["digest"]))
         else:
-            made = yield from _method(spec, subject, runner)
+            made = yield from _method(spec, subject, runner, bench)
         return keep_attribution(bench.store, spec.attribution_key, made)
 
     return run
 
 
-def _measuring(asked: Scoring, runner: Runner, subject: Subject, made: Attribution) -> Callable[[], Steps]:
+def _measuring(
+    asked: Scoring, spec: StimulusSpec, runner: Runner, subject: Subject, made: Attribution, bench: Bench
+) -> Callable[[], Steps]:
     def run() -> Steps:
         if isinstance(made, PictureExplanation | TextExplanation):
             raise NotApplicable(
                 f"{asked.metric.name} scores weights, and this explanation has none: it is made of "
                 f"{'sentences' if isinstance(made, TextExplanation) else 'pictures'}"
             )
-        scored = made
-        if asked.recipe is not None and isinstance(made, PixelAttribution):
-            scored = replace(made, values=drawn_field(made, asked.recipe))
-        return (yield from open_metric(asked.metric).measure(runner.predictor, subject, scored))
+        metric = open_metric(asked.metric)
+        lent = _lent(metric, spec, bench)
+        if lent is not None:
+            lent = {name: _scored(one, asked.recipe) for name, one in lent.items()}
+        regions = getattr(metric, "regions", "")
+        region = read_region(bench.store, regions, spec.image_key) if regions else None
+        beside = replace(subject, lent=lent, region=region)
+        return (yield from metric.measure(runner.predictor, beside, _scored(made, asked.recipe)))
 
     return run
 
 
-def _method(spec: StimulusSpec, subject: Subject, runner: Runner) -> Steps:
+def _scored(made: Attribution, recipe: RenderSpec | None) -> Attribution:
+    """The method's own values, or the field that the recipe draws of them."""
+    if recipe is None or not isinstance(made, PixelAttribution):
+        return made
+    return replace(made, values=drawn_field(made, recipe))
+
+
+def _method(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) -> Steps:
     explainer = spec.explainer
     assert explainer is not None
     for package in spec.packages:
@@ -381,7 +442,8 @@ def _method(spec: StimulusSpec, subject: Subject, runner: Runner) -> Steps:
     method = open_explainer(explainer)
     method.require(runner.predictor, spec.layer)
     refuse_operator(method, explainer.name, spec.operator)
-    return (yield from method.explain(runner.predictor, subject))
+    beside = replace(subject, lent=_lent(method, spec, bench))
+    return (yield from method.explain(runner.predictor, beside))
 
 
 def _drawn(spec: StimulusSpec, explained: Explained, bench: Bench) -> Rendered | Failed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,18 +28,23 @@ class Rechecked:
 
 @dataclass(frozen=True, slots=True)
 class Afresh:
-    """A store in which nothing was explained yet. What is put there is not kept."""
+    """A store in which nothing was explained yet. Maps that are put there are lent to controls that borrow
+    them, and kept no longer than this value.
+    """
 
     store: Store
+    made: dict[str, bytes] = field(default_factory=dict)
 
     def put(self, key: str, data: bytes) -> bool:
+        if key.startswith(f"{MAPS}/"):
+            self.made[key] = data
         return True
 
     def get(self, key: str) -> bytes:
-        return self.store.get(key)
+        return self.made[key] if key in self.made else self.store.get(key)
 
     def has(self, key: str) -> bool:
-        return not key.startswith(f"{MAPS}/") and self.store.has(key)
+        return key in self.made or (not key.startswith(f"{MAPS}/") and self.store.has(key))
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         return (key for key in self.store.keys(prefix) if not key.startswith(f"{MAPS}/"))

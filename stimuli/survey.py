@@ -6,7 +6,7 @@ So any process that reaches the store can render any spec, and the same spec alw
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -27,8 +27,8 @@ from stimuli.render import png
 from stimuli.render.field import check_recipe
 from stimuli.spec import Component, Precision, StimulusSpec, content_key
 from stimuli.store import Store
-from stimuli.store.files import keep_text, predictor_file, read_text, view_file
-from stimuli.types import Dataset, Item, Progress, Split, TextDataset, silent
+from stimuli.store.files import keep_region, keep_text, predictor_file, read_text, view_file
+from stimuli.types import Dataset, Item, Mask, Pixels, Progress, Split, TextDataset, silent
 
 if TYPE_CHECKING:
     from stimuli.predictors.base import TorchPredictor
@@ -43,12 +43,15 @@ PREDICTED = Target()
 class Source:
     """The sources of a study's stimuli: the opened dataset and predictor. The predictor's archive is in the
     store. `packages` are those that offer the two, "distribution==version" each, none for the core's.
+    `regions` names the planted or annotated regions of the pictures, as this predictor sees them; empty if
+    there are none.
     """
 
     dataset: Dataset | TextDataset
     predictor: TorchPredictor | TextPredictor
     predictor_key: str
     packages: tuple[str, ...] = ()
+    regions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,8 @@ def prepare(
         store.put(known, archive)
     key = made.key
     store.put(predictor_file(key), archive)
-    return Source(opened, made, key, packages)
+    regions = content_key(["regions", content, key]) if not is_text and _has_regions(opened) else ""
+    return Source(opened, made, key, packages, regions)
 
 
 def survey(
@@ -135,8 +139,34 @@ def _ask_pictures(items: Sequence[Item], source: Source, store: Store) -> Iterab
     for item, view, box, logits in zip(items, views, boxes, predictor.logits(views), strict=True):
         image_key = png.pixel_key(view)
         store.put(view_file(image_key), png.encode(view))
+        if source.regions and (region := region_of(dataset, item.key, predictor.view)) is not None:
+            keep_region(store, source.regions, image_key, region)
         size = view.shape[1], view.shape[0]
         yield replace(_predicted(item, logits, predictor.labels, image_key, size), box=box)
+
+
+def _has_regions(dataset: Any) -> bool:
+    parts = getattr(dataset, "parts", lambda key: ())
+    return hasattr(dataset, "mask") or any(parts(item.key) for item in dataset.items("people"))
+
+
+def region_of(dataset: Any, key: str, view: Callable[[Pixels], Pixels]) -> Mask | None:
+    """The part of a picture that is known to decide (planted) or that people marked (all boxes of parts.csv),
+    bool (H, W) on the predictor's `view` of it; None if nothing is known.
+    """
+    if hasattr(dataset, "mask"):
+        region = np.asarray(dataset.mask(key), bool)
+    else:
+        parts = getattr(dataset, "parts", lambda key: ())(key)
+        if not parts:
+            return None
+        height, width = dataset.pixels(key).shape[:2]
+        region = np.zeros((height, width), bool)
+        for part in parts:
+            rows = slice(round(part.top * height), round(part.bottom * height))
+            region[rows, round(part.left * width) : round(part.right * width)] = True
+    drawn = np.repeat(region[..., None] * np.uint8(255), 3, axis=2)
+    return np.asarray(view(drawn)[..., 0] >= 128)
 
 
 def _ask_texts(items: Sequence[Item], source: Source, store: Store) -> Iterable[PredictedItem]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
-from stimuli.explainers.base import Explainer, Kind
+from stimuli.explainers.base import Explainer, Kind, StudyItem
 from stimuli.registry import Table, read_params
 from stimuli.spec import Component
 
@@ -13,8 +14,10 @@ __all__ = [
     "EXPLAINERS",
     "RECORDED",
     "Explainer",
+    "bound",
     "check_explainer",
     "is_recorded",
+    "is_seeded",
     "open_explainer",
     "packages_of",
     "version_of",
@@ -67,6 +70,10 @@ EXPLAINERS: Table[type[Explainer]] = Table(
         "none": "stimuli.explainers.controls.methods:NoMap",
         "random": "stimuli.explainers.controls.methods:Random",
         "permuted": "stimuli.explainers.controls.methods:Permuted",
+        "smooth_random": "stimuli.explainers.controls.smooth:SmoothRandom",
+        "other_item": "stimuli.explainers.controls.borrowed:OtherItem",
+        "other_class": "stimuli.explainers.controls.borrowed:OtherClass",
+        "randomised_network": "stimuli.explainers.controls.borrowed:RandomisedNetwork",
         "bottom_up_saliency": "stimuli.explainers.controls.methods:BottomUpSaliency",
         "spectral_residual": "stimuli.explainers.controls.spectral:SpectralResidual",
     },
@@ -74,8 +81,15 @@ EXPLAINERS: Table[type[Explainer]] = Table(
 )
 RECORDED = "recorded"
 """Explanations made elsewhere: a study names their files, a stimulus the digest of one of them."""
-CONTROLS = frozenset({"random", "permuted", "random_text"})
+BORROWED = frozenset({"other_item", "other_class", "randomised_network"})
+"""Controls that show another map of the same method as it is."""
+CONTROLS = frozenset({"random", "permuted", "smooth_random", "random_text"}) | BORROWED
 """They take the explanation of another method, which their parameter `of` names."""
+SEEDED = frozenset(
+    {"smooth_grad", "rise", "lime_image", "captum", "random", "permuted", "smooth_random"}
+    | {"lime_cbm", "shap_cbm", "rise_cbm", "lime_text", "shap_text", "random_text"}
+)
+"""Methods that draw by the seed, or may: all others make the same map with any."""
 
 
 def open_explainer(component: Component) -> Explainer:
@@ -115,6 +129,24 @@ def packages_of(component: Component) -> tuple[str, ...]:
     """
     origins = [EXPLAINERS.origin(name) for name in _names_in(component)]
     return tuple(sorted({str(origin) for origin in origins if origin is not None}))
+
+
+def is_seeded(component: Component) -> bool:
+    """Whether the named method's maps may differ between seeds. A package's are taken to."""
+    name = EXPLAINERS.stored_name(component.name)
+    if name in BORROWED:
+        return is_seeded(Component(str(stored_form(component).params["of"])))
+    return name in SEEDED or EXPLAINERS.origin(name) is not None
+
+
+def bound(component: Component | None, items: Sequence[StudyItem], seed: int) -> list[Component | None]:
+    """The method as it is set for each of a study's `items`, in their order: controls that show the map of
+    another item or class name it. All other methods are set alike for all items.
+    """
+    opened: Any = None if component is None else open_explainer(component)
+    if component is None or not hasattr(opened, "bound"):
+        return [component] * len(items)
+    return [Component(component.name, asdict(set_)) for set_ in opened.bound(items, seed)]
 
 
 def kind_of(component: Component) -> Kind:

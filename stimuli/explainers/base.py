@@ -62,6 +62,24 @@ def require_gradient(predictor: ImagePredictor, method: str) -> None:
         )
 
 
+class StudyItem(Protocol):
+    """An item of a study, as far as controls that borrow maps need to know it."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def image_key(self) -> str: ...
+    @property
+    def index(self) -> int:
+        """The logit of the predicted label."""
+        ...
+
+    @property
+    def logits(self) -> tuple[float, ...]: ...
+
+
 class AnyImage:
     """A method that explains every image predictor, or needs no network at all."""
 

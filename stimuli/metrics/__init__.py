@@ -6,13 +6,14 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from stimuli.metrics.base import Metric, Scored, SetMetric
-from stimuli.registry import Table, read_params
+from stimuli.registry import Table, declared, read_params
 from stimuli.spec import Component
 
 __all__ = [
     "METRICS",
     "SET_METRICS",
     "check_metric",
+    "for_regions",
     "open_metric",
     "open_set_metric",
     "scored_by",
@@ -25,8 +26,15 @@ METRICS: Table[type[Metric]] = Table(
         "insertion": "stimuli.metrics.deletion:Insertion",
         "deletion_drawn": "stimuli.metrics.deletion:DeletionDrawn",
         "insertion_drawn": "stimuli.metrics.deletion:InsertionDrawn",
+        "road": "stimuli.metrics.road:Road",
+        "road_drawn": "stimuli.metrics.road:RoadDrawn",
         "faithfulness_correlation": "stimuli.metrics.faithfulness:FaithfulnessCorrelation",
         "mu_fidelity": "stimuli.metrics.faithfulness:MuFidelity",
+        "parameter_randomisation": "stimuli.metrics.sanity:ParameterRandomisation",
+        "parameter_randomisation_drawn": "stimuli.metrics.sanity:ParameterRandomisationDrawn",
+        "stability": "stimuli.metrics.sanity:Stability",
+        "stability_drawn": "stimuli.metrics.sanity:StabilityDrawn",
+        "localisation": "stimuli.metrics.localisation:Localisation",
         "sparsity": "stimuli.metrics.complexity:Sparsity",
         "entropy": "stimuli.metrics.complexity:Entropy",
         "jpeg_complexity": "stimuli.metrics.complexity:JpegComplexity",
@@ -64,6 +72,14 @@ def scored_by(component: Component) -> Scored:
     does not say scores the method."""
     kind = (METRICS | SET_METRICS).load(component.name)
     return cast("Scored", getattr(kind, "scores", "method"))
+
+
+def for_regions(component: Component, regions: str) -> Component:
+    """The metric, told which regions the pictures have if it asks for any: a metric with the parameter
+    `regions`."""
+    if not regions or "regions" not in declared((METRICS | SET_METRICS).load(component.name)):
+        return component
+    return Component(component.name, {**component.params, "regions": regions})
 
 
 def check_metric(component: Component) -> Component:

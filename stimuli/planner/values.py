@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec
+from stimuli.types import Attribution, Mask
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -130,7 +131,8 @@ class Subject(ExplainedNumber):
     of it.
 
     `key` names the content, `seed` is the study's. `layer` is what layer methods read unless they name their
-    own.
+    own. `lent` are the maps that a method or metric named as its lenders, by name; None if none is lent.
+    `region` is the planted or annotated part of the picture, bool (H, W), if it is known.
     """
 
     key: str
@@ -138,6 +140,8 @@ class Subject(ExplainedNumber):
     layer: str = ""
     image: Tensor | None = None
     text: str = ""
+    lent: Mapping[str, Attribution] | None = None
+    region: Mask | None = None
 
     @property
     def pixels(self) -> Tensor:

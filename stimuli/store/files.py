@@ -19,6 +19,7 @@ from stimuli.store import Store, shard_key
 from stimuli.types import (
     Attribution,
     ConceptAttribution,
+    Mask,
     PictureExplanation,
     PixelAttribution,
     Pixels,
@@ -78,6 +79,22 @@ def read_view(store: Store, image_key: str) -> Pixels:
             f"the stored view {image_key} has other pixels than its key says: delete the file and build again"
         )
     return view
+
+
+def region_file(regions: str, image_key: str) -> str:
+    """The file of a view's region, among those that `regions` names."""
+    return shard_key("regions", content_key([regions, image_key]), "png")
+
+
+def keep_region(store: Store, regions: str, image_key: str, region: Mask) -> None:
+    """Store the region of a view, bool (H, W)."""
+    store.put(region_file(regions, image_key), png.encode(np.repeat(region[..., None] * np.uint8(255), 3, 2)))
+
+
+def read_region(store: Store, regions: str, image_key: str) -> Mask | None:
+    """The stored region of a view; None if none is known."""
+    file = region_file(regions, image_key)
+    return png.decode(store.get(file))[..., 0] > 0 if store.has(file) else None
 
 
 def keep_text(store: Store, text_key: str, text: str) -> str:

@@ -284,3 +284,25 @@ def test_a_stage_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_study_that_starts_from_nothing_has_no_solutions(path: Path) -> None:
     study = drafted(path)
     assert study.solutions_digest == "" and solutions_of(study, definition_of(study)) == ()
+
+
+def test_a_control_borrows_the_maps_of_the_study_s_own_items(path: Path, store_folder: Path) -> None:
+    """Every item of the model lends its map once, to another item that is predicted alike; what the dry plan
+    says is what is built."""
+    text = path.read_text()
+    control = 'explainer = { name = "other_item", of = "saliency" }'
+    path.write_text(text.replace('explainer = { name = "saliency" }', control))
+    assert path.read_text() != text
+    definition = load_study(path)
+    gathered = gather(definition, path.parent, open_store(str(store_folder)), silent)
+    specs = specs_of(definition, gathered)
+    source, name = next((c.source, c.name) for c in definition.conditions if "other_item" in str(c.explainer))
+    labels = {view.image_key: view.index for view in gathered.views[source].values()}
+    lent = []
+    for (_, condition), spec in specs.items():
+        if condition == name and spec.explainer is not None:
+            donor = str(spec.explainer.params["item"])
+            assert donor != spec.image_key and labels[donor] == spec.explainer.params["target"] == spec.target
+            lent.append(donor)
+    assert len(lent) == len({*lent}) == ITEMS
+    assert specs_of(definition, gathered) == specs

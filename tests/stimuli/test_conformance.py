@@ -10,6 +10,7 @@ import gc
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
 from typing import Any
@@ -22,8 +23,10 @@ from torch import Tensor, nn
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import (
+    BORROWED,
     EXPLAINERS,
     RECORDED,
+    SEEDED,
     Explainer,
     check_explainer,
     open_explainer,
@@ -37,6 +40,7 @@ from stimuli.predictors.concepts.bottleneck import ANNOTATIONS, CLIP, Bottleneck
 from stimuli.predictors.concepts.concept_heads import fit_qda
 from stimuli.predictors.concepts.concept_modules import head_layer, head_of, set_head
 from stimuli.predictors.image.bcos_layers import bcos_network
+from stimuli.predictors.randomised import randomised
 from stimuli.predictors.text.base import TextPredictor, assemble_text
 from stimuli.predictors.text.text_encoders import EmbeddedEncoder, EncodedClassifier, Head
 from stimuli.registry import bounds, choices, declared
@@ -66,6 +70,7 @@ DRAWS = {
     "lime_image",
     "random",
     "permuted",
+    "smooth_random",
     "lime_cbm",
     "lime_text",
     "shap_text",
@@ -73,7 +78,7 @@ DRAWS = {
 }
 BANKS = {"rise", "rise_cbm"}
 """Methods that draw once per seed, for all items of a study."""
-FREE_TEXTS = {"layer", "of", "method", "arguments", "mask_word", "parameters"}
+FREE_TEXTS = {"layer", "of", "method", "arguments", "mask_word", "parameters", "item"}
 """Parameters that name something: what they may be is not a list, and is checked when they are used."""
 TEXTS = (
     "The old wolf ran over the snow to the river.",
@@ -168,6 +173,8 @@ class Case:
 
     def run(self, subjects: Sequence[Subject] | None = None, rows: int = 4) -> list[Attribution]:
         asked = self.subjects if subjects is None else subjects
+        if self.name in BORROWED:
+            asked = [self.lent(subject) for subject in asked]
         jobs = [
             Job(place, subject, partial(self.method.explain, self.net, subject))
             for place, subject in enumerate(asked)
@@ -181,6 +188,20 @@ class Case:
             if outcome.error is not None:
                 raise outcome.error
         return [done[place].result for place in range(len(asked))]
+
+    def lent(self, subject: Subject) -> Subject:
+        """The item with what the control borrows: the map of the picture upside down, of the next class, or
+        in the network with permuted weights, as its name says."""
+        lender, net = subject, self.net
+        if self.name == "other_item":
+            lender = replace(subject, key=f"{subject.key}-donor", image=subject.pixels.flip(1))
+        elif self.name == "other_class":
+            lender = replace(subject, target=(subject.target + 1) % len(net.labels))
+        else:
+            net = randomised(deepcopy(net), 0, 0)
+        method = open_explainer(Component("saliency"))
+        (done,) = drive([Job(0, lender, partial(method.explain, net, lender))], Network(net, rows=4))
+        return replace(subject, lent={"map": done.result})
 
 
 NETS: dict[str, Callable[[], Net]] = {
@@ -302,6 +323,11 @@ def test_it_draws_by_key_and_seed_alone(name: str) -> None:
     other_seed = case.run([replace(subject, seed=8) for subject in case.subjects])
     assert (apart(other_key, usually) > 1e-9) == (name in DRAWS)
     assert (apart(other_seed, usually) > 1e-9) == (name in DRAWS | BANKS)
+
+
+def test_it_declares_which_methods_draw() -> None:
+    """Of those that are declared, captum's may draw and shap_cbm does with many concepts."""
+    assert DRAWS | BANKS | {"captum", "shap_cbm"} == SEEDED
 
 
 @every_method

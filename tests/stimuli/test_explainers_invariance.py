@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers import EXPLAINERS, kind_of, open_explainer
+from stimuli.explainers import BORROWED, EXPLAINERS, kind_of, open_explainer
 from stimuli.planner.values import Subject
 from stimuli.predictors.image.bcos_layers import bcos_network
 from stimuli.spec import Component
@@ -37,7 +37,11 @@ REFUSED = {
     ("guided_backprop", "vit"),
     ("full_grad", "vit"),
 }
-METHODS = [name for name in EXPLAINERS if kind_of(Component(name)) == "image"]
+METHODS = [
+    name
+    for name in EXPLAINERS
+    if kind_of(Component(name)) == "image" and name not in BORROWED  # they ask no network
+]
 CASES = [(name, net) for name in METHODS for net in ("cnn", "vit") if (name, net) not in REFUSED]
 CASES.append(("bcos", "bcos"))
 SCORES = {"ablation_cam", "lime_image", "occlusion", "rise", "score_cam", "shap_partition"}

@@ -1,5 +1,6 @@
 """Our numbers against Quantus (development only), on the same pictures, maps and draws."""
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 import torch
 
 from stimuli.metrics.faithfulness import random_subsets
+from stimuli.planner.imputing import imputed
 from stimuli.spec import Component
+from stimuli.types import PixelAttribution
 from tests.stimuli.measuring import measured, pixel_maps
 from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, pictures, subjects_of
 
@@ -90,3 +93,34 @@ def test_it_has_their_faithfulness_correlation_on_the_same_draws(monkeypatch: py
     values = [number.value for number in ours(net, subjects, maps, "faithfulness_correlation", runs=40)]
     assert values == pytest.approx(expected, abs=1e-4)
     assert torch.tensor(values).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("share", [0.2, 0.9])
+def test_it_fills_in_as_their_imputation(share: float) -> None:
+    picture = np.random.default_rng(3).random((3, 20, 20))
+    hidden = np.random.default_rng(4).random((20, 20)) < share
+    impute = import_module("quantus.functions.perturb_func").noisy_linear_imputation
+    theirs = impute(picture, np.flatnonzero(hidden), noise=0.0)
+    np.testing.assert_allclose(imputed(picture, hidden), theirs, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("share", "theirs"),
+    [
+        ("mass", "RelevanceMassAccuracy"),
+        ("rank", "RelevanceRankAccuracy"),
+        ("top", "TopKIntersection"),
+        ("point", "PointingGame"),
+    ],
+)
+def test_it_localises_as_they_do(share: str, theirs: str) -> None:
+    net, subjects, maps, given = world()
+    regions = np.random.default_rng(8).random((3, SIDE, SIDE)) < 0.3
+    fields = [PixelAttribution(np.abs(made.values), False) for made in maps]
+    given |= {"s_batch": regions[:, None], "a_batch": np.stack([made.values for made in fields])[:, None]}
+    settings = {"k": 40} if share == "top" else {}
+    expected = getattr(quantus, theirs)(abs=False, **settings, **QUIET)(**given)
+    beside = [replace(subject, region=region) for subject, region in zip(subjects, regions, strict=True)]
+    params = {"top_share": 40 / SIDE**2} if share == "top" else {}
+    values = [number.value for number in ours(net, beside, fields, "localisation", share=share, **params)]
+    assert values == pytest.approx([float(value) for value in expected], abs=1e-6)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from stimuli.errors import StimulusError
+from stimuli.explainers import check_explainer
 from stimuli.recheck import Rechecked, difference, recheck
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import LocalStore
@@ -98,3 +99,17 @@ def test_it_measures_by_the_largest_stored_magnitude() -> None:
     names = [ConceptAttribution((name, "b"), np.ones(2, np.float32)) for name in "ac"]
     with pytest.raises(StimulusError, match="2 concept"):
         difference(*names)
+
+
+def test_it_makes_borrowed_maps_again_as_well(specs: list[StimulusSpec], store: LocalStore) -> None:
+    """A control's lender is explained anew and not read: a changed file of the lender is no excuse."""
+    donor = specs[1]
+    control = Component("other_item", {"item": donor.image_key, "target": donor.target})
+    borrowed = replace(specs[0], explainer=check_explainer(control), version=1)
+    list(render([borrowed], store))
+    (store.root / map_file(donor.attribution_key)).write_bytes(b"damaged")
+    assert checks_of([borrowed], store)[borrowed.attribution_key].difference == 0.0
+    (store.root / map_file(borrowed.attribution_key)).write_bytes(
+        (store.root / map_file(specs[5].attribution_key)).read_bytes()
+    )
+    assert checks_of([borrowed], store)[borrowed.attribution_key].difference

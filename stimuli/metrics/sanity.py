@@ -1,0 +1,119 @@
+"""Sanity checks: a map should change with the network's weights, and should not with the seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from stimuli.errors import NotApplicable, ShapeMismatch
+from stimuli.explainers import is_seeded
+from stimuli.explainers.base import Kind
+from stimuli.explainers.lending import Lenders, randomised_key
+from stimuli.metrics.base import Better, Measured, Scored
+from stimuli.metrics.correlation import product, standardised
+from stimuli.planner.asks import Steps
+from stimuli.planner.values import Subject
+from stimuli.registry import parameters
+from stimuli.spec import StimulusSpec
+from stimuli.types import Attribution
+
+FLAT = 1e-6
+"""A map whose range is no more than this share of its magnitude has no order."""
+
+
+@parameters
+class ParameterRandomisation:
+    """Spearman correlation of the map with the one that the same method makes of the same item in a network
+    whose weights are permuted; lower is better. [Adebayo et al. 2018]
+
+    Near 1, the map does not depend on what the network has learnt. The weights of the last `layers` layers of
+    the pass are permuted, of all with 0, drawn by `seed`, as `predictors.randomised` has it. Two maps without
+    any structure have 1, one beside another that has some 0.
+    """
+
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = "correlation"
+    better: ClassVar[Better] = "lower"
+    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "method"
+    layers: Annotated[int, Field(ge=0, le=10_000)] = 0
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+
+    def lenders(self, spec: StimulusSpec) -> Lenders:
+        """The same stimulus of the randomised network."""
+        key = randomised_key(spec.predictor_key, self.layers, self.seed)
+        return {"randomised": replace(spec, predictor_key=key)}
+
+    def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
+        """Return the correlation, -1 to 1, as a Measured; asks nothing."""
+        return Measured(alike(attribution, _lent_to(subject)["randomised"]))
+        yield
+
+
+@parameters
+class ParameterRandomisationDrawn(ParameterRandomisation):
+    """`ParameterRandomisation` of the drawn fields: whether people could see the difference."""
+
+    scores: ClassVar[Scored] = "drawn"
+
+
+@parameters
+class Stability:
+    """Mean Spearman correlation between the maps of `runs` seeds, over all their pairs; higher is better.
+
+    The study's seed and the next ones. A method that draws nothing has 1 by construction, and is not run
+    again. `details`: `runs`, 1 for such a method, and `lowest`, the lowest correlation of a pair. [Ours; for
+    LIME: Visani et al. 2022]
+    """
+
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = "correlation"
+    better: ClassVar[Better] = "higher"
+    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "method"
+    runs: Annotated[int, Field(ge=2, le=20)] = 3
+
+    def lenders(self, spec: StimulusSpec) -> Lenders:
+        """The same stimulus by the next seeds; none if the method draws nothing."""
+        if spec.explainer is None or not is_seeded(spec.explainer):
+            return {}
+        return {f"{run}": replace(spec, seed=spec.seed + run) for run in range(1, self.runs)}
+
+    def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
+        """Return the mean correlation, -1 to 1, as a Measured; asks nothing."""
+        made = [attribution, *_lent_to(subject).values()]
+        pairs = [alike(first, second) for first, second in combinations(made, 2)] or [1.0]
+        return Measured(float(np.mean(pairs)), {"runs": len(made), "lowest": min(pairs)})
+        yield
+
+
+@parameters
+class StabilityDrawn(Stability):
+    """`Stability` of the drawn fields: whether people would see another picture with another seed."""
+
+    scores: ClassVar[Scored] = "drawn"
+
+
+def alike(first: Attribution, second: Attribution) -> float:
+    """Spearman correlation of the values of two explanations, -1 to 1."""
+    if first.values.shape != second.values.shape:
+        raise ShapeMismatch(
+            f"explanations of {first.values.shape} and {second.values.shape} values cannot be compared"
+        )
+    rows = [
+        standardised(np.asarray(made.values, np.float64).ravel(), "spearman", FLAT)
+        for made in (first, second)
+    ]
+    if rows[0] is None or rows[1] is None:
+        return 1.0 if rows[0] is rows[1] else 0.0
+    return product(rows[0], rows[1])
+
+
+def _lent_to(subject: Subject) -> dict[str, Attribution]:
+    if subject.lent is None:
+        raise NotApplicable("this metric compares stored maps: measure it by specs, with stimuli.pipeline")
+    return dict(subject.lent)

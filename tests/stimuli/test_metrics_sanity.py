@@ -1,0 +1,118 @@
+"""Randomised weights and other seeds, measured through the pipeline on maps that are known."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from stimuli import pipeline
+from stimuli.explainers import is_seeded
+from stimuli.metrics.base import Measured
+from stimuli.metrics.sanity import alike
+from stimuli.pipeline import Bench, Order, Scoring, explain, scorings
+from stimuli.recipe import RenderSpec
+from stimuli.render.field import field_of
+from stimuli.spec import Component, StimulusSpec
+from stimuli.store import LocalStore, files
+from stimuli.survey import spec_for
+from stimuli.types import PixelAttribution, Plane
+from tests.stimuli.material import render, toy_source
+from tests.stimuli.test_placebos import World, world
+
+pytestmark = pytest.mark.pure
+__all__ = ["world"]
+SALIENCY, SMOOTH = Component("saliency"), Component("smooth_grad", {"draws": 3})
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> Iterator[None]:
+    yield
+    pipeline._restored.clear()
+
+
+def spec(world: World, method: Component, seed: int = 5, at: int = 2) -> StimulusSpec:
+    return spec_for(world[1][at], world[0], method, RenderSpec(), seed)
+
+
+def number(world: World, method: Component, metric: str, **params: object) -> Measured:
+    asked = spec(world, method)
+    [made] = explain([Order((asked,), scorings([Component(metric, params)], asked))], Bench(world[2]))
+    assert made.numbers[0].measured is not None, made.numbers[0].error
+    return made.numbers[0].measured
+
+
+def values(world: World, specs: Sequence[StimulusSpec]) -> list[Plane]:
+    list(render(specs, world[2]))
+    return [files.read_attribution(world[2], spec_.attribution_key).values for spec_ in specs]
+
+
+def rank_correlation(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
+    return float(spearmanr(first.ravel(), second.ravel()).statistic)
+
+
+@pytest.mark.parametrize("layers", [0, 1])
+def test_it_compares_with_the_map_of_the_randomised_network(world: World, layers: int) -> None:
+    control = Component("randomised_network", {"layers": layers, "seed": 9})
+    plain, other = values(world, [spec(world, SALIENCY), spec(world, control)])
+    measured = number(world, SALIENCY, "parameter_randomisation", layers=layers, seed=9)
+    assert measured.value == pytest.approx(rank_correlation(plain, other), abs=1e-6)
+    assert abs(measured.value) < 0.95
+
+
+def test_it_compares_the_drawn_fields(world: World) -> None:
+    control = Component("randomised_network", {"of": "gradient_x_input"})
+    plain, other = values(world, [spec(world, Component("gradient_x_input")), spec(world, control)])
+    drawn = [field_of(plane, RenderSpec()) for plane in (plain, other)]
+    measured = number(world, Component("gradient_x_input"), "parameter_randomisation_drawn")
+    assert measured.value == pytest.approx(rank_correlation(*drawn), abs=1e-6)
+    assert measured.value != pytest.approx(rank_correlation(plain, other), abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["bottom_up_saliency", "spectral_residual"])
+def test_it_finds_what_does_not_depend_on_the_network(world: World, name: str) -> None:
+    assert number(world, Component(name), "parameter_randomisation").value == pytest.approx(1)
+
+
+def test_it_compares_all_pairs_of_seeds(world: World) -> None:
+    planes = values(world, [spec(world, SMOOTH, seed) for seed in (5, 6, 7)])
+    pairs = [rank_correlation(planes[a], planes[b]) for a, b in ((0, 1), (0, 2), (1, 2))]
+    measured = number(world, SMOOTH, "stability", runs=3)
+    assert measured.value == pytest.approx(np.mean(pairs), abs=1e-6)
+    assert measured.details == {"runs": 3, "lowest": pytest.approx(min(pairs), abs=1e-6)}
+    fields = [field_of(plane, RenderSpec()) for plane in planes[:2]]
+    drawn = number(world, SMOOTH, "stability_drawn", runs=2)
+    assert drawn.value == pytest.approx(rank_correlation(*fields), abs=1e-6)
+
+
+def test_it_does_not_run_again_what_draws_nothing(world: World) -> None:
+    values(world, [spec(world, SALIENCY)])
+    before = list(world[2].keys("maps/"))
+    measured = number(world, SALIENCY, "stability", runs=5)
+    assert (measured.value, measured.details["runs"]) == (1.0, 1)
+    assert list(world[2].keys("maps/")) == before
+
+
+def test_it_knows_which_methods_draw() -> None:
+    assert is_seeded(SMOOTH) and is_seeded(Component("random")) and not is_seeded(SALIENCY)
+    assert is_seeded(Component("other_item", {"of": "rise"})) and not is_seeded(Component("other_item"))
+
+
+def test_it_says_why_there_is_no_number(tmp_path: Path) -> None:
+    """The toy's network has no weights; its maps are made all the same, and the other metric is measured."""
+    store = LocalStore(tmp_path / "store")
+    source, items = toy_source(tmp_path, store)
+    asked = spec_for(items[0], source, SALIENCY, RenderSpec(), 5)
+    metrics = (Scoring(Component("parameter_randomisation")), Scoring(Component("stability")))
+    [made] = explain([Order((asked,), metrics)], Bench(store))
+    assert made.attribution is not None and not made.error
+    assert "0 layers with weights" in made.numbers[0].error and made.numbers[1].measured
+
+
+def test_it_compares_maps_without_structure() -> None:
+    flat, other = (PixelAttribution(np.full((4, 4), value, np.float32), False) for value in (0, 3))
+    shaped = PixelAttribution(np.arange(16, dtype=np.float32).reshape(4, 4), False)
+    assert (alike(flat, other), alike(flat, shaped)) == (1.0, 0.0)
+    assert alike(shaped, shaped) == pytest.approx(1)

@@ -1,0 +1,283 @@
+"""Placebos: real maps in the wrong place, and random fields that look like them."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import nn
+
+from stimuli import pipeline
+from stimuli.errors import BadSpec, NotApplicable
+from stimuli.explainers import bound, check_explainer, open_explainer
+from stimuli.explainers.controls.borrowed import donor_places
+from stimuli.explainers.controls.smooth import surrogate
+from stimuli.explainers.lending import permutations_in, randomised_key
+from stimuli.pipeline import Bench, Failed, attempt
+from stimuli.planner.values import Subject, counted_generator
+from stimuli.predictors import restore
+from stimuli.predictors.base import Normalised, TorchPredictor
+from stimuli.predictors.randomised import NOISE_PICTURES, noise_pictures, randomised
+from stimuli.recipe import RenderSpec
+from stimuli.spec import Component, StimulusSpec
+from stimuli.store import LocalStore, files
+from stimuli.survey import PredictedItem, Source, prepare, spec_for, survey
+from tests.stimuli.material import render
+from tests.stimuli.tiny import Tiny, linear_net, maps_of, pictures, pooled_net, subjects_of, token_net
+
+pytestmark = pytest.mark.pure
+SIDE = 32
+SALIENCY = Component("saliency")
+TINY_NETWORK = Component("trained_cnn", {"epochs": 1, "width": 2, "input_px": SIDE, "train_items": 8})
+World = tuple[Source, list[PredictedItem], LocalStore]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Six pictures of each of two classes, and a network that is trained for one pass on as many others."""
+    folder = tmp_path_factory.mktemp("placebos")
+    for split, label, index in product(("model", "people"), ("dark", "light"), range(6)):
+        place = folder / "images" / split / label
+        place.mkdir(parents=True, exist_ok=True)
+        draws = np.random.default_rng([index, len(split), len(label)])
+        picture = draws.integers(0, 120, (40, 48, 3), dtype=np.uint8) + (80 if label == "light" else 0)
+        Image.fromarray(picture.astype(np.uint8)).save(place / f"{split}{index}.png")
+    store = LocalStore(folder / "store")
+    source = prepare(Component("folder", {"path": "images"}), TINY_NETWORK, folder, store)
+    return source, survey(source, store), store
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> Iterator[None]:
+    yield
+    pipeline._restored.clear()
+
+
+def control_specs(world: World, name: str, **params: object) -> list[StimulusSpec]:
+    source, items, _ = world
+    set_ = bound(Component(name, params), items, 5)
+    return [spec_for(item, source, set_[at], RenderSpec(), 5) for at, item in enumerate(items)]
+
+
+def own_specs(world: World, method: Component = SALIENCY) -> list[StimulusSpec]:
+    source, items, _ = world
+    return [spec_for(item, source, method, RenderSpec(), 5) for item in items]
+
+
+def maps(specs: Sequence[StimulusSpec], store: LocalStore) -> list[NDArray[np.float32]]:
+    list(render(specs, store))
+    return [files.read_attribution(store, spec.attribution_key).values for spec in specs]
+
+
+def test_it_shows_the_very_maps_of_the_method_on_other_items(world: World) -> None:
+    """By item the donor's map to the bit; as a set the same maps."""
+    plain, lent = maps(own_specs(world), world[2]), maps(control_specs(world, "other_item"), world[2])
+    keys = {item.image_key: at for at, item in enumerate(world[1])}
+    explainers = [spec.explainer for spec in control_specs(world, "other_item")]
+    donors = [keys[str(entry.params["item"])] for entry in explainers if entry is not None]
+    for at, donor in enumerate(donors):
+        assert donor != at
+        np.testing.assert_array_equal(lent[at], plain[donor])
+    assert Counter(made.tobytes() for made in lent) == Counter(made.tobytes() for made in plain)
+
+
+def test_it_makes_no_map_of_a_donor_twice(world: World) -> None:
+    """The method's own condition has made them: no file of a map joins but the one that is shown."""
+    store = world[2]
+    maps(own_specs(world), store)
+    before = len(list(store.keys("maps/")))
+    maps(control_specs(world, "other_item", donors="any_label"), store)
+    assert len(list(store.keys("maps/"))) == before + len(world[1])
+
+
+def test_it_shows_the_map_of_the_other_class(world: World) -> None:
+    plain = own_specs(world)
+    others = maps([replace(spec, target=1 - spec.target) for spec in plain], world[2])
+    np.testing.assert_array_equal(maps(control_specs(world, "other_class"), world[2]), others)
+
+
+@pytest.mark.parametrize("layers", [0, 1])
+def test_it_shows_the_map_of_the_randomised_network(world: World, layers: int) -> None:
+    """As the map that the method makes of the network when it is permuted by hand."""
+    source, items, store = world
+    made = maps(control_specs(world, "randomised_network", layers=layers, seed=3), store)
+    network = restore(store.get(files.predictor_file(source.predictor_key)))
+    assert isinstance(network, TorchPredictor)
+    net = randomised(network, layers, 3)
+    views = net.inputs([files.read_view(store, item.image_key) for item in items])
+    subjects = [
+        Subject(item.index, item.image_key, 5, image=view) for item, view in zip(items, views, strict=True)
+    ]
+    by_hand = maps_of("saliency", net, subjects, rows=16)
+    np.testing.assert_allclose(made, by_hand, atol=1e-6 * float(np.abs(by_hand).max()))
+    assert not np.allclose(made, maps(own_specs(world), store), atol=1e-3 * float(np.abs(by_hand).max()))
+
+
+def test_it_draws_a_placebo_alone_as_in_company(world: World, tmp_path: Path) -> None:
+    specs = [*control_specs(world, "randomised_network"), *control_specs(world, "other_item")]
+    together = maps(specs, world[2])
+    alone = LocalStore(tmp_path / "alone")
+    for key in [*world[2].keys("views/"), *world[2].keys("predictors/")]:
+        alone.put(key, world[2].get(key))
+    for spec, made in zip(specs[3:15:6], together[3:15:6], strict=True):
+        np.testing.assert_allclose(maps([spec], alone)[0], made, atol=1e-6 * float(np.abs(made).max()))
+
+
+def test_it_says_why_a_map_cannot_be_lent(world: World) -> None:
+    source, items, store = world
+    lost = Component("other_item", {"item": "0" * 64, "target": 0})
+    unnamed = Component("other_item")
+    specs = [spec_for(items[0], source, method, RenderSpec(), 5) for method in (lost, unnamed)]
+    results = list(attempt([*specs, *own_specs(world)[:1]], Bench(store)))
+    assert [type(result) for result in results] == [Failed, Failed, type(results[2])]
+    reasons = [result.error for result in results[:2] if isinstance(result, Failed)]
+    assert "build_stimuli" in reasons[0] and "names no donor" in reasons[1]
+
+
+@pytest.mark.parametrize("name", ["smooth_random", "other_item", "other_class", "randomised_network"])
+def test_it_takes_the_method_as_it_is_set_and_no_control(name: str) -> None:
+    whole = check_explainer(Component(name, {"of": "smooth_grad", "parameters": '{"draws": 4}'}))
+    assert whole.params["parameters"] == '{"draws":4,"sigma":0.2}'
+    for control in ("random", "other_item"):
+        with pytest.raises(BadSpec, match=f"'{name}' cannot .* '{control}'"):
+            open_explainer(Component(name, {"of": control}))
+    with pytest.raises(NotApplicable, match="GradCam"):
+        open_explainer(Component(name, {"of": "grad_cam"})).require(linear_net(), "")
+
+
+def people(groups: str, labels: str) -> list[PredictedItem]:
+    return [
+        PredictedItem(f"{at:02d}", "", group, label, ord(label) - 97, 0.5, (0.0, 1.0), f"view {at}", 8, 8)
+        for at, (group, label) in enumerate(zip(groups, labels, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("rule", ["same_label", "other_label", "any_label"])
+def test_it_lends_every_map_once_and_never_within_a_group(rule: str) -> None:
+    items = people("aabbcdefghij", "aaaaaabbbbbb")
+    chosen = set()
+    for seed in range(20):
+        places = donor_places(items, rule, seed)
+        assert sorted(places) == list(range(12))
+        chosen.add(tuple(places))
+        for item, donor in zip(items, (items[at] for at in places), strict=True):
+            assert item.group != donor.group
+            assert rule == "any_label" or (item.index == donor.index) == (rule == "same_label")
+        turned = donor_places(items[::-1], rule, seed)
+        assert [11 - at for at in turned[::-1]] == places
+    assert len(chosen) == 20
+
+
+def test_it_lends_as_evenly_as_the_labels_allow() -> None:
+    items = people("abcdefgh", "aaaaaabb")
+    lent = Counter(donor_places(items, "other_label", 1))
+    assert sorted(lent.values()) == [1, 1, 3, 3]
+    with pytest.raises(BadSpec, match="2 of 8 items, such as '06', have no donor of another group"):
+        donor_places(people("abcdefgg", "aaaaaabb"), "same_label", 1)
+    assert donor_places([], "same_label", 1) == []
+
+
+def test_it_permutes_the_weights_of_each_tensor() -> None:
+    """The same values in other places, by the documented stream; a second time to the bit."""
+    before = dict(pooled_net().module.named_parameters())
+    after, again = (dict(randomised(pooled_net(), 0, 4).module.named_parameters()) for _ in range(2))  # type: ignore[arg-type]
+    for name, weights in before.items():
+        drawn = counted_generator(f"weights\x1f4\x1f{name}").permutation(weights.numpy().ravel())
+        np.testing.assert_array_equal(after[name].numpy().ravel(), drawn)
+        assert torch.equal(after[name], again[name])
+    other = dict(randomised(pooled_net(), 0, 5).module.named_parameters())  # type: ignore[arg-type]
+    assert not any(torch.equal(other[name], after[name]) for name in before)
+
+
+@pytest.mark.parametrize(
+    ("net", "layers", "changed"),
+    [
+        (pooled_net, 1, {"3"}),
+        (pooled_net, 3, {"3", "0.4", "0.3"}),
+        (token_net, 2, {"head", "last"}),
+        (token_net, 3, {"head", "last", "blocks.1.mixer.2"}),
+    ],
+)
+def test_it_permutes_the_last_layers_of_the_pass(net: object, layers: int, changed: set[str]) -> None:
+    """The cascade of Adebayo et al.: from the logits down."""
+    assert callable(net)
+    before = dict(net().module.named_parameters())
+    after = dict(randomised(net(), layers, 4).module.named_parameters())
+    moved = {name.rpartition(".")[0] for name in before if not torch.equal(before[name], after[name])}
+    assert moved == changed
+
+
+def test_it_takes_running_statistics_anew() -> None:
+    """Behind each normalisation every channel of the noise pictures has mean 0 and variance 1, before weight
+    and bias; also behind the second one, whose input the first has changed."""
+    net = Tiny(Normalised(pooled_net().module, (0.0,) * 3, (1.0,) * 3), ("a",) * 4)
+    module = randomised(net, 0, 4).module  # type: ignore[arg-type]
+    seen = {}
+    for name, part in module.named_modules():
+        if isinstance(part, nn.BatchNorm2d):
+            part.register_forward_hook(lambda m, _, out, name=name: seen.update({name: (m, out.clone())}))
+    with torch.no_grad():
+        module(noise_pictures(24, 4))
+    assert len(seen) == 2
+    for part, output in seen.values():
+        plain = (output - part.bias.view(1, -1, 1, 1)) / part.weight.view(1, -1, 1, 1)
+        np.testing.assert_allclose(plain.mean((0, 2, 3)), 0, atol=1e-4)
+        np.testing.assert_allclose(plain.var((0, 2, 3), correction=0), 1, atol=2e-3)
+
+
+def test_it_refuses_networks_without_so_many_weights() -> None:
+    with pytest.raises(NotApplicable, match="has 1 layers with weights, and 2 were"):
+        randomised(linear_net(), 2, 0)  # type: ignore[arg-type]
+    bare = Tiny(nn.Flatten(), ("a", "b"))
+    with pytest.raises(NotApplicable, match="no weights"):
+        open_explainer(Component("randomised_network", {"of": "none"})).require(bare, "")
+
+
+def test_it_writes_permutations_into_the_key() -> None:
+    key = randomised_key(randomised_key("ab12", 0, 7), 3, 1)
+    stored, changes = permutations_in(key)
+    assert (stored, list(changes)) == ("ab12", [(0, 7), (3, 1)])
+    assert permutations_in("ab12")[0] == "ab12" and not list(permutations_in("ab12")[1])
+
+
+def test_it_draws_noise_with_the_spectrum_of_photographs() -> None:
+    noise = noise_pictures(64, 1)
+    assert noise.shape == (NOISE_PICTURES, 3, 64, 64) and noise.min() >= 0 and noise.max() <= 1
+    power = np.square(np.abs(np.fft.fft2(noise.numpy()))).mean((0, 1))
+    assert np.log(power[0, 2:16].mean() / power[0, 16:32].mean()) > np.log(4)
+
+
+def blob(side: int = 48) -> NDArray[np.float64]:
+    down, across = np.mgrid[:side, :side]
+    values: NDArray[np.float64] = np.exp(
+        -(np.square(down - 0.2 * side) + np.square(across - 0.9 * side)) / 60
+    )
+    return values
+
+
+def rough(side: int = 48) -> NDArray[np.float64]:
+    return np.random.default_rng(1).standard_normal((side, side)) * (0.2 + blob(side))
+
+
+@pytest.mark.parametrize("make", [blob, rough])
+def test_it_draws_a_field_with_the_values_and_the_spectrum_of_the_map(make: object) -> None:
+    assert callable(make)
+    source, likeness = make(), []
+    steps = np.abs(np.diff(source, axis=0)).mean()
+    for seed in range(8):
+        field = surrogate(source, counted_generator(str(seed)), 20)
+        np.testing.assert_array_equal(np.sort(field, axis=None), np.sort(source, axis=None))
+        assert np.abs(np.diff(field, axis=0)).mean() == pytest.approx(steps, rel=0.5)
+        likeness.append(np.corrcoef(field.ravel(), source.ravel())[0, 1])
+        assert np.abs(np.diff(field, axis=1)).max() < 3 * np.abs(np.diff(source, axis=1)).max()
+    assert abs(np.mean(likeness)) < 0.25
+
+
+def test_it_imitates_an_empty_map_by_an_empty_one() -> None:
+    assert not maps_of("smooth_random", linear_net(), subjects_of(pictures(1)), of="none").any()
