@@ -47,6 +47,7 @@ from stimuli.types import (
     Pixels,
     Progress,
     TextExplanation,
+    Weights,
     silent,
 )
 
@@ -204,7 +205,7 @@ def _missing_lenders(orders: Sequence[Order], bench: Bench) -> list[StimulusSpec
     return [spec for key, spec in lenders.items() if not bench.store.has(map_file(key))]
 
 
-def _lent(asking: object, spec: StimulusSpec, bench: Bench) -> dict[str, Attribution] | None:
+def _lent(asking: object, spec: StimulusSpec, bench: Bench) -> dict[str, Weights] | None:
     """The maps that a method or metric borrows; None if it never does. NotApplicable says why one is not
     there."""
     lenders = lenders_of(asking, spec)
@@ -213,7 +214,10 @@ def _lent(asking: object, spec: StimulusSpec, bench: Bench) -> dict[str, Attribu
     for lender in lenders.values():
         if reason := bench.refused.get(lender.attribution_key):
             raise NotApplicable(reason)
-    return {name: read_attribution(bench.store, one.attribution_key) for name, one in lenders.items()}
+    return {
+        name: _weights(read_attribution(bench.store, one.attribution_key), "a placebo")
+        for name, one in lenders.items()
+    }
 
 
 def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Component]]) -> list[Order]:
@@ -405,11 +409,7 @@ def _measuring(
     asked: Scoring, spec: StimulusSpec, runner: Runner, subject: Subject, made: Attribution, bench: Bench
 ) -> Callable[[], Steps]:
     def run() -> Steps:
-        if isinstance(made, PictureExplanation | TextExplanation):
-            raise NotApplicable(
-                f"{asked.metric.name} scores weights, and this explanation has none: it is made of "
-                f"{'sentences' if isinstance(made, TextExplanation) else 'pictures'}"
-            )
+        weights = _weights(made, asked.metric.name)
         metric = open_metric(asked.metric)
         lent = _lent(metric, spec, bench)
         if lent is not None:
@@ -417,12 +417,22 @@ def _measuring(
         regions = getattr(metric, "regions", "")
         region = read_region(bench.store, regions, spec.image_key) if regions else None
         beside = replace(subject, lent=lent, region=region)
-        return (yield from metric.measure(runner.predictor, beside, _scored(made, asked.recipe)))
+        return (yield from metric.measure(runner.predictor, beside, _scored(weights, asked.recipe)))
 
     return run
 
 
-def _scored(made: Attribution, recipe: RenderSpec | None) -> Attribution:
+def _weights(made: Attribution, asking: str) -> Weights:
+    """The explanation, if it says in numbers how much each part matters; else NotApplicable."""
+    if isinstance(made, PictureExplanation | TextExplanation):
+        raise NotApplicable(
+            f"{asking} needs weights, and this explanation has none: it is made of "
+            f"{'sentences' if isinstance(made, TextExplanation) else 'pictures'}"
+        )
+    return made
+
+
+def _scored(made: Weights, recipe: RenderSpec | None) -> Weights:
     """The method's own values, or the field that the recipe draws of them."""
     if recipe is None or not isinstance(made, PixelAttribution):
         return made

@@ -19,7 +19,7 @@ from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.registry import parameters
 from stimuli.spec import StimulusSpec
-from stimuli.types import Attribution
+from stimuli.types import Weights
 
 FLAT = 1e-6
 """A map whose range is no more than this share of its magnitude has no order."""
@@ -48,7 +48,7 @@ class ParameterRandomisation:
         key = randomised_key(spec.predictor_key, self.layers, self.seed)
         return {"randomised": replace(spec, predictor_key=key)}
 
-    def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
         """Return the correlation, -1 to 1, as a Measured; asks nothing."""
         return Measured(alike(attribution, _lent_to(subject)["randomised"]))
         yield
@@ -83,7 +83,7 @@ class Stability:
             return {}
         return {f"{run}": replace(spec, seed=spec.seed + run) for run in range(1, self.runs)}
 
-    def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
         """Return the mean correlation, -1 to 1, as a Measured; asks nothing."""
         made = [attribution, *_lent_to(subject).values()]
         pairs = [alike(first, second) for first, second in combinations(made, 2)] or [1.0]
@@ -98,7 +98,7 @@ class StabilityDrawn(Stability):
     scores: ClassVar[Scored] = "drawn"
 
 
-def alike(first: Attribution, second: Attribution) -> float:
+def alike(first: Weights, second: Weights) -> float:
     """Spearman correlation of the values of two explanations, -1 to 1."""
     if first.values.shape != second.values.shape:
         raise ShapeMismatch(
@@ -113,7 +113,7 @@ def alike(first: Attribution, second: Attribution) -> float:
     return product(rows[0], rows[1])
 
 
-def _lent_to(subject: Subject) -> dict[str, Attribution]:
+def _lent_to(subject: Subject) -> dict[str, Weights]:
     if subject.lent is None:
         raise NotApplicable("this metric compares stored maps: measure it by specs, with stimuli.pipeline")
     return dict(subject.lent)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec
-from stimuli.types import Attribution, Mask
+from stimuli.types import Mask, Weights
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -140,7 +140,7 @@ class Subject(ExplainedNumber):
     layer: str = ""
     image: Tensor | None = None
     text: str = ""
-    lent: Mapping[str, Attribution] | None = None
+    lent: Mapping[str, Weights] | None = None
     region: Mask | None = None
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from stimuli.errors import StimulusError
@@ -13,8 +14,9 @@ from stimuli.pipeline import Bench, Failed, Rendered, attempt
 from stimuli.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store
+from stimuli.store.files import read_attribution
 from stimuli.survey import PredictedItem, Source, prepare, spec_for, survey
-from stimuli.types import PixelAttribution, Plane, Progress, silent
+from stimuli.types import PixelAttribution, Plane, Progress, Weights, silent
 
 SIDE = 32
 DATASET = Component("folder", {"path": "images", "people_share": 1.0})
@@ -26,6 +28,13 @@ GRADIENT_X_INPUT = Component("gradient_x_input")
 def strengths(values: Plane) -> PixelAttribution:
     """A map of a method without a sign."""
     return PixelAttribution(values, signed=False)
+
+
+def values_of(store: Store, key: str) -> NDArray[np.float32]:
+    """The values of a stored explanation that has some."""
+    made = read_attribution(store, key)
+    assert isinstance(made, Weights)
+    return made.values
 
 
 def write_images(folder: Path, per_class: int = 3) -> None:

@@ -45,7 +45,7 @@ from stimuli.predictors.text.base import TextPredictor, assemble_text
 from stimuli.predictors.text.text_encoders import EmbeddedEncoder, EncodedClassifier, Head
 from stimuli.registry import bounds, choices, declared
 from stimuli.spec import Component
-from stimuli.types import Attribution, ConceptAttribution, Layout, PixelAttribution, TokenAttribution
+from stimuli.types import ConceptAttribution, Layout, PixelAttribution, TokenAttribution, Weights
 from tests.stimuli.tiny import Tiny, convolutional_net, pictures, pooled_net, seeded, subjects_of, token_net
 
 pytestmark = pytest.mark.pure
@@ -171,7 +171,7 @@ class Case:
     subjects: tuple[Subject, ...]
     networks: dict[int, Network] = field(default_factory=dict)
 
-    def run(self, subjects: Sequence[Subject] | None = None, rows: int = 4) -> list[Attribution]:
+    def run(self, subjects: Sequence[Subject] | None = None, rows: int = 4) -> list[Weights]:
         asked = self.subjects if subjects is None else subjects
         if self.name in BORROWED:
             asked = [self.lent(subject) for subject in asked]
@@ -228,17 +228,17 @@ def case_of(name: str) -> Case:
 
 
 @cache
-def usual(name: str) -> tuple[Case, list[Attribution]]:
+def usual(name: str) -> tuple[Case, list[Weights]]:
     """The case and its results, as the other tests compare them."""
     case = case_of(name)
     return case, case.run()
 
 
-def numbers(results: Sequence[Attribution]) -> list[NDArray[np.float64]]:
+def numbers(results: Sequence[Weights]) -> list[NDArray[np.float64]]:
     return [np.asarray(result.values, np.float64).ravel() for result in results]
 
 
-def apart(some: Sequence[Attribution], others: Sequence[Attribution]) -> float:
+def apart(some: Sequence[Weights], others: Sequence[Weights]) -> float:
     """How far pictures of results are apart, at most 2: 1 less the correlation of the values. 0 if both
     say nothing, 1 if one does. Which words are not marked counts, so their values are not centred.
     """
@@ -251,7 +251,7 @@ def apart(some: Sequence[Attribution], others: Sequence[Attribution]) -> float:
     return float(max(distances))
 
 
-def same(some: Sequence[Attribution], others: Sequence[Attribution], share: float = 1e-4) -> None:
+def same(some: Sequence[Weights], others: Sequence[Weights], share: float = 1e-4) -> None:
     """Equal up to the rounding of single precision in other batches."""
     for values, other in zip(numbers(some), numbers(others), strict=True):
         np.testing.assert_allclose(values, other, atol=share * max(1e-12, np.abs(values).max(initial=0)))

@@ -16,12 +16,12 @@ from stimuli.metrics.base import Measured
 from stimuli.metrics.complexity import JpegComplexity, jpeg
 from stimuli.planner.values import Subject
 from stimuli.spec import Component
-from stimuli.types import Attribution, ConceptAttribution, PixelAttribution, TokenAttribution
+from stimuli.types import ConceptAttribution, PixelAttribution, TokenAttribution, Weights
 
 pytestmark = pytest.mark.pure
 
 
-def of(made: Attribution, name: str, **params: object) -> Measured:
+def of(made: Weights, name: str, **params: object) -> Measured:
     """The number of a metric that asks nothing."""
     try:
         next(open_metric(Component(name, params)).measure(None, Subject(0, "item", 0), made))

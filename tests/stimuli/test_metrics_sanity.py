@@ -16,10 +16,10 @@ from stimuli.pipeline import Bench, Order, Scoring, explain, scorings
 from stimuli.recipe import RenderSpec
 from stimuli.render.field import field_of
 from stimuli.spec import Component, StimulusSpec
-from stimuli.store import LocalStore, files
+from stimuli.store import LocalStore
 from stimuli.survey import spec_for
 from stimuli.types import PixelAttribution, Plane
-from tests.stimuli.material import render, toy_source
+from tests.stimuli.material import render, toy_source, values_of
 from tests.stimuli.test_placebos import World, world
 
 pytestmark = pytest.mark.pure
@@ -46,7 +46,7 @@ def number(world: World, method: Component, metric: str, **params: object) -> Me
 
 def values(world: World, specs: Sequence[StimulusSpec]) -> list[Plane]:
     list(render(specs, world[2]))
-    return [files.read_attribution(world[2], spec_.attribution_key).values for spec_ in specs]
+    return [values_of(world[2], spec_.attribution_key) for spec_ in specs]
 
 
 def rank_correlation(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:

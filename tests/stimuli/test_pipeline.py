@@ -23,7 +23,16 @@ from stimuli.store import LocalStore, files
 from stimuli.survey import PredictedItem, Source, inapplicable, prepare, spec_for, survey
 from stimuli.types import PixelAttribution
 from tests.stimuli import material
-from tests.stimuli.material import GRADIENT_X_INPUT, SALIENCY, SIDE, render, specs_for, strengths, toy_source
+from tests.stimuli.material import (
+    GRADIENT_X_INPUT,
+    SALIENCY,
+    SIDE,
+    render,
+    specs_for,
+    strengths,
+    toy_source,
+    values_of,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -110,7 +119,7 @@ def test_it_keeps_the_raw_map(world: tuple[Source, list[PredictedItem]], store: 
     source, items = world
     [spec] = specs_for(source, items[:1], SALIENCY)
     list(render([spec], store))
-    values = files.read_attribution(store, spec.attribution_key).values
+    values = values_of(store, spec.attribution_key)
     assert values.dtype == np.float32
     expected = np.zeros((SIDE, SIDE))
     expected[:16, :16] = 10 / 3 / 256

@@ -19,7 +19,7 @@ from stimuli.spec import Component
 from stimuli.store import LocalStore, files
 from stimuli.survey import inapplicable, prepare, spec_for, survey
 from stimuli.types import ConceptAttribution, TokenAttribution
-from tests.stimuli.material import SIDE, render, specs_for, toy_source, write_images
+from tests.stimuli.material import SIDE, render, specs_for, toy_source, values_of, write_images
 
 pytestmark = pytest.mark.pure
 SENTENCES = Component("sentences", {"task": "tense", "count": 40, "model_count": 160})
@@ -75,7 +75,7 @@ def test_it_gives_the_control_the_text_s_own_greys(tmp_path: Path, store: LocalS
             spec_for(item, source, Component(name), RenderSpec(), 3) for name in ("lime_text", "random_text")
         ]
         list(render(specs, store))
-        lime, control = (np.abs(files.read_attribution(store, spec.attribution_key).values) for spec in specs)
+        lime, control = (np.abs(values_of(store, spec.attribution_key)) for spec in specs)
         np.testing.assert_array_equal(np.sort(lime[lime > 0]), np.sort(control[control > 0]))
 
 
@@ -132,6 +132,6 @@ def test_it_keeps_precisions_apart(tmp_path: Path, store: LocalStore) -> None:
     assert exact.attribution_key != rough.attribution_key
     made = list(attempt([exact, rough], Bench(store)))
     assert all(isinstance(result, Rendered) for result in made)
-    first, second = (files.read_attribution(store, spec.attribution_key).values for spec in (exact, rough))
+    first, second = (values_of(store, spec.attribution_key) for spec in (exact, rough))
     assert np.abs(first).max() > 0
     np.testing.assert_allclose(second, first, atol=0.02 * np.abs(first).max())

@@ -28,7 +28,7 @@ from stimuli.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import LocalStore, files
 from stimuli.survey import PredictedItem, Source, prepare, spec_for, survey
-from tests.stimuli.material import render
+from tests.stimuli.material import render, values_of
 from tests.stimuli.tiny import Tiny, linear_net, maps_of, pictures, pooled_net, subjects_of, token_net
 
 pytestmark = pytest.mark.pure
@@ -72,7 +72,7 @@ def own_specs(world: World, method: Component = SALIENCY) -> list[StimulusSpec]:
 
 def maps(specs: Sequence[StimulusSpec], store: LocalStore) -> list[NDArray[np.float32]]:
     list(render(specs, store))
-    return [files.read_attribution(store, spec.attribution_key).values for spec in specs]
+    return [values_of(store, spec.attribution_key) for spec in specs]
 
 
 def test_it_shows_the_very_maps_of_the_method_on_other_items(world: World) -> None:

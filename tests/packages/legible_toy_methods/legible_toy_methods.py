@@ -23,7 +23,7 @@ from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.registry import Params, parameters, read_params
 from stimuli.spec import Component
-from stimuli.types import Attribution, Item, PixelAttribution, Pixels, Progress, Split
+from stimuli.types import Item, PixelAttribution, Pixels, Progress, Split, Weights
 
 # Which processes imported this, for the tests: its kind, one a line.
 if log := os.environ.get("TOY_IMPORTS"):
@@ -58,7 +58,7 @@ class Centre:
     kinds: ClassVar[tuple[Literal["image"], ...]] = ("image",)
     side: Annotated[float, Field(gt=0, le=1)] = 0.5
 
-    def measure(self, predictor: Any, subject: Subject, attribution: Attribution) -> Steps:
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
         size = np.abs(np.asarray(attribution.values, np.float64))
         inside = [slice(round(n * (1 - self.side) / 2), round(n * (1 + self.side) / 2)) for n in size.shape]
         return Measured(float(size[tuple(inside)].sum() / size.sum()))
