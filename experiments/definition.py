@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from stimuli.errors import BadSpec
+from stimuli.explainers.targets import Of, Target
 from stimuli.planner.values import Operator
 from stimuli.recipe import (
     ALPHA_BEFORE,
@@ -28,7 +29,6 @@ from stimuli.recipe import (
 )
 from stimuli.render.field import check_recipe
 from stimuli.spec import Component, content_key
-from stimuli.targets import Of, Target
 
 ANSWERS_MAX = 20
 """As many answers as there are keys for them: ten digits and the upper letter row."""

@@ -18,6 +18,7 @@ from stimuli.datasets import DATASETS, open_dataset
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import check_explainer, open_explainer, packages_of, version_of
 from stimuli.explainers.base import refuse_operator
+from stimuli.explainers.targets import Target
 from stimuli.planner.values import ExplainedNumber, Operator
 from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
 from stimuli.recipe import RenderSpec
@@ -26,7 +27,6 @@ from stimuli.render.field import check_recipe
 from stimuli.spec import Component, Precision, StimulusSpec, content_key
 from stimuli.store import Store
 from stimuli.store.files import keep_text, predictor_file, view_file
-from stimuli.targets import Target
 from stimuli.types import Dataset, Item, Progress, Split, TextDataset, silent
 
 if TYPE_CHECKING:

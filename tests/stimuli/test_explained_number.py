@@ -14,19 +14,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import EXPLAINERS, open_explainer
-from stimuli.explainers.base import refuse_operator
-from stimuli.metrics import open_metric
+from stimuli.errors import BadSpec
+from stimuli.explainers import open_explainer
 from stimuli.planner.asks import LayerScores, Scores, Steps, SummedGradient
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.values import ExplainedNumber, Operator, Subject, Trace
 from stimuli.planner.variants import Windows
 from stimuli.spec import Component
-from stimuli.types import Layout, PixelAttribution
+from stimuli.types import Layout
 from tests.stimuli import text_toys
 from tests.stimuli.concepts import picture_of, random_linear, written
+from tests.stimuli.operators import OPERATORS, OTHER, asked, number_of
 from tests.stimuli.test_bcos import bcos_net
 from tests.stimuli.tiny import (
     SIDE,
@@ -42,23 +41,6 @@ from tests.stimuli.tiny import (
 
 pytestmark = pytest.mark.pure
 Maps = NDArray[np.float32]
-OPERATORS: tuple[Operator, ...] = ("logit", "margin", "probability")
-OTHER = 3
-"""The label that margins are taken against; targets are 0 to 2."""
-
-
-def asked(subjects: Sequence[Subject], operator: Operator, against: int = OTHER) -> list[Subject]:
-    other = against if operator == "margin" else None
-    return [replace(subject, operator=operator, against=other) for subject in subjects]
-
-
-def number_of(logits: Tensor, subject: ExplainedNumber) -> Tensor:
-    """By torch alone: (...) of logits (..., K)."""
-    if subject.operator == "probability":
-        return logits.softmax(-1)[..., subject.target]
-    if subject.operator == "margin":
-        return logits[..., subject.target] - logits[..., subject.against]
-    return logits[..., subject.target]
 
 
 def gradient_of(net: Tiny, subject: Subject) -> Tensor:
@@ -204,11 +186,11 @@ def test_a_margin_is_the_difference_of_two_maps(
     net = network()
     subjects = subjects_of(pictures(2, net.input_px))
     margins = maps_of(name, net, asked(subjects, "margin"), **params)
-    own = maps_of(name, net, subjects, **params)
+    single = maps_of(name, net, subjects, **params)
     others = maps_of(name, net, [replace(s, target=OTHER) for s in subjects], **params)
     size = np.abs(margins).max()
     assert size > 0
-    np.testing.assert_allclose(margins, own - others, atol=3e-6 * max(size, np.abs(own).max()))
+    np.testing.assert_allclose(margins, single - others, atol=3e-6 * max(size, np.abs(single).max()))
 
 
 def test_a_margin_of_channels_is_weighed_before_negative_values_go() -> None:
@@ -239,14 +221,14 @@ def test_a_margin_of_concepts_is_the_difference_of_two_lists() -> None:
         assert done.error is None, done.error
         return np.asarray(done.result.values)
 
-    own = Subject(1, "a", 7, image=picture_of(values))
+    single = Subject(1, "a", 7, image=picture_of(values))
     for name in ("clip_linear", "shap_cbm", "lime_cbm", "rise_cbm"):
         params = {} if name == "clip_linear" else {"output": "logit"}
-        margin = weights(name, asked([own], "margin")[0], **params)
-        expected = weights(name, own, **params) - weights(name, replace(own, target=OTHER), **params)
+        margin = weights(name, asked([single], "margin")[0], **params)
+        expected = weights(name, single, **params) - weights(name, replace(single, target=OTHER), **params)
         np.testing.assert_allclose(margin, expected, atol=1e-5 * np.abs(expected).max())
-    probability = weights("shap_cbm", replace(own, operator="probability"), output="probability")
-    np.testing.assert_array_equal(probability, weights("shap_cbm", own, output="probability"))
+    probability = weights("shap_cbm", replace(single, operator="probability"), output="probability")
+    np.testing.assert_array_equal(probability, weights("shap_cbm", single, output="probability"))
 
 
 def test_b_cos_takes_a_margin_apart_completely() -> None:
@@ -254,9 +236,9 @@ def test_b_cos_takes_a_margin_apart_completely() -> None:
     net = bcos_net()
     subjects = subjects_of(pictures(2, net.input_px))
     margins = maps_of("bcos", net, asked(subjects, "margin"))
-    own = maps_of("bcos", net, subjects)
+    single = maps_of("bcos", net, subjects)
     others = maps_of("bcos", net, [replace(s, target=OTHER) for s in subjects])
-    np.testing.assert_allclose(margins, own - others, atol=1e-5)
+    np.testing.assert_allclose(margins, single - others, atol=1e-5)
     for subject, made in zip(asked(subjects, "margin"), margins, strict=True):
         whole = float(number_of(net.module(subject.pixels[None])[0], subject))
         assert made.sum() == pytest.approx(whole, rel=1e-4, abs=1e-5)
@@ -435,100 +417,3 @@ def test_shapley_values_of_words_add_up_to_the_margin() -> None:
     shap = Component("shap_text", {"output": "log_odds"})
     [made] = text_toys.explained(net, [subject], shap)
     np.testing.assert_allclose(made.values, [1.5, -2.0, 1.5], atol=1e-5)
-
-
-# Who cannot follow
-
-REFUSED: dict[str, set[Operator]] = {
-    "bcos": {"probability"},
-    "clip_linear": {"probability"},
-    "full_grad": {"probability"},
-    "grad_cam_plus_plus": {"probability"},
-    "lime_cbm": {"margin"},
-    "lime_image": {"margin"},
-    "lime_text": {"margin"},
-    "random_text": {"margin"},
-    "rise": {"margin"},
-    "rise_cbm": {"margin"},
-    "shap_cbm": {"probability"},
-    "shap_partition": {"probability"},
-    "shap_text": {"margin"},
-    "x_nesyl": {"probability"},
-}
-"""By their defaults: those that watch a probability, and those that are defined for sums of logits alone."""
-
-
-def refusal(method: Any, operator: Operator) -> str:
-    try:
-        refuse_operator(method, "it", operator)
-    except NotApplicable as error:
-        return str(error)
-    return ""
-
-
-@pytest.mark.parametrize("name", sorted(EXPLAINERS))
-def test_a_method_refuses_what_it_cannot_explain(name: str) -> None:
-    method = open_explainer(Component(name))
-    refused = {operator for operator in OPERATORS if refusal(method, operator)}
-    assert refused == REFUSED.get(name, set())
-
-
-@pytest.mark.parametrize(
-    ("component", "operator", "says"),
-    [
-        (Component("rise"), "margin", "set output = 'logit', which then stands for the margin"),
-        (Component("shap_partition"), "probability", "set output = 'probability'"),
-        (Component("shap_text"), "margin", "set output = 'log_odds'"),
-        (Component("lime_text"), "margin", "use 'shap_text' with output = 'log_odds'"),
-        (Component("full_grad"), "probability", "explain the logit or the margin"),
-        (Component("random", {"of": "full_grad"}), "probability", "FullGrad reads the sum"),
-        (Component("permuted", {"of": "rise"}), "margin", "set output = 'logit'"),
-        (Component("captum", {"method": "LRP"}), "margin", "captum's LRP has no rule"),
-        (Component("captum", {"method": "DeepLift"}), "probability", "explain the logit or the margin"),
-    ],
-)
-def test_a_refusal_says_what_to_do(component: Component, operator: Operator, says: str) -> None:
-    assert says in refusal(open_explainer(component), operator)
-
-
-@pytest.mark.parametrize(
-    ("component", "operator"),
-    [
-        (Component("rise", {"output": "logit"}), "margin"),
-        (Component("shap_partition", {"output": "probability"}), "probability"),
-        (Component("shap_text", {"output": "log_odds"}), "margin"),
-        (Component("captum", {"method": "DeepLift"}), "margin"),
-    ],
-)
-def test_a_method_that_is_told_the_number_explains_it(component: Component, operator: Operator) -> None:
-    assert not refusal(open_explainer(component), operator)
-
-
-def test_a_package_that_does_not_say_is_asked_for_logits_alone() -> None:
-    class Silent:
-        version, kind = 1, "image"
-
-    assert not refusal(Silent(), "logit")
-    assert "ask its package for a method follow(operator)" in refusal(Silent(), "margin")
-
-
-# Metrics
-
-
-@pytest.mark.parametrize("score", ["logit", "probability"])
-def test_metrics_watch_the_number_by_logit_and_the_target_s_share_by_probability(score: str) -> None:
-    net, [plain] = convolutional_net(), subjects_of(pictures(1))
-    metric = open_metric(Component("deletion", {"steps": 4, "score": score}))
-    values = np.arange(SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE)
-    for subject in (asked([plain], operator)[0] for operator in OPERATORS):
-        made = PixelAttribution(values, signed=False)
-        job = Job(0, subject, lambda s=subject, m=made: metric.measure(net, s, m))  # type: ignore[misc]
-        (done,) = drive([job], Network(net, rows=4))
-        watched = subject if score == "logit" else replace(plain, operator="probability")
-        curve = []
-        for state in range(5):
-            copy = subject.pixels.clone()
-            gone = torch.from_numpy(values >= SIDE * SIDE - round(state * SIDE * SIDE / 4))
-            copy[:, gone] = 0
-            curve.append(float(number_of(net.module(copy[None])[0], watched)))
-        np.testing.assert_allclose(done.result.details["curve"], curve, atol=1e-6)
