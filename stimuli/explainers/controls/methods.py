@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import AnyImage, Kind
+from stimuli.explainers.base import AnyImage, Kind, refuse_operator
 from stimuli.explainers.controls.inner import inner, written_out
 from stimuli.explainers.controls.itti_koch import bottom_up_map
 from stimuli.planner.asks import Steps
@@ -73,7 +73,7 @@ class Random:
 
     def follow(self, operator: Operator) -> None:
         """NotApplicable if the permuted method cannot explain that number."""
-        inner(self.of, self.parameters).follow(operator)
+        refuse_operator(inner(self.of, self.parameters), self.of, operator)
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         source = yield from inner(self.of, self.parameters).explain(predictor, subject)
@@ -113,7 +113,7 @@ class Permuted:
 
     def follow(self, operator: Operator) -> None:
         """NotApplicable if the permuted method cannot explain that number."""
-        inner(self.of, self.parameters).follow(operator)
+        refuse_operator(inner(self.of, self.parameters), self.of, operator)
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind, follow_output
+from stimuli.explainers.base import Kind, follow_output, refuse_operator
 from stimuli.explainers.controls.inner import inner, written_out
 from stimuli.explainers.text.lime import agreement, drawn_rows, fit_words
 from stimuli.explainers.text.shapley import all_coalitions, drawn_coalitions
@@ -228,7 +228,7 @@ class RandomText(AnyText):
 
     def follow(self, operator: Operator) -> None:
         """NotApplicable if the scattered method cannot explain that number."""
-        inner(self.of, self.parameters).follow(operator)
+        refuse_operator(inner(self.of, self.parameters), self.of, operator)
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         source: TokenAttribution = yield from inner(self.of, self.parameters).explain(predictor, subject)
