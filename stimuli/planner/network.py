@@ -331,11 +331,11 @@ def _slopes(logits: Tensor, wanted: Sequence[ExplainedNumber]) -> Tensor:
     """The derivative of each row's explained number with respect to its logits (n, K); rows beyond `wanted`
     are padding, and as the first.
     """
-    is_read = any(one.operator == "probability" for one in wanted)
+    is_read = any(number.operator == "probability" for number in wanted)
     # Only a probability's depend on the logits; to read them is to wait for the device.
     values = logits.detach().double().cpu().numpy() if is_read else np.zeros(logits.shape)
     filled = [*wanted, *([wanted[0]] * (len(values) - len(wanted)))]
-    slopes = [one.slopes(row) for one, row in zip(filled, values, strict=True)]
+    slopes = [number.slopes(row) for number, row in zip(filled, values, strict=True)]
     return torch.from_numpy(np.stack(slopes)).to(logits)
 
 

@@ -101,8 +101,8 @@ def kept_rows(logits: Tensor, wanted: Sequence[ExplainedNumber], is_whole: Seque
     values = cast("Floats", logits.double().cpu().numpy())
     is_few = values.shape[1] <= FEW_LABELS
     return [
-        (float(one.explained(row)), float(shares[one.target]), row.copy() if is_few or whole else None)
-        for one, row, shares, whole in zip(wanted, values, softmax(values), is_whole, strict=True)
+        (float(number.explained(row)), float(shares[number.target]), row.copy() if is_few or whole else None)
+        for number, row, shares, whole in zip(wanted, values, softmax(values), is_whole, strict=True)
     ]
 
 
