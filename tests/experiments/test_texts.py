@@ -21,7 +21,7 @@ from experiments.tokens import (
     new_media_id,
     new_token,
 )
-from experiments.words import LANGUAGES, entry_words, placeholders, table_of, words_for
+from experiments.words import LANGUAGES, entry_words, legend_of, placeholders, table_of, words_for
 from tests.experiments.definitions import definition
 
 pytestmark = pytest.mark.pure
