@@ -126,9 +126,7 @@ def _recorded(
     return made
 
 
-def _check_shown(
-    definition: StudyDefinition, opened: Opened, explainer: Component, store: Store
-) -> None:
+def _check_shown(definition: StudyDefinition, opened: Opened, explainer: Component, store: Store) -> None:
     """StimulusError if the recipe cannot draw the explanation, or the page would show it in the place of the
     picture, although it is not drawn on it."""
     from stimuli.store.files import read_recorded

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stimuli.datasets import DATASETS, open_dataset
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import check_explainer, is_recorded, open_explainer, packages_of, version_of
+from stimuli.explainers import bound, check_explainer, is_recorded, open_explainer, packages_of, version_of
 from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
 from stimuli.recipe import RenderSpec
 from stimuli.render import png
@@ -170,7 +170,7 @@ def spec_for(
             raise BadSpec("recorded explanations are read from their files first: see `recorded`")
     elif explainer is not None:
         explainer = check_explainer(explainer)
-    return StimulusSpec(
+    spec = StimulusSpec(
         image_key=item.image_key,
         predictor_key=source.predictor_key,
         layer=layer,
@@ -182,6 +182,7 @@ def spec_for(
         precision=precision,
         packages=packages_of(explainer) if explainer else (),
     )
+    return bound(spec) if explainer is not None and is_recorded(explainer) else spec
 
 
 def recorded(
