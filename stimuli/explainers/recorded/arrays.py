@@ -51,15 +51,16 @@ def folder_of_maps(names: list[Path], root: Path, resize: bool) -> Readers:
 
 
 def archive_of_maps(path: Path, what: str, resize: bool) -> Readers:
-    """One array per item in a file of `numpy.savez`."""
-    with named(f'"{what}"', SAVE, *PACKED), zipfile.ZipFile(path) as archive:
-        members = archive.namelist()
+    """One array per item in a file of `numpy.savez`. Its directory is read once: the file is closed when the
+    readers are dropped."""
+    archive = _archive(path, what)
+    members = archive.namelist()
     keys = [member.removesuffix(".npy") for member in members]
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
         raise BadSpec(f'recorded "{what}" holds two arrays of item "{twice}"; keep one')
     return {
-        key: partial(_member, path, f"{what}: {key}", resize, member)
+        key: partial(_member, archive, f"{what}: {key}", resize, member)
         for key, member in zip(keys, members, strict=True)
     }
 
@@ -72,27 +73,33 @@ def _npy_file(path: Path, what: str, resize: bool, target: Target) -> PixelAttri
 
 def _npz_file(path: Path, what: str, resize: bool, target: Target) -> PixelAttribution:
     check_bytes(path, MAX_BYTES)
-    with named(f'"{what}"', SAVE, *PACKED), zipfile.ZipFile(path) as archive:
+    with _archive(path, what) as archive:
         members = archive.namelist()
-    if len(members) != 1:
-        raise BadSpec(
-            f'recorded "{what}" holds {len(members)} arrays, but an item has one map: save one array per file'
-        )
-    return _member(path, what, resize, members[0], target)
-
-
-def _member(path: Path, what: str, resize: bool, member: str, target: Target) -> PixelAttribution:
-    with named(f'"{what}"', SAVE, *PACKED), zipfile.ZipFile(path) as archive:
-        head = archive.getinfo(member)
-        if head.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise BadSpec(f'recorded "{what}" is packed by another method than numpy\'s: {SAVE}')
-        if head.file_size > MAX_BYTES:
+        if len(members) != 1:
             raise BadSpec(
-                f'recorded "{what}" unpacks to {head.file_size:,} bytes, the limit is {MAX_BYTES:,}'
+                f'recorded "{what}" holds {len(members)} arrays, but an item has one map: '
+                "save one array in each file"
             )
-        # Reading ends at the size that was just compared, however much is packed.
-        with archive.open(member) as stream:
-            return _map(_array(stream, what, resize, target), what, target)
+        return _member(archive, what, resize, members[0], target)
+
+
+def _archive(path: Path, what: str) -> zipfile.ZipFile:
+    with named(f'"{what}"', SAVE, *PACKED):
+        return zipfile.ZipFile(path)
+
+
+def _member(
+    archive: zipfile.ZipFile, what: str, resize: bool, member: str, target: Target
+) -> PixelAttribution:
+    head = archive.getinfo(member)
+    if head.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise BadSpec(f'recorded "{what}" is packed by another method than numpy\'s: {SAVE}')
+    if head.file_size > MAX_BYTES:
+        size = f"{head.file_size:,} bytes"
+        raise BadSpec(f'recorded "{what}" unpacks to {size}, the limit is {MAX_BYTES:,}: make it smaller')
+    # Reading ends at the size that was just compared, however much is packed.
+    with named(f'"{what}"', SAVE, *PACKED), archive.open(member) as stream:
+        return _map(_array(stream, what, resize, target), what, target)
 
 
 def _array(stream: IO[bytes], what: str, resize: bool, target: Target) -> NDArray[Any]:
