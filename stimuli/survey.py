@@ -197,13 +197,15 @@ def recorded(
 
     `known` are the keys of all items that an explanation may belong to. BadSpec as in `record`.
     """
-    from stimuli.explainers.recorded import Target, record
+    from stimuli.explainers.recorded import ItemView, record
 
-    targets = {
-        key: Target(item.height_px, item.width_px, "" if item.width_px else read_text(store, item.image_key))
+    views = {
+        key: ItemView(
+            item.height_px, item.width_px, "" if item.width_px else read_text(store, item.image_key)
+        )
         for key, item in items.items()
     }
-    return record(explainer, folder, targets, known, store, progress)
+    return record(explainer, folder, views, known, store, progress)
 
 
 def inapplicable(source: Source, explainer: Component) -> str | None:
