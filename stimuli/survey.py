@@ -199,12 +199,10 @@ def recorded(
     """
     from stimuli.explainers.recorded import ItemView, record
 
-    views = {
-        key: ItemView(
-            item.height_px, item.width_px, "" if item.width_px else read_text(store, item.image_key)
-        )
-        for key, item in items.items()
-    }
+    views = {}
+    for key, item in items.items():
+        text = "" if item.width_px else read_text(store, item.image_key)
+        views[key] = ItemView(item.height_px, item.width_px, text)
     return record(explainer, folder, views, known, store, progress)
 
 

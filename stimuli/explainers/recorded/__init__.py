@@ -17,7 +17,7 @@ from stimuli.errors import BadSpec
 from stimuli.explainers import RECORDED
 from stimuli.explainers.base import Kind
 from stimuli.explainers.recorded import arrays, tables
-from stimuli.explainers.recorded.base import Files, Readers, ItemView
+from stimuli.explainers.recorded.base import Files, ItemView, Readers
 from stimuli.registry import closest, parameters, read_params
 from stimuli.spec import Component
 from stimuli.store import Store

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from stimuli.errors import BadSpec
-from stimuli.explainers.recorded.base import Readers, ItemView, by_key, check_bytes, named
+from stimuli.explainers.recorded.base import ItemView, Readers, by_key, check_bytes, named
 from stimuli.render.heatmap import resized
 from stimuli.types import PixelAttribution
 

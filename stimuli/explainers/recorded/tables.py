@@ -21,8 +21,8 @@ from stimuli.explainers.base import Kind
 from stimuli.explainers.recorded.base import (
     MAX_TABLE_BYTES,
     Files,
-    Readers,
     ItemView,
+    Readers,
     by_key,
     check_bytes,
     named,
