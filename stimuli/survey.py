@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stimuli.datasets import DATASETS, open_dataset
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import bound, check_explainer, is_recorded, open_explainer, packages_of, version_of
+from stimuli.explainers import check_explainer, is_recorded, open_explainer, packages_of, tied, version_of
 from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
 from stimuli.recipe import RenderSpec
 from stimuli.render import png
@@ -182,7 +182,7 @@ def spec_for(
         precision=precision,
         packages=packages_of(explainer) if explainer else (),
     )
-    return bound(spec) if explainer is not None and is_recorded(explainer) else spec
+    return tied(spec) if explainer is not None and is_recorded(explainer) else spec
 
 
 def recorded(
