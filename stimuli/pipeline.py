@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
-from stimuli.explainers import is_recorded, open_explainer, version_of
+from stimuli.explainers import is_recorded, open_explainer, version_of, tied
 from stimuli.explainers.base import refuse_operator
 from stimuli.explainers.lending import lenders_of, permutations_in
 from stimuli.metrics import open_metric, scored_by
@@ -397,6 +397,11 @@ def _with_target(subject: Subject, spec: StimulusSpec) -> Subject:
 def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) -> Callable[[], Steps]:
     def run() -> Steps:
         if spec.explainer is not None and is_recorded(spec.explainer):
+            if tied(spec) != spec:
+                raise NotApplicable(
+                    "this explanation was recorded for one answer, model and seed of its item and cannot be "
+                    "made for others: record them as conditions of their own"
+                )
             made = read_recorded(bench.store, str(spec.explainer.params["digest"]))
         else:
             made = yield from _method(spec, subject, runner, bench)

@@ -95,7 +95,7 @@ def _places(attribution: Attribution) -> tuple[object, ...]:
 
 
 def _told(attribution: Attribution) -> str:
-    kind = type(attribution).__name__.removesuffix("Attribution").lower()
+    kind = type(attribution).__name__.removesuffix("Attribution").removesuffix("Explanation").lower()
     if not isinstance(attribution, Weights):
         return f"the {kind} {attribution_digest(attribution)[:12]}"
     return f"{' x '.join(map(str, attribution.values.shape))} {kind}"

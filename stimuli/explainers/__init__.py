@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from stimuli.explainers.base import Explainer, Kind, StudyItem
 from stimuli.registry import Table, read_params
-from stimuli.spec import Component
+from stimuli.spec import Component, StimulusSpec
 
 __all__ = [
     "EXPLAINERS",
     "RECORDED",
     "Explainer",
+<<<<<<< HEAD
     "bound",
+=======
+    "tied",
+>>>>>>> recorded
     "check_explainer",
     "is_recorded",
     "is_seeded",
@@ -159,6 +163,16 @@ def kind_of(component: Component) -> Kind:
 def is_recorded(component: Component) -> bool:
     """Whether the explanation is read from a file instead of computed."""
     return EXPLAINERS.stored_name(component.name) == RECORDED
+
+
+def tied(spec: StimulusSpec) -> StimulusSpec:
+    """The spec of a recorded explanation, tied to its item, model, answer and seed: the explanation cannot be
+    made anew, so it must not stand for that of another answer, model or seed.
+    """
+    assert spec.explainer is not None
+    free = {name: value for name, value in spec.explainer.params.items() if name != "of"}
+    of = replace(spec, explainer=Component(spec.explainer.name, free)).attribution_key
+    return replace(spec, explainer=Component(spec.explainer.name, {**free, "of": of}))
 
 
 def _names_in(component: Component) -> list[str]:

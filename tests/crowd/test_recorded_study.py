@@ -134,7 +134,7 @@ def test_it_shows_every_form_to_people_and_exports_it(study_file: Path) -> None:
         assert cells and {row["state"] for row in cells} == {"done"}
         named = [json.loads(row["explainer"]) for row in cells]
         assert {row["name"] for row in named} == {"recorded"}
-        assert all(set(row) == {"name", "kind", "digest"} for row in named)
+        assert all(set(row) == {"name", "kind", "digest", "of"} for row in named)
     labels = {condition.label for condition in study_facts(study).conditions}
     assert labels >= {f"{name} of another framework" for name in FORMS}
 

@@ -6,7 +6,7 @@ import csv
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from PIL import Image
 
 from stimuli import pipeline
 from stimuli.errors import BadSpec, ShapeMismatch
-from stimuli.pipeline import Bench, Rendered, attempt
+from stimuli.pipeline import Bench, Failed, Rendered, attempt
 from stimuli.recheck import recheck
 from stimuli.recipe import RenderSpec
 from stimuli.render import png
@@ -30,7 +30,7 @@ from stimuli.types import (
     TextExplanation,
     TokenAttribution,
 )
-from tests.stimuli.material import SIDE, render, specs_for, toy_source
+from tests.stimuli.material import DATASET, SIDE, render, specs_for, toy_source
 
 pytestmark = pytest.mark.pure
 INTEGRATED = Component("integrated_gradients", {"steps": 4, "baseline": 0.7})
@@ -297,6 +297,21 @@ def test_it_places_pictures_in_their_order(world: World) -> None:
     assert centres == colours
     alone = draw_panels(PictureExplanation(pictures[:1], ("",)))
     assert (alone[20:620, 20:620] == colours[0]).all() and (alone[:5] == 255).all()
+
+
+@pytest.mark.parametrize("change", [{"target": 1}, {"seed": 2}, {"predictor_key": ""}, {"layer": "other"}])
+def test_it_does_not_stand_for_another_answer_model_or_seed(world: World, change: dict[str, object]) -> None:
+    """What asks for an explanation of the other answer must hear that there is none, not see the same one."""
+    [spec, *_] = world.specs(world.record(folder_of(world, noise(world))))
+    if "target" in change:
+        change = {"target": 1 - spec.target}
+    if "predictor_key" in change:
+        other = Component("toy", {"kind": "linear", "input_px": SIDE})
+        change = {"predictor_key": prepare(DATASET, other, world.folder, world.store).predictor_key}
+    [made] = attempt([replace(spec, **change)], Bench(world.store))  # type: ignore[arg-type]
+    assert isinstance(made, Failed) and "recorded for one answer, model and seed" in made.error
+    [made] = attempt([replace(spec, render=RenderSpec(alpha=0.3))], Bench(world.store))
+    assert isinstance(made, Rendered)
 
 
 @pytest.mark.parametrize("metric", ["sparsity", "entropy", "deletion", "jpeg_complexity"])

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from stimuli.errors import BadSpec
-from stimuli.explainers.recorded import Target, record
+from stimuli.explainers.recorded import ItemView, record
 from stimuli.spec import Component
 from stimuli.store import LocalStore
 
@@ -36,7 +36,7 @@ class Trap:
 
 
 def read(folder: Path, path: str = "maps", **params: object) -> dict[str, Component]:
-    items = {key: Target(SIDE, SIDE) for key in KEYS}
+    items = {key: ItemView(SIDE, SIDE) for key in KEYS}
     known = [*KEYS, "right/0.png"]
     component = Component("recorded", {"path": path, **params})
     return record(component, folder, items, known, LocalStore(folder / "store"))
@@ -199,13 +199,13 @@ def test_it_says_a_sentence_about_any_damaged_file(tmp_path: Path, name: str) ->
     """Random damage: the file is read, or refused by a BadSpec; no other error, and no warning, escapes."""
     path, rng = tmp_path / name, np.random.default_rng(8)
     path.parent.mkdir(exist_ok=True)
-    target = Target(text="what is it") if name == "spans.json" else Target(SIDE, SIDE)
+    view = ItemView(text="what is it") if name == "spans.json" else ItemView(SIDE, SIDE)
     component = Component("recorded", {"path": name.partition("/")[0]})
     content, refused = WHOLE_FILES[name](), 0
     for _ in range(400):
         path.write_bytes(spoilt(content, rng))
         try:
-            record(component, tmp_path, {"a": target}, ["a", "b"], LocalStore(tmp_path / "store"))
+            record(component, tmp_path, {"a": view}, ["a", "b"], LocalStore(tmp_path / "store"))
         except BadSpec:
             refused += 1
     assert refused > 100

@@ -10,7 +10,7 @@ import pytest
 from captum.attr import Occlusion
 from numpy.typing import NDArray
 
-from stimuli.explainers.recorded import Target, record
+from stimuli.explainers.recorded import ItemView, record
 from stimuli.planner.values import Subject
 from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import overlay
@@ -64,7 +64,7 @@ def test_it_draws_a_map_of_another_library_as_ours(tmp_path: Path, library: str)
         np.save(tmp_path / "maps" / f"{at}.npy", theirs)
         store, component = LocalStore(tmp_path / "store"), Component("recorded", {"path": "maps"})
         keys = [str(n) for n in range(at + 1)]
-        named = record(component, tmp_path, {str(at): Target(SIDE, SIDE)}, keys, store)
+        named = record(component, tmp_path, {str(at): ItemView(SIDE, SIDE)}, keys, store)
         made = read_recorded(store, str(named[str(at)].params["digest"]))
         assert isinstance(made, PixelAttribution)
         view = np.asarray(np.rint(subject.pixels.numpy().transpose(1, 2, 0) * 255), np.uint8)

@@ -17,14 +17,14 @@ from stimuli.errors import BadSpec
 from stimuli.explainers import RECORDED
 from stimuli.explainers.base import Kind
 from stimuli.explainers.recorded import arrays, tables
-from stimuli.explainers.recorded.base import Files, Readers, Target
+from stimuli.explainers.recorded.base import Files, ItemView, Readers
 from stimuli.registry import closest, parameters, read_params
 from stimuli.spec import Component
 from stimuli.store import Store
 from stimuli.store.files import keep_recorded
 from stimuli.types import Attribution, PixelAttribution, Progress, silent
 
-__all__ = ["Recorded", "Target", "record"]
+__all__ = ["Recorded", "ItemView", "record"]
 
 SENTENCES = ".txt"
 FITS: Mapping[str, tuple[Kind, ...]] = {
@@ -70,7 +70,7 @@ class Recordings:
 def record(
     component: Component,
     folder: Path,
-    items: Mapping[str, Target],
+    items: Mapping[str, ItemView],
     known: Collection[str],
     store: Store,
     progress: Progress = silent,
@@ -83,7 +83,7 @@ def record(
     """
     params = read_params(component, Recorded, "explainer")
     held = _opened(params, folder)
-    modality = "text" if any(target.text for target in items.values()) else "image"
+    modality = "text" if any(view.text for view in items.values()) else "image"
     if held.kind not in FITS[modality]:
         fitting = ", ".join(WORDS[kind] for kind in FITS[modality])
         raise BadSpec(
@@ -93,8 +93,8 @@ def record(
     _check_keys(held, items, known)
     signed = _signed(params, held, items)
     stored: dict[str, Component] = {}
-    for key, target in items.items():
-        made = held.readers[key](target)
+    for key, view in items.items():
+        made = held.readers[key](view)
         if isinstance(made, PixelAttribution):
             if made.signed and not signed:
                 raise BadSpec(
@@ -133,11 +133,11 @@ def _opened(params: Recorded, folder: Path) -> Recordings:
     return Recordings(kind, params.path, readers)
 
 
-def _signed(params: Recorded, held: Recordings, items: Mapping[str, Target]) -> bool:
+def _signed(params: Recorded, held: Recordings, items: Mapping[str, ItemView]) -> bool:
     """Whether the maps have a sign: as declared, else if any of them has a negative value."""
     if params.signed is not None or held.kind != "image":
         return bool(params.signed)
-    return any(_has_sign(held.readers[key](target)) for key, target in items.items())
+    return any(_has_sign(held.readers[key](view)) for key, view in items.items())
 
 
 def _has_sign(made: Attribution) -> bool:

@@ -15,7 +15,7 @@ MAX_TABLE_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ItemView:
     """The item that an explanation must fit: the size of the network's view (height, width), or the text."""
 
     height: int = 0
@@ -23,7 +23,7 @@ class Target:
     text: str = ""
 
 
-Reader = Callable[[Target], Attribution]
+Reader = Callable[[ItemView], Attribution]
 Readers = Mapping[str, Reader]
 """How each explanation is read, by item key."""
 

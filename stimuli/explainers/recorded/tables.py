@@ -21,8 +21,8 @@ from stimuli.explainers.base import Kind
 from stimuli.explainers.recorded.base import (
     MAX_TABLE_BYTES,
     Files,
+    ItemView,
     Readers,
-    Target,
     by_key,
     check_bytes,
     named,
@@ -111,7 +111,7 @@ def _lines(path: Path, heading: list[str], rows: list[list[str]]) -> Iterator[Li
         yield line
 
 
-def _concepts(rows: list[Line], target: Target) -> ConceptAttribution:
+def _concepts(rows: list[Line], view: ItemView) -> ConceptAttribution:
     weights: dict[str, float] = {}
     for line in rows:
         name = _legible(line, "concept", NAME_CHARS)
@@ -130,7 +130,7 @@ def _concepts(rows: list[Line], target: Target) -> ConceptAttribution:
     return ConceptAttribution(tuple(weights), np.array(list(weights.values()), np.float32))
 
 
-def _pictures(rows: list[Line], path: Path, files: Files, target: Target) -> PictureExplanation:
+def _pictures(rows: list[Line], path: Path, files: Files, view: ItemView) -> PictureExplanation:
     if len(rows) > PICTURES_MAX:
         item = rows[0].cells["item"]
         raise rows[0].fault(f'"{item}" has {len(rows)} pictures, the limit is {PICTURES_MAX}: keep the first')
@@ -145,14 +145,14 @@ def _pictures(rows: list[Line], path: Path, files: Files, target: Target) -> Pic
     return PictureExplanation(tuple(pictures), tuple(captions))
 
 
-def _only_sentence(rows: list[Line], target: Target) -> TextExplanation:
+def _only_sentence(rows: list[Line], view: ItemView) -> TextExplanation:
     if len(rows) > 1:
         item = rows[1].cells["item"]
         raise rows[1].fault(f'"{item}" has a second line; write all its sentences into one')
     return _sentence(rows[0].cells["sentence"], f"recorded {rows[0].where}")
 
 
-def _sentence_file(path: Path, target: Target) -> TextExplanation:
+def _sentence_file(path: Path, view: ItemView) -> TextExplanation:
     check_bytes(path, MAX_TEXT_BYTES)
     with named(f'"{path.name}"', "save it as text in UTF-8", UnicodeDecodeError):
         return _sentence(path.read_text("utf-8-sig"), f'recorded "{path.name}"')
@@ -172,10 +172,10 @@ def _legible(line: Line, column: str, longest: int) -> str:
         raise line.fault(str(error)) from None
 
 
-def _spans(spans: Any, where: str, target: Target) -> TokenAttribution:
+def _spans(spans: Any, where: str, view: ItemView) -> TokenAttribution:
     if not isinstance(spans, list) or not all(isinstance(span, dict) for span in spans):
         raise BadSpec(f'recorded {where}: a list of {{"start", "end", "weight"}} is needed')
-    read = [_span(span, where, target) for span in spans]
+    read = [_span(span, where, view) for span in spans]
     for (_, before, _), (start, _, _) in zip(read, read[1:], strict=False):
         if start < before:
             raise BadSpec(
@@ -186,22 +186,22 @@ def _spans(spans: Any, where: str, target: Target) -> TokenAttribution:
     return TokenAttribution(tuple((start, end) for start, end, _ in read), values)
 
 
-def _span(span: Mapping[str, Any], where: str, target: Target) -> tuple[int, int, float]:
+def _span(span: Mapping[str, Any], where: str, view: ItemView) -> tuple[int, int, float]:
     if not SPAN <= set(span) <= SPAN | {"text"}:
         raise BadSpec(
             f"recorded {where}: a span has the keys {', '.join(sorted(map(str, span)))}; start, end, weight, "
             "and text if you like, are needed"
         )
     start, end, weight = span["start"], span["end"], span["weight"]
-    is_place = all(type(place) is int for place in (start, end)) and 0 <= start < end <= len(target.text)
+    is_place = all(type(place) is int for place in (start, end)) and 0 <= start < end <= len(view.text)
     if not is_place:
         raise BadSpec(
-            f"recorded {where}: the span ({start}, {end}) does not lie in a text of {len(target.text)} "
+            f"recorded {where}: the span ({start}, {end}) does not lie in a text of {len(view.text)} "
             "characters: count characters of the text in Unicode NFC, from 0, the end excluded"
         )
     if type(weight) not in (int, float) or not _is_finite(weight):
         raise BadSpec(f"recorded {where}: weight = {weight!r} is no finite number")
-    piece = target.text[start:end]
+    piece = view.text[start:end]
     if normalize("NFC", str(span.get("text", piece))) != piece:
         raise BadSpec(
             f"recorded {where}: the span ({start}, {end}) is said to be {span['text']!r}, but the item has "
