@@ -214,3 +214,13 @@ def test_it_says_what_to_install_when_the_library_is_missing(saved: dict[str, tu
     first, second = done.stdout.splitlines()
     assert 'need the package "transformers"' in first and 'pip install "legible[transformers]"' in first
     assert 'pip install "legible[transformers]"' in second
+
+
+def test_it_takes_one_logit_for_two_labels(tmp_path: Path) -> None:
+    """A model of one logit is a binary head: the softmax of what comes of it is the sigmoid."""
+    model = save_classifier(tmp_path / "net", "ViT", id2label={0: "LABEL_0"})
+    predictor = load(tmp_path, labels=["no", "yes"])
+    logit = expected(model)[:, 0]
+    assert logit.shape == (3,) and predictor.labels == ("no", "yes")
+    powers = np.exp(predictor.logits(views()).astype(np.float64))
+    np.testing.assert_allclose(powers[:, 1] / powers.sum(1), 1 / (1 + np.exp(-logit)), atol=1e-5)

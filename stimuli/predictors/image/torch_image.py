@@ -38,8 +38,8 @@ class TorchImageParams(FramingParams):
     """`weights` is a .pt2 or .safetensors file; `labels` are in logit order; `layer` is a module path.
 
     `mean` and `std` are those of the training, for inputs in 0-1. `preprocessing` names the file that says
-    how a published model wants its pictures; what is given beside it counts more. `builder`
-    ("package.module:function") and `builder_params` belong to .safetensors only. `token_prefix` declares, for
+    how a published model wants its pictures; what is given beside it counts more. `builder` (a name, or
+    "package.module:function") and `builder_params` belong to .safetensors only. `token_prefix` declares, for
     a vision transformer, how many class and register tokens stand before the cells, so that layers that put
     out tokens can be read as maps; Legible's own builders know it.
     """

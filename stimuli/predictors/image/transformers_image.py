@@ -83,9 +83,9 @@ def open_transformers_image(
     kind = _class_name(config, params.folder)
     plain = plain_config(config)
     plain["num_labels"] = count = _label_count(config)
-    labels = chosen_labels(
-        params.labels, own_labels(config, params.folder), count, params.folder, dataset.labels
-    )
+    named = own_labels(config, params.folder)
+    # One logit may stand for two labels; that there is one or the other is seen when the network runs.
+    labels = chosen_labels(params.labels, named, max(count, 2), params.folder, dataset.labels)
     settings = picture_settings(hub, config.get("image_size"), config.get("model_type"), params)
     progress("loading the model", 0, 1)
     weights = hub.weights()
