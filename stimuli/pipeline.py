@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
-from stimuli.explainers import is_recorded, open_explainer, version_of, tied
+from stimuli.explainers import is_recorded, open_explainer, tied, version_of
 from stimuli.explainers.base import refuse_operator
 from stimuli.explainers.lending import lenders_of, permutations_in
 from stimuli.metrics import open_metric, scored_by

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stimuli.datasets import DATASETS, open_dataset
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import check_explainer, is_recorded, open_explainer, packages_of, version_of, tied
+from stimuli.explainers import check_explainer, is_recorded, open_explainer, packages_of, tied, version_of
 from stimuli.explainers.base import refuse_operator
 from stimuli.explainers.targets import Target
 from stimuli.planner.values import ExplainedNumber, Operator
@@ -217,12 +217,8 @@ def spec_for(
             raise BadSpec("recorded explanations are read from their files first: see `recorded`")
     elif explainer is not None:
         explainer = check_explainer(explainer)
-<<<<<<< HEAD
         number = target.number(source.predictor.labels, item.index, item.truth, item.logits)
-    return StimulusSpec(
-=======
     spec = StimulusSpec(
->>>>>>> recorded
         image_key=item.image_key,
         predictor_key=source.predictor_key,
         layer=layer,
@@ -251,16 +247,6 @@ def recorded(
 
     `known` are the keys of all items that an explanation may belong to. BadSpec as in `record`.
     """
-<<<<<<< HEAD
-    from stimuli.explainers.recorded import Target as Frame
-    from stimuli.explainers.recorded import record
-
-    frames = {
-        key: Frame(item.height_px, item.width_px, "" if item.width_px else read_text(store, item.image_key))
-        for key, item in items.items()
-    }
-    return record(explainer, folder, frames, known, store, progress)
-=======
     from stimuli.explainers.recorded import ItemView, record
 
     views = {}
@@ -268,7 +254,6 @@ def recorded(
         text = "" if item.width_px else read_text(store, item.image_key)
         views[key] = ItemView(item.height_px, item.width_px, text)
     return record(explainer, folder, views, known, store, progress)
->>>>>>> recorded
 
 
 def inapplicable(source: Source, explainer: Component, operator: Operator = "logit") -> str | None:

@@ -14,11 +14,8 @@ __all__ = [
     "EXPLAINERS",
     "RECORDED",
     "Explainer",
-<<<<<<< HEAD
     "bound",
-=======
     "tied",
->>>>>>> recorded
     "check_explainer",
     "is_recorded",
     "is_seeded",
