@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.errors import NotApplicable, ShapeMismatch
-from stimuli.explainers import is_seeded
+from stimuli.explainers import is_seeded, kind_of
 from stimuli.explainers.base import Kind
 from stimuli.explainers.lending import Lenders, randomised_key
 from stimuli.metrics.base import Better, Measured, Scored
@@ -18,7 +18,7 @@ from stimuli.metrics.correlation import product, standardised
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.registry import parameters
-from stimuli.spec import StimulusSpec
+from stimuli.spec import Component, StimulusSpec
 from stimuli.types import Weights
 
 FLAT = 1e-6
@@ -44,7 +44,8 @@ class ParameterRandomisation:
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
 
     def lenders(self, spec: StimulusSpec) -> Lenders:
-        """The same stimulus of the randomised network."""
+        """The same stimulus of the randomised network. NotApplicable if it is no map of a picture."""
+        _refuse_others(spec)
         key = randomised_key(spec.predictor_key, self.layers, self.seed)
         return {"randomised": replace(spec, predictor_key=key)}
 
@@ -78,8 +79,10 @@ class Stability:
     runs: Annotated[int, Field(ge=2, le=20)] = 3
 
     def lenders(self, spec: StimulusSpec) -> Lenders:
-        """The same stimulus by the next seeds; none if the method draws nothing."""
-        if spec.explainer is None or not is_seeded(spec.explainer):
+        """The same stimulus by the next seeds; none if the method draws nothing. NotApplicable if it is no
+        map of a picture.
+        """
+        if not is_seeded(_refuse_others(spec)):
             return {}
         return {f"{run}": replace(spec, seed=spec.seed + run) for run in range(1, self.runs)}
 
@@ -96,6 +99,13 @@ class StabilityDrawn(Stability):
     """`Stability` of the drawn fields: whether people would see another picture with another seed."""
 
     scores: ClassVar[Scored] = "drawn"
+
+
+def _refuse_others(spec: StimulusSpec) -> Component:
+    """The method of the stimulus, if it draws maps of pictures."""
+    if spec.explainer is None or kind_of(spec.explainer) != "image":
+        raise NotApplicable("this metric compares maps of pictures, not words, concepts or no explanation")
+    return spec.explainer
 
 
 def alike(first: Weights, second: Weights) -> float:

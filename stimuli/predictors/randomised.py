@@ -2,14 +2,14 @@
 
 The sanity check of Adebayo et al. 2018 draws weights anew. Here the values of each tensor change places
 within it, so that its distribution stays to the last value and only what was learnt is gone. All layers are
-permuted, or the last few of the pass: the cascade of that paper. Running means and variances of
-normalisations are taken anew, layer after layer, from pictures of 1/f noise: with those of the trained
-network the signals of a deep one vanish or explode, and a map would be flat for that reason alone.
+permuted, or the last few of the pass: the cascade of that paper. Running means and variances of the
+normalisations behind them are taken anew, layer after layer, from pictures of 1/f noise: with those of the
+trained network the signals of a deep one vanish or explode, and a map would be flat for that reason alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -30,18 +30,21 @@ def randomised(predictor: TorchPredictor, layers: int, seed: int) -> TorchPredic
     NotApplicable for a network without weights or with fewer layers.
     """
     module = predictor.module
-    owners = _owners_in_order(module, torch.full((2, 3, predictor.input_px, predictor.input_px), 0.5))
+    places = _places(module, torch.full((2, 3, predictor.input_px, predictor.input_px), 0.5))
+    tensors = dict(module.named_parameters())
+    owners = sorted({_owner(name) for name in tensors}, key=lambda owner: _place(owner, places))
     if not owners or layers > len(owners):
         raise NotApplicable(
             f"this network has {len(owners)} layers with weights, and {layers or 'all'} were to be permuted: "
             "set layers to fewer, or to 0 for all"
         )
-    tensors = dict(module.named_parameters())
-    for owner in owners[len(owners) - layers if layers else 0 :]:
-        for name, weights in tensors.items():
-            if name.rpartition(".")[0] == owner:
-                _permute(name, weights, seed)
-    with torch.no_grad(), _normalising(module):
+    chosen = owners[len(owners) - layers if layers else 0 :]
+    for name, weights in tensors.items():
+        if _owner(name) in chosen:
+            _permute(name, weights, seed)
+    start = _place(chosen[0], places)
+    behind = [part for name, part in module.named_modules() if _place(name, places) >= start]
+    with torch.no_grad(), _normalising(behind):
         module(noise_pictures(predictor.input_px, seed))
     return predictor
 
@@ -61,10 +64,8 @@ def noise_pictures(side: int, seed: int) -> Tensor:
     return torch.from_numpy(np.clip(0.5 + 0.2 * noise / noise.std(), 0, 1).astype(np.float32))
 
 
-def _owners_in_order(module: nn.Module, pictures: Tensor) -> list[str]:
-    """The modules that own weights, in the order in which a pass first meets them; one that is never called
-    itself (its weights are read by what it is a part of) has the place of that.
-    """
+def _places(module: nn.Module, pictures: Tensor) -> dict[str, int]:
+    """The order in which a pass first meets the modules, by name."""
     first: dict[str, int] = {}
 
     def note(name: str) -> None:
@@ -80,14 +81,20 @@ def _owners_in_order(module: nn.Module, pictures: Tensor) -> list[str]:
     finally:
         for hook in hooks:
             hook.remove()
-    owners = dict.fromkeys(name.rpartition(".")[0] for name, _ in module.named_parameters())
-    return sorted(owners, key=lambda owner: _place(owner, first))
+    return first
 
 
-def _place(owner: str, first: dict[str, int]) -> int:
-    while owner and owner not in first:
-        owner = owner.rpartition(".")[0]
-    return first[owner]
+def _place(name: str, places: dict[str, int]) -> int:
+    """The module's place; one that is never called itself (its weights are read by what it is a part of) has
+    the place of that.
+    """
+    while name and name not in places:
+        name = _owner(name)
+    return places[name]
+
+
+def _owner(name: str) -> str:
+    return name.rpartition(".")[0]
 
 
 def _permute(name: str, weights: Tensor, seed: int) -> None:
@@ -97,9 +104,9 @@ def _permute(name: str, weights: Tensor, seed: int) -> None:
 
 
 @contextmanager
-def _normalising(module: nn.Module) -> Iterator[None]:
-    """Within the block, every module with running statistics takes those of what it is given, before it runs:
-    so each sees what the changed layers before it put out.
+def _normalising(behind: Sequence[nn.Module]) -> Iterator[None]:
+    """Within the block, each of the modules that has running statistics takes those of what it is given,
+    before it runs: so each sees what the changed layers before it put out.
     """
 
     def take(part: nn.Module, inputs: tuple[object, ...]) -> None:
@@ -113,7 +120,7 @@ def _normalising(module: nn.Module) -> Iterator[None]:
             if isinstance(running_var, Tensor) and running_var.shape == variance.shape:
                 running_var.copy_(variance)
 
-    parts = [part for part in module.modules() if isinstance(getattr(part, "running_mean", None), Tensor)]
+    parts = [part for part in behind if isinstance(getattr(part, "running_mean", None), Tensor)]
     hooks = [part.register_forward_pre_hook(take) for part in parts]
     try:
         yield

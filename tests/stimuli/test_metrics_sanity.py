@@ -1,6 +1,7 @@
 """Randomised weights and other seeds, measured through the pipeline on maps that are known."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,11 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from stimuli import pipeline
+from stimuli.errors import NotApplicable
 from stimuli.explainers import is_seeded
+from stimuli.metrics import open_metric
 from stimuli.metrics.base import Measured
-from stimuli.metrics.sanity import alike
+from stimuli.metrics.sanity import ParameterRandomisation, Stability, alike
 from stimuli.pipeline import Bench, Order, Scoring, explain, scorings
 from stimuli.recipe import RenderSpec
 from stimuli.render.field import field_of
@@ -109,6 +112,15 @@ def test_it_says_why_there_is_no_number(tmp_path: Path) -> None:
     [made] = explain([Order((asked,), metrics)], Bench(store))
     assert made.attribution is not None and not made.error
     assert "0 layers with weights" in made.numbers[0].error and made.numbers[1].measured
+
+
+@pytest.mark.parametrize("name", ["parameter_randomisation", "stability"])
+@pytest.mark.parametrize("method", [None, Component("lime_text"), Component("rise_cbm")])
+def test_it_refuses_what_is_no_map(world: World, name: str, method: Component | None) -> None:
+    metric = open_metric(Component(name))
+    assert isinstance(metric, ParameterRandomisation | Stability)
+    with pytest.raises(NotApplicable, match="maps of pictures"):
+        metric.lenders(replace(spec(world, SALIENCY), explainer=method))
 
 
 def test_it_compares_maps_without_structure() -> None:
