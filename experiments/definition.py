@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from stimuli.errors import BadSpec
 from stimuli.explainers.targets import Of, Target
 from stimuli.planner.values import Operator
-from stimuli.recipe import (
+from stimuli.render.field import check_recipe
+from stimuli.render.recipe import (
     ALPHA_BEFORE,
     ALPHA_DIVERGING,
     DIVERGING,
@@ -27,7 +28,6 @@ from stimuli.recipe import (
     Unsigned,
     before_signs,
 )
-from stimuli.render.field import check_recipe
 from stimuli.spec import Component, content_key
 
 ANSWERS_MAX = 20

@@ -19,15 +19,13 @@ from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_err
 from stimuli.explainers import is_recorded, open_explainer, tied, version_of
 from stimuli.explainers.base import refuse_operator
 from stimuli.explainers.lending import lenders_of, permutations_in
-from stimuli.metrics import open_metric, scored_by
-from stimuli.metrics.base import Measured
+from stimuli.metrics import open_metric
+from stimuli.metrics.scoring import Number, Scoring, as_scored, scorings, weights_of
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.predictors import restore
-from stimuli.recipe import RenderSpec
 from stimuli.registry import refuse_other_package
 from stimuli.render.draw import Drawn, draw
-from stimuli.render.field import drawn_field
 from stimuli.spec import Component, JsonValue, StimulusSpec, canonical_json
 from stimuli.store import Store
 from stimuli.store.files import (
@@ -42,11 +40,8 @@ from stimuli.store.files import (
 )
 from stimuli.types import (
     Attribution,
-    PictureExplanation,
-    PixelAttribution,
     Pixels,
     Progress,
-    TextExplanation,
     Weights,
     silent,
 )
@@ -62,25 +57,6 @@ METHOD = -1
 """Names the method's own job beside those of its metrics, which are counted from 0."""
 _RESTORED_MAX = 2
 _restored: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """A metric to be measured: of the method's own values, or of the field that `recipe` draws."""
-
-    metric: Component
-    recipe: RenderSpec | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """What a metric said of one stimulus: a value, or why there is none. `recipe` says of which field, and is
-    None for the method's own values."""
-
-    metric: Component
-    measured: Measured | None
-    error: str = ""
-    recipe: RenderSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +191,7 @@ def _lent(asking: object, spec: StimulusSpec, bench: Bench) -> dict[str, Weights
         if reason := bench.refused.get(lender.attribution_key):
             raise NotApplicable(reason)
     return {
-        name: _weights(read_attribution(bench.store, one.attribution_key), "a placebo")
+        name: weights_of(read_attribution(bench.store, one.attribution_key), "a placebo")
         for name, one in lenders.items()
     }
 
@@ -238,11 +214,6 @@ def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Compon
         )
         for group in by_attribution.values()
     ]
-
-
-def scorings(metrics: Sequence[Component], spec: StimulusSpec) -> tuple[Scoring, ...]:
-    """The metrics of one stimulus, each with what it scores."""
-    return tuple(Scoring(m, spec.render if scored_by(m) == "drawn" else None) for m in metrics)
 
 
 class Runner:
@@ -414,34 +385,17 @@ def _measuring(
     asked: Scoring, spec: StimulusSpec, runner: Runner, subject: Subject, made: Attribution, bench: Bench
 ) -> Callable[[], Steps]:
     def run() -> Steps:
-        weights = _weights(made, asked.metric.name)
+        weights = weights_of(made, asked.metric.name)
         metric = open_metric(asked.metric)
         lent = _lent(metric, spec, bench)
         if lent is not None:
-            lent = {name: _scored(one, asked.recipe) for name, one in lent.items()}
+            lent = {name: as_scored(one, asked.recipe) for name, one in lent.items()}
         regions = getattr(metric, "regions", "")
         region = read_region(bench.store, regions, spec.image_key) if regions else None
         beside = replace(subject, lent=lent, region=region)
-        return (yield from metric.measure(runner.predictor, beside, _scored(weights, asked.recipe)))
+        return (yield from metric.measure(runner.predictor, beside, as_scored(weights, asked.recipe)))
 
     return run
-
-
-def _weights(made: Attribution, asking: str) -> Weights:
-    """The explanation, if it says in numbers how much each part matters; else NotApplicable."""
-    if isinstance(made, PictureExplanation | TextExplanation):
-        raise NotApplicable(
-            f"{asking} needs weights, and this explanation has none: it is made of "
-            f"{'sentences' if isinstance(made, TextExplanation) else 'pictures'}"
-        )
-    return made
-
-
-def _scored(made: Weights, recipe: RenderSpec | None) -> Weights:
-    """The method's own values, or the field that the recipe draws of them."""
-    if recipe is None or not isinstance(made, PixelAttribution):
-        return made
-    return replace(made, values=drawn_field(made, recipe))
 
 
 def _method(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) -> Steps:
@@ -493,12 +447,9 @@ __all__ = [
     "Bench",
     "Explained",
     "Failed",
-    "Number",
     "Order",
     "Pixels",
     "Rendered",
-    "Scoring",
     "attempt",
     "explain",
-    "scorings",
 ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stimuli.planner.values import Operator
-from stimuli.recipe import RenderSpec
+from stimuli.render.recipe import RenderSpec
 
 RENDERER_VERSION = 1
 JsonValue = Any

@@ -22,9 +22,9 @@ from stimuli.explainers.targets import Target
 from stimuli.planner.values import ExplainedNumber, Operator
 from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
 from stimuli.predictors.framing import WHOLE, Box, cropped_share
-from stimuli.recipe import RenderSpec
 from stimuli.render import png
 from stimuli.render.field import check_recipe
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, Precision, StimulusSpec, content_key
 from stimuli.store import Store
 from stimuli.store.files import keep_region, keep_text, predictor_file, read_text, view_file

@@ -20,8 +20,8 @@ from experiments.simulation import HEADING
 from experiments.simulation.learner import Learner
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.sight import CELLS, GRID, Floats, Percept, attention_of, perceive, read_heat
-from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import painted
+from stimuli.render.recipe import RenderSpec
 from stimuli.types import Mask, Pixels
 
 CONTROLS = {

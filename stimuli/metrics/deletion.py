@@ -11,10 +11,10 @@ from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured, Scored
 from stimuli.metrics.changes import baseline_fill, importance, tied_share
 from stimuli.planner.asks import Scores, Steps
+from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Floats, Subject
 from stimuli.planner.variants import Ranked
 from stimuli.predictors.interface import ImagePredictor
-from stimuli.ranking import most_important_first
 from stimuli.registry import parameters
 from stimuli.types import Attribution
 

@@ -13,8 +13,8 @@ from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured, Scored
 from stimuli.metrics.changes import importance
 from stimuli.planner.asks import Steps
+from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Floats, Subject
-from stimuli.ranking import most_important_first
 from stimuli.registry import parameters
 from stimuli.types import Attribution, Mask
 

@@ -13,8 +13,8 @@ from pydantic import Field
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
 from stimuli.metrics.base import Better, Entry, Measured, Scored
 from stimuli.metrics.encoders import Encoder, OrientedBands, Picture, Vector, distance, read_lpips
+from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import counted_generator
-from stimuli.ranking import most_important_first
 from stimuli.registry import parameters
 
 

@@ -13,9 +13,9 @@ from stimuli.metrics.changes import importance, tied_share
 from stimuli.metrics.deletion import state_counts
 from stimuli.planner.asks import Scores, Steps
 from stimuli.planner.imputing import Imputed
+from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Subject
 from stimuli.predictors.interface import ImagePredictor
-from stimuli.ranking import most_important_first
 from stimuli.registry import parameters
 from stimuli.types import Attribution
 

@@ -7,8 +7,8 @@ them out itself. Whether the copy keeps or spoils the prediction is never drawn.
 from __future__ import annotations
 
 from stimuli.parked.pair import Pair, PairSpec, pair
-from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import overlay
+from stimuli.render.recipe import RenderSpec
 from stimuli.types import PixelAttribution, Pixels
 
 

@@ -197,5 +197,5 @@ def _share_right(differences: Floats, copies: NDArray[np.int64]) -> float:
 
 
 def _right(margin: Floats) -> Floats:
-    """1 where the picture is put the right way round, 0 where it is not, one half where nothing is said."""
+    """1 if a picture is put the right way round, 0 if it is not, one half if nothing is said."""
     return np.where(np.abs(margin) <= 1e-12, 0.5, margin > 0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stimuli.errors import ShapeMismatch
-from stimuli.recipe import RenderSpec
 from stimuli.render import bars, heatmap, panels, png, sentences
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content_key
 from stimuli.store import Store
 from stimuli.store.files import (

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
-from stimuli.recipe import COLORMAPS, DIVERGING, RenderSpec
+from stimuli.render.recipe import COLORMAPS, DIVERGING, RenderSpec
 from stimuli.types import PixelAttribution, Plane
 
 Floats = NDArray[np.float64]

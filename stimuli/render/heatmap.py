@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from stimuli.errors import ShapeMismatch
-from stimuli.ranking import most_important_first
-from stimuli.recipe import RenderSpec
+from stimuli.planner.ranking import most_important_first
 from stimuli.render.field import drawn_field, strength
 from stimuli.render.png import check_picture
+from stimuli.render.recipe import RenderSpec
 from stimuli.types import PixelAttribution, Pixels, Plane
 
 FLOOR = 0.25

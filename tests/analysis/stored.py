@@ -29,8 +29,8 @@ from experiments.models import (
 )
 from experiments.opening import open_study
 from stimuli.models import Stimulus
-from stimuli.recipe import RenderSpec
 from stimuli.render.png import encode
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec, content_key
 from stimuli.store.files import view_file
 from stimuli.store.media import current_store

@@ -20,7 +20,7 @@ from experiments.models import Prediction, Study
 from stimuli.models import Stimulus
 from stimuli.pipeline import Bench, Rendered, attempt
 from stimuli.predictors import restore
-from stimuli.recipe import RenderSpec
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import RENDERER_VERSION, Component, StimulusSpec, content_key
 from stimuli.store import Store, open_store
 from stimuli.store.files import predictor_file, view_file

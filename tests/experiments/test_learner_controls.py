@@ -17,8 +17,8 @@ from experiments.simulation.learner import Learner, choice_shares, resemblance
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.sight import CELLS, FEATURES, PATCHES, Percept
 from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
-from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import painted
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
 from stimuli.types import Mask, Pixels
 

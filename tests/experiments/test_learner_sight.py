@@ -19,9 +19,9 @@ from experiments.simulation.sight import (
     perceive,
     read_heat,
 )
-from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import painted
 from stimuli.render.png import encode
+from stimuli.render.recipe import RenderSpec
 from stimuli.store.padding import padded
 from stimuli.types import Pixels
 

@@ -9,7 +9,7 @@ from experiments.definition import Render, StudyDefinition
 from experiments.study_file import STUDIES_DIR, load_study
 from experiments.texts import html_of
 from experiments.words import LANGUAGES, legend_of, placeholders, table_of
-from stimuli.recipe import COLORMAPS, PRESETS, RenderSpec
+from stimuli.render.recipe import COLORMAPS, PRESETS, RenderSpec
 
 pytestmark = pytest.mark.pure
 SHIPPED = STUDIES_DIR / "wolf-or-husky" / "study.toml"

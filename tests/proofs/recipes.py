@@ -35,8 +35,8 @@ from scipy.stats import rankdata
 from skimage.color import rgb2lab
 
 from stimuli.planner.values import counted_generator
-from stimuli.recipe import DIVERGING, SEQUENTIAL, Base, RenderSpec, Sign
 from stimuli.render.heatmap import linear, painted, palette
+from stimuli.render.recipe import DIVERGING, SEQUENTIAL, Base, RenderSpec, Sign
 from stimuli.types import Pixels, Plane
 
 FIRST = ("astronaut", "chelsea", "ihc", "motorcycle_left", "china")

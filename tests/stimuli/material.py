@@ -11,7 +11,7 @@ from PIL import Image
 
 from stimuli.errors import StimulusError
 from stimuli.pipeline import Bench, Failed, Rendered, attempt
-from stimuli.recipe import RenderSpec
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store
 from stimuli.store.files import read_attribution

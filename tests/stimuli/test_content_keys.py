@@ -9,7 +9,7 @@ import pytest
 from stimuli.explainers import EXPLAINERS, check_explainer, packages_of, version_of
 from stimuli.metrics import METRICS, SET_METRICS, check_metric
 from stimuli.metrics.described import describe_metric
-from stimuli.recipe import ALPHA_BEFORE, RenderSpec, before_signs
+from stimuli.render.recipe import ALPHA_BEFORE, RenderSpec, before_signs
 from stimuli.spec import Component, StimulusSpec, canonical_json
 
 pytestmark = pytest.mark.pure

@@ -12,8 +12,8 @@ from scipy.ndimage import gaussian_filter
 from scipy.stats import spearmanr
 
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
-from stimuli.recipe import PRESETS, RenderSpec, Sign
 from stimuli.render.field import check_recipe, cut_away, drawn_field, field_of, strength
+from stimuli.render.recipe import PRESETS, RenderSpec, Sign
 from stimuli.spec import canonical_json
 from stimuli.types import PixelAttribution
 

@@ -11,10 +11,10 @@ from stimuli.metrics.deletion import state_counts, trapezoid
 from stimuli.planner.asks import Steps
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
+from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Subject
-from stimuli.ranking import most_important_first
-from stimuli.recipe import RenderSpec
 from stimuli.render.field import drawn_field
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
 from stimuli.types import ConceptAttribution, PixelAttribution
 from tests.stimuli.measuring import measured, number_of, pixel_maps

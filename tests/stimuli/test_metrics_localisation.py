@@ -15,9 +15,10 @@ from stimuli.datasets.synthetic.scenarios import SyntheticDataset
 from stimuli.errors import NotApplicable
 from stimuli.metrics import for_regions
 from stimuli.metrics.localisation import mass_inside, top_inside
-from stimuli.pipeline import Bench, Number, Order, explain, scorings
+from stimuli.metrics.scoring import Number, scorings
+from stimuli.pipeline import Bench, Order, explain
 from stimuli.planner.values import Subject
-from stimuli.recipe import RenderSpec
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
 from stimuli.store import LocalStore
 from stimuli.store.files import read_region

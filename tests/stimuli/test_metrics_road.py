@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from stimuli.planner.imputing import imputed
+from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Subject
-from stimuli.ranking import most_important_first
 from stimuli.types import PixelAttribution
 from tests.stimuli.measuring import number_of, pixel_maps
 from tests.stimuli.tiny import SIDE, Tiny, convolutional_net, pictures, subjects_of

@@ -15,9 +15,10 @@ from stimuli.explainers import is_seeded
 from stimuli.metrics import open_metric
 from stimuli.metrics.base import Measured
 from stimuli.metrics.sanity import ParameterRandomisation, Stability, alike
-from stimuli.pipeline import Bench, Order, Scoring, explain, scorings
-from stimuli.recipe import RenderSpec
+from stimuli.metrics.scoring import Scoring, scorings
+from stimuli.pipeline import Bench, Order, explain
 from stimuli.render.field import field_of
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import LocalStore
 from stimuli.survey import spec_for

@@ -12,8 +12,8 @@ from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.metrics import open_set_metric
 from stimuli.metrics.base import Entry, Measured
 from stimuli.metrics.similarity import SEEN_LEVELS, near_identical, structural_similarity
-from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import overlay
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
 from stimuli.types import Pixels, Plane
 from tests.stimuli.material import strengths

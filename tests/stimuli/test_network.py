@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from stimuli.errors import NotApplicable, ShapeMismatch, StimulusError
 from stimuli.planner.network import CPU_BYTES, CPU_ROWS, CPU_TENSOR, Network
 from stimuli.planner.values import ExplainedNumber, Trace
-from stimuli.recipe import RenderSpec
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
 from tests.stimuli.tiny import Tiny, convolutional_net, linear_net, pictures, pooled_net, seeded, token_net
 

@@ -17,7 +17,7 @@ from stimuli.metrics import METRICS, check_metric
 from stimuli.metrics.described import describe_metric
 from stimuli.pipeline import Bench, Failed, Rendered, attempt
 from stimuli.predictors import restore
-from stimuli.recipe import RenderSpec
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import LocalStore, Store
 from stimuli.survey import prepare, spec_for, survey

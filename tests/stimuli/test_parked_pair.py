@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from stimuli.errors import BadSpec, ShapeMismatch
 from stimuli.parked.pair import PAGE, PairSpec, pair
 from stimuli.parked.perturb import input_pair, overlay_pair
-from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import overlay
+from stimuli.render.recipe import RenderSpec
 from stimuli.types import Pixels
 from tests.stimuli.material import strengths
 

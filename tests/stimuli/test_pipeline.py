@@ -16,8 +16,8 @@ from stimuli.explainers.gradients.gradient import Saliency
 from stimuli.pipeline import Bench, Failed, Rendered, attempt
 from stimuli.planner.asks import Steps
 from stimuli.predictors.base import TorchPredictor
-from stimuli.recipe import RenderSpec
 from stimuli.render import heatmap, png
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
 from stimuli.store import LocalStore, files
 from stimuli.survey import PredictedItem, Source, inapplicable, prepare, spec_for, survey

@@ -13,8 +13,8 @@ import pytest
 from stimuli import pipeline
 from stimuli.errors import BadSpec
 from stimuli.pipeline import Bench, Rendered, attempt
-from stimuli.recipe import RenderSpec
 from stimuli.render import png
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
 from stimuli.store import LocalStore, files
 from stimuli.survey import inapplicable, prepare, spec_for, survey

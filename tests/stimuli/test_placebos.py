@@ -25,8 +25,8 @@ from stimuli.predictors import open_predictor, restore
 from stimuli.predictors.base import Normalised, TorchPredictor
 from stimuli.predictors.randomised import NOISE_PICTURES, noise_pictures, randomised
 from stimuli.quality.looks import LOOKS, Decoded, decode, looks_of
-from stimuli.recipe import RenderSpec
 from stimuli.render.field import field_of
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import LocalStore, files
 from stimuli.survey import PredictedItem, Source, prepare, spec_for, survey

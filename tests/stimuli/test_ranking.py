@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
+from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Subject
-from stimuli.ranking import most_important_first
 from stimuli.types import PixelAttribution
 from tests.stimuli.measuring import number_of
 from tests.stimuli.tiny import SIDE, Tiny

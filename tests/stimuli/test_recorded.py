@@ -18,8 +18,8 @@ from stimuli import pipeline
 from stimuli.errors import BadSpec, ShapeMismatch
 from stimuli.pipeline import Bench, Failed, Rendered, attempt
 from stimuli.recheck import recheck
-from stimuli.recipe import RenderSpec
 from stimuli.render import png
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import LocalStore, Store, files
 from stimuli.survey import PredictedItem, Source, prepare, recorded, spec_for, survey

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from stimuli.explainers.recorded import ItemView, record
 from stimuli.planner.values import Subject
-from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import overlay
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
 from stimuli.store import LocalStore
 from stimuli.store.files import read_recorded

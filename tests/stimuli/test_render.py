@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from skimage.color import rgb2lab
 
 from stimuli.errors import ShapeMismatch
-from stimuli.recipe import SEQUENTIAL, Base, Opacity, RenderSpec, Style
 from stimuli.render import heatmap, png
+from stimuli.render.recipe import SEQUENTIAL, Base, Opacity, RenderSpec, Style
 from stimuli.types import PixelAttribution, Pixels
 from tests.stimuli.material import strengths
 
