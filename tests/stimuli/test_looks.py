@@ -149,17 +149,19 @@ def test_it_takes_the_same_maps_in_another_order_for_no_difference() -> None:
     assert decoded.auc <= 0.5 and decoded.low < LIMIT and decoded.p > 0.5
 
 
-def honest(seed: int) -> tuple[list[Plane], NDArray[np.bool_], NDArray[np.int64]]:
+def honest(seed: int, follows: str = "picture") -> tuple[list[Plane], NDArray[np.bool_], NDArray[np.int64]]:
     """Both answers of 20 pictures: blobs on the object, whose area (.10 or .14) and place go with the class
-    of the picture; strength, size and place waver with each map, over smooth noise."""
+    of the picture (or the place with the answer: what speaks for it lies on another side of every picture);
+    strength, size and place waver with each map, over smooth noise."""
     draws = np.random.default_rng([7, seed])
     down, across = np.mgrid[:SIDE, :SIDE] / SIDE
     fields = []
     for picture in range(PICTURES):
         area, column = ((0.10, 0.65), (0.14, 0.35))[picture % 2]
         middle = np.array([0.5, column]) + 0.08 * draws.standard_normal(2)
-        for _answer in range(2):
+        for answer in range(2):
             row, place = middle + 0.03 * draws.standard_normal(2)
+            place = (0.35, 0.65)[answer] + place - column if follows == "answer" else place
             reach = np.sqrt(area * np.exp(0.2 * draws.standard_normal()) / np.pi)
             blob = 1 / (1 + np.exp(40 * (np.hypot(down - row, across - place) - reach)))
             noise = gaussian_filter(draws.standard_normal((SIDE, SIDE)), 2.0)
@@ -176,8 +178,8 @@ def marked(field: Plane) -> Plane:
     return changed
 
 
-def accused(seed: int, leak: str = "") -> bool:
-    fields, kinds, groups = honest(seed)
+def accused(seed: int, leak: str = "", follows: str = "picture") -> bool:
+    fields, kinds, groups = honest(seed, follows)
     if leak == "empty":
         fields = [np.zeros_like(f) if kind else f for f, kind in zip(fields, kinds, strict=True)]
     elif leak == "mark":
@@ -190,10 +192,12 @@ def test_it_finds_a_planted_leak_in_twenty_pictures(leak: str) -> None:
     assert sum(accused(seed, leak) for seed in range(20)) >= 19
 
 
-def test_it_does_not_accuse_honest_maps() -> None:
-    assert sum(accused(seed) for seed in range(40)) <= 2
+@pytest.mark.parametrize("follows", ["picture", "answer"])
+def test_it_does_not_accuse_honest_maps(follows: str) -> None:
+    assert sum(accused(seed, follows=follows) for seed in range(40)) <= 2
 
 
 @pytest.mark.full
-def test_it_does_not_accuse_honest_maps_over_400_seeds() -> None:
-    assert sum(accused(seed) for seed in range(400)) <= 20
+@pytest.mark.parametrize("follows", ["picture", "answer"])
+def test_it_does_not_accuse_honest_maps_over_400_seeds(follows: str) -> None:
+    assert sum(accused(seed, follows=follows) for seed in range(400)) <= 20
