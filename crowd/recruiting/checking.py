@@ -13,6 +13,7 @@ import numpy as np
 
 from analysis.stats.power import anova_power, minimal_detectable_f
 from crowd.recruiting.indistinct import Alike, look_alikes
+from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import Gathered, gather
@@ -66,6 +67,13 @@ class DryRun:
     blind: tuple[BlindScore, ...]
     held_out_accuracy: float | None
     alike: tuple[Alike, ...] = ()
+    quality: tuple[Quality, ...] = ()
+
+    @property
+    def is_seen_with_answer(self) -> bool:
+        """Whether every explanation stands beside the model's answer, and none is there when it is asked."""
+        trials = (trial for plan in self.plans for trial in plan.trials)
+        return all(trial.label is not None for trial in trials if trial.explained)
 
     @property
     def imbalance(self) -> str | None:
@@ -162,9 +170,11 @@ def dry_run(
     store: Store,
     progress: Callable[[str, int, int], None],
     pictures: int = 0,
+    quality: int = 0,
 ) -> DryRun:
     """Predicts the items, plans every slot, scores the blind strategies. Stores nothing. `pictures` is the
-    number of items that may be rendered to see which conditions look alike.
+    number of items that may be rendered to see which conditions look alike, `quality` that of items whose
+    maps are looked at for what is wrong with them.
     """
     with tempfile.TemporaryDirectory(prefix="legible-check-") as scratch:
         reading = ReadThrough(store, LocalStore(Path(scratch)))
@@ -181,6 +191,7 @@ def dry_run(
             blind=blind_scores(plans, pool, _features(gathered, reading)),
             held_out_accuracy=gathered.first.predictor.provenance.get("held_out_accuracy"),
             alike=look_alikes(definition, gathered, reading, pictures, progress) if pictures else (),
+            quality=stimulus_quality(definition, gathered, reading, quality, progress) if quality else (),
         )
 
 
@@ -233,6 +244,7 @@ def warnings_of(run: DryRun) -> list[str]:
             f"{' and '.join(names)} look alike on {count} of {looked} items: people would be paid to look at "
             "the same picture under several names; keep one of them, or say in the report that they are one"
         )
+    warnings += warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
     if run.definition.reward.amount_cents == 0:
         warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
     return warnings

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from crowd.recruiting.checking import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
 from crowd.recruiting.listing import list_items
+from crowd.recruiting.quality import CONTENT, CONTENT_LEGEND, FORM, FORM_LEGEND
 from experiments.management.base import StudyCommand
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
@@ -28,6 +29,14 @@ class Command(StudyCommand):
             default=3,
             metavar="N",
             help="items that are rendered to see which conditions look alike (3; 0 leaves it out)",
+        )
+        parser.add_argument(
+            "--quality",
+            type=int,
+            default=20,
+            metavar="N",
+            help="items that are explained for both answers to see what is wrong with the stimuli (20; 0 "
+            "leaves it out)",
         )
         parser.add_argument(
             "--items",
@@ -49,7 +58,9 @@ class Command(StudyCommand):
                 count = list_items(load_study(path), path.parent, store, options["items"], terminal.progress)
                 terminal.line(f"{options['items']}: {count} items, listed in items.csv.")
                 return
-            run = dry_run(load_study(path), path.parent, store, terminal.progress, pictures)
+            run = dry_run(
+                load_study(path), path.parent, store, terminal.progress, pictures, options["quality"]
+            )
             if preregistration:
                 self.stdout.write(_document(run))
             else:
@@ -100,6 +111,11 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         f"(about {run.minutes_estimate():.1f} by the plan); rewards at most "
         f"{cost:,.2f} {definition.reward.currency}, without platform fees and people screened out."
     )
+    if run.quality:
+        terminal.table("The form of explanations", FORM, [found.form_row() for found in run.quality])
+        terminal.line(FORM_LEGEND)
+        terminal.table("What they show", CONTENT, [found.content_row() for found in run.quality])
+        terminal.line(CONTENT_LEGEND)
     if pairs:
         rows = run.confused_pairs()[:20]
         terminal.table("Most confused classes", ("a", "b", "a taken for b", "b taken for a"), rows)
