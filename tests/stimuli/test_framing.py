@@ -253,6 +253,18 @@ def test_it_keeps_the_key_of_a_predictor_that_says_nothing_of_its_framing(export
     assert load(exported, input_px=32, fit="pad").box(wide.shape)[1] < 0
 
 
+@pytest.mark.parametrize(
+    ("params", "digest"),
+    [
+        ({"kind": "quadrant"}, "ce3774a041b87efb"),
+        ({"kind": "linear", "seed": 3, "input_px": 16}, "4e4adada69208a57"),
+    ],
+)
+def test_it_keeps_the_keys_of_stored_predictors(params: dict[str, JsonValue], digest: str) -> None:
+    """Made by commit 77e2e66."""
+    assert opened("toy", **params).key.startswith(digest)
+
+
 def test_it_takes_what_a_file_says_unless_the_study_says_otherwise(exported: Path, tmp_path: Path) -> None:
     (exported / "config.json").write_text(
         json.dumps(
