@@ -113,8 +113,7 @@ class TorchPredictor:
 
     def view(self, pixels: Pixels) -> Pixels:
         """Exactly what the network sees, uint8 (input_px, input_px, 3); bars have the colour of the mean."""
-        red, green, blue = (round(255 * value) for value in self.mean)
-        return self.framing.view(pixels, self.input_px, (red, green, blue))
+        return self.framing.view(pixels, self.input_px, self.mean)
 
     def box(self, shape: tuple[int, ...]) -> Box:
         """Which part of a picture of `shape` (H, W, 3) the view shows: see `Framing.box`."""

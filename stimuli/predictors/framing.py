@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Literal
 
@@ -45,13 +45,14 @@ class Framing:
     def from_json(cls, value: Mapping[str, JsonValue]) -> Framing:
         return cls(**value)
 
-    def view(self, pixels: Pixels, side: int, fill: tuple[int, int, int] = (0, 0, 0)) -> Pixels:
-        """The square, uint8 (side, side, 3); `fill` is the colour of bars."""
+    def view(self, pixels: Pixels, side: int, mean: Sequence[float] = (0.0, 0.0, 0.0)) -> Pixels:
+        """The square, uint8 (side, side, 3); bars have the colour `mean`, in 0-1."""
         size, left, top = self._placed(pixels.shape[0], pixels.shape[1], side)
         if (*size[::-1], 3) == pixels.shape == (side, side, 3):
             return np.ascontiguousarray(pixels)
         resized = Image.fromarray(pixels).resize(size, Image.Resampling[self.interpolation.upper()])
-        square = Image.new("RGB", (side, side), fill)
+        red, green, blue = (round(255 * value) for value in mean)
+        square = Image.new("RGB", (side, side), (red, green, blue))
         square.paste(resized, (-left, -top))
         return np.asarray(square, dtype=np.uint8).copy()
 

@@ -22,7 +22,9 @@ from stimuli.predictors.files.picture_settings import PictureSettings, read_publ
 from stimuli.predictors.framing import Framing, cropped_share
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
+from stimuli.store import LocalStore
 from stimuli.types import Pixels
+from tests.stimuli.material import toy_source
 from tests.stimuli.test_predictors import export, network, opened, restored
 from tests.witnesses import timm, torchvision
 
@@ -251,6 +253,18 @@ def test_it_keeps_the_key_of_a_predictor_that_says_nothing_of_its_framing(export
     assert load(exported, input_px=32, fit="pad").box(wide.shape)[1] < 0
 
 
+@pytest.mark.parametrize(
+    ("params", "digest"),
+    [
+        ({"kind": "quadrant"}, "ce3774a041b87efb"),
+        ({"kind": "linear", "seed": 3, "input_px": 16}, "4e4adada69208a57"),
+    ],
+)
+def test_it_keeps_the_keys_of_stored_predictors(params: dict[str, JsonValue], digest: str) -> None:
+    """Made by commit 77e2e66."""
+    assert opened("toy", **params).key.startswith(digest)
+
+
 def test_it_takes_what_a_file_says_unless_the_study_says_otherwise(exported: Path, tmp_path: Path) -> None:
     (exported / "config.json").write_text(
         json.dumps(
@@ -285,3 +299,11 @@ def test_it_looks_at_pictures_as_it_is_asked_about_them(exported: Path) -> None:
     with torch.no_grad():
         expected = network()(torch.from_numpy(normalised(np.asarray(resized)))[None])
     np.testing.assert_allclose(framed.logits([framed.view(pixels)]), expected.numpy(), atol=1e-5)
+
+
+def test_it_tells_of_every_item_what_was_cut_away(tmp_path: Path) -> None:
+    """The pictures have 48 x 40 pixels: of the width, 8 are outside of the square."""
+    _, items = toy_source(tmp_path, LocalStore(tmp_path / "store"))
+    assert len({item.box for item in items}) == 1
+    assert items[0].box == pytest.approx((4 / 48, 0, 44 / 48, 1), abs=0.01)
+    assert items[0].cropped_share == pytest.approx(8 / 48, abs=0.01)

@@ -33,8 +33,7 @@ class PictureSettings:
 
     def view(self, pixels: Pixels) -> Pixels:
         """The square that the network sees, uint8 (input_px, input_px, 3); bars are as the mean."""
-        red, green, blue = (round(255 * value) for value in self.mean)
-        return self.framing.view(pixels, self.input_px, (red, green, blue))
+        return self.framing.view(pixels, self.input_px, self.mean)
 
     def at(self, input_px: int | None) -> PictureSettings:
         """The same for squares of another side, which show the same part of a picture."""
