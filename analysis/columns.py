@@ -182,6 +182,8 @@ STIMULI = (
         "layer", "text", "Layer that the method was given: its own, else the model's; empty if it takes none."
     ),
     Column("target", "integer", "Index of the explained label in the model's labels, from 0."),
+    Column("operator", "text", "What is explained of that label.", levels=("logit", "margin", "probability")),
+    Column("against", "integer", "Index of the label that a margin is taken against; empty without one."),
     Column("seed", "integer", "Seed of the method's random draws."),
     Column("precision", "text", "Arithmetic of the network.", levels=("float32", "tf32", "bfloat16")),
     Column("explainer_version", "integer", "Version of the method, raised whenever its maps change."),

@@ -71,8 +71,10 @@ def spec_of(row: Mapping[str, str]) -> StimulusSpec:
             "seed": int(row["seed"]),
             "render": recipe,
             "precision": row["precision"],
-            # Older exports do not have the column.
+            # Older exports do not have these columns.
             "packages": json.loads(row.get("packages") or "[]"),
+            "operator": row.get("operator") or "logit",
+            "against": int(row["against"]) if row.get("against") else None,
         }
     )
 
@@ -86,6 +88,8 @@ def _made_of(spec: StimulusSpec, key: str, models: Mapping[str, Any]) -> Row:
         spec.layer,
         _layer(spec),
         spec.target,
+        spec.operator,
+        spec.against,
         spec.seed,
         spec.precision,
         spec.version if spec.explainer else None,

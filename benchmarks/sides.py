@@ -29,7 +29,7 @@ from stimuli.planner.asks import Ask, LayerScores, Scores, Steps
 from stimuli.planner.bill import Bill
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
-from stimuli.planner.values import Subject
+from stimuli.planner.values import ExplainedNumber, Subject
 from stimuli.spec import Component
 
 TARGET = 3
@@ -76,9 +76,9 @@ class Paced(Network):
         self._pace(copies, False)
         return super().logits(copies)
 
-    def gradients(self, copies: Tensor, targets: Sequence[int]) -> Tensor:
+    def gradients(self, copies: Tensor, wanted: Sequence[ExplainedNumber]) -> Tensor:
         self._pace(copies, True)
-        return super().gradients(copies, targets)
+        return super().gradients(copies, wanted)
 
     def _pace(self, copies: Tensor, is_backward: bool) -> None:
         if len(copies) != self.rows:
@@ -166,7 +166,7 @@ class Planner:
         for _ in range(2):
             batch = self.images[:1].expand(self.network.rows, -1, -1, -1)
             self.network.logits(batch)
-            self.network.gradients(batch, [TARGET] * len(batch))
+            self.network.gradients(batch, [ExplainedNumber(TARGET)] * len(batch))
 
     def cost(self, request: dict[str, Any]) -> Cost:
         components = [Component(each["name"], each["params"]) for each in request["methods"]]

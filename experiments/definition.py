@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from stimuli.errors import BadSpec
+from stimuli.explainers.targets import Of, Target
+from stimuli.planner.values import Operator
 from stimuli.recipe import (
     ALPHA_BEFORE,
     ALPHA_DIVERGING,
@@ -163,8 +165,28 @@ class Render(Part):
         return RenderSpec(**keys)
 
 
+class ExplainedClass(Part):
+    """Which class is explained: the predicted one, the true one, the runner-up, or the one called `label`."""
+
+    of: Of = "predicted"
+    label: str = ""
+
+    @model_validator(mode="after")
+    def _named(self) -> ExplainedClass:
+        if (self.of == "label") != bool(self.label):
+            raise ValueError('of = "label" and label = "…" go together: give both, or neither')
+        return self
+
+
+class ExplainedTable(ExplainedClass):
+    """Which number of the model is explained, equal for all conditions."""
+
+    operator: Operator = "logit"
+
+
 class ConditionTable(Part):
-    """A level of the manipulated factor; the paradigm says which roles there are."""
+    """A level of the manipulated factor; the paradigm says which roles there are. `explained` is for controls
+    that explain another class than the study does."""
 
     name: Name
     role: Name
@@ -173,6 +195,7 @@ class ConditionTable(Part):
     label: str = ""
     dataset: Name | Literal[""] = ""
     predictor: Name | Literal[""] = ""
+    explained: ExplainedClass | None = None
 
     @property
     def source(self) -> tuple[str, str]:
@@ -310,6 +333,7 @@ class StudyDefinition(Part):
     sittings_max: Annotated[int, Field(ge=1, le=1000)] = 1
     design: dict[str, Any] = Field(default_factory=dict)
     stimuli: Stimuli
+    explained: ExplainedTable = ExplainedTable()
     render: Render = Render()
     conditions: Annotated[tuple[ConditionTable, ...], Field(min_length=1)]
     answers: Annotated[tuple[AnswerTable, ...], Field(max_length=ANSWERS_MAX)] = ()
@@ -344,14 +368,20 @@ class StudyDefinition(Part):
                 for name, default in names.items():
                     if row[name] == default:
                         del row[name]
-        if not whole["answers"]:
-            del whole["answers"]
+        for table in ("answers", "explained"):
+            if not whole[table]:
+                del whole[table]
         return whole
 
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON of all that a participant meets."""
         return content_key(self.as_met())
+
+    def target_of(self, condition: ConditionTable) -> Target:
+        """What a condition explains; other classes are those that people are asked about."""
+        of = condition.explained or self.explained
+        return Target(of.of, of.label, self.explained.operator, self.stimuli.classes or ())
 
     @property
     def rules(self) -> dict[str, dict[str, Any]]:
@@ -405,6 +435,7 @@ _LATER: Mapping[str, Mapping[str, Any]] = {
         **{"concept_form": "bars", "concept_top": 6, "concept_signed": True},
         **{"preset": "", "absolute": None, **_SIGNED},
     },
-    "conditions": {"dataset": "", "predictor": ""},
+    "conditions": {"dataset": "", "predictor": "", "explained": None},
+    "explained": {"of": "predicted", "label": "", "operator": "logit"},
 }
 """Keys that were added after the first studies had opened, with their defaults."""

@@ -172,13 +172,19 @@ def refuse_inapplicable(definition: StudyDefinition, source: Source, opened: Ope
             f"stimuli: the pages of {definition.paradigm} show {shown}, but the predictor {name!r} takes "
             f"{MODALITY_WORDS[modality]}. Choose a dataset and predictor of {shown}."
         )
-    reasons = [
-        f"condition {condition.name!r}: {reason}"
-        for condition in definition.conditions
-        if condition.explainer is not None
-        and condition.source == source
-        and (reason := inapplicable(opened, condition.explainer.component())) is not None
-    ]
+    reasons = []
+    for condition in definition.conditions:
+        if condition.explainer is None or condition.source != source:
+            continue
+        target = definition.target_of(condition)
+        try:
+            target.refuse(opened.predictor.labels, definition.stimuli.classes or opened.dataset.labels)
+        except BadSpec as error:
+            reasons.append(f"condition {condition.name!r}: {error}")
+            continue
+        reason = inapplicable(opened, condition.explainer.component(), target.operator)
+        if reason is not None:
+            reasons.append(f"condition {condition.name!r}: {reason}")
     if reasons:
         raise StudyError("stimuli: " + "; ".join(reasons) + ".")
 
@@ -196,6 +202,7 @@ def specs_of(definition: StudyDefinition, gathered: Gathered) -> dict[tuple[str,
             recipe,
             definition.seed,
             definition.stimuli.precision,
+            definition.target_of(condition),
         )
         for condition in definition.conditions
         for item in gathered.material.chosen[condition.source]

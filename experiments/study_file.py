@@ -154,6 +154,7 @@ def _cross_checks(
     if definition is not None:
         yield from _definition_checks(definition)
         yield from _source_checks(definition)
+        yield from _explained_checks(definition)
     if definition is not None and paradigm is not None and is_designed:
         yield from _answer_checks(definition, paradigm)
         yield from _bonus_checks(definition, paradigm)
@@ -238,6 +239,20 @@ def _source_checks(definition: StudyDefinition) -> Iterator[Problem]:
             elif name and not known:
                 limit = f"names one of several, but the study has one {field}"
                 yield Problem(f"conditions.{index}.{field}", repr(name), limit, "Remove it.")
+
+
+def _explained_checks(definition: StudyDefinition) -> Iterator[Problem]:
+    """All conditions explain the same class of the model, but controls."""
+    for index, condition in enumerate(definition.conditions):
+        if condition.explained is None:
+            continue
+        if condition.role != "control" or condition.explainer is None:
+            yield Problem(
+                f"conditions.{index}.explained",
+                repr(condition.explained.of),
+                "only a control with an explainer may explain another class than the study",
+                "Remove it, or set [explained] for all conditions.",
+            )
 
 
 def _bonus_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:

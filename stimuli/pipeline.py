@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
 from stimuli.explainers import bound, is_recorded, open_explainer, version_of
+from stimuli.explainers.base import refuse_operator
 from stimuli.metrics import open_metric, scored_by
 from stimuli.metrics.base import Measured
 from stimuli.planner.asks import Steps
@@ -331,7 +332,14 @@ def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained
 
 
 def _with_target(subject: Subject, spec: StimulusSpec) -> Subject:
-    return replace(subject, target=spec.target, seed=spec.seed, layer=spec.layer)
+    return replace(
+        subject,
+        target=spec.target,
+        operator=spec.operator,
+        against=spec.against,
+        seed=spec.seed,
+        layer=spec.layer,
+    )
 
 
 def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) -> Callable[[], Steps]:
@@ -377,6 +385,7 @@ def _method(spec: StimulusSpec, subject: Subject, runner: Runner) -> Steps:
         )
     method = open_explainer(explainer)
     method.require(runner.predictor, spec.layer)
+    refuse_operator(method, explainer.name, spec.operator)
     return (yield from method.explain(runner.predictor, subject))
 
 

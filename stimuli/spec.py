@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from stimuli.planner.values import Operator
 from stimuli.recipe import RenderSpec
 
 RENDERER_VERSION = 1
@@ -49,10 +50,9 @@ class StimulusSpec:
     """One item under one condition, complete: nothing outside this value decides the picture.
 
     `image_key` names the stored picture that the network saw (SHA-256 of its decoded pixels and shape), or a
-    stored text (SHA-256 of text and tokenizer),
-    `predictor_key` the stored predictor (weights, architecture and labels), `layer` the layer that layer
-    methods
-    read, `target` the index of the explained logit. `explainer` is None for the baseline. `version` is the
+    stored text (SHA-256 of text and tokenizer), `predictor_key` the stored predictor (weights, architecture
+    and labels), `layer` the layer that layer methods read. `target`, `operator` and `against` are the
+    explained number, see `ExplainedNumber`. `explainer` is None for the baseline. `version` is the
     explainer's own version, raised whenever its maps change; `packages` are those that offer it,
     "distribution==version" each, none for the core's.
     """
@@ -67,6 +67,8 @@ class StimulusSpec:
     render: RenderSpec
     precision: Precision = "float32"
     packages: tuple[str, ...] = ()
+    operator: Operator = "logit"
+    against: int | None = None
 
     @property
     def attribution_key(self) -> str:
@@ -81,7 +83,7 @@ class StimulusSpec:
                 "version": self.version,
                 "seed": self.seed,
                 "precision": self.precision,
-                **self._offered(),
+                **self._later(),
             }
         )
 
@@ -107,12 +109,14 @@ class StimulusSpec:
             "seed": self.seed,
             "render": self.render.as_json(),
             "precision": self.precision,
-            **self._offered(),
+            **self._later(),
         }
 
-    def _offered(self) -> dict[str, JsonValue]:
-        """Left out for methods of the core, so that older keys stay."""
-        return {"packages": list(self.packages)} if self.packages else {}
+    def _later(self) -> dict[str, JsonValue]:
+        """Left out for methods of the core and for logits, so that older keys stay."""
+        packages = {"packages": list(self.packages)} if self.packages else {}
+        number = {} if self.operator == "logit" else {"operator": self.operator, "against": self.against}
+        return {**packages, **number}
 
     @classmethod
     def from_json(cls, value: Mapping[str, JsonValue]) -> StimulusSpec:

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from stimuli.datasets import DATASETS, open_dataset
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import bound, check_explainer, is_recorded, open_explainer, packages_of, version_of
+from stimuli.explainers.base import refuse_operator
+from stimuli.explainers.targets import Target
+from stimuli.planner.values import ExplainedNumber, Operator
 from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
 from stimuli.recipe import RenderSpec
 from stimuli.render import png
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from stimuli.predictors.text.base import TextPredictor
 
 _ITEMS_AT_ONCE = 64
+PREDICTED = Target()
+"""The logit of the predicted label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,29 +163,34 @@ def spec_for(
     render: RenderSpec,
     seed: int,
     precision: Precision = "float32",
+    target: Target = PREDICTED,
 ) -> StimulusSpec:
-    """The spec of `item` under `explainer` (None: the baseline), which explains the predicted label's logit.
+    """The spec of `item` under `explainer` (None: the baseline, which explains nothing).
 
     A recorded explanation is given as `recorded` names it. BadSpec as in `check_explainer` and
     `check_recipe`.
     """
     layer = getattr(source.predictor, "layer", "")
-    if explainer is not None and is_recorded(explainer):
-        if "digest" not in explainer.params:
+    number = ExplainedNumber(item.index)
+    if explainer is not None:
+        if not is_recorded(explainer):
+            explainer = check_explainer(explainer)
+        elif "digest" not in explainer.params:
             raise BadSpec("recorded explanations are read from their files first: see `recorded`")
-    elif explainer is not None:
-        explainer = check_explainer(explainer)
+        number = target.number(source.predictor.labels, item.index, item.truth, item.logits)
     spec = StimulusSpec(
         image_key=item.image_key,
         predictor_key=source.predictor_key,
         layer=layer,
-        target=item.index,
+        target=number.target,
         explainer=explainer,
         version=version_of(explainer) if explainer else 0,
         seed=seed,
         render=check_recipe(render),
         precision=precision,
         packages=packages_of(explainer) if explainer else (),
+        operator=number.operator,
+        against=number.against,
     )
     return bound(spec) if explainer is not None and is_recorded(explainer) else spec
 
@@ -206,8 +216,9 @@ def recorded(
     return record(explainer, folder, views, known, store, progress)
 
 
-def inapplicable(source: Source, explainer: Component) -> str | None:
-    """Why `explainer` cannot explain this predictor, in one sentence with the remedy; None if it can.
+def inapplicable(source: Source, explainer: Component, operator: Operator = "logit") -> str | None:
+    """Why `explainer` cannot explain this predictor, or not what `operator` makes of its logits, in one
+    sentence with the remedy; None if it can.
 
     BadSpec as in `check_explainer`. Whether recorded explanations fit is for `recorded` to say.
     """
@@ -222,6 +233,7 @@ def inapplicable(source: Source, explainer: Component) -> str | None:
         )
     try:
         method.require(cast("Any", source.predictor), getattr(source.predictor, "layer", ""))
+        refuse_operator(method, explainer.name, operator)
     except NotApplicable as error:
         return str(error)
     return None

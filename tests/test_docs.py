@@ -44,6 +44,7 @@ TABLES_OF_STUDY: dict[str, type[BaseModel]] = {
     "[stimuli]": definition.Stimuli,
     "[[conditions]]": definition.ConditionTable,
     "[[answers]]": definition.AnswerTable,
+    "[explained]": definition.ExplainedTable,
     "[render]": definition.Render,
     "[texts]": definition.TextFiles,
     "quiz.toml": definition.QuizQuestion,

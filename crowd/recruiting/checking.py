@@ -93,6 +93,17 @@ class DryRun:
             differ += first.setdefault(plan.matched, trials) != trials
         return differ if twins else None
 
+    @property
+    def explained(self) -> str:
+        """Which number of the model the conditions explain, in words; those of a control may be others."""
+        said: dict[str, list[str]] = {}
+        for condition in self.definition.conditions:
+            if condition.explainer is not None:
+                said.setdefault(self.definition.target_of(condition).words, []).append(condition.name)
+        if len(said) == 1:
+            return next(iter(said))
+        return "; ".join(f"{words} ({', '.join(names)})" for words, names in said.items())
+
     def minutes_estimate(self) -> float:
         """From the plan: reading and practice, then each trial with its minimum viewing time and an
         answer."""
@@ -237,6 +248,7 @@ def preregistration(run: DryRun) -> str:
         f"Definition `{definition.digest}` of study `{definition.slug}`, paradigm `{definition.paradigm}`, "
         f"seed {definition.seed}.",
         "",
+        *([f"Explained is {run.explained}.", ""] if run.explained else []),
         *_groups(run),
         "",
         "## Trials of one session",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from stimuli.errors import NotApplicable
+
 if TYPE_CHECKING:
     from stimuli.planner.asks import Steps
-    from stimuli.planner.values import Subject
+    from stimuli.planner.values import Operator, Subject
     from stimuli.predictors.interface import ImagePredictor
 
 Kind = Literal["image", "text", "concept", "pictures", "sentence"]
@@ -15,10 +17,10 @@ Kind = Literal["image", "text", "concept", "pictures", "sentence"]
 class Explainer(Protocol):
     """A method with its parameters: a class under `registry.parameters`, whose fields they are.
 
-    The explained number is the logit of the subject's target (before softmax) unless the method's docstring
-    says otherwise. All parameters live in 0-1 pixels. A result depends on the item, target, key, seed and the
-    parameters alone: not on other items, their order, or how often it was tried. `version` is raised whenever
-    results change; `kind` says what is explained with.
+    The explained number is what the subject's `operator` makes of the logits: as a rule the logit of its
+    target. A method that explains another says so. All parameters live in 0-1 pixels. A result depends on the
+    item, target, operator, key, seed and the parameters alone: not on other items, their order, or how often
+    it was tried. `version` is raised whenever results change; `kind` says what is explained with.
     """
 
     version: ClassVar[int]
@@ -26,6 +28,12 @@ class Explainer(Protocol):
 
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable, with the reason and the remedy, if this method cannot explain `predictor`."""
+        ...
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable, with the reason and the remedy, if the study explains a number that this method
+        cannot explain. Never asked about "logit", which every method takes for its own number.
+        """
         ...
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
@@ -41,3 +49,36 @@ class AnyImage:
 
     def require(self, predictor: ImagePredictor, layer: str) -> None:
         """Accept every image predictor."""
+
+    def follow(self, operator: Operator) -> None:
+        """Accept every number: what the planner answers is that of the subject."""
+
+
+def refuse_operator(method: Explainer, name: str, operator: Operator) -> None:
+    """NotApplicable if the method `name` cannot explain what `operator` makes of the logits."""
+    if operator == "logit":
+        return
+    if not hasattr(method, "follow"):
+        raise NotApplicable(
+            f"{name} does not say whether it can explain a {operator}: explain the logit, or ask its package "
+            "for a method follow(operator)"
+        )
+    method.follow(operator)
+
+
+def follow_output(method: str, output: str, operator: Operator, unbounded: str = "logit") -> None:
+    """`follow` of methods whose parameter `output` names what is watched: it must be the study's number.
+    `unbounded` is what they call all but the probability.
+    """
+    if (output == "probability") != (operator == "probability"):
+        other = "probability" if operator == "probability" else unbounded
+        raise NotApplicable(
+            f"the study explains a {operator}, and {method} with output = {output!r} does not: set output = "
+            f"{other!r}, which then stands for the {operator}"
+        )
+
+
+def refuse_probability(operator: Operator, reason: str, instead: str) -> None:
+    """`follow` of methods that are defined for sums of logits alone, for this `reason`."""
+    if operator == "probability":
+        raise NotApplicable(f"{reason}: explain the logit or the margin, or use {instead}")

@@ -15,10 +15,10 @@ from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers.base import Kind
-from stimuli.explainers.inspection import require_relu_modules, require_single_use
+from stimuli.explainers.inspection import explained_module, require_relu_modules, require_single_use
 from stimuli.explainers.maps import enlarged, pixel_map
 from stimuli.planner.asks import OwnPasses, Steps
-from stimuli.planner.values import Subject
+from stimuli.planner.values import Operator, Subject
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 from stimuli.spec import canonical_json
@@ -44,7 +44,7 @@ BY_PARTS = {"FeatureAblation", "KernelShap", "Lime", "ShapleyValueSampling", "Sh
 
 @parameters
 class Captum:
-    """The method of `captum.attr` that `method` names, on the logit. Signed.
+    """The method of `captum.attr` that `method` names, on the explained number. Signed.
 
     `arguments` is a JSON object as text, with what the method's constructor and `attribute` take beyond the
     model, picture, target and layer, such as '{"n_steps": 20, "baselines": 0.5}'; lists stand for tuples, a
@@ -112,6 +112,15 @@ class Captum:
         if self.method in {"Deconvolution", "GuidedBackprop", "GuidedGradCam"}:
             require_relu_modules(predictor, f"captum's {self.method}")
 
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable for methods with rules of their own for each layer, where these have none."""
+        if "LRP" in self.method or ("DeepLift" in self.method and operator == "probability"):
+            remedy = "the logit" if "LRP" in self.method else "the logit or the margin"
+            raise NotApplicable(
+                f"captum's {self.method} has no rule for the step from logits to a {operator}, and would be "
+                f"wrong: explain {remedy}, or name another method such as 'IntegratedGradients'"
+            )
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         values = yield OwnPasses(self._run)
         return pixel_map(values, signed=True)
@@ -162,13 +171,13 @@ class Captum:
         seed = int(subject.draws("captum").integers(2**31))
         try:
             with _as_it_was(network.module), _repeatable(seed), _counted(network):
-                method = made(network.module, *places, **for_making)
+                method = made(self._module(network, subject), *places, **for_making)
                 if self.noise_tunnel:
                     from captum.attr import NoiseTunnel
 
                     method = NoiseTunnel(method)
                 if "target" in signature(made.attribute).parameters:
-                    for_asking["target"] = subject.target
+                    for_asking["target"] = subject.target if subject.operator == "logit" else 0
                 attributed = method.attribute(image, **for_asking)
         except _FAILURES as error:
             said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
@@ -177,6 +186,9 @@ class Captum:
                 "or use another method"
             ) from error
         return self._plane(attributed, network.predictor, layer, subject.pixels)
+
+    def _module(self, network: Network, subject: Subject) -> nn.Module:
+        return network.module if subject.operator == "logit" else explained_module(network.module, subject)
 
     def _complete(self, asked: dict[str, Any], image: Tensor) -> None:
         import torch

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 from stimuli.errors import NotApplicable
 
 if TYPE_CHECKING:
+    from torch import nn
+
+    from stimuli.planner.values import ExplainedNumber
     from stimuli.predictors.interface import ImagePredictor
 
 RECTIFIERS = {
@@ -86,6 +89,24 @@ def calls_of(predictor: ImagePredictor) -> Calls:
             hook.remove()
     reused = tuple(name for name, times in called.items() if times > 1)
     return Calls(ran["relus"], ran["others"], ran["functions"], reused)
+
+
+def explained_module(module: nn.Module, wanted: ExplainedNumber) -> nn.Module:
+    """A network around `module` whose only output, (N, 1), is the explained number, for libraries that pick a
+    logit.
+    """
+    from torch import Tensor, nn
+
+    class Single(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.whole = module
+
+        def forward(self, pictures: Tensor) -> Tensor:
+            logits: Tensor = self.whole(pictures)
+            return wanted.explained(logits)[:, None].to(logits.dtype)
+
+    return Single().eval()
 
 
 def require_relu_modules(predictor: ImagePredictor, method: str) -> None:

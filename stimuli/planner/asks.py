@@ -56,8 +56,9 @@ ORIGINAL = ("original",)
 class Scores:
     """What the network says to perturbed copies of the picture.
 
-    The answer is float64 (n,): the explained logit, or its probability (softmax over all labels); with
-    "logits" float64 (n, K). In the order of `variants`.
+    The answer is float64 (n,), in the order of `variants`. With "logit" it is the explained number: the
+    target's logit, unless the study names another operator; with "probability" the target's share of the
+    softmax over all labels, under every operator. With "logits" it is float64 (n, K).
     """
 
     variants: Variants
@@ -66,7 +67,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class SummedGradient:
-    """Sum over perturbed copies of weight times the gradient of the explained logit with respect to the copy.
+    """Sum over perturbed copies of weight times the gradient of the explained number with respect to each.
 
     `weights` float (n,). The answer is a float64 Tensor (3, H, W) on the device; no more than a batch of
     gradients is ever kept.
@@ -78,7 +79,7 @@ class SummedGradient:
 
 @dataclass(frozen=True, slots=True)
 class LayerScores:
-    """The explained logit when the output of `layer` is replaced; float64 (n,).
+    """The explained number when the output of `layer` is replaced; float64 (n,).
 
     If the network can be cut there, only what comes after the layer runs, else the whole network.
     """
@@ -105,7 +106,7 @@ class TextScores:
 
 @dataclass(frozen=True, slots=True)
 class TextGradient:
-    """The gradient of the explained logit with respect to the embeddings of the text's own tokens.
+    """The gradient of the explained number with respect to the embeddings of the text's own tokens.
 
     The answer is a `TextTraced`.
     """

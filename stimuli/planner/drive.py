@@ -62,7 +62,7 @@ class _Driver:
         self.network = network
         self.alive = alive
         self.follow = follow
-        self.items: dict[tuple[str, int, int], PictureState] = {}
+        self.items: dict[tuple[str, Hashable, int], PictureState] = {}
         self.traces: list[tuple[Running, int, Trace]] = []
         self.originals: list[PictureState] = []
         self.own: deque[tuple[Running, int, OwnPasses]] = deque()
@@ -88,7 +88,7 @@ class _Driver:
 
     def _start(self, job: Job) -> None:
         subject = job.subject
-        item = self.items.setdefault((subject.key, subject.target, subject.seed), PictureState(subject))
+        item = self.items.setdefault((subject.key, subject.number, subject.seed), PictureState(subject))
         item.jobs += 1
         running = Running(job, item, job.start())
         self.live[id(running)] = running
@@ -254,7 +254,7 @@ class _Driver:
         for start in range(0, len(pictures), self.network.rows):
             part = pictures[start : start + self.network.rows]
             images = torch.stack([item.subject.pixels for item in part]).to(self.network.device)
-            traces = self.network.trace(images, [item.subject.target for item in part], union)
+            traces = self.network.trace(images, [item.subject for item in part], union)
             for item, traced in zip(part, traces, strict=True):
                 item.traced, item.asked = traced, union
         return [running for item in pictures for running in self._know_original(item)]
@@ -267,7 +267,7 @@ class _Driver:
         touched = []
         for identity in ORIGINALS:
             is_whole = identity != ORIGINAL
-            (row,) = kept_rows(item.traced.logits[None], [item.subject.target], [is_whole])
+            (row,) = kept_rows(item.traced.logits[None], [item.subject], [is_whole])
             item.known[identity] = row
             for want, place in item.awaited.pop(identity, ()):
                 self._fill(want, place, row)
@@ -310,7 +310,7 @@ class _Driver:
         touched = []
         scored = kept_rows(
             logits,
-            [item.subject.target for item, _, _ in rows],
+            [item.subject for item, _, _ in rows],
             [want.ask.output == "logits" for _, want, _ in rows],
         )
         for (item, want, place), row in zip(rows, scored, strict=True):
@@ -342,8 +342,8 @@ class _Driver:
             return
         try:
             copies = self._made([(want.running.item, want, place) for want, place in rows])
-            targets = [want.running.item.subject.target for want, _ in rows]
-            gradients = None if copies is None else self.network.gradients(copies, targets)
+            wanted = [want.running.item.subject for want, _ in rows]
+            gradients = None if copies is None else self.network.gradients(copies, wanted)
         except (StimulusError, *FAULTS) as error:
             parts = by_want([(want, (want, place)) for want, place in rows])
             if len(parts) > 1:
@@ -399,7 +399,7 @@ class _Driver:
             return None
         raw = item.traced.raw.get(layer, activation)
         logits = self.network.layer_logits(layer, outputs, raw, item.subject.pixels)
-        return cast("Floats", logits[:, item.subject.target].double().cpu().numpy())
+        return item.subject.explained(cast("Floats", logits.double().cpu().numpy()))
 
     def _made(self, rows: Sequence[tuple[PictureState, Want, int]]) -> Tensor | None:
         """The copies of a batch, those of one method made together; None when memory does not hold them."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,7 +20,7 @@ from stimuli.planner.biases import BiasMaps
 from stimuli.planner.bill import Bill
 from stimuli.planner.layers import native, spatial
 from stimuli.planner.tails import Tail, cut
-from stimuli.planner.values import Trace, Traced
+from stimuli.planner.values import ExplainedNumber, Trace, Traced
 from stimuli.predictors.interface import ImagePredictor
 
 Precision = Literal["float32", "tf32", "bfloat16"]
@@ -55,18 +56,20 @@ class Network:
         self._biases: list[tuple[nn.Module, Tensor]] | None = None
         self.rows = rows or _affordable(self.module, predictor.input_px, self.device)
 
-    def trace(self, images: Tensor, targets: Sequence[int], ask: Trace) -> list[Traced]:
-        """Answer `ask` for each of `images`, float32 (n, 3, H, W) with n at most `rows`."""
-        return self._halving(images, targets, lambda x, t: self._trace(x, t, ask))
+    def trace(self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Trace) -> list[Traced]:
+        """Answer `ask` for each of `images`, float32 (n, 3, H, W) with n at most `rows`; `wanted` says which
+        number of each is explained.
+        """
+        return self._halving(images, wanted, lambda x, w: self._trace(x, w, ask))
 
     def logits(self, copies: Tensor) -> Tensor:
         """Logits float32 (n, K) of copies (n, 3, H, W), n at most `rows`; no gradients."""
         parts = self._halving(copies, (), lambda x, _t: [self._logits(x)])
         return torch.cat(parts)
 
-    def gradients(self, copies: Tensor, targets: Sequence[int]) -> Tensor:
-        """Gradient of each copy's explained logit with respect to the copy, float32 (n, 3, H, W)."""
-        parts = self._halving(copies, targets, lambda x, t: [self._gradients(x, t)])
+    def gradients(self, copies: Tensor, wanted: Sequence[ExplainedNumber]) -> Tensor:
+        """Gradient of each copy's explained number with respect to the copy, float32 (n, 3, H, W)."""
+        parts = self._halving(copies, wanted, lambda x, w: [self._gradients(x, w)])
         return torch.cat(parts)
 
     def layer_logits(self, layer: str, outputs: Tensor, raw: Tensor, image: Tensor) -> Tensor:
@@ -93,9 +96,8 @@ class Network:
         self.bill.backwards += backwards
         return result
 
-    def _trace(self, images: Tensor, targets: Sequence[int], ask: Trace) -> list[Traced]:
+    def _trace(self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Trace) -> list[Traced]:
         count, x = len(images), self._padded(images)
-        wanted = [*targets, *([targets[0]] * (len(x) - count))]
         wants_backward = ask.input_gradient or ask.biases or (ask.gradients and bool(ask.layers))
         x = x.detach().requires_grad_(ask.input_gradient or ask.biases)
         kept: dict[str, Tensor] = {}
@@ -106,12 +108,10 @@ class Network:
             gradients: dict[str, Tensor] = {}
             x_gradient = None
             if wants_backward:
-                places = torch.arange(len(x), device=self.device)
-                chosen = logits[places, torch.tensor(wanted, device=self.device)].sum()
                 layers = list(ask.layers) if ask.gradients else []
                 inputs = [kept[name] for name in layers] + ([x] if x.requires_grad else [])
                 derivatives: tuple[Tensor | None, ...] = torch.autograd.grad(
-                    chosen, inputs, allow_unused=True
+                    logits, inputs, _slopes(logits, wanted), allow_unused=True
                 )
                 gradients = {
                     name: torch.zeros_like(kept[name]) if got is None else got
@@ -192,13 +192,12 @@ class Network:
         self.bill.forwards += len(copies)
         return logits[: len(copies)].clone()
 
-    def _gradients(self, copies: Tensor, targets: Sequence[int]) -> Tensor:
+    def _gradients(self, copies: Tensor, wanted: Sequence[ExplainedNumber]) -> Tensor:
         x = self._padded(copies).detach().requires_grad_()
-        wanted = torch.tensor([*targets, *([targets[0]] * (len(x) - len(copies)))], device=self.device)
         with self._timed(), torch.enable_grad(), self._reduced():
             logits = self._checked(self.module(x)).float()
-            chosen = logits[torch.arange(len(x), device=self.device), wanted].sum()
-            gradient: Tensor | None = torch.autograd.grad(chosen, [x], allow_unused=True)[0]
+            slopes = _slopes(logits, wanted)
+            gradient: Tensor | None = torch.autograd.grad(logits, [x], slopes, allow_unused=True)[0]
         self.bill.forwards += len(copies)
         self.bill.backwards += len(copies)
         return torch.zeros_like(copies) if gradient is None else gradient[: len(copies)]
@@ -248,14 +247,17 @@ class Network:
         return rows.contiguous()
 
     def _halving(
-        self, rows: Tensor, targets: Sequence[int], run: Callable[[Tensor, Sequence[int]], list[T]]
+        self,
+        rows: Tensor,
+        wanted: Sequence[ExplainedNumber],
+        run: Callable[[Tensor, Sequence[ExplainedNumber]], list[T]],
     ) -> list[T]:
         """`run` over parts of at most `self.rows`, which is halved whenever memory runs out."""
         results: list[T] = []
         start = 0
         while start < len(rows):
             part = slice(start, start + self.rows)
-            part_results = self.tried(partial(run, rows[part], targets[part]))
+            part_results = self.tried(partial(run, rows[part], wanted[part]))
             if part_results is None:
                 continue
             results.extend(part_results)
@@ -323,6 +325,18 @@ class Network:
         if not isinstance(output, Tensor) or output.ndim != 2:
             raise ShapeMismatch("the network no longer returns logits (N, K): build the predictor again")
         return output
+
+
+def _slopes(logits: Tensor, wanted: Sequence[ExplainedNumber]) -> Tensor:
+    """The derivative of each row's explained number with respect to its logits (n, K); rows beyond `wanted`
+    are padding, and as the first.
+    """
+    is_read = any(number.operator == "probability" for number in wanted)
+    # Only a probability's depend on the logits; to read them is to wait for the device.
+    values = logits.detach().double().cpu().numpy() if is_read else np.zeros(logits.shape)
+    filled = [*wanted, *([wanted[0]] * (len(values) - len(wanted)))]
+    slopes = [number.slopes(row) for number, row in zip(filled, values, strict=True)]
+    return torch.from_numpy(np.stack(slopes)).to(logits)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ started. So memory holds a pool of texts and the answers, for any number of jobs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_err
 from stimuli.planner.asks import Ask, Steps, TextGradient, TextScores
 from stimuli.planner.bill import Bill
 from stimuli.planner.drive import Done, Job
-from stimuli.planner.values import Floats, TextTraced
+from stimuli.planner.values import ExplainedNumber, Floats, TextTraced, softmax
 
 ROWS = 32
 POOL = 8192
@@ -34,7 +34,7 @@ class RunsTexts(Protocol):
         self, texts: Sequence[str], rows: int
     ) -> Iterator[tuple[list[int], NDArray[np.float32]]]: ...
 
-    def text_gradient(self, text: str, target: int) -> TextTraced: ...
+    def text_gradient(self, text: str, explained: ExplainedNumber) -> TextTraced: ...
 
 
 @dataclass(eq=False)
@@ -83,7 +83,7 @@ class _TextDriver:
         self.probabilities: list[Floats] = []
         """By number; numbers without an answer yet wait in `waiting`."""
         self.waiting: list[str] = []
-        self.traced: dict[tuple[str, int], TextTraced] = {}
+        self.traced: dict[tuple[str, Hashable], TextTraced] = {}
         self.running: list[_Running] = []
         self.ended: list[Done] = []
 
@@ -135,10 +135,10 @@ class _TextDriver:
             running.numbers[slot] = np.array([self._number(text) for text in ask.texts], np.int64)
         elif isinstance(ask, TextGradient):
             subject = running.job.subject
-            key = subject.text, subject.target
+            key = subject.text, subject.number
             if key not in self.traced:
                 start = self.bill.now()
-                self.traced[key] = self.predictor.text_gradient(*key)
+                self.traced[key] = self.predictor.text_gradient(subject.text, subject)
                 self._charge(1, 0, start)
                 self.bill.backwards += 1
         else:
@@ -187,16 +187,9 @@ class _TextDriver:
         answers: list[Any] = []
         for slot, ask in enumerate(running.asks):
             if isinstance(ask, TextGradient):
-                answers.append(self.traced[running.job.subject.text, running.job.subject.target])
+                answers.append(self.traced[running.job.subject.text, running.job.subject.number])
             elif len(running.numbers[slot]):
                 answers.append(self.probabilities[0][running.numbers[slot]])
             else:
                 answers.append(np.zeros((0, len(self.predictor.labels))))
         return tuple(answers) if running.is_tuple else answers[0]
-
-
-def softmax(logits: NDArray[np.float32]) -> Floats:
-    """Probabilities float64 (n, K) of logits (n, K)."""
-    shifted = logits.astype(np.float64)
-    shifted = np.exp(shifted - shifted.max(1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(1, keepdims=True), np.float64)

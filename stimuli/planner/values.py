@@ -6,17 +6,21 @@ Nothing here imports torch.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from stimuli.errors import BadSpec
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Floats = NDArray[np.float64]
+Operator = Literal["logit", "margin", "probability"]
+"""What is made of an item's logits: one of them, a difference of two, or a share of the softmax."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Trace:
     """One pass of the picture itself, shared by all methods that ask for any part of it.
 
     `layers` are read as maps (C, h, w), tokens brought to their grid; `gradients` asks for the gradient of
-    the explained logit with respect to them, `input_gradient` with respect to the pixels. `biases` asks for
+    the explained number with respect to them, `input_gradient` with respect to the pixels. `biases` asks for
     FullGrad's sum over all bias layers, `concepts` for the concept values of a bottleneck. The answer is a
     `Traced`.
     """
@@ -66,14 +70,69 @@ class TextTraced:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """One item to be explained: `image` float32 (3, H, W) in 0-1 on the device, or a `text`.
+class ExplainedNumber:
+    """The explained number, a function of an item's logits.
 
-    `target` is the index of the explained logit, `key` names the content, `seed` is the study's. `layer` is
-    what layer methods read unless they name their own.
+    "logit": that of label `target`, before softmax. "margin": that logit less the one of label `against`.
+    "probability": the share of `target` in the softmax over all labels. Labels are counted from 0 in the
+    order of the logits.
     """
 
     target: int
+    operator: Operator = field(default="logit", kw_only=True)
+    against: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if (self.operator == "margin") != (self.against is not None):
+            raise BadSpec(
+                f"operator {self.operator!r} with against = {self.against}: name the label that a margin is "
+                "taken against, and none for other operators"
+            )
+
+    @property
+    def number(self) -> Hashable:
+        """Equal exactly for the same number."""
+        return self.target, self.operator, self.against
+
+    @overload
+    def explained(self, logits: Floats) -> Floats: ...
+    @overload
+    def explained(self, logits: Tensor) -> Tensor: ...
+    def explained(self, logits: Floats | Tensor) -> Floats | Tensor:
+        """The number for logits (..., K), an array or a tensor, which can be differentiated: (...)."""
+        values: Floats | Tensor = softmax(logits) if self.operator == "probability" else logits
+        number: Floats | Tensor = values[..., self.target]
+        if self.against is not None:
+            number = number - logits[..., self.against]
+        return number
+
+    def slopes(self, logits: Floats) -> Floats:
+        """The derivative of the number with respect to each of the logits (K,); float64 (K,).
+
+        Of a probability near 1 too: what is missing from 1 is the sum of the others.
+        """
+        slopes = np.zeros(len(logits))
+        if self.operator == "probability":
+            shares = softmax(logits)
+            slopes -= shares[self.target] * shares
+            slopes[self.target] = 0.0
+            slopes[self.target] = -slopes.sum()
+            return slopes
+        slopes[self.target] = 1.0
+        if self.against is not None:
+            slopes[self.against] -= 1.0
+        return slopes
+
+
+@dataclass(frozen=True, slots=True)
+class Subject(ExplainedNumber):
+    """One item to be explained: `image` float32 (3, H, W) in 0-1 on the device, or a `text`; and which number
+    of it.
+
+    `key` names the content, `seed` is the study's. `layer` is what layer methods read unless they name their
+    own.
+    """
+
     key: str
     seed: int
     layer: str = ""
@@ -89,6 +148,18 @@ class Subject:
     def draws(self, word: str, number: int = 0) -> np.random.Generator:
         """A generator of its own for draw `number` of what `word` says: a function of key and seed alone."""
         return counted_generator(f"{word}\x1f{self.key}\x1f{self.seed}", number)
+
+
+@overload
+def softmax(logits: NDArray[np.floating]) -> Floats: ...
+@overload
+def softmax(logits: Tensor) -> Tensor: ...
+def softmax(logits: NDArray[np.floating] | Tensor) -> Floats | Tensor:
+    """Probabilities (..., K) of logits (..., K), in double precision."""
+    if not isinstance(logits, np.ndarray):
+        return logits.double().softmax(-1)
+    powers = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
+    return cast("Floats", powers / powers.sum(-1, keepdims=True))
 
 
 def counted_generator(name: str, number: int = 0) -> np.random.Generator:

@@ -6,15 +6,14 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
-import numpy as np
 from torch import Tensor
 
 from stimuli.errors import StimulusError
 from stimuli.planner.asks import ORIGINAL, Steps
-from stimuli.planner.values import Floats, Subject, Trace, Traced
+from stimuli.planner.values import ExplainedNumber, Floats, Subject, Trace, Traced, softmax
 
 Row = tuple[float, float, Floats | None]
-"""Logit and probability of the explained label, and all logits if they are few or were asked for."""
+"""The explained number, the target's probability, and all logits if they are few or were asked for."""
 FEW_LABELS = 32
 ORIGINALS: tuple[Hashable, ...] = (ORIGINAL, ("logits", ORIGINAL))
 ENDED = -1
@@ -97,16 +96,13 @@ def runs_of(keys: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
             start = at
 
 
-def kept_rows(logits: Tensor, targets: Sequence[int], is_whole: Sequence[bool]) -> list[Row]:
+def kept_rows(logits: Tensor, wanted: Sequence[ExplainedNumber], is_whole: Sequence[bool]) -> list[Row]:
     """What is kept of logits (n, K), all labels at once."""
     values = cast("Floats", logits.double().cpu().numpy())
-    shifted = np.exp(values - values.max(axis=1, keepdims=True))
-    places = np.arange(len(values))
-    chosen, shares = values[places, targets], shifted[places, targets] / shifted.sum(axis=1)
     is_few = values.shape[1] <= FEW_LABELS
     return [
-        (float(logit), float(share), row.copy() if is_few or whole else None)
-        for logit, share, row, whole in zip(chosen, shares, values, is_whole, strict=True)
+        (float(number.explained(row)), float(shares[number.target]), row.copy() if is_few or whole else None)
+        for number, row, shares, whole in zip(wanted, values, softmax(values), is_whole, strict=True)
     ]
 
 

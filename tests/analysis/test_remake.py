@@ -33,12 +33,13 @@ RECIPE = ("recipe", "viridis", "magma")
 
 @pytest.fixture
 def package(db: None, shared: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The export of a study whose control draws at random, so that its seed matters; made once."""
+    """The export of a study of margins whose control draws at random, so that its seed matters; made once."""
     if "package" not in shared:
         folder = tmp_path_factory.mktemp("remake")
         path = write_study(folder / "study", slots=2)
-        drawn = '{ name = "rise", masks = 16 }'
-        path.write_text(path.read_text().replace('{ name = "bottom_up_saliency" }', drawn))
+        drawn = '{ name = "rise", masks = 16, output = "logit" }'
+        text = path.read_text().replace('{ name = "bottom_up_saliency" }', drawn)
+        path.write_text(text.replace("[[cond", '[explained]\noperator = "margin"\n[[cond', 1))
         study = opened_study(path)
         Person("ada").take_part()
         Study.objects.filter(pk=study.pk).update(state="closed")
@@ -78,7 +79,10 @@ def test_it_makes_an_explanation_again_from_its_row_alone(
     assert spec_of(row).picture_key == row["stimulus_key"]
 
 
-@pytest.mark.parametrize(("column", "old", "new"), [("seed", "11", "12"), ("target", "1", "0"), RECIPE])
+@pytest.mark.parametrize(
+    ("column", "old", "new"),
+    [("seed", "11", "12"), ("target", "1", "0"), ("against", "0", "1"), RECIPE],
+)
 def test_it_needs_every_one_of_these_cells(
     package: Path, tmp_path: Path, column: str, old: str, new: str
 ) -> None:
@@ -171,11 +175,12 @@ def test_it_tells_the_package_that_offered_the_method() -> None:
     study, offered = stored.opened(), "legible-toy-methods==1.0"
     row = layered(study, lambda spec: replace(spec, packages=(offered,)))
     assert row["packages"] == f'["{offered}"]'
-    text = {name: str(cell) for name, cell in row.items()}
+    text = {name: "" if cell is None else str(cell) for name, cell in row.items()}
     assert spec_of(text).picture_key == row["stimulus_key"]
     assert spec_of({**text, "packages": ""}).picture_key != row["stimulus_key"]
-    older = {name: cell for name, cell in text.items() if name != "packages"}
-    assert spec_of(older).packages == ()
+    later = {"packages", "operator", "against"}
+    older = spec_of({name: cell for name, cell in text.items() if name not in later})
+    assert (older.packages, older.operator, older.against) == ((), "logit", None)
 
 
 def test_it_tells_which_renderer_drew_and_refuses_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from stimuli.explainers.concepts.concept_surrogates import (
     said,
     shapley,
 )
+from stimuli.planner.values import ExplainedNumber
 from stimuli.predictors.concepts.bottleneck import LinearHead
 from tests.stimuli.concepts import Floats, explained, random_linear, random_qda, written
 
@@ -56,7 +57,9 @@ def test_it_agrees_with_kernel_explainer(output: str) -> None:
     head = random_qda(4, 3, 5)
     centres, shares = k_means(SAMPLES, 5)
     background = DenseData(centres, NAMES, None, shares)
-    explainer = shap.KernelExplainer(lambda rows: said(head, np.asarray(rows), 1, output), background)
+    explainer = shap.KernelExplainer(
+        lambda rows: said(head, np.asarray(rows), ExplainedNumber(1), output), background
+    )
     expected = explainer.shap_values(VALUES, nsamples=4000, l1_reg=False, silent=True)
     attribution = explained(written(head, SAMPLES), VALUES, "shap_cbm", 1, output=output)
     np.testing.assert_allclose(attribution.values, expected, rtol=1e-4, atol=1e-6)
@@ -81,7 +84,7 @@ def test_it_comes_near_the_exact_values_with_sampled_subsets() -> None:
 
     def worth(subsets: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> Floats:
         mixed = np.where(subsets[:, None], values, centres[None]).reshape(-1, 13)
-        return np.asarray(said(head, mixed, 0, "logit").reshape(len(subsets), -1) @ shares)
+        return np.asarray(said(head, mixed, ExplainedNumber(0), "logit").reshape(len(subsets), -1) @ shares)
 
     exact_worths = worth(all_subsets(13))
     exact = shapley(exact_worths, 13)
@@ -113,7 +116,7 @@ def test_it_estimates_the_mean_answer_where_a_concept_is_kept(keep: float, outpu
     head, mean = random_qda(6, 3, 5), SAMPLES.mean(axis=0)
     subsets = all_subsets(5)
     chances = np.prod(np.where(subsets, keep, 1 - keep), axis=1)
-    answers = said(head, np.where(subsets, VALUES, mean), 1, output)
+    answers = said(head, np.where(subsets, VALUES, mean), ExplainedNumber(1), output)
     shown = (chances * answers) @ subsets / (chances @ subsets)
     hidden = (chances * answers) @ ~subsets / (chances @ ~subsets)
     net = written(head, SAMPLES)

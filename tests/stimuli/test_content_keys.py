@@ -71,6 +71,17 @@ def test_it_compares_every_name_that_there_was() -> None:
     assert before <= {*EXPLAINERS, *METRICS, *SET_METRICS} and len(before) == 38 + 9
 
 
+def test_it_tells_numbers_apart_and_stores_a_logit_as_before() -> None:
+    made = spec(Component("saliency"), 2)
+    assert not {"operator", "against"} & made.as_json().keys()
+    others = [
+        StimulusSpec(**{**vars_of(made), "operator": operator, "against": against})
+        for operator, against in (("margin", 0), ("margin", 2), ("probability", None))
+    ]
+    assert len({other.attribution_key for other in (made, *others)}) == 4
+    assert all(StimulusSpec.from_json(other.as_json()) == other for other in others)
+
+
 def test_it_tells_packages_and_their_versions_apart() -> None:
     explainer = Component("saliency")
     keys = {

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from stimuli.errors import NotApplicable, ShapeMismatch, StimulusError
 from stimuli.planner.network import CPU_BYTES, CPU_ROWS, CPU_TENSOR, Network
-from stimuli.planner.values import Trace
+from stimuli.planner.values import ExplainedNumber, Trace
 from stimuli.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
 from tests.stimuli.tiny import Tiny, convolutional_net, linear_net, pictures, pooled_net, seeded, token_net
@@ -61,6 +61,10 @@ def narrow(
     return Network(replace(net, module=module, layer="inner.0", layouts=layouts), rows=rows), module, net
 
 
+def logits_of(*targets: int) -> list[ExplainedNumber]:
+    return [ExplainedNumber(target) for target in targets]
+
+
 @pytest.mark.parametrize("error", [out_of_memory, no_allocation])
 def test_it_halves_its_rows_for_good_when_memory_runs_out(error: Callable[[], RuntimeError]) -> None:
     network, module, net = narrow(5, 16, error)
@@ -75,7 +79,7 @@ def test_it_halves_its_rows_for_good_when_memory_runs_out(error: Callable[[], Ru
 
 
 def test_it_halves_its_rows_in_every_kind_of_pass() -> None:
-    x, targets = pictures(7), [0, 1, 2, 3, 0, 1, 2]
+    x, targets = pictures(7), logits_of(0, 1, 2, 3, 0, 1, 2)
     ask = Trace(layers=("inner.0",), gradients=True, input_gradient=True)
     roomy = Network(convolutional_net(), rows=8)
     expected = roomy.trace(x, targets, WHOLE)
@@ -134,7 +138,7 @@ def test_it_pads_to_few_sizes(rows: int, sizes: dict[int, int]) -> None:
 @pytest.mark.parametrize("make", [linear_net, convolutional_net, pooled_net, token_net])
 def test_it_gives_a_picture_the_same_numbers_beside_any_others(make: Callable[[], Tiny]) -> None:
     network, x = Network(make(), rows=8), pictures(8)
-    targets = [place % 3 for place in range(8)]
+    targets = logits_of(*(place % 3 for place in range(8)))
     turned = list(range(8))[::-1]
     logits, gradients = network.logits(x), network.gradients(x, targets)
     assert torch.equal(network.logits(x[turned])[turned], logits)
@@ -157,7 +161,7 @@ def wide_net() -> Tiny:
 
 def test_it_stays_close_in_bfloat16() -> None:
     """Products of eight bits, sums of 24: one part in 256 each, 2 % of the largest value in all."""
-    x, targets = pictures(6), [0, 1, 2, 3, 0, 1]
+    x, targets = pictures(6), logits_of(0, 1, 2, 3, 0, 1)
     exact, short = Network(wide_net(), rows=8), Network(wide_net(), precision="bfloat16", rows=8)
     for plain, reduced in (
         (exact.logits(x), short.logits(x)),
@@ -173,9 +177,9 @@ def test_it_traces_in_single_precision_with_copies_of_any_precision() -> None:
     asks = Trace(layers=("0",), gradients=True, input_gradient=True)
     plain = Network(wide_net(), rows=4)
     net = replace(wide_net(), layouts=convolutional_net().layouts)
-    [first, *_] = Network(net, precision="bfloat16", rows=4).trace(x, [0, 1, 2], asks)
+    [first, *_] = Network(net, precision="bfloat16", rows=4).trace(x, logits_of(0, 1, 2), asks)
     np.testing.assert_array_equal(
-        first.logits, plain.trace(x, [0, 1, 2], Trace(input_gradient=True))[0].logits
+        first.logits, plain.trace(x, logits_of(0, 1, 2), Trace(input_gradient=True))[0].logits
     )
 
 
@@ -250,8 +254,10 @@ def test_it_leaves_the_network_as_it_was(make: Callable[[], Tiny], precision: An
     before = state_of(net.module)
     network = Network(net, precision=precision)
     layers = tuple(net.layouts)
-    [first, *_] = network.trace(x, [0, 1, 2], Trace(layers, gradients=True, input_gradient=True, biases=True))
-    network.logits(x), network.gradients(x, [0, 1, 2])
+    [first, *_] = network.trace(
+        x, logits_of(0, 1, 2), Trace(layers, gradients=True, input_gradient=True, biases=True)
+    )
+    network.logits(x), network.gradients(x, logits_of(0, 1, 2))
     raw = first.raw.get(net.layer, first.activations[net.layer])
     network.layer_logits(net.layer, first.activations[net.layer][None], raw, x[0])
     assert state_of(net.module) == before
@@ -261,9 +267,9 @@ def test_it_takes_its_hooks_away_when_a_pass_fails() -> None:
     network, module, _ = narrow(0, 4, lambda: RuntimeError("broken"))
     before = state_of(module)["hooks"]
     with pytest.raises(RuntimeError, match="broken"):
-        network.trace(pictures(2), [0, 1], Trace(("inner.0",), gradients=True, biases=True))
+        network.trace(pictures(2), logits_of(0, 1), Trace(("inner.0",), gradients=True, biases=True))
     with pytest.raises(NotApplicable, match="has no concepts; use a concept predictor"):
-        network.trace(pictures(2), [0, 1], Trace(("inner.0",), concepts=True))
+        network.trace(pictures(2), logits_of(0, 1), Trace(("inner.0",), concepts=True))
     with pytest.raises(RuntimeError, match="broken"):
         network.layer_logits("inner.0", torch.zeros(2, 8, 12, 12), torch.zeros(8, 12, 12), pictures(1)[0])
     assert state_of(module)["hooks"] == before
@@ -273,7 +279,7 @@ def test_it_replaces_a_layer_and_keeps_the_class_token() -> None:
     """The output itself put back gives the network's own logits; zeros those of a pass by hand."""
     net = token_net()
     network, x = Network(net, rows=4), pictures(1)
-    [traced] = network.trace(x, [0], Trace(("blocks.1.first",)))
+    [traced] = network.trace(x, logits_of(0), Trace(("blocks.1.first",)))
     activation, raw = traced.activations["blocks.1.first"], traced.raw["blocks.1.first"]
     changed = torch.stack([activation, torch.zeros_like(activation)])
     logits = network.layer_logits("blocks.1.first", changed, raw, x[0])
@@ -295,7 +301,7 @@ def test_it_bills_what_it_ran() -> None:
     network, x = Network(convolutional_net(), rows=4), pictures(3)
     ticks = iter(range(100))
     network.bill.clock = lambda: float(next(ticks))
-    network.trace(x, [0, 1, 2], WHOLE)
+    network.trace(x, logits_of(0, 1, 2), WHOLE)
     before = network.bill.copy()
     assert (before.forwards, before.backwards, before.padded, before.calls) == (3, 3, 1, 1)
     network.logits(x[:2])

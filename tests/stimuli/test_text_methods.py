@@ -18,6 +18,7 @@ from stimuli.explainers.text.words import scattered
 from stimuli.planner.asks import Scores, TextScores
 from stimuli.planner.drive import Job
 from stimuli.planner.text import drive_texts
+from stimuli.planner.values import ExplainedNumber
 from stimuli.planner.variants import Windows
 from stimuli.spec import Component
 from tests.stimuli.text_toys import (
@@ -145,7 +146,7 @@ def test_it_leaves_marks_out_of_the_gradient() -> None:
     net = trained("tense")
     text = people_of("tense")[0]
     attribution = explained(net, [text], Component("input_gradient_text"))[0]
-    traced = net.text_gradient(text, 1)
+    traced = net.text_gradient(text, ExplainedNumber(1))
     products = (traced.gradients * traced.embeddings).sum(1)
     is_word = [text[start:end].isalpha() for start, end in traced.spans]
     np.testing.assert_allclose(attribution.values, products[is_word], rtol=1e-5)

@@ -15,6 +15,7 @@ import torch
 
 from stimuli.datasets.lines import open_lines
 from stimuli.errors import BadSpec, ShapeMismatch
+from stimuli.planner.values import ExplainedNumber
 from stimuli.predictors import open_predictor, restore, training_key_of
 from stimuli.predictors.files.packing import LENGTH_BYTES, MAGIC
 from stimuli.predictors.text.base import TextPredictor, word_spans
@@ -150,7 +151,7 @@ class TestEveryKind:
     def test_its_gradient_is_the_limit_of_differences(self, kind: str, tmp_path: Path) -> None:
         net = of_kind(kind, tmp_path)
         text = MIXED[0]
-        traced = net.text_gradient(text, 1)
+        traced = net.text_gradient(text, ExplainedNumber(1))
         tokens = net.network.tokens(text)
         assert [text[start:end].lower() for start, end in traced.spans] == ["the", "old", "dog", "sat", "."]
         double = copy.deepcopy(net.network).double()

@@ -14,7 +14,7 @@ from torch.nn import functional
 from stimuli.errors import NotApplicable
 from stimuli.explainers import open_explainer
 from stimuli.planner.network import Network
-from stimuli.planner.values import Subject
+from stimuli.planner.values import ExplainedNumber, Subject
 from stimuli.predictors.base import TorchPredictor
 from stimuli.predictors.files.weights import pack_weights
 from stimuli.spec import Component
@@ -136,7 +136,7 @@ def test_it_refuses_cams_if_the_cells_are_not_read(models: dict[str, TorchPredic
         open_explainer(blind).require(models["ViT"], "")
     open_explainer(Component("grad_cam")).require(models["ViT"], "")
     [traced] = Network(models["ViT"], rows=2).trace(
-        pictures(1, SIDE), [TARGET], _trace("model.vit.layers.1.layernorm_after")
+        pictures(1, SIDE), [ExplainedNumber(TARGET)], _trace("model.vit.layers.1.layernorm_after")
     )
     assert not traced.gradients["model.vit.layers.1.layernorm_after"].any()
 

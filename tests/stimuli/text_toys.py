@@ -16,8 +16,8 @@ from stimuli.datasets.synthetic.sentences import SentencesDataset, open_sentence
 from stimuli.explainers import open_explainer
 from stimuli.planner.bill import Bill
 from stimuli.planner.drive import Done, Job
-from stimuli.planner.text import drive_texts, softmax
-from stimuli.planner.values import Subject, TextTraced
+from stimuli.planner.text import drive_texts
+from stimuli.planner.values import ExplainedNumber, Subject, TextTraced, softmax
 from stimuli.predictors.text.base import TextPredictor
 from stimuli.predictors.text.trained_text import train_text
 from stimuli.spec import Component
@@ -47,7 +47,7 @@ class ToyText:
             self.batches.append([texts[place] for place in part])
             yield part, self.text_logits(self.batches[-1])
 
-    def text_gradient(self, text: str, target: int) -> TextTraced:
+    def text_gradient(self, text: str, explained: ExplainedNumber) -> TextTraced:
         """Two tokens per word, with gradients and embeddings that are easily multiplied."""
         spans, gradients, embeddings = [], [], []
         for number, (start, end) in enumerate(self.words(text), 1):

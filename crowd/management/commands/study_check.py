@@ -73,6 +73,8 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         terminal.line(
             f"The network that is trained for it has held-out accuracy {run.held_out_accuracy:.2f}."
         )
+    if run.explained:
+        terminal.line(f"Explained is {run.explained}, unless a method's own `output` names another number.")
     terminal.table("Trials of one session", ("phase", "trials"), run.trials_rows())
     terminal.table("Pool of items", ("the model says", "and is", "items"), run.pool_cells)
     exposures = ("condition", "stimuli", "in training", "in test", "least tests of one", "most")

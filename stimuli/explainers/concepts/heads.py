@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind
+from stimuli.explainers.base import Kind, refuse_probability
 from stimuli.planner.asks import Ask, Steps
-from stimuli.planner.values import Floats, Subject, Trace
+from stimuli.planner.values import Floats, Operator, Subject, Trace
 from stimuli.predictors.concepts.bottleneck import (
     ANNOTATIONS,
     CLIP,
@@ -45,6 +45,9 @@ class ConceptMethod:
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable if the predictor does not decide by named concepts."""
         bottleneck_of(predictor, type(self).__name__)
+
+    def follow(self, operator: Operator) -> None:
+        """Accept every number."""
 
 
 def bottleneck_of(predictor: Any, method: str) -> Bottleneck:
@@ -98,6 +101,10 @@ class XNesyl(ConceptMethod):
         """NotApplicable without concepts, with concepts of CLIP, or if the head is not linear."""
         _linear(predictor, "XNesyl", (PARTS, ANNOTATIONS), "use clip_linear for concepts by CLIP")
 
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable for a probability."""
+        refuse_probability(operator, f"XNesyl: {_LINEAR_ONLY}", _INSTEAD)
+
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         return (yield from _weighted(predictor.bottleneck, subject, self.centred))
 
@@ -118,6 +125,10 @@ class ClipLinear(ConceptMethod):
         """NotApplicable without concepts, with concepts that are not CLIP's, or with another head."""
         _linear(predictor, "ClipLinear", (CLIP,), "use x_nesyl for them, or the predictor clip_concepts")
 
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable for a probability."""
+        refuse_probability(operator, f"ClipLinear: {_LINEAR_ONLY}", _INSTEAD)
+
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         return (yield from _weighted(predictor.bottleneck, subject, self.centred))
 
@@ -128,11 +139,12 @@ class ClipQda(ConceptMethod):
     matter most.
 
     The logits of the normal distributions are quadratic in each value, so the nearest change is a root of a
-    quadratic, in closed form. If the explained class is the predicted one, it is the nearest value at
-    which another class is as likely; if not, the nearest at which the explained class is as likely as all
-    others. A concept that cannot do that has the distance FAR = 1000, the largest there is; the check
-    `deciding` is the share of those that can. `unit` "value" measures in concept values (cosines),
-    "deviation" in standard deviations over training pictures. [Kazmierczak et al. 2023]
+    quadratic, in closed form: no operator changes where a decision changes. If the explained class is the
+    predicted one, it is the nearest value at which another class is as likely; if not, the nearest at which
+    the explained class is as likely as all others. A concept that cannot do that has the distance FAR = 1000,
+    the largest there is; the check `deciding` is the share of those that can. `unit` "value" measures in
+    concept values (cosines), "deviation" in standard deviations over training pictures. [Kazmierczak et al.
+    2023]
     """
 
     version: ClassVar[int] = 1
@@ -205,7 +217,11 @@ def _weighted(bottleneck: Bottleneck, subject: Subject, centred: bool) -> Steps:
     values = yield from concept_values(subject)
     if centred:
         values = values - bottleneck.samples.mean(axis=0)
-    return concept_attribution(bottleneck, bottleneck.head.weights[subject.target] * values)
+    return concept_attribution(bottleneck, subject.explained(bottleneck.head.weights.T) * values)
+
+
+_LINEAR_ONLY = "the weights of a linear head add up to a logit and to no probability"
+_INSTEAD = "shap_cbm with output = 'probability'"
 
 
 def _linear(predictor: Any, method: str, kinds: tuple[ConceptKind, ...], remedy: str) -> None:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import AnyImage, Kind
+from stimuli.explainers.base import AnyImage, Kind, refuse_operator
 from stimuli.explainers.controls.inner import inner, written_out
 from stimuli.explainers.controls.itti_koch import bottom_up_map
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import Subject
+from stimuli.planner.values import Operator, Subject
 from stimuli.registry import parameters
 from stimuli.types import PixelAttribution
 
@@ -71,6 +71,10 @@ class Random:
         """NotApplicable if the permuted method is not applicable."""
         inner(self.of, self.parameters).require(predictor, layer)
 
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable if the permuted method cannot explain that number."""
+        refuse_operator(inner(self.of, self.parameters), self.of, operator)
+
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         source = yield from inner(self.of, self.parameters).explain(predictor, subject)
         flat = source.values.ravel()
@@ -106,6 +110,10 @@ class Permuted:
         """NotApplicable if the permuted method is not applicable, or the network's pictures cannot be cut."""
         inner(self.of, self.parameters).require(predictor, layer)
         self._count(predictor.input_px, predictor.input_px)
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable if the permuted method cannot explain that number."""
+        refuse_operator(inner(self.of, self.parameters), self.of, operator)
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind
+from stimuli.explainers.base import Kind, refuse_probability
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import OwnPasses, Steps
-from stimuli.planner.values import Subject
+from stimuli.planner.values import Operator, Subject
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 
@@ -47,6 +47,11 @@ class BCos:
                 "'trained_bcos', or another method such as 'gradient_x_input'"
             )
 
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable for a probability, which is no sum over pixels."""
+        reason = "BCos reads the sum over pixels that a logit is, and a probability is none"
+        refuse_probability(operator, reason, "'integrated_gradients'")
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         from torch.nn import functional
 
@@ -65,7 +70,7 @@ class BCos:
 
 
 def _dynamic_matrix(network: Network, subject: Subject) -> tuple[Tensor, Tensor, float]:
-    """The row of W(x) for the explained logit and the coded picture, both (6, H, W), and the logit."""
+    """The row of W(x) for the explained number and the coded picture, both (6, H, W), and the number."""
     import torch
 
     from stimuli.predictors.image.bcos_layers import encoding_of, scales_still
@@ -83,10 +88,10 @@ def _dynamic_matrix(network: Network, subject: Subject) -> tuple[Tensor, Tensor,
     try:
         with scales_still(network.module):
             image = subject.pixels[None].to(network.device)
-            logit = network.module(image)[0, subject.target]
-            (matrix,) = torch.autograd.grad(logit, kept)
+            number = subject.explained(network.module(image)[0])
+            (matrix,) = torch.autograd.grad(number, kept)
     finally:
         hook.remove()
     network.bill.forwards += 1
     network.bill.backwards += 1
-    return matrix[0], kept[0][0].detach(), float(logit.detach())
+    return matrix[0], kept[0][0].detach(), float(number.detach())

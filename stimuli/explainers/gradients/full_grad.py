@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import AnyImage
+from stimuli.explainers.base import AnyImage, refuse_probability
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import Subject, Trace
+from stimuli.planner.values import Operator, Subject, Trace
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 
@@ -56,6 +56,11 @@ class FullGrad(AnyImage):
                 "none that can be found (an exported program keeps its steps, not its modules): build the "
                 "network from weights and a builder, or use another method"
             )
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable for a probability, which is no sum over biases."""
+        reason = "FullGrad reads the sum over input and biases that a logit is, and a probability is none"
+        refuse_probability(operator, reason, "'integrated_gradients'")
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         traced = yield Trace(input_gradient=True, biases=True)

@@ -1,4 +1,4 @@
-"""Methods that read the gradient of the explained logit with respect to the pixels."""
+"""Methods that read the gradient of the explained number with respect to the pixels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class IntegratedGradients(AnyImage):
     """Mean gradient on the straight path from a flat picture of value `baseline`, times the difference to it.
 
     `steps` points by the trapezoid rule, both ends included; mean over the colour channels, so that three
-    times the sum of a map is the logit's difference from the baseline's (completeness; the check
+    times the sum of a map is the number's difference from the baseline's (completeness; the check
     `completeness_gap` is the deviation from this, as a share of that difference). Signed. [Sundararajan et
     al. 2017]
     """
@@ -64,7 +64,7 @@ class IntegratedGradients(AnyImage):
             Scores(OnPath((0.0,), self.baseline)),
         )
         total = total + 0.5 / last * traced.input_gradient.double()
-        change = float(traced.logits[subject.target]) - float(start[0])
+        change = float(subject.explained(traced.logits)) - float(start[0])
         values = total * (subject.pixels - self.baseline).double()
         gap = abs(float(values.sum()) - change) / max(abs(change), 1e-12)
         return pixel_map(values.mean(0), signed=True, checks={"completeness_gap": gap})

@@ -6,10 +6,10 @@ import warnings
 from typing import TYPE_CHECKING, ClassVar
 
 from stimuli.explainers.base import Kind
-from stimuli.explainers.inspection import require_relu_modules
+from stimuli.explainers.inspection import explained_module, require_relu_modules
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import OwnPasses, Steps
-from stimuli.planner.values import Subject
+from stimuli.planner.values import Operator, Subject
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 
@@ -35,6 +35,9 @@ class GuidedBackprop:
         """NotApplicable unless every rectifier of the network is a ReLU module. Runs one grey picture."""
         require_relu_modules(predictor, "GuidedBackprop")
 
+    def follow(self, operator: Operator) -> None:
+        """Accept every number."""
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         gradient = yield OwnPasses(_guided)
         return pixel_map(gradient.mean(0), signed=True)
@@ -47,7 +50,7 @@ def _guided(network: Network, subject: Subject) -> Tensor:
     with warnings.catch_warnings():
         # captum warns of its hooks at every call.
         warnings.filterwarnings("ignore", message="Setting backward hooks on ReLU")
-        gradient: Tensor = Guided(network.module).attribute(image, target=subject.target)
+        gradient: Tensor = Guided(explained_module(network.module, subject)).attribute(image, target=0)
     network.bill.forwards += 1
     network.bill.backwards += 1
     return gradient[0].detach()

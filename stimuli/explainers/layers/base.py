@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import Kind
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
+
+if TYPE_CHECKING:
+    from stimuli.planner.values import Operator
 
 
 @parameters
@@ -45,3 +48,6 @@ class LayerMethod:
                 "token is read behind it. Name an earlier layer, such as the first normalisation "
                 "of the last block"
             )
+
+    def follow(self, operator: Operator) -> None:
+        """Accept every number: what the planner answers is that of the subject."""

@@ -1,7 +1,7 @@
-"""Class activation maps: which places of a layer speak for the explained logit, by activation and gradient.
+"""Class activation maps: which places of a layer speak for the explained number, by activation and gradient.
 
 All of them read the same trace, so that any number of them costs one pass forwards and one backwards. With
-A the layer's maps (C, h, w), G the gradient of the explained logit with respect to them, and sums over places
+A the layer's maps (C, h, w), G the gradient of that number with respect to them, and sums over places
 written S: on a network whose layer is followed by global average pooling and one linear layer, GradCam,
 HiResCam and XGradCam are the same map.
 """
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
+from stimuli.explainers.base import refuse_probability
 from stimuli.explainers.layers.base import LayerMethod
 from stimuli.explainers.maps import enlarged, pixel_map
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import Subject, Trace
+from stimuli.planner.values import Operator, Subject, Trace
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 
@@ -99,6 +100,11 @@ class GradCamPlusPlus(ClassActivationMap):
 
     version: ClassVar[int] = 1
     epsilon: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable for a probability: the weights are derived for the exponential of a logit."""
+        reason = "GradCamPlusPlus weighs by derivatives of the exponential of a logit, not of a probability"
+        refuse_probability(operator, reason, "'grad_cam'")
 
     def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
         total = activation.sum((1, 2), keepdim=True)

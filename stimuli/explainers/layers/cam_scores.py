@@ -38,8 +38,8 @@ ROUNDED = 2e-6
 
 @parameters
 class ScoreCam(LayerMethod):
-    """Channels weighted by the logit of the picture that is seen through them alone, summed, negative values
-    set to 0. Unsigned. [Wang et al. 2020]
+    """Channels weighted by the explained number of the picture that is seen through them alone, summed,
+    negative values set to 0. Unsigned. [Wang et al. 2020]
 
     The mask of a channel is its map at the picture's size, scaled to 0-1 by its own range, multiplied with
     the pixels in 0-1: what is hidden is black. The weights are a softmax over the channels' logits, as in the
@@ -91,7 +91,7 @@ class AblationCam(LayerMethod):
         groups, alone = _groups(subject, len(falls)), _alone(subject, falls)
         kept = np.concatenate([groups, _all_but(alone, len(falls))])
         scores = yield LayerScores(name, Kept(kept))
-        is_linear = _is_linear(scores, kept, falls, float(traced.logits[subject.target]))
+        is_linear = _is_linear(scores, kept, falls, float(subject.explained(traced.logits)))
         if not is_linear:
             falls[alone] = scores[0] - scores[len(groups) :]
             rest = np.setdiff1d(np.arange(len(falls)), alone)

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import AnyImage
+from stimuli.explainers.base import AnyImage, follow_output
 from stimuli.explainers.maps import says_nothing
 from stimuli.explainers.perturbation.segments import Segmentation, segment_means, segmented
 from stimuli.explainers.perturbation.surrogate import Floats, cosine_kernel, fit_share, ridge
 from stimuli.planner.asks import Output, Scores, Steps
-from stimuli.planner.values import Subject
+from stimuli.planner.values import Operator, Subject
 from stimuli.planner.variants import Cells, Fill
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
@@ -53,6 +53,10 @@ class LimeImage(AnyImage):
     output: Literal["probability", "logit"] = "probability"
     shown: Annotated[int, Field(ge=0, le=1000)] = 0
     stability: Annotated[int, Field(ge=0, le=20)] = 0
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable unless `output` is that number."""
+        follow_output("LimeImage", self.output, operator)
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         picture = subject.pixels.detach().cpu().numpy().transpose(1, 2, 0)

@@ -1,4 +1,4 @@
-"""Methods that cover parts of the picture and watch the explained logit."""
+"""Methods that cover parts of the picture and watch the explained number."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from stimuli.types import PixelAttribution
 
 @parameters
 class Occlusion(AnyImage):
-    """How far the logit falls when a square is covered, averaged over the squares that cover a pixel. Signed.
+    """How far the explained number falls when a square is covered, averaged over the squares that cover a
+    pixel. Signed.
 
     Squares have `patch_share` of the picture's side and stand `stride_share` of it apart (both rounded to
     pixels, at least 1); `baseline` is their value, 0 = black. With `overlaps` = "sum" the falls are added
     instead, as some libraries do, so that the middle weighs more than the border. A fall of up to a
-    millionth of the logit (of 1, if that is larger) is rounding and counts as 0. [Zeiler and Fergus 2014]
+    millionth of the number (of 1, if that is larger and the number no probability) is rounding and counts as
+    0. [Zeiler and Fergus 2014]
     """
 
     version: ClassVar[int] = 3
@@ -48,9 +50,10 @@ class Occlusion(AnyImage):
             Scores(OnPath((1.0,), self.baseline)),
             Scores(Windows(corners, patch, self.baseline)),
         )
-        logit = float(whole[0])
-        falls = logit - scores
-        falls[np.abs(falls) <= ROUNDING * max(abs(logit), 1.0)] = 0.0
+        number = float(whole[0])
+        least = 0.0 if subject.operator == "probability" else 1.0
+        falls = number - scores
+        falls[np.abs(falls) <= ROUNDING * max(abs(number), least)] = 0.0
         total, cover = _spread(corners, patch, falls, (height, width))
         values = total / cover if self.overlaps == "mean" else total
         return PixelAttribution(values.astype(np.float32), signed=True)

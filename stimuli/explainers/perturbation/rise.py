@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from stimuli.explainers.base import AnyImage
+from stimuli.explainers.base import AnyImage, follow_output
 from stimuli.explainers.maps import says_nothing
 from stimuli.planner.asks import Output, Scores, Steps
-from stimuli.planner.values import Floats, Subject, counted_generator
+from stimuli.planner.values import Floats, Operator, Subject, counted_generator
 from stimuli.planner.variants import Weighted
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
@@ -45,6 +45,10 @@ class Rise(AnyImage):
     grid: Annotated[int, Field(ge=2, le=32)] = 7
     keep: Annotated[float, Field(ge=0.05, le=0.95)] = 0.5
     output: Literal["probability", "logit"] = "probability"
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable unless `output` is that number."""
+        follow_output("Rise", self.output, operator)
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from stimuli.explainers.base import AnyImage
+from stimuli.explainers.base import AnyImage, follow_output
 from stimuli.explainers.maps import says_nothing
 from stimuli.planner.asks import ORIGINAL, Output, Scores, Steps
-from stimuli.planner.values import Floats, Subject
+from stimuli.planner.values import Floats, Operator, Subject
 from stimuli.planner.variants import Fill, fill_name, filling, flat
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
@@ -50,6 +50,10 @@ class ShapPartition(AnyImage):
     blur_px: Annotated[int, Field(ge=3, le=1024)] = 128
     value: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     output: Literal["logit", "probability"] = "logit"
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable unless `output` is that number."""
+        follow_output("ShapPartition", self.output, operator)
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         picture = subject.pixels.detach().cpu().numpy()

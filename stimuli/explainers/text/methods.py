@@ -13,13 +13,13 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind
+from stimuli.explainers.base import Kind, follow_output, refuse_operator
 from stimuli.explainers.controls.inner import inner, written_out
 from stimuli.explainers.text.lime import agreement, drawn_rows, fit_words
 from stimuli.explainers.text.shapley import all_coalitions, drawn_coalitions
 from stimuli.explainers.text.words import Span, Words, largest, says_nothing, scattered
 from stimuli.planner.asks import Steps, TextGradient, TextScores
-from stimuli.planner.values import Floats, Subject, TextTraced
+from stimuli.planner.values import Floats, Operator, Subject, TextTraced
 from stimuli.registry import parameters
 from stimuli.types import TokenAttribution
 
@@ -46,6 +46,9 @@ class AnyText:
                 "this method explains texts, but the predictor takes pictures: choose another"
             )
 
+    def follow(self, operator: Operator) -> None:
+        """Accept every number: what the planner answers is that of the subject."""
+
 
 @parameters
 class LimeText(AnyText):
@@ -71,6 +74,14 @@ class LimeText(AnyText):
     bow: bool = True
     mask_word: str = MASK_WORD
     stability_runs: Annotated[int, Field(ge=0, le=50)] = 0
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable unless the study explains the probability."""
+        if operator != "probability":
+            raise NotApplicable(
+                f"LimeText explains the probability, and the study a {operator}: use 'shap_text' with output "
+                "= 'log_odds', or 'input_gradient_text'"
+            )
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         mask = "" if self.bow else self.mask_word
@@ -106,8 +117,8 @@ class ShapText(AnyText):
 
     Texts of up to `exact_words` words are scored with every subset of their words; longer ones along
     `orders` random orders and their reverses. Hidden words are removed, or with `hidden` = "masked" become
-    `mask_word`. `output` is the explained number: the target's probability, or the log of its odds. `top`
-    marks the strongest words only; 0 marks all.
+    `mask_word`. `output` is the explained number: the target's probability, or the log of its odds, which is
+    the margin where the study explains that. `top` marks the strongest words only; 0 marks all.
 
     The values of all words add up to the score of the text less that of the hidden one; the check
     `efficiency_gap` is the deviation from this, as a share of that difference. If all texts have the same
@@ -123,6 +134,10 @@ class ShapText(AnyText):
     mask_word: str = MASK_WORD
     top: Annotated[int, Field(ge=0, le=1000)] = 0
 
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable unless `output` is that number."""
+        follow_output("ShapText", self.output, operator, "log_odds")
+
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         mask = self.mask_word if self.hidden == "masked" else ""
         words = Words(subject.text, predictor.words(subject.text), mask=mask)
@@ -133,7 +148,7 @@ class ShapText(AnyText):
         else:
             coalitions = drawn_coalitions(words.count, self.orders, subject)
         probabilities = yield TextScores(words.all_shown(coalitions.rows))
-        scores = self._scores(probabilities, subject.target)
+        scores = self._scores(probabilities, subject)
         # Probabilities are told apart by their ratios, log odds by their differences.
         if says_nothing(scores, 1.0 if self.output == "log_odds" else 0.0):
             return words.attribution(np.zeros(words.count), {"efficiency_gap": 0.0})
@@ -142,19 +157,22 @@ class ShapText(AnyText):
         gap = abs(float(values.sum()) - change) / max(abs(change), 1e-12)
         return words.attribution(largest(values, self.top), {"efficiency_gap": gap})
 
-    def _scores(self, probabilities: Floats, target: int) -> Floats:
-        wanted = probabilities[:, target]
+    def _scores(self, probabilities: Floats, subject: Subject) -> Floats:
+        wanted = probabilities[:, subject.target]
         if self.output == "probability":
             return wanted
-        # The others are added up: one less the target's would be 0 for a network that is sure.
-        others = np.delete(probabilities, target, axis=1).sum(1)
+        if subject.against is not None:
+            others = probabilities[:, subject.against]
+        else:
+            # The others are added up: one less the target's would be 0 for a network that is sure.
+            others = np.delete(probabilities, subject.target, axis=1).sum(1)
         tiny = np.finfo(np.float64).tiny
         return np.asarray(np.log(np.maximum(wanted, tiny)) - np.log(np.maximum(others, tiny)), np.float64)
 
 
 @parameters
 class InputGradientText(AnyText):
-    """Gradient of the target's logit times the embedding, summed over the channels and tokens of a word.
+    """Gradient of the explained number times the embedding, summed over the channels and tokens of a word.
     Signed.
 
     Marks that belong to no word are left out. `top` marks the strongest words only; 0 marks all. [Shrikumar
@@ -207,6 +225,10 @@ class RandomText(AnyText):
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable if the scattered method is not applicable."""
         inner(self.of, self.parameters).require(predictor, layer)
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable if the scattered method cannot explain that number."""
+        refuse_operator(inner(self.of, self.parameters), self.of, operator)
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         source: TokenAttribution = yield from inner(self.of, self.parameters).explain(predictor, subject)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stimuli.errors import BadSpec, ShapeMismatch
-from stimuli.planner.values import TextTraced
+from stimuli.planner.values import ExplainedNumber, TextTraced
 from stimuli.predictors.files.packing import pack
 from stimuli.predictors.text.text_encoders import Span, TextNetwork, Tokens, is_word, piece_spans, threads
 from stimuli.spec import JsonValue, content_key
@@ -94,8 +94,8 @@ class TextPredictor:
                 part = places[start : start + rows]
                 yield part, self._run([tokens[place] for place in part], length, rows)
 
-    def text_gradient(self, text: str, target: int) -> TextTraced:
-        """The gradient of logit `target` with respect to the embeddings of the text's own tokens.
+    def text_gradient(self, text: str, explained: ExplainedNumber) -> TextTraced:
+        """The gradient of the explained number with respect to the embeddings of the text's own tokens.
 
         float32 (T, D) each; the tokens that mark start and end are left out.
         """
@@ -106,7 +106,8 @@ class TextPredictor:
         no_cudnn = torch.backends.cudnn.flags(enabled=False)
         with torch.enable_grad(), threads(self.network), no_cudnn:
             logits = self.network(embeddings, _mask([tokens], length, embeddings.device))
-            (gradient,) = torch.autograd.grad(logits[0, target], [embeddings])
+            slopes = explained.slopes(logits[0].detach().double().cpu().numpy())
+            (gradient,) = torch.autograd.grad(logits[0], [embeddings], torch.from_numpy(slopes).to(logits))
         places = list(tokens.places)
         return TextTraced(
             tokens.spans, gradient[0, places].cpu().numpy(), embeddings[0, places].detach().cpu().numpy()
