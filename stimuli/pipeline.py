@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
-from stimuli.explainers import bound, is_recorded, open_explainer, version_of
+from stimuli.explainers import is_recorded, open_explainer, tied, version_of
 from stimuli.explainers.base import refuse_operator
 from stimuli.metrics import open_metric, scored_by
 from stimuli.metrics.base import Measured
@@ -345,7 +345,7 @@ def _with_target(subject: Subject, spec: StimulusSpec) -> Subject:
 def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) -> Callable[[], Steps]:
     def run() -> Steps:
         if spec.explainer is not None and is_recorded(spec.explainer):
-            if bound(spec) != spec:
+            if tied(spec) != spec:
                 raise NotApplicable(
                     "this explanation was recorded for one answer, model and seed of its item and cannot be "
                     "made for others: record them as conditions of their own"

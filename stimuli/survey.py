@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stimuli.datasets import DATASETS, open_dataset
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import bound, check_explainer, is_recorded, open_explainer, packages_of, version_of
+from stimuli.explainers import check_explainer, is_recorded, open_explainer, packages_of, tied, version_of
 from stimuli.explainers.base import refuse_operator
 from stimuli.explainers.targets import Target
 from stimuli.planner.values import ExplainedNumber, Operator
@@ -192,7 +192,7 @@ def spec_for(
         operator=number.operator,
         against=number.against,
     )
-    return bound(spec) if explainer is not None and is_recorded(explainer) else spec
+    return tied(spec) if explainer is not None and is_recorded(explainer) else spec
 
 
 def recorded(

@@ -13,7 +13,7 @@ __all__ = [
     "EXPLAINERS",
     "RECORDED",
     "Explainer",
-    "bound",
+    "tied",
     "check_explainer",
     "is_recorded",
     "open_explainer",
@@ -130,7 +130,7 @@ def is_recorded(component: Component) -> bool:
     return EXPLAINERS.stored_name(component.name) == RECORDED
 
 
-def bound(spec: StimulusSpec) -> StimulusSpec:
+def tied(spec: StimulusSpec) -> StimulusSpec:
     """The spec of a recorded explanation, tied to its item, model, answer and seed: the explanation cannot be
     made anew, so it must not stand for that of another answer, model or seed.
     """
