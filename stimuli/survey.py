@@ -212,11 +212,11 @@ def spec_for(
     """
     layer = getattr(source.predictor, "layer", "")
     number = ExplainedNumber(item.index)
-    if explainer is not None and is_recorded(explainer):
-        if "digest" not in explainer.params:
+    if explainer is not None:
+        if not is_recorded(explainer):
+            explainer = check_explainer(explainer)
+        elif "digest" not in explainer.params:
             raise BadSpec("recorded explanations are read from their files first: see `recorded`")
-    elif explainer is not None:
-        explainer = check_explainer(explainer)
         number = target.number(source.predictor.labels, item.index, item.truth, item.logits)
     spec = StimulusSpec(
         image_key=item.image_key,

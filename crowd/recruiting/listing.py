@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import csv
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crowd.recruiting.checking import ReadThrough
 from experiments.definition import StudyDefinition
 from experiments.drafts import gather
 from experiments.errors import StudyError
+from experiments.paradigms.base import Source
+from stimuli.explainers import is_recorded
+from stimuli.explainers.targets import Target
 from stimuli.store import LocalStore, Store
 from stimuli.store.files import read_text, view_file
 
-COLUMNS = ("item", "dataset", "predictor", "label", "index", "height_px", "width_px", "file")
+if TYPE_CHECKING:
+    from stimuli.survey import PredictedItem
+    from stimuli.survey import Source as Opened
+
+COLUMNS = (
+    *("item", "conditions", "dataset", "predictor"),
+    *("label", "index", "operator", "against", "height_px", "width_px", "file"),
+)
 
 
 def list_items(
@@ -24,9 +35,10 @@ def list_items(
     out: Path,
     progress: Callable[[str, int, int], None],
 ) -> int:
-    """Write `items.csv` and one file per item into the empty or new folder `out`; how many items there are.
+    """Write `items.csv` and one file per item into the empty or new folder `out`; how many lines there are:
+    one per item and explained number.
 
-    `label` and `index` name the answer that is explained, `file` holds the network's view (PNG) or the text.
+    `label` and `index` name the class that is explained, `file` holds the network's view (PNG) or the text.
     Nothing is stored, and recorded explanations need not be there yet. StudyError if the folder is not empty.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -35,22 +47,41 @@ def list_items(
         reading = ReadThrough(store, LocalStore(Path(scratch)))
         gathered = gather(definition, folder, reading, progress, recorded=False)
         out.mkdir(parents=True, exist_ok=True)
-        count = 0
+        lines = [
+            _line(item.key, gathered.view(source, item), names, source, target, gathered.opened[source])
+            for (source, target), names in _wanted(definition).items()
+            for item in gathered.material.chosen[source]
+        ]
+        for view in {view.image_key: view for view, _ in lines}.values():
+            (out / _file(view)).write_bytes(
+                reading.get(view_file(view.image_key))
+                if view.width_px
+                else read_text(reading, view.image_key).encode()
+            )
         with (out / "items.csv").open("w", newline="", encoding="utf-8") as stream:
-            table = csv.writer(stream)
-            table.writerow(COLUMNS)
-            for source, items in gathered.material.chosen.items():
-                for item in items:
-                    view = gathered.view(source, item)
-                    is_text = not view.width_px
-                    name = f"{view.image_key}.{'txt' if is_text else 'png'}"
-                    data = (
-                        read_text(reading, view.image_key).encode()
-                        if is_text
-                        else reading.get(view_file(view.image_key))
-                    )
-                    (out / name).write_bytes(data)
-                    size = (view.height_px, view.width_px)
-                    table.writerow((item.key, *source, view.predicted, view.index, *size, name))
-                    count += 1
-    return count
+            csv.writer(stream).writerows([COLUMNS, *(cells for _, cells in lines)])
+    return len(lines)
+
+
+def _wanted(definition: StudyDefinition) -> dict[tuple[Source, Target], list[str]]:
+    """What is to be explained, and for which conditions: the recorded ones, or all if none is."""
+    every = [condition for condition in definition.conditions if condition.explainer is not None]
+    recorded = [c for c in every if c.explainer is not None and is_recorded(c.explainer.component())]
+    wanted: dict[tuple[Source, Target], list[str]] = {}
+    for condition in recorded or every:
+        wanted.setdefault((condition.source, definition.target_of(condition)), []).append(condition.name)
+    return wanted
+
+
+def _line(
+    key: str, view: PredictedItem, names: Sequence[str], source: Source, target: Target, opened: Opened
+) -> tuple[PredictedItem, tuple[object, ...]]:
+    labels = opened.predictor.labels
+    number = target.number(labels, view.index, view.truth, view.logits)
+    against = "" if number.against is None else labels[number.against]
+    explained = (labels[number.target], number.target, number.operator, against)
+    return view, (key, " ".join(names), *source, *explained, view.height_px, view.width_px, _file(view))
+
+
+def _file(view: PredictedItem) -> str:
+    return f"{view.image_key}.{'png' if view.width_px else 'txt'}"

@@ -112,9 +112,9 @@ FORM_LEGEND = (
 )
 CONTENT_LEGEND = (
     "Map, picture: how well the answer is guessed from either alone (area under the ROC curve); an honest "
-    "map may tell it. Mean map: correlation with the mean of the condition's other maps. Lattice: the share of a "
-    "regular grid. Cut away: the share of the evidence that the recipe's sign hides. On region: the share of "
-    "the most marked 5 % that lies on the planted or annotated region, and the region's size."
+    "map may tell it. Mean map: correlation with the mean of the condition's other maps. Lattice: the share "
+    "of a regular grid. Cut away: the share of the evidence that the recipe's sign hides. On region: the "
+    "share of the most marked 5 % that lies on the planted or annotated region, and the region's size."
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any, cast
 
 from stimuli.explainers.base import Explainer, Kind, StudyItem
-from stimuli.registry import Table, read_params
+from stimuli.registry import CORE, Table, read_params
 from stimuli.spec import Component, StimulusSpec
 
 __all__ = [
@@ -158,8 +158,9 @@ def kind_of(component: Component) -> Kind:
 
 
 def is_recorded(component: Component) -> bool:
-    """Whether the explanation is read from a file instead of computed."""
-    return EXPLAINERS.stored_name(component.name) == RECORDED
+    """Whether the explanation is read from a file instead of computed. Knows no other name, so that a spec of
+    a package that is gone is no mistake here."""
+    return component.name in (RECORDED, f"{CORE}:{RECORDED}")
 
 
 def tied(spec: StimulusSpec) -> StimulusSpec:

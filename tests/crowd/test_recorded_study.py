@@ -252,6 +252,17 @@ def test_it_writes_the_items_for_another_framework(
         # The quadrant model says which side of the upper half is brighter.
         assert row["label"] == ("left" if half[:16].mean() > half[16:].mean() else "right")
         assert world.CLASSES[int(row["index"])] == row["label"]
+    assert {row["conditions"] for row in rows} == {"heat parts near why"}
+    assert {(row["operator"], row["against"]) for row in rows} == {("logit", "")}
+    explained = '[explained]\nof = "runner_up"\noperator = "margin"\n[texts]'
+    study_file.write_text(study_file.read_text().replace("[texts]", explained))
+    call_command("study_check", str(study_file), items=tmp_path / "others")
+    with (tmp_path / "others" / "items.csv").open(newline="", encoding="utf-8") as stream:
+        others = {row["item"]: row for row in csv.DictReader(stream)}
+    for row in rows:
+        other = others[row["item"]]
+        assert (other["against"], other["operator"]) == (row["label"], "margin")
+        assert int(other["index"]) == 1 - int(row["index"]) and other["label"] != row["label"]
     with pytest.raises(CommandError, match="is not an empty folder"):
         call_command("study_check", str(study_file), items=out)
     monkeypatch.chdir(tmp_path)
