@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from stimuli.errors import BadSpec
 from stimuli.recipe import (
+    ALPHA_BEFORE,
+    ALPHA_DIVERGING,
     DIVERGING,
     OF_PRESETS,
     PRESETS,
@@ -98,7 +100,7 @@ class Render(Part):
 
     preset: Literal["", "colin-2022-figures", "xplique", "pasta", "reverse-turing"] = ""
     colormap: Colormap = "viridis"
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.55
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.75
     clip_low: Annotated[float, Field(ge=0, lt=50)] = 1.0
     clip_high: Annotated[float, Field(gt=50, le=100)] = 99.0
     absolute: bool | None = None
@@ -119,6 +121,8 @@ class Render(Part):
         if not isinstance(value, Mapping):
             return value
         table = dict(value)
+        if table.get("absolute") is not None:
+            table.setdefault("alpha", ALPHA_BEFORE)
         preset = PRESETS.get(str(table.get("preset", "")))
         if preset is not None:
             silent = [key for key in preset.must_say if key not in table]
@@ -129,7 +133,7 @@ class Render(Part):
                 )
             table = {**preset.values, **table}
         if table.get("sign") == "diverging":
-            table.setdefault("colormap", DIVERGING[0])
+            table = {"colormap": DIVERGING[0], "alpha": ALPHA_DIVERGING, **table}
         return table
 
     @model_validator(mode="after")

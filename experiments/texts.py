@@ -8,8 +8,6 @@ from collections.abc import Mapping
 import markdown
 import nh3
 
-from experiments.definition import StudyDefinition
-
 _TAGS = """
     a abbr b blockquote br code dd dl dt em figcaption figure h1 h2 h3 h4 hr i kbd li ol p strong sub sup
     table tbody td th thead tr ul
@@ -33,18 +31,3 @@ def html_of(text: str, words: Mapping[str, str] | None = None) -> str:
 def text_digest(*parts: str) -> str:
     """SHA-256 of the texts in order, hexadecimal: what a consent or an answer refers to."""
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
-
-
-def placeholders(definition: StudyDefinition) -> dict[str, str]:
-    """What a text may name in braces, so that time and pay are written in one place only."""
-    reward = definition.reward
-    return {
-        "title": definition.title,
-        "minutes": f"{reward.expected_minutes:g}",
-        "reward": f"{reward.amount_cents / 100:.2f} {reward.currency}",
-        "contact": definition.ethics.contact,
-        "approval": definition.ethics.approval,
-        "minimum_age": str(definition.ethics.minimum_age),
-        "min_width_px": str(definition.device.min_width_px),
-        "min_height_px": str(definition.device.min_height_px),
-    }

@@ -106,6 +106,12 @@ PROOFS = (
         (full("flood", "tests/crowd/test_floods.py", "-k", "through_a_flood"),),
     ),
     Proof(
+        "recipes",
+        "The default recipe is the one of least opacity whose strengths are read off photographs, by every "
+        "kind of colour vision, on one half of them and again on the other.",
+        (Unit("recipes", (sys.executable, "-m", "tests.proofs.recipes", "--seed", "{seed}")),),
+    ),
+    Proof(
         "calibration",
         "Over 2,000 simulated studies, tests err at the rate that they claim, and intervals cover as often.",
         (full("error rates", CALIBRATION, "-k", "error"), full("coverage", CALIBRATION, "-k", "cover")),

@@ -25,8 +25,7 @@ from stimuli.errors import BadSpec
 from stimuli.metrics import SET_METRICS
 from stimuli.metrics.described import Described, describe_metric
 from stimuli.models import Measurement, Stimulus
-from stimuli.pipeline import Bench, Failed, Number, Order, Rendered, attempt, explain
-from stimuli.pipeline import wanted as with_recipes
+from stimuli.pipeline import Bench, Failed, Number, Order, Rendered, attempt, explain, scorings
 from stimuli.registry import refuse_other_package
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store.media import current_store
@@ -180,7 +179,7 @@ def measure_done(keys: Sequence[str], bench: Bench) -> None:
     asked = _wanted(keys)
     rows = Stimulus.objects.filter(key__in=list(asked), state=State.DONE).values_list("key", "spec")
     specs = {key: StimulusSpec.from_json(stored) for key, stored in rows}
-    orders = [Order((spec,), with_recipes(asked[key], spec)) for key, spec in specs.items()]
+    orders = [Order((spec,), scorings(asked[key], spec)) for key, spec in specs.items()]
     for explained in explain(orders, bench):
         numbers = explained.numbers
         if explained.error:

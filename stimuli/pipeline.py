@@ -54,7 +54,7 @@ _restored: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Scoring:
     """A metric to be measured: of the method's own values, or of the field that `recipe` draws."""
 
     metric: Component
@@ -99,7 +99,7 @@ class Order:
     """One attribution that is asked for: the specs that it serves, and what is to be measured of it."""
 
     specs: tuple[StimulusSpec, ...]
-    metrics: tuple[Wanted, ...] = ()
+    metrics: tuple[Scoring, ...] = ()
 
     @property
     def spec(self) -> StimulusSpec:
@@ -203,7 +203,7 @@ def _lent(asking: object, spec: StimulusSpec, bench: Bench) -> dict[str, Attribu
     for lender in lenders.values():
         if reason := bench.refused.get(lender.attribution_key):
             raise NotApplicable(reason)
-    return {name: read_attribution(bench.store, one.attribution_key) for name, one in lenders.items()}
+    return {name: read_attribution(bench.store, lender.attribution_key) for name, lender in lenders.items()}
 
 
 def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Component]]) -> list[Order]:
@@ -218,7 +218,7 @@ def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Compon
                 {
                     canonical_json([w.metric.as_json(), w.recipe.as_json() if w.recipe else None]): w
                     for spec in group
-                    for w in wanted(metrics.get(spec.picture_key, ()), spec)
+                    for w in scorings(metrics.get(spec.picture_key, ()), spec)
                 }.values()
             ),
         )
@@ -226,9 +226,9 @@ def _orders(specs: Sequence[StimulusSpec], metrics: Mapping[str, Sequence[Compon
     ]
 
 
-def wanted(metrics: Sequence[Component], spec: StimulusSpec) -> tuple[Wanted, ...]:
+def scorings(metrics: Sequence[Component], spec: StimulusSpec) -> tuple[Scoring, ...]:
     """The metrics of one stimulus, each with what it scores."""
-    return tuple(Wanted(m, spec.render if scored_by(m) == "drawn" else None) for m in metrics)
+    return tuple(Scoring(m, spec.render if scored_by(m) == "drawn" else None) for m in metrics)
 
 
 class Runner:
@@ -382,13 +382,13 @@ def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Ben
 
 
 def _measuring(
-    asked: Wanted, spec: StimulusSpec, runner: Runner, subject: Subject, made: Attribution, bench: Bench
+    asked: Scoring, spec: StimulusSpec, runner: Runner, subject: Subject, made: Attribution, bench: Bench
 ) -> Callable[[], Steps]:
     def run() -> Steps:
         metric = open_metric(asked.metric)
         lent = _lent(metric, spec, bench)
         if lent is not None:
-            lent = {name: _scored(one, asked.recipe) for name, one in lent.items()}
+            lent = {name: _scored(borrowed, asked.recipe) for name, borrowed in lent.items()}
         regions = getattr(metric, "regions", "")
         region = read_region(bench.store, regions, spec.image_key) if regions else None
         beside = replace(subject, lent=lent, region=region)
@@ -456,8 +456,8 @@ __all__ = [
     "Order",
     "Pixels",
     "Rendered",
-    "Wanted",
+    "Scoring",
     "attempt",
     "explain",
-    "wanted",
+    "scorings",
 ]

@@ -16,12 +16,15 @@ Style = Literal["heat", "contour", "mask", "top_share"]
 Base = Literal["colour", "grey"]
 Unsigned = Literal["refuse", "for"]
 Opacity = Literal["constant", "rising"]
-SEQUENTIAL = ("viridis", "cividis", "inferno", "magma", "plasma", "gray")
-DIVERGING = ("PuOr_r",)
-OF_PRESETS = ("jet", "bwr")
+Sequential = Literal["viridis", "cividis", "inferno", "magma", "plasma", "gray"]
+Diverging = Literal["PuOr_r"]
+OfPresets = Literal["jet", "bwr"]
+OF_PRESETS: tuple[OfPresets, ...] = get_args(OfPresets)
 """Palettes of published figures: lightness does not grow with importance. Only presets name them."""
-Colormap = Literal["viridis", "cividis", "inferno", "magma", "plasma", "gray", "PuOr_r", "jet", "bwr"]
-COLORMAPS: tuple[str, ...] = get_args(Colormap)
+SEQUENTIAL: tuple[Sequential, ...] = get_args(Sequential)
+DIVERGING: tuple[Diverging, ...] = get_args(Diverging)
+Colormap = Sequential | Diverging | OfPresets
+COLORMAPS: tuple[Colormap, ...] = (*SEQUENTIAL, *DIVERGING, *OF_PRESETS)
 
 _CONCEPTS = {"concept_form": "bars", "concept_top": 6, "concept_signed": True}
 """Fields that joined before the recipe had a sign, and are left out of keys at these values."""
@@ -30,7 +33,8 @@ _BEFORE_SIGNS = ("colormap", "alpha", "clip_low", "clip_high", "tile_px")
 
 @dataclass(frozen=True, slots=True)
 class RenderSpec:
-    """How a map becomes a picture (0-1 are shares, percentiles 0-100).
+    """How a map becomes a picture (0-1 are shares, percentiles 0-100). The default's palette and opacity were
+    chosen by how well strengths are read off photographs: docs/evidence/recipes.md.
 
     `sign` says what of a method's values is shown: its evidence for the target ("positive"; the strength of a
     method without a sign), its "magnitude", both sides with zero in the palette's middle ("diverging"), or
@@ -50,7 +54,7 @@ class RenderSpec:
     """
 
     colormap: Colormap = "viridis"
-    alpha: float = 0.55
+    alpha: float = 0.75
     clip_low: float = 1.0
     clip_high: float = 99.0
     sign: Sign = "positive"
@@ -81,6 +85,12 @@ class RenderSpec:
             return cls(**value)
         rest = {name: entry for name, entry in value.items() if name != "absolute"}
         return cls(**rest, **before_signs(absolute=bool(value["absolute"])))
+
+
+ALPHA_DIVERGING = 0.8
+"""The opacity from which both sides are read over colour: docs/evidence/recipes.md."""
+ALPHA_BEFORE = 0.55
+"""The opacity of such recipes, if a study does not say."""
 
 
 def before_signs(*, absolute: bool) -> dict[str, Any]:

@@ -48,8 +48,9 @@ from experiments.errors import (
 from experiments.gates.device import NAME as DEVICE
 from experiments.models import Participant, Session, Study
 from experiments.selectors import definition_of
-from experiments.texts import html_of, placeholders
+from experiments.texts import html_of
 from experiments.tokens import keyed_hash
+from experiments.words import placeholders
 
 PREVIEW_MAX_AGE_S = 8 * 3600
 TRIES = 3

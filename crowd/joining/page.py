@@ -25,8 +25,8 @@ from crowd.recruiting.quoting import recruiting_of
 from experiments.errors import InvalidRequest
 from experiments.models import Study
 from experiments.selectors import definition_of
-from experiments.texts import html_of, placeholders
-from experiments.words import entry_words
+from experiments.texts import html_of
+from experiments.words import entry_words, placeholders
 
 PLACEHOLDER = '<meta name="legible" content="">'
 APP_POLICY = (

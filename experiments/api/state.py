@@ -20,8 +20,8 @@ from experiments.paradigms import design_of
 from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
-from experiments.texts import html_of, placeholders, text_digest
-from experiments.words import page_words, words_for
+from experiments.texts import html_of, text_digest
+from experiments.words import page_words, placeholders, words_for
 
 
 def session_state(session: Session) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from experiments.gates import get_gate
 from experiments.gates.base import Stop
 from experiments.models import Session
 from experiments.selectors import definition_of
-from experiments.texts import html_of, placeholders, text_digest
+from experiments.texts import html_of, text_digest
+from experiments.words import placeholders
 from stimuli.spec import canonical_json
 
 

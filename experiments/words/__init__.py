@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.definition import StudyDefinition
+from experiments.paradigms import get_paradigm
 
 FOLDER = Path(__file__).parent
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
@@ -16,7 +17,7 @@ LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 @lru_cache(maxsize=16)
 def table_of(language: str) -> Mapping[str, Any]:
-    """The whole table of a language: `pages`, `entry`, and `paradigms` by name."""
+    """The whole table of a language: `pages`, `entry`, `legend`, and `paradigms` by name."""
     return tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
 
 
@@ -33,7 +34,37 @@ def page_words(definition: StudyDefinition) -> Mapping[str, str]:
     return phrases
 
 
+def legend_of(definition: StudyDefinition) -> str:
+    """What marks mean, in one sentence that is true of every condition, in Markdown: for texts of the study
+    and for the legend."""
+    words: Mapping[str, Any] = table_of(definition.language)["legend"]
+    recipe = definition.render.spec()
+    if get_paradigm(definition.paradigm).modalities == ("text",):
+        return str(words["text"])
+    form: str = recipe.style
+    if recipe.sign == "diverging":
+        form = "diverging" if recipe.style == "heat" else "contour_diverging"
+    most, least = words[recipe.colormap]
+    return str(words[form]).format(most=most, least=least)
+
+
 def entry_words(language: str) -> Mapping[str, str]:
     """The sentences around a study: why a person is not admitted, and what a preview says."""
     entry: Mapping[str, str] = table_of(language)["entry"]
     return entry
+
+
+def placeholders(definition: StudyDefinition) -> dict[str, str]:
+    """What a text may name in braces, so that time and pay are written in one place only."""
+    reward = definition.reward
+    return {
+        "title": definition.title,
+        "minutes": f"{reward.expected_minutes:g}",
+        "reward": f"{reward.amount_cents / 100:.2f} {reward.currency}",
+        "contact": definition.ethics.contact,
+        "approval": definition.ethics.approval,
+        "minimum_age": str(definition.ethics.minimum_age),
+        "min_width_px": str(definition.device.min_width_px),
+        "min_height_px": str(definition.device.min_height_px),
+        "legend": legend_of(definition),
+    }

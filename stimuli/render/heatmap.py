@@ -1,7 +1,7 @@
 """Fields as pictures: one recipe for every condition of a study.
 
-A field (`field.drawn_field`) picks colours of a palette, which cover the picture at one constant opacity: so
-a place of a field has the same colour whatever it matters, up to the picture below. With `base` "grey" the
+A field (`field.drawn_field`) picks colours of a palette, which cover the picture at one constant opacity, so
+that lightness grows with strength on every ground. With `base` "grey" the
 picture below has no colour of its own, so that every hue belongs to the palette. The other styles show the
 picture itself where it matters: lines of equal strength, or grey over what matters less.
 """

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 PROSE = {"sentence", "heading", "note"}
 """Sentences, which may be written more plainly."""
@@ -62,3 +65,9 @@ def table_of(printed: str, *first: str) -> list[list[str]]:
         row[:-2] + row[-1:] if len(row) > 6 and row[1].isdigit() and int(row[1]) < LEAST_PEOPLE else row
         for row in rows
     ]
+
+
+def as_drawn_then(path: Path) -> dict[str, Any]:
+    """The recipe of a stored study.toml as it was read then, when every study had `absolute`."""
+    render = tomllib.loads(path.read_text(encoding="utf-8")).get("render", {})
+    return {"render": {"absolute": True, **render}}

@@ -18,7 +18,7 @@ from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.sight import CELLS, FEATURES, PATCHES, Percept
 from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
 from stimuli.recipe import RenderSpec
-from stimuli.render.heatmap import overlay
+from stimuli.render.heatmap import painted
 from stimuli.spec import Component
 from stimuli.types import Mask, Pixels
 
@@ -58,7 +58,7 @@ class Scene:
         return int(data.plans[key].cue)
 
     def shown(self, key: str, condition: str) -> Pixels | None:
-        return overlay(self.pictures[key], self.masks[key].astype(np.float32), RenderSpec())
+        return painted(self.pictures[key], self.masks[key].astype(np.float32), RenderSpec())
 
     def mask(self, key: str) -> Mask:
         return self.masks[key]

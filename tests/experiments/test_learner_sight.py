@@ -20,7 +20,7 @@ from experiments.simulation.sight import (
     read_heat,
 )
 from stimuli.recipe import RenderSpec
-from stimuli.render.heatmap import overlay
+from stimuli.render.heatmap import painted
 from stimuli.render.png import encode
 from stimuli.types import Pixels
 
@@ -87,7 +87,7 @@ def test_it_sees_the_same_at_other_sizes(side: int) -> None:
 def test_it_reads_the_heat_that_was_drawn(scale: str, alpha: float) -> None:
     picture, heat = meadow(1), hill(2)
     spec = RenderSpec(colormap=scale, alpha=alpha)  # type: ignore[arg-type]
-    recovered = read_heat(picture, overlay(picture, heat, spec))
+    recovered = read_heat(picture, painted(picture, heat, spec))
     assert recovered is not None
     assert np.corrcoef(recovered.ravel(), cells(heat).ravel())[0, 1] > 0.98
 
@@ -105,7 +105,7 @@ def test_it_attends_evenly_where_nothing_is_shown_or_said() -> None:
     picture = meadow(5)
     assert perceive(picture).attention is None
     assert perceive(picture, picture).attention is None
-    flat = overlay(picture, np.full((160, 160), 0.5, np.float32), RenderSpec())
+    flat = painted(picture, np.full((160, 160), 0.5, np.float32), RenderSpec())
     assert perceive(picture, flat).attention is None
     assert perceive(picture).where() == pytest.approx(np.full(PATCHES, 0.01))
 
@@ -126,7 +126,7 @@ def test_it_refuses_pictures_of_two_sizes() -> None:
 
 def test_it_reads_a_file_once_and_the_same() -> None:
     picture, heat = meadow(6), hill(7)
-    drawn = overlay(picture, heat, RenderSpec())
+    drawn = painted(picture, heat, RenderSpec())
     album = Album()
     first = album.percept(encode(picture), encode(drawn))
     again = album.percept(encode(picture), encode(drawn))

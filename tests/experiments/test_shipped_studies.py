@@ -5,7 +5,8 @@ import re
 import pytest
 
 from experiments.study_file import STUDIES_DIR, find_study, load_study
-from experiments.texts import html_of, placeholders
+from experiments.texts import html_of
+from experiments.words import placeholders
 
 pytestmark = pytest.mark.pure
 SLUGS = sorted(path.parent.name for path in STUDIES_DIR.glob("*/study.toml"))

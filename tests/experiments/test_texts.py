@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.paradigms import PARADIGMS
-from experiments.texts import ALLOWED_TAGS, html_of, placeholders, text_digest
+from experiments.texts import ALLOWED_TAGS, html_of, text_digest
 from experiments.tokens import (
     MEDIA_ID_LENGTH,
     hash_token,
@@ -21,7 +21,7 @@ from experiments.tokens import (
     new_media_id,
     new_token,
 )
-from experiments.words import LANGUAGES, entry_words, table_of, words_for
+from experiments.words import LANGUAGES, entry_words, legend_of, placeholders, table_of, words_for
 from tests.experiments.definitions import definition
 
 pytestmark = pytest.mark.pure
@@ -150,6 +150,7 @@ def test_time_and_pay_are_said_in_the_reader_s_way() -> None:
         "minimum_age": "21",
         "min_width_px": "800",
         "min_height_px": "600",
+        "legend": legend_of(study),
     }
 
 

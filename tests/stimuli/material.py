@@ -14,13 +14,18 @@ from stimuli.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store
 from stimuli.survey import PredictedItem, Source, prepare, spec_for, survey
-from stimuli.types import Progress, silent
+from stimuli.types import PixelAttribution, Plane, Progress, silent
 
 SIDE = 32
 DATASET = Component("folder", {"path": "images", "people_share": 1.0})
 PREDICTOR = Component("toy", {"kind": "quadrant", "input_px": SIDE})
 SALIENCY = Component("saliency")
 GRADIENT_X_INPUT = Component("gradient_x_input")
+
+
+def strengths(values: Plane) -> PixelAttribution:
+    """A map of a method without a sign."""
+    return PixelAttribution(values, signed=False)
 
 
 def write_images(folder: Path, per_class: int = 3) -> None:

@@ -9,7 +9,7 @@ import pytest
 from stimuli.explainers import EXPLAINERS, check_explainer, packages_of, version_of
 from stimuli.metrics import METRICS, SET_METRICS, check_metric
 from stimuli.metrics.described import describe_metric
-from stimuli.recipe import RenderSpec
+from stimuli.recipe import ALPHA_BEFORE, RenderSpec, before_signs
 from stimuli.spec import Component, StimulusSpec, canonical_json
 
 pytestmark = pytest.mark.pure
@@ -20,8 +20,18 @@ limits and at each of its words.
 """
 
 
+RAISED = {
+    **dict.fromkeys(("deletion", "insertion"), "pixels of equal value go in a drawn order"),
+    **dict.fromkeys(("sparsity", "entropy", "jpeg_complexity"), "they score the drawn field"),
+    **dict.fromkeys(("diagnostic_similarity", "method_similarity"), "they score the drawn fields"),
+}
+"""Metrics whose numbers have changed since, and why. Their version is raised: no stored number is theirs."""
+
+
 def spec(explainer: Component | None, version: int) -> StimulusSpec:
-    return StimulusSpec("a" * 64, "b" * 64, "features", 1, explainer, version, 2022, RenderSpec())
+    """As studies of that commit drew it: the recipe that `absolute = true` still names."""
+    before = RenderSpec(alpha=ALPHA_BEFORE, **before_signs(absolute=True))
+    return StimulusSpec("a" * 64, "b" * 64, "features", 1, explainer, version, 2022, before)
 
 
 def given(row: dict[str, Any]) -> str:
@@ -41,6 +51,10 @@ def test_it_keeps_the_keys_of_every_explainer(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", STORED["metrics"], ids=given)
 def test_it_keeps_the_keys_of_every_metric(row: dict[str, Any]) -> None:
     metric = Component.from_json(row["given"])
+    if metric.name in RAISED:
+        described = describe_metric(Component(metric.name))
+        assert described.version > row["version"] and described.key != row["key"]
+        return
     described = describe_metric(metric)
     assert canonical_json(check_metric(metric).as_json()) == row["canonical"]
     assert (described.version, described.key, described.package) == (row["version"], row["key"], "")

@@ -6,12 +6,15 @@ import torch
 
 from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.explainers import open_explainer
-from stimuli.metrics import open_metric
+from stimuli.metrics import open_metric, scored_by
 from stimuli.metrics.deletion import state_counts, trapezoid
 from stimuli.planner.asks import Steps
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.values import Subject
+from stimuli.ranking import most_important_first
+from stimuli.recipe import RenderSpec
+from stimuli.render.field import drawn_field
 from stimuli.spec import Component
 from stimuli.types import ConceptAttribution, PixelAttribution
 from tests.stimuli.measuring import measured, number_of, pixel_maps
@@ -47,14 +50,34 @@ def test_it_follows_the_curve_pixel_by_pixel() -> None:
     assert number.value == pytest.approx(np.trapezoid(curve, np.array(counts) / SIDE**2), abs=1e-6)
 
 
-def test_it_breaks_ties_by_pixel_index() -> None:
+@pytest.mark.parametrize("marked", [0, 68])
+def test_it_breaks_ties_by_one_order_that_favours_no_place(marked: int) -> None:
+    """Equal pixels go in the drawn order; by index an empty map would be scored for the upper edge."""
     net, (subject,) = convolutional_net(), subjects_of(pictures(1))
-    values = np.zeros((SIDE, SIDE), np.float32)
-    values[5:9, 3:20] = 1
-    number = number_of(net, subject, PixelAttribution(values, False), "deletion", pixels_per_step=100)
+    values = np.zeros(SIDE * SIDE, np.float32)
+    values[200 : 200 + marked] = 1
+    order = most_important_first(np.zeros(SIDE * SIDE))
+    ranked = np.empty(SIDE * SIDE, np.float32)
+    ranked[order] = -np.arange(SIDE * SIDE)
+    untied = (1e6 * values + ranked).reshape(SIDE, SIDE)
+    tied = PixelAttribution(values.reshape(SIDE, SIDE), False)
+    number = number_of(net, subject, tied, "deletion", pixels_per_step=100)
     counts = [0, 100, 200, 300, 400, 500, 576]
-    curve = by_hand(net, subject, values, counts, np.zeros((3, SIDE, SIDE), np.float32))
+    curve = by_hand(net, subject, untied, counts, np.zeros((3, SIDE, SIDE), np.float32))
     assert number.details["curve"] == pytest.approx(curve, abs=1e-6)
+    assert number.details["tied"] == 1
+    rows = order[: SIDE * SIDE // 4] // SIDE
+    assert abs(rows.mean() - (SIDE - 1) / 2) < 2
+
+
+def test_it_scores_the_drawn_field_only_if_its_name_says_so() -> None:
+    """The pipeline hands the field over; here both are given, and each ranks exactly what it gets."""
+    assert [scored_by(Component(name)) for name in ("deletion", "deletion_drawn")] == ["method", "drawn"]
+    net, (subject,), (made,) = convolutional_net(), subjects_of(pictures(1)), pixel_maps(1, SIDE)
+    for sign in ("positive", "magnitude", "signed_range"):
+        field = PixelAttribution(drawn_field(made, RenderSpec(sign=sign)), False)
+        drawn = number_of(net, subject, field, "deletion_drawn")
+        assert drawn == number_of(net, subject, field, "deletion")
 
 
 @pytest.mark.parametrize("baseline", ["black", "mean", "grey", "blur"])

@@ -15,7 +15,7 @@ from stimuli.datasets.synthetic.scenarios import SyntheticDataset
 from stimuli.errors import NotApplicable
 from stimuli.metrics import for_regions
 from stimuli.metrics.localisation import mass_inside, top_inside
-from stimuli.pipeline import Bench, Number, Order, explain, wanted
+from stimuli.pipeline import Bench, Number, Order, explain, scorings
 from stimuli.planner.values import Subject
 from stimuli.recipe import RenderSpec
 from stimuli.spec import Component
@@ -96,7 +96,7 @@ def explained(folder: Path, dataset: Component, input_px: int) -> Made:
     item = survey(source, store)[0]
     spec = spec_for(item, source, Component("saliency"), RenderSpec(), 1)
     metric = for_regions(Component("localisation"), source.regions)
-    [made] = explain([Order((spec,), wanted([metric], spec))], Bench(store))
+    [made] = explain([Order((spec,), scorings([metric], spec))], Bench(store))
     pipeline._restored.clear()
     return source, item, store, made.numbers[0]
 

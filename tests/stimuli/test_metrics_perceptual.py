@@ -202,7 +202,7 @@ def test_it_is_one_for_regions_that_are_alike_across_classes() -> None:
 
 
 def test_it_shows_the_strongest_part() -> None:
-    """Five pixels: with magnitudes the negative one first, without only positive ones."""
+    """Five pixels, on whichever side of a two-sided field."""
     entry = entries(1, "x", "a")[0]
     positive = [(50, 60), (50, 61), (51, 60), (51, 61), (52, 60)]
     values = np.zeros((SIDE, SIDE), np.float32)
@@ -217,8 +217,6 @@ def test_it_shows_the_strongest_part() -> None:
     assert shown[5, 7] == pytest.approx(entry.view[5, 7] / 255)
     box = DiagnosticSimilarity(top_share=five, region="crop", crop_px=55).shown(entry)
     assert box.shape == (55, 55, 3)
-    signed = DiagnosticSimilarity(top_share=five, absolute=False).shown(entry)
-    assert {(int(y), int(x)) for y, x in np.argwhere((signed != 0.5).any(2))} == set(positive)
 
 
 def test_it_ignores_the_order_of_entries() -> None:

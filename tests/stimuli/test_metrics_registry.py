@@ -56,7 +56,7 @@ def test_it_keeps_given_parameters_beside_the_defaults() -> None:
         (Component("deletion", {"steps": 0}), "'steps' is 0, but must lie between 1 and 5000"),
         (Component("deletion", {"steps": 2.5}), "must be a whole number such as 10"),
         (Component("deletion", {"baseline": "pink"}), "must be one of black, mean, grey, blur"),
-        (Component("method_similarity", {"absolute": 1}), "must be true or false"),
+        (Component("deletion", {"absolute": 1}), "must be true or false"),
         (Component("sparsity", {"steps": 1}), "it takes none"),
     ],
 )

@@ -15,7 +15,7 @@ from stimuli.explainers import is_seeded
 from stimuli.metrics import open_metric
 from stimuli.metrics.base import Measured
 from stimuli.metrics.sanity import ParameterRandomisation, Stability, alike
-from stimuli.pipeline import Bench, Order, Wanted, explain, wanted
+from stimuli.pipeline import Bench, Order, Scoring, explain, scorings
 from stimuli.recipe import RenderSpec
 from stimuli.render.field import field_of
 from stimuli.spec import Component, StimulusSpec
@@ -42,7 +42,7 @@ def spec(world: World, method: Component, seed: int = 5, at: int = 2) -> Stimulu
 
 def number(world: World, method: Component, metric: str, **params: object) -> Measured:
     asked = spec(world, method)
-    [made] = explain([Order((asked,), wanted([Component(metric, params)], asked))], Bench(world[2]))
+    [made] = explain([Order((asked,), scorings([Component(metric, params)], asked))], Bench(world[2]))
     assert made.numbers[0].measured is not None, made.numbers[0].error
     return made.numbers[0].measured
 
@@ -108,7 +108,7 @@ def test_it_says_why_there_is_no_number(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "store")
     source, items = toy_source(tmp_path, store)
     asked = spec_for(items[0], source, SALIENCY, RenderSpec(), 5)
-    metrics = (Wanted(Component("parameter_randomisation")), Wanted(Component("stability")))
+    metrics = (Scoring(Component("parameter_randomisation")), Scoring(Component("stability")))
     [made] = explain([Order((asked,), metrics)], Bench(store))
     assert made.attribution is not None and not made.error
     assert "0 layers with weights" in made.numbers[0].error and made.numbers[1].measured

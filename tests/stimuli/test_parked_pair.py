@@ -10,6 +10,7 @@ from stimuli.parked.perturb import input_pair, overlay_pair
 from stimuli.recipe import RenderSpec
 from stimuli.render.heatmap import overlay
 from stimuli.types import Pixels
+from tests.stimuli.material import strengths
 
 pytestmark = pytest.mark.pure
 
@@ -65,10 +66,11 @@ def test_it_refuses_other_recipes(wrong: dict[str, object], message: str) -> Non
 def test_it_pairs_pictures_and_explanations() -> None:
     view, other = picture(1), picture(2)
     values = np.linspace(0, 1, 90 * 120, dtype=np.float32).reshape(90, 120)
+    made, turned = strengths(values), strengths(values[::-1])
     spec = RenderSpec(colormap="magma")
-    pictures, maps = input_pair(view, other), overlay_pair(view, values, other, values[::-1], spec)
+    pictures, maps = input_pair(view, other), overlay_pair(view, made, other, turned, spec)
     np.testing.assert_array_equal(pictures.left, view)
     np.testing.assert_array_equal(pictures.right, other)
-    np.testing.assert_array_equal(maps.left, overlay(view, values, spec))
-    np.testing.assert_array_equal(maps.right, overlay(other, values[::-1], spec))
+    np.testing.assert_array_equal(maps.left, overlay(view, made, spec))
+    np.testing.assert_array_equal(maps.right, overlay(other, turned, spec))
     assert pictures.together.shape == maps.together.shape

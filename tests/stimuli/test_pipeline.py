@@ -23,7 +23,7 @@ from stimuli.store import LocalStore, files
 from stimuli.survey import PredictedItem, Source, inapplicable, prepare, spec_for, survey
 from stimuli.types import PixelAttribution
 from tests.stimuli import material
-from tests.stimuli.material import GRADIENT_X_INPUT, SALIENCY, SIDE, render, specs_for, toy_source
+from tests.stimuli.material import GRADIENT_X_INPUT, SALIENCY, SIDE, render, specs_for, strengths, toy_source
 
 pytestmark = pytest.mark.pure
 
@@ -101,7 +101,9 @@ def test_it_draws_the_map_on_the_view(world: tuple[Source, list[PredictedItem]],
     values[:16, :16] = view[:16, :16].mean(2)
     assert items[0].index == 0 and rendered.drawn.explanation_file
     drawn = png.decode(store.get(rendered.drawn.explanation_file)).astype(int)
-    assert np.abs(drawn - heatmap.overlay(view, values, RenderSpec())).max() <= 1
+    assert (
+        np.abs(drawn - heatmap.overlay(view, PixelAttribution(values, signed=True), RenderSpec())).max() <= 1
+    )
 
 
 def test_it_keeps_the_raw_map(world: tuple[Source, list[PredictedItem]], store: LocalStore) -> None:
@@ -165,7 +167,9 @@ def test_it_draws_from_the_map_that_was_stored_first(
     monkeypatch.setattr(Saliency, "explain", overtaken)
     [rendered] = render([spec], store)
     view = png.decode(store.get(rendered.drawn.image_file))
-    assert rendered.drawn.picture_digest == png.pixel_key(heatmap.overlay(view, rival, RenderSpec()))
+    assert rendered.drawn.picture_digest == png.pixel_key(
+        heatmap.overlay(view, strengths(rival), RenderSpec())
+    )
 
 
 def test_it_tells_pictures_that_look_alike(

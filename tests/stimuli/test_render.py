@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from matplotlib import colormaps
 from numpy.typing import NDArray
+from skimage.color import rgb2lab
 
-from stimuli.errors import BadSpec, ShapeMismatch
-from stimuli.recipe import RenderSpec
+from stimuli.errors import ShapeMismatch
+from stimuli.recipe import SEQUENTIAL, Base, Opacity, RenderSpec, Style
 from stimuli.render import heatmap, png
-from stimuli.types import Pixels
+from stimuli.types import PixelAttribution, Pixels
+from tests.stimuli.material import strengths
 
 pytestmark = pytest.mark.pure
 SPEC = RenderSpec()
@@ -33,91 +35,104 @@ def chunks(content: bytes) -> list[str]:
     return names
 
 
-def test_it_colours_exactly_the_pixels_that_matter() -> None:
-    base = np.full((40, 50, 3), 128, np.uint8)
+@pytest.mark.parametrize("base", ["colour", "grey"])
+def test_it_colours_exactly_the_pixels_that_matter(base: Base) -> None:
+    ground = np.full((40, 50, 3), 128, np.uint8)
     values = np.zeros((40, 50), np.float32)
     values[7, 31] = 1
-    spec = RenderSpec(clip_low=0, clip_high=100)
-    drawn = heatmap.overlay(base, values, spec)
+    drawn = heatmap.overlay(ground, strengths(values), RenderSpec(clip_low=0, clip_high=100, base=base))
     different = np.argwhere((drawn != drawn[0, 0]).any(2))
     np.testing.assert_array_equal(different, [[7, 31]])
 
 
 def test_it_follows_the_declared_formula() -> None:
-    base, values = picture(), ramp()
-    spec = RenderSpec(colormap="magma", alpha=0.6, clip_low=0, clip_high=100)
+    ground, values = picture(), ramp()
     row, column = 33, 71
     v = float(values[row, column])
     colour = np.array(colormaps["magma"](round(v * 255))[:3]) * 255
-    opacity = 0.6 * (0.25 + 0.75 * v)
-    expected = base[row, column] * (1 - opacity) + colour * opacity
-    np.testing.assert_allclose(heatmap.overlay(base, values, spec)[row, column], expected, atol=1)
+    laws: dict[Opacity, float] = {"constant": 0.6, "rising": 0.6 * (0.25 + 0.75 * v)}
+    for opacity, covered in laws.items():
+        spec = RenderSpec(
+            colormap="magma", alpha=0.6, clip_low=0, clip_high=100, sign="magnitude", opacity=opacity
+        )
+        expected = ground[row, column] * (1 - covered) + colour * covered
+        drawn = heatmap.overlay(ground, strengths(values), spec)
+        np.testing.assert_allclose(drawn[row, column], expected, atol=1)
 
 
-def test_it_cuts_at_the_percentiles() -> None:
-    values = np.arange(1000, dtype=np.float32).reshape(20, 50)
-    scaled = heatmap.normalised(values, RenderSpec(clip_low=10, clip_high=90)).ravel()
-    assert (scaled[:100] == 0).all() and (scaled[900:] == 1).all()
-    assert scaled[500] == pytest.approx((500 - 99.9) / (899.1 - 99.9), abs=1e-5)
+def test_it_covers_every_place_alike() -> None:
+    """Under one opacity the picture is as visible where much matters as where little does."""
+    light, dark = np.full((60, 90, 3), 250, np.uint8), np.full((60, 90, 3), 10, np.uint8)
+    made, spec = strengths(ramp()), RenderSpec(alpha=0.6)
+    apart = heatmap.overlay(light, made, spec).astype(int) - heatmap.overlay(dark, made, spec)
+    assert np.abs(apart - 0.4 * 240).max() <= 1
 
 
-def test_it_takes_magnitudes_when_asked() -> None:
-    values = ramp() - np.float32(0.5)
-    absolute = heatmap.normalised(values, SPEC)
-    assert absolute[0, 0] == absolute[-1, -1] == 1
-    signed = heatmap.normalised(values, RenderSpec(absolute=False))
-    assert signed[0, 0] == 0 and signed[-1, -1] == 1
+def test_it_greys_a_picture_at_its_own_lightness() -> None:
+    """Against scikit-image's CIELAB, whose lightness is a function of luminance alone."""
+    plain = heatmap.grey(picture())
+    assert (plain[..., 0] == plain[..., 1]).all() and (plain[..., 0] == plain[..., 2]).all()
+    apart = rgb2lab(plain)[..., 0] - rgb2lab(picture())[..., 0]
+    assert np.abs(apart).max() < 0.35  # half a level of grey
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-def test_it_does_not_depend_on_the_scale_of_a_map(scale: float) -> None:
-    expected = heatmap.normalised(ramp(), SPEC)
-    np.testing.assert_allclose(heatmap.normalised(ramp() * np.float32(scale), SPEC), expected, atol=1e-5)
+def test_it_draws_lines_where_strength_passes_a_level() -> None:
+    ground = np.full((200, 200, 3), 90, np.uint8)
+    columns = np.broadcast_to(np.linspace(0, 1, 200, dtype=np.float32), (200, 200))
+    drawn = heatmap.overlay(
+        ground, strengths(columns), RenderSpec(style="contour", clip_low=0, clip_high=100)
+    )
+    touched = np.flatnonzero((drawn[100] != 90).any(1))
+    assert [int(touched[np.abs(touched - at).argmin()]) for at in (50, 100, 150)] == [50, 100, 150]
+    assert len(touched) < 20 and (drawn == drawn[:1]).all()
 
 
-@pytest.mark.parametrize("value", [0.0, 3.7, -2.0])
-def test_it_draws_a_constant_map_as_no_difference(value: float) -> None:
-    base = np.full((40, 50, 3), 200, np.uint8)
-    drawn = heatmap.overlay(base, np.full((40, 50), value, np.float32), SPEC)
+def test_it_shows_the_picture_where_it_matters() -> None:
+    ground, values = picture(), np.zeros((60, 90), np.float32)
+    values[:, :9] = ramp(60, 9) + 1
+    shown = heatmap.overlay(ground, strengths(values), RenderSpec(style="top_share", top_share=0.1))
+    np.testing.assert_array_equal(shown[:, :9], ground[:, :9])
+    rest = np.abs(shown[:, 9:].astype(int) - heatmap.VEIL)
+    assert (rest <= 0.15 * np.abs(ground[:, 9:].astype(int) - heatmap.VEIL) + 1).all()
+    masked = heatmap.overlay(ground, strengths(values), RenderSpec(style="mask"))
+    np.testing.assert_array_equal(masked[:, 9:], shown[:, 9:])
+
+
+def test_it_marks_as_many_pixels_of_every_map_and_none_of_an_empty_one() -> None:
+    for values in (ramp(), np.asarray(np.round(ramp() * 3) / 3, np.float32)):
+        assert heatmap.top_places(values, 0.1).sum() == round(0.1 * values.size)
+    assert heatmap.top_places(np.zeros((60, 90), np.float32), 0.1).sum() == 0
+
+
+@pytest.mark.parametrize("style", ["heat", "contour", "mask", "top_share"])
+@pytest.mark.parametrize("value", [0.0, 3.7])
+def test_it_draws_a_constant_map_as_no_difference(value: float, style: Style) -> None:
+    ground = np.full((40, 50, 3), 200, np.uint8)
+    drawn = heatmap.overlay(ground, strengths(np.full((40, 50), value, np.float32)), RenderSpec(style=style))
     assert (drawn == drawn[0, 0]).all()
-    assert np.abs(drawn.astype(int) - base).max() < 40
 
 
-def test_it_keeps_a_few_strong_points_among_zeros() -> None:
-    values = np.zeros((100, 100), np.float32)
-    values[50, 50] = 2
-    scaled = heatmap.normalised(values, SPEC)
-    assert scaled[50, 50] == 1 and scaled.sum() == 1
+def test_it_gives_zero_one_colour_in_every_diverging_picture() -> None:
+    spec = RenderSpec(colormap="PuOr_r", sign="diverging", alpha=1.0)
+    white = np.full((60, 90, 3), 255, np.uint8)
+    seen = set()
+    for low, high in ((-1, 1), (-0.2, 1), (-3, 0.5)):
+        values = np.linspace(low, high, 60 * 90, dtype=np.float32).reshape(60, 90)
+        values[30] = 0
+        drawn = heatmap.overlay(white, PixelAttribution(values, signed=True), spec)
+        assert (drawn[30] == drawn[30, 0]).all()
+        seen.add(tuple(int(level) for level in drawn[30, 0]))
+    assert len(seen) == 1
+    [zero] = seen
+    assert min(zero) > 240, "the palette's neutral middle"
 
 
 def test_it_refuses_a_map_of_another_size() -> None:
     with pytest.raises(ShapeMismatch, match="network's own view"):
-        heatmap.overlay(picture(), ramp(30, 45), SPEC)
+        heatmap.overlay(picture(), strengths(ramp(30, 45)), SPEC)
 
 
-def test_it_refuses_maps_that_are_not_finite() -> None:
-    values = ramp()
-    values[0, 0] = np.nan
-    with pytest.raises(ShapeMismatch, match="not finite"):
-        heatmap.overlay(picture(), values, SPEC)
-
-
-@pytest.mark.parametrize(
-    ("recipe", "message"),
-    [
-        ({"colormap": "jet"}, "'jet' is not known: use one of viridis"),
-        ({"alpha": 0.0}, "above 0 and at most 1"),
-        ({"clip_low": 99.0}, "the low one below the high one"),
-        ({"clip_high": 101.0}, "between 0 and 100"),
-        ({"tile_px": 8}, "between 16 and 512"),
-    ],
-)
-def test_it_refuses_recipes_that_cannot_be_drawn(recipe: dict[str, object], message: str) -> None:
-    with pytest.raises(BadSpec, match=message):
-        heatmap.check_recipe(RenderSpec(**recipe))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", heatmap.COLORMAPS)
+@pytest.mark.parametrize("name", SEQUENTIAL)
 def test_it_grows_steadily_lighter_with_importance(name: str) -> None:
     lightness = heatmap.palette(name) @ np.array([0.2126, 0.7152, 0.0722])
     assert (np.diff(lightness) > -0.6).all() and lightness[-1] - lightness[0] > 100
@@ -131,14 +146,14 @@ def test_it_makes_tiles_twice_as_large_as_they_are_shown(
 ) -> None:
     base, values = picture(*shape), ramp(*shape)
     assert heatmap.tile(base, SPEC).shape == (*size, 3)
-    assert heatmap.overlay_tile(base, values, SPEC).shape == (*size, 3)
+    assert heatmap.overlay_tile(base, strengths(values), SPEC).shape == (*size, 3)
 
 
 def test_it_aligns_tiles_with_pictures() -> None:
     base = np.full((80, 80, 3), 128, np.uint8)
     values = np.zeros((80, 80), np.float32)
     values[20:30, 60:70] = 1
-    tile = heatmap.overlay_tile(base, values, SPEC).astype(int)
+    tile = heatmap.overlay_tile(base, strengths(values), SPEC).astype(int)
     changed = np.abs(tile - tile[0, 0]).sum(2)
     centre = np.average(np.indices(changed.shape).reshape(2, -1), axis=1, weights=changed.ravel())
     np.testing.assert_allclose(centre / 224, [24.5 / 80, 64.5 / 80], atol=0.006)

@@ -1,0 +1,108 @@
+"""[render] of study.toml: presets, recipes of before the signs, and the one wording of what marks mean."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from experiments.definition import Render, StudyDefinition
+from experiments.study_file import STUDIES_DIR, load_study
+from experiments.texts import html_of
+from experiments.words import LANGUAGES, legend_of, placeholders, table_of
+from stimuli.recipe import COLORMAPS, PRESETS, RenderSpec
+
+pytestmark = pytest.mark.pure
+SHIPPED = STUDIES_DIR / "wolf-or-husky" / "study.toml"
+
+
+def with_recipe(render: dict[str, Any], language: str = "en") -> StudyDefinition:
+    return load_study(SHIPPED, changes={"render": render, "language": language})
+
+
+def refusal(render: dict[str, Any]) -> str:
+    with pytest.raises(ValidationError) as caught:
+        Render.model_validate(render)
+    return str(caught.value)
+
+
+def test_the_default_of_the_file_is_that_of_the_renderer() -> None:
+    assert Render().spec() == RenderSpec()
+
+
+def test_a_preset_is_written_out_and_completed() -> None:
+    assert Render.model_validate({"preset": "xplique"}).spec() == RenderSpec(
+        colormap="jet", alpha=0.5, clip_low=0.1, clip_high=99.9, sign="signed_range"
+    )
+    other = Render.model_validate({"preset": "xplique", "alpha": 0.3, "sign": "positive"})
+    assert (other.alpha, other.sign, other.colormap) == (0.3, "positive", "jet")
+    stored = Render.model_validate(other.model_dump(mode="json"))
+    assert stored == other
+
+
+def test_a_preset_does_not_say_what_its_paper_does_not() -> None:
+    assert "does not say sign" in refusal({"preset": "colin-2022-figures"})
+    told = Render.model_validate({"preset": "colin-2022-figures", "sign": "magnitude"})
+    assert (told.colormap, told.alpha, told.sign) == ("jet", 0.5, "magnitude")
+
+
+@pytest.mark.parametrize(
+    ("render", "message"),
+    [
+        ({"colormap": "jet"}, "palette of published figures"),
+        ({"preset": "figures"}, "colin-2022-figures"),
+        ({"sign": "diverging", "colormap": "viridis"}, "a diverging recipe takes PuOr_r"),
+        ({"absolute": True, "sign": "magnitude", "smooth_px": 2}, "knows no sign, smooth_px"),
+        ({"alpha": 1.0}, "less than 1"),
+    ],
+)
+def test_it_refuses_recipes_that_contradict_themselves(render: dict[str, Any], message: str) -> None:
+    assert message in refusal(render)
+
+
+def test_diverging_brings_its_palette() -> None:
+    assert Render.model_validate({"sign": "diverging"}).colormap == "PuOr_r"
+
+
+def test_a_recipe_of_before_the_signs_means_what_it_meant() -> None:
+    """Digest and key of a study that names `absolute` are those of a definition stored by f38355e."""
+    before = {"absolute": True, "colormap": "viridis", "clip_low": 1.0, "clip_high": 99.0, "tile_px": 112}
+    read = with_recipe(before)
+    assert read.as_met()["render"] == {**before, "alpha": 0.55}
+    assert (read.render.spec().sign, read.render.spec().opacity) == ("magnitude", "rising")
+    assert read.digest != with_recipe({"alpha": 0.55}).digest
+    assert with_recipe({"absolute": False}).render.spec().sign == "signed_range"
+
+
+def test_a_definition_survives_being_stored() -> None:
+    for render in ({}, {"sign": "diverging"}, {"absolute": False}, {"preset": "pasta"}):
+        made = with_recipe(render)
+        assert StudyDefinition.model_validate(made.as_met()).digest == made.digest
+        assert StudyDefinition.model_validate(made.model_dump(mode="json")) == made
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_recipe_has_one_sentence_of_what_marks_mean(language: str) -> None:
+    words = table_of(language)["legend"]
+    assert {*COLORMAPS} <= set(words)
+    told = set()
+    recipes: list[dict[str, Any]] = [
+        *({"colormap": name} for name in COLORMAPS if name not in ("PuOr_r", "jet", "bwr")),
+        *({"preset": name, "sign": "magnitude"} for name in PRESETS),
+        {"sign": "diverging"},
+        {"sign": "diverging", "style": "contour"},
+        *({"style": style} for style in ("contour", "mask", "top_share")),
+    ]
+    for render in recipes:
+        sentence = legend_of(with_recipe(render, language))
+        assert "{" not in sentence and sentence.endswith(".")
+        told.add(sentence)
+    assert len(told) == 11, "palettes and styles that look alike, and only those, are told alike"
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in STUDIES_DIR.glob("*/study.toml")), ids=str)
+def test_shipped_texts_name_marks_by_the_recipe_alone(folder: Any) -> None:
+    definition = load_study(folder / "study.toml")
+    page = html_of(definition.texts["instructions_explained"], placeholders(definition))
+    assert "{legend}" in definition.texts["instructions_explained"]
+    most, least = table_of(definition.language)["legend"][definition.render.colormap]
+    assert most in page and least in page
