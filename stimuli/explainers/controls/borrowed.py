@@ -59,7 +59,7 @@ class Borrowed:
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         if subject.lent is None:
             raise NotApplicable(
-                f"the map of {self.control!r} is lent by another stimulus: make it from its spec by the pipeline"
+                f"the map of {self.control!r} is lent by another stimulus: make it from its spec"
             )
         made = subject.lent["map"]
         assert isinstance(made, PixelAttribution)
@@ -114,8 +114,8 @@ class OtherClass(Borrowed):
     def lender(self, plain: StimulusSpec) -> StimulusSpec:
         if self.target in (-1, plain.target):
             raise NotApplicable(
-                f"'other_class' was given class {self.target}, and {plain.target} is explained: make its specs "
-                "for all items at once"
+                f"'other_class' has class {self.target}, and {plain.target} is explained: make its specs for all "
+                "items at once"
             )
         return replace(plain, target=self.target)
 
