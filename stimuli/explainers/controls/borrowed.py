@@ -114,8 +114,8 @@ class OtherClass(Borrowed):
     def lender(self, plain: StimulusSpec) -> StimulusSpec:
         if self.target in (-1, plain.target):
             raise NotApplicable(
-                f"'other_class' has class {self.target}, and {plain.target} is explained: make its specs for all "
-                "items at once"
+                f"'other_class' has class {self.target}, and {plain.target} is explained: make its specs for "
+                "all items at once"
             )
         return replace(plain, target=self.target)
 
