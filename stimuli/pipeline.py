@@ -191,8 +191,8 @@ def _lent(asking: object, spec: StimulusSpec, bench: Bench) -> dict[str, Weights
         if reason := bench.refused.get(lender.attribution_key):
             raise NotApplicable(reason)
     return {
-        name: weights_of(read_attribution(bench.store, one.attribution_key), "a placebo")
-        for name, one in lenders.items()
+        name: weights_of(read_attribution(bench.store, lender.attribution_key), "a placebo")
+        for name, lender in lenders.items()
     }
 
 
@@ -389,7 +389,7 @@ def _measuring(
         metric = open_metric(asked.metric)
         lent = _lent(metric, spec, bench)
         if lent is not None:
-            lent = {name: as_scored(one, asked.recipe) for name, one in lent.items()}
+            lent = {name: as_scored(borrowed, asked.recipe) for name, borrowed in lent.items()}
         regions = getattr(metric, "regions", "")
         region = read_region(bench.store, regions, spec.image_key) if regions else None
         beside = replace(subject, lent=lent, region=region)

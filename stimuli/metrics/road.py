@@ -52,8 +52,8 @@ class Road:
         order = most_important_first(values)
         output: Literal["probability", "logit"] = self.score
         most, least = yield tuple(
-            Scores(Imputed(subject, one, counts, self.noise), output)
-            for one in (order, np.ascontiguousarray(order[::-1]))
+            Scores(Imputed(subject, ranking, counts, self.noise), output)
+            for ranking in (order, np.ascontiguousarray(order[::-1]))
         )
         details = {
             "most_first": most.tolist(),

@@ -152,9 +152,9 @@ def decode(
     resampled = np.array([_share_right(differences, row) for row in copies])
     signs = draws.integers(0, 2, (count, RESAMPLES)) * 2.0 - 1.0
     hat = _hat(differences, np.ones(count))
-    own = np.diag(hat)[:, None]
-    exchanged = _right(signs * (hat @ signs) - own).mean(0)
-    auc = float(_right(hat.sum(1) - own[:, 0]).mean())
+    leverage = np.diag(hat)[:, None]
+    exchanged = _right(signs * (hat @ signs) - leverage).mean(0)
+    auc = float(_right(hat.sum(1) - leverage[:, 0]).mean())
     low, high = (float(edge) for edge in np.percentile(resampled, [2.5, 97.5]))
     p = (1 + int((exchanged >= auc - 1e-12).sum())) / (1 + RESAMPLES)
     return Decoded(auc, low, high, p, count)
@@ -197,5 +197,5 @@ def _share_right(differences: Floats, copies: NDArray[np.int64]) -> float:
 
 
 def _right(margin: Floats) -> Floats:
-    """1 if a picture is put the right way round, 0 if it is not, one half if nothing is said."""
+    """Per picture 1 if it is put the right way round, 0 if it is not, one half if nothing is said."""
     return np.where(np.abs(margin) <= 1e-12, 0.5, margin > 0)

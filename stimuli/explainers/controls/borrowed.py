@@ -53,18 +53,17 @@ class Borrowed:
     def lenders(self, spec: StimulusSpec) -> Lenders:
         """The spec whose map is shown, as "map". NotApplicable if the study has not named it."""
         method = Component(self.of, json.loads(self.parameters))
-        own = replace(spec, explainer=method, version=version_of(method), packages=packages_of(method))
-        return {"map": self.lender(own)}
+        plain = replace(spec, explainer=method, version=version_of(method), packages=packages_of(method))
+        return {"map": self.lender(plain)}
 
-    def lender(self, own: StimulusSpec) -> StimulusSpec:
+    def lender(self, plain: StimulusSpec) -> StimulusSpec:
         """The lender, from the spec of the method for this item itself."""
         raise NotImplementedError
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         if subject.lent is None:
             raise NotApplicable(
-                f"the map of {self.control!r} is lent by another stimulus: make it by specs, with "
-                "stimuli.pipeline"
+                f"the map of {self.control!r} is lent by another stimulus: make it from its spec"
             )
         made = subject.lent["map"]
         assert isinstance(made, PixelAttribution)
@@ -98,13 +97,13 @@ class OtherItem(Borrowed):
             for donor in donors
         ]
 
-    def lender(self, own: StimulusSpec) -> StimulusSpec:
+    def lender(self, plain: StimulusSpec) -> StimulusSpec:
         if not self.item:
             raise NotApplicable(
                 "'other_item' names no donor: make its specs for all items of a study at once"
             )
-        against = self.against if own.operator == "margin" else None
-        return replace(own, image_key=self.item, target=self.target, against=against)
+        against = self.against if plain.operator == "margin" else None
+        return replace(plain, image_key=self.item, target=self.target, against=against)
 
 
 @parameters
@@ -122,14 +121,14 @@ class OtherClass(Borrowed):
         """The control as it is set for each of `items`, in their order."""
         return [replace(self, target=_runner_up(item)) for item in items]
 
-    def lender(self, own: StimulusSpec) -> StimulusSpec:
-        if self.target in (-1, own.target):
+    def lender(self, plain: StimulusSpec) -> StimulusSpec:
+        if self.target in (-1, plain.target):
             raise NotApplicable(
-                f"'other_class' was given class {self.target} beside the explained class {own.target}: make "
-                "its specs by the study"
+                f"'other_class' has class {self.target}, and {plain.target} is explained: make its specs for "
+                "all items at once"
             )
-        against = own.target if own.operator == "margin" else None
-        return replace(own, target=self.target, against=against)
+        against = plain.target if plain.operator == "margin" else None
+        return replace(plain, target=self.target, against=against)
 
 
 @parameters
@@ -155,8 +154,8 @@ class RandomisedNetwork(Borrowed):
                 "'randomised_network': this network has no weights to permute: use another control"
             )
 
-    def lender(self, own: StimulusSpec) -> StimulusSpec:
-        return replace(own, predictor_key=randomised_key(own.predictor_key, self.layers, self.seed))
+    def lender(self, plain: StimulusSpec) -> StimulusSpec:
+        return replace(plain, predictor_key=randomised_key(plain.predictor_key, self.layers, self.seed))
 
 
 def donor_places(items: Sequence[StudyItem], donors: str, seed: int) -> list[int]:
@@ -181,8 +180,8 @@ def donor_places(items: Sequence[StudyItem], donors: str, seed: int) -> list[int
             _, chosen = linear_sum_assignment(np.tile(costs, turns))
         except ValueError:  # not every item can have a donor of its own
             continue
-        found = {at: order[int(place) % len(items)] for at, place in zip(order, chosen, strict=True)}
-        return [found[at] for at in range(len(items))]
+        lenders = {at: order[int(place) % len(items)] for at, place in zip(order, chosen, strict=True)}
+        return [lenders[at] for at in range(len(items))]
     return []
 
 
