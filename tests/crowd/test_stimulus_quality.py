@@ -1,0 +1,127 @@
+"""Before people are paid to look: `study_check` looks at the stimuli, and says what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
+from experiments.drafts import Gathered, gather
+from experiments.study_file import load_study
+from stimuli.explainers.gradients.gradient import Saliency
+from stimuli.planner.asks import Steps
+from stimuli.planner.values import Subject
+from stimuli.quality.looks import Decoded
+from stimuli.store.media import current_store
+from stimuli.types import silent
+from tests.crowd.test_study_check import Check, check, study_with
+
+__all__ = ["check"]
+CLEAN = Quality(
+    condition="grad_cam",
+    items=120,
+    flat={"husky": (0, 60), "wolf": (0, 60)},
+    leak=Decoded(0.55, 0.40, 0.70, 0.3, 60),
+    leak_p=0.3,
+    map_auc=1.0,
+    picture_auc=0.9,
+    mean_map=0.4,
+    lattice=0.01,
+    cut_away=0.5,
+    on_region=0.7,
+    region=0.7,
+)
+HAPPENED = {"husky": (28, 60), "wolf": (0, 60)}
+"""What was found on photographs: 28 of 60 maps of one answer were empty, none of the other."""
+
+
+def said(quality: Quality, *, seen_with_answer: bool = True) -> str:
+    return " ".join(warnings_about([quality], seen_with_answer=seen_with_answer))
+
+
+@pytest.mark.pure
+def test_honest_material_is_not_accused_however_well_a_map_tells_the_answer() -> None:
+    for seen_with_answer in (True, False):
+        assert said(CLEAN, seen_with_answer=seen_with_answer) == ""
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("flat", "is_told"),
+    [
+        (HAPPENED, True),
+        ({"husky": (3, 60), "wolf": (0, 60)}, False),
+        ({"husky": (2, 10), "wolf": (0, 10)}, False),
+        ({"husky": (60, 60), "wolf": (60, 60)}, False),
+        ({"a": (0, 40), "b": (1, 40), "c": (30, 40)}, True),
+    ],
+)
+def test_empty_explanations_of_one_answer_are_told(flat: dict[str, tuple[int, int]], is_told: bool) -> None:
+    assert ("empty explanations by answer" in said(replace(CLEAN, flat=flat))) == is_told
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("low", "p", "is_told"), [(0.61, 0.01, True), (0.60, 0.01, False), (0.9, 0.06, False)]
+)
+def test_a_leak_is_told_only_if_the_explanation_is_seen_before_the_answer(
+    low: float, p: float, is_told: bool
+) -> None:
+    leaking = replace(CLEAN, leak=Decoded(0.95, low, 1.0, p, 60), leak_p=p)
+    assert ("which answer it explains" in said(leaking, seen_with_answer=False)) == is_told
+    assert said(leaking) == ""
+    assert "unknown" in replace(CLEAN, leak=None).leak_words
+
+
+@pytest.mark.pure
+def test_a_grid_is_told() -> None:
+    assert "regular grid" in said(replace(CLEAN, lattice=0.55)) and said(replace(CLEAN, lattice=0.2)) == ""
+
+
+def looked_at(path: Path, count: int = 12) -> tuple[dict[str, Quality], Gathered]:
+    definition, store = load_study(path), current_store()
+    gathered = gather(definition, path.parent, store, silent)
+    found = stimulus_quality(definition, gathered, store, count, silent)
+    return {quality.condition: quality for quality in found}, gathered
+
+
+@pytest.mark.django_db
+def test_it_explains_each_picture_for_both_answers(tmp_path: Path, store_folder: Path) -> None:
+    """The toy's map lies in the corner of the answer: its place tells the answer, its form does not."""
+    path = study_with(tmp_path, gradient='{ name = "gradient_x_input" }')
+    found, _ = looked_at(path)
+    gradient = found["gradient"]
+    assert gradient.items == 12 and sum(of for _, of in gradient.flat.values()) == 12
+    assert gradient.map_auc == 1 and gradient.leak is not None
+    assert not gradient.is_flat_by_answer and not gradient.is_leaking
+    assert gradient.cut_away == 0, "the picture's values have no sign"
+
+
+@pytest.mark.django_db
+def test_empty_maps_of_one_answer_leak_and_are_counted(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted method: for the first answer it makes nothing."""
+    honest = Saliency.explain
+
+    def spoilt(self: Saliency, predictor: Any, subject: Subject) -> Steps:
+        made = yield from honest(self, predictor, subject)
+        return replace(made, values=np.zeros_like(made.values)) if subject.target == 0 else made
+
+    monkeypatch.setattr(Saliency, "explain", spoilt)
+    quality = looked_at(study_with(tmp_path, spoilt='{ name = "saliency" }'))[0]["spoilt"]
+    assert quality.is_flat_by_answer and quality.is_leaking
+    assert sorted(count for count, _ in quality.flat.values())[0] == 0
+    assert "empty explanations by answer" in said(quality)
+
+
+@pytest.mark.django_db
+def test_study_check_prints_it(tmp_path: Path, store_folder: Path, check: Check) -> None:
+    printed = check(study_with(tmp_path, gradient='{ name = "gradient_x_input" }'), "--quality", "12")
+    assert "The form of explanations" in printed and "What they show" in printed
+    assert "target leak [95 %]" in printed and "unknown is not clean" in printed
+    assert "The form of explanations" not in check(tmp_path / "small" / "study.toml", "--quality", "0")
