@@ -23,10 +23,10 @@ from django.utils import timezone
 
 from stimuli.errors import BadSpec
 from stimuli.metrics import SET_METRICS
+from stimuli.metrics.base import Number
 from stimuli.metrics.described import Described, describe_metric
-from stimuli.metrics.scoring import Number, scorings
 from stimuli.models import Measurement, Stimulus
-from stimuli.pipeline import Bench, Failed, Order, Rendered, attempt, explain
+from stimuli.pipeline import Bench, Failed, Order, Rendered, attempt, explain, scorings
 from stimuli.registry import refuse_other_package
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store.media import current_store

@@ -19,13 +19,15 @@ from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_err
 from stimuli.explainers import is_recorded, open_explainer, tied, version_of
 from stimuli.explainers.base import refuse_operator
 from stimuli.explainers.lending import lenders_of, permutations_in
-from stimuli.metrics import open_metric
-from stimuli.metrics.scoring import Number, Scoring, as_scored, scorings, weights_of
+from stimuli.metrics import open_metric, scored_by
+from stimuli.metrics.base import Number, Scoring
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.predictors import restore
 from stimuli.registry import refuse_other_package
 from stimuli.render.draw import Drawn, draw
+from stimuli.render.field import drawn_field
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, JsonValue, StimulusSpec, canonical_json
 from stimuli.store import Store
 from stimuli.store.files import (
@@ -40,8 +42,11 @@ from stimuli.store.files import (
 )
 from stimuli.types import (
     Attribution,
+    PictureExplanation,
+    PixelAttribution,
     Pixels,
     Progress,
+    TextExplanation,
     Weights,
     silent,
 )
@@ -191,7 +196,7 @@ def _lent(asking: object, spec: StimulusSpec, bench: Bench) -> dict[str, Weights
         if reason := bench.refused.get(lender.attribution_key):
             raise NotApplicable(reason)
     return {
-        name: weights_of(read_attribution(bench.store, lender.attribution_key), "a placebo")
+        name: _weights(read_attribution(bench.store, lender.attribution_key), "a placebo needs")
         for name, lender in lenders.items()
     }
 
@@ -385,17 +390,39 @@ def _measuring(
     asked: Scoring, spec: StimulusSpec, runner: Runner, subject: Subject, made: Attribution, bench: Bench
 ) -> Callable[[], Steps]:
     def run() -> Steps:
-        weights = weights_of(made, asked.metric.name)
+        weights = _weights(made, f"{asked.metric.name} scores")
         metric = open_metric(asked.metric)
         lent = _lent(metric, spec, bench)
         if lent is not None:
-            lent = {name: as_scored(borrowed, asked.recipe) for name, borrowed in lent.items()}
+            lent = {name: _scored(borrowed, asked.recipe) for name, borrowed in lent.items()}
         regions = getattr(metric, "regions", "")
         region = read_region(bench.store, regions, spec.image_key) if regions else None
         beside = replace(subject, lent=lent, region=region)
-        return (yield from metric.measure(runner.predictor, beside, as_scored(weights, asked.recipe)))
+        return (yield from metric.measure(runner.predictor, beside, _scored(weights, asked.recipe)))
 
     return run
+
+
+def scorings(metrics: Sequence[Component], spec: StimulusSpec) -> tuple[Scoring, ...]:
+    """The metrics of one stimulus, each with what it scores."""
+    return tuple(Scoring(m, spec.render if scored_by(m) == "drawn" else None) for m in metrics)
+
+
+def _weights(made: Attribution, asking: str) -> Weights:
+    """The explanation, if it says in numbers how much each part matters; else NotApplicable."""
+    if isinstance(made, PictureExplanation | TextExplanation):
+        raise NotApplicable(
+            f"{asking} weights, and this explanation has none: it is made of "
+            f"{'sentences' if isinstance(made, TextExplanation) else 'pictures'}"
+        )
+    return made
+
+
+def _scored(made: Weights, recipe: RenderSpec | None) -> Weights:
+    """The method's own values, or the field that the recipe draws of them."""
+    if recipe is None or not isinstance(made, PixelAttribution):
+        return made
+    return replace(made, values=drawn_field(made, recipe))
 
 
 def _method(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) -> Steps:
@@ -452,4 +479,5 @@ __all__ = [
     "Rendered",
     "attempt",
     "explain",
+    "scorings",
 ]

@@ -25,8 +25,6 @@ ALLOWED: dict[str, str] = {
     "analysis.stats.nonparametric.mann_whitney": "the reverse Turing test's report (issue 14)",
     "analysis.stats.power.effect_size_f": ANYBODY,
     "analysis.stats.power.effect_size_f_from_eta_squared": ANYBODY,
-    "analysis.stats.proportions.newcombe": ANYBODY,
-    "analysis.stats.proportions.wilson": ANYBODY,
 }
 """What else nothing reaches, each with its reason."""
 FOUND_BY_NAME = (

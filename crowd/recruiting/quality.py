@@ -147,13 +147,13 @@ def stimulus_quality(
         if isinstance(result.attribution, PixelAttribution):
             made[result.order.spec.attribution_key] = result.attribution
         progress("looking at the stimuli", count + 1, len(wanted))
-    found = []
+    measured = []
     for condition in definition.conditions:
         mine = {item: spec for (item, name), spec in shown.items() if name == condition.name}
         pairs = {item: others[item, condition.name] for item in mine if (item, condition.name) in others}
         if mine:
-            found.append(_of_condition(condition.name, mine, pairs, made, definition, gathered, store))
-    return _corrected([quality for quality in found if quality is not None])
+            measured.append(_of_condition(condition.name, mine, pairs, made, definition, gathered, store))
+    return _corrected([quality for quality in measured if quality is not None])
 
 
 def _of_condition(
@@ -224,8 +224,8 @@ def _leak(
         if key not in fields or other is None:
             continue
         labels = gathered.opened[source].predictor.labels
-        own, rival = views[key].predicted, labels[spec.target]
-        for field, label, against in ((fields[key], own, rival), (other, rival, own)):
+        predicted, rival = views[key].predicted, labels[spec.target]
+        for field, label, against in ((fields[key], predicted, rival), (other, rival, predicted)):
             looks.append(looks_of(field))
             is_first.append(label < against)
             groups.append(views[key].group)
@@ -270,7 +270,7 @@ def _sampled(gathered: Gathered, items_max: int) -> set[str]:
     """At most so many of the chosen items, the predicted answers in turn, in the order of their keys."""
     by_answer: dict[str, list[str]] = defaultdict(list)
     for chosen in gathered.material.chosen.values():
-        for item in sorted(chosen, key=lambda one: one.key):
+        for item in sorted(chosen, key=lambda item: item.key):
             by_answer[item.predicted].append(item.key)
     queues = [by_answer[answer] for answer in sorted(by_answer)]
     turns = [
@@ -282,15 +282,15 @@ def _sampled(gathered: Gathered, items_max: int) -> set[str]:
     return set(turns[:items_max])
 
 
-def _corrected(found: Sequence[Quality]) -> tuple[Quality, ...]:
+def _corrected(measured: Sequence[Quality]) -> tuple[Quality, ...]:
     """With Holm's correction of the leaks' p over the conditions."""
-    known = sorted((q.leak.p, at) for at, q in enumerate(found) if q.leak is not None)
+    known = sorted((q.leak.p, at) for at, q in enumerate(measured) if q.leak is not None)
     corrected: dict[int, float] = {}
     largest = 0.0
     for place, (p, at) in enumerate(known):
         largest = max(largest, min(1.0, p * (len(known) - place)))
         corrected[at] = largest
-    return tuple(replace(q, leak_p=corrected.get(at, float("nan"))) for at, q in enumerate(found))
+    return tuple(replace(q, leak_p=corrected.get(at, float("nan"))) for at, q in enumerate(measured))
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -298,11 +298,11 @@ def _mean(values: Iterable[float]) -> float:
     return float(np.mean(known)) if known else float("nan")
 
 
-def warnings_about(found: Sequence[Quality], *, seen_with_answer: bool) -> list[str]:
+def warnings_about(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[str]:
     """What a careful researcher would mend. `seen_with_answer`: the explanation stands beside the answer, and
     is gone when the answer is asked; then a leak gives nothing away, and is only printed."""
     said = []
-    for quality in found:
+    for quality in measured:
         if quality.is_flat_by_answer:
             flat = " and ".join(
                 f"{count} of {of} for {name!r}" for name, (count, of) in sorted(quality.flat.items())

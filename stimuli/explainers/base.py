@@ -51,6 +51,9 @@ class ByGradient:
         """NotApplicable if the network lets no gradient through."""
         require_gradient(predictor, type(self).__name__)
 
+    def follow(self, operator: Operator) -> None:
+        """Accept every number."""
+
 
 def require_gradient(predictor: ImagePredictor, method: str) -> None:
     """NotApplicable for `method` if no gradient leads from the logits to the picture."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from stimuli.render.recipe import RenderSpec
+from stimuli.spec import Component
 from stimuli.types import Pixels, Plane, Weights
 
 if TYPE_CHECKING:
@@ -24,6 +26,25 @@ class Measured:
 
     value: float
     details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """A metric to be measured: of the method's own values, or of the field that `recipe` draws."""
+
+    metric: Component
+    recipe: RenderSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """What a metric said of one stimulus: a value, or why there is none. `recipe` says of which field, and is
+    None for the method's own values."""
+
+    metric: Component
+    measured: Measured | None
+    error: str = ""
+    recipe: RenderSpec | None = None
 
 
 class Metric(Protocol):

@@ -11,8 +11,8 @@ from stimuli.claims import State, chunks, note, of_one_stimulus
 from stimuli.errors import ShapeMismatch, StimulusError
 from stimuli.explainers import kind_of
 from stimuli.metrics import SET_METRICS, open_set_metric
+from stimuli.metrics.base import Number
 from stimuli.metrics.described import Described, describe_metric
-from stimuli.metrics.scoring import Number
 from stimuli.models import Measurement, Stimulus
 from stimuli.render.field import drawn_field
 from stimuli.spec import Component, StimulusSpec, content_key

@@ -61,10 +61,10 @@ def mean_map_correlation(fields: Sequence[Plane]) -> float:
         return float("nan")
     rows = np.stack(structured)
     others = (rows.sum(0) - rows) / (len(rows) - 1)
-    own, rest = (part - part.mean(1, keepdims=True) for part in (rows, others))
-    sizes = np.linalg.norm(own, axis=1) * np.linalg.norm(rest, axis=1)
+    centred, rest = (part - part.mean(1, keepdims=True) for part in (rows, others))
+    sizes = np.linalg.norm(centred, axis=1) * np.linalg.norm(rest, axis=1)
     known = sizes > 0
-    return float(((own * rest).sum(1)[known] / sizes[known]).mean()) if known.any() else float("nan")
+    return float(((centred * rest).sum(1)[known] / sizes[known]).mean()) if known.any() else float("nan")
 
 
 def share_inside(field: Plane, region: Mask, top_share: float = 0.05) -> float:

@@ -36,7 +36,7 @@ CLEAN = Quality(
     region=0.7,
 )
 HAPPENED = {"husky": (28, 60), "wolf": (0, 60)}
-"""What was found on photographs: 28 of 60 maps of one answer were empty, none of the other."""
+"""What was measured on photographs: 28 of 60 maps of one answer were empty, none of the other."""
 
 
 def said(quality: Quality, *, seen_with_answer: bool = True) -> str:
@@ -85,16 +85,16 @@ def test_a_grid_is_told() -> None:
 def looked_at(path: Path, count: int = 12) -> tuple[dict[str, Quality], Gathered]:
     definition, store = load_study(path), current_store()
     gathered = gather(definition, path.parent, store, silent)
-    found = stimulus_quality(definition, gathered, store, count, silent)
-    return {quality.condition: quality for quality in found}, gathered
+    measured = stimulus_quality(definition, gathered, store, count, silent)
+    return {quality.condition: quality for quality in measured}, gathered
 
 
 @pytest.mark.django_db
 def test_it_explains_each_picture_for_both_answers(tmp_path: Path, store_folder: Path) -> None:
     """The toy's map lies in the corner of the answer: its place tells the answer, its form does not."""
     path = study_with(tmp_path, gradient='{ name = "gradient_x_input" }')
-    found, _ = looked_at(path)
-    gradient = found["gradient"]
+    measured, _ = looked_at(path)
+    gradient = measured["gradient"]
     assert gradient.items == 12 and sum(of for _, of in gradient.flat.values()) == 12
     assert gradient.map_auc == 1 and gradient.leak is not None
     assert not gradient.is_flat_by_answer and not gradient.is_leaking

@@ -14,9 +14,9 @@ from stimuli import pipeline
 from stimuli.datasets.synthetic.scenarios import SyntheticDataset
 from stimuli.errors import NotApplicable
 from stimuli.metrics import for_regions
+from stimuli.metrics.base import Number
 from stimuli.metrics.localisation import mass_inside, top_inside
-from stimuli.metrics.scoring import Number, scorings
-from stimuli.pipeline import Bench, Order, explain
+from stimuli.pipeline import Bench, Order, explain, scorings
 from stimuli.planner.values import Subject
 from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component

@@ -13,10 +13,9 @@ from stimuli import pipeline
 from stimuli.errors import NotApplicable
 from stimuli.explainers import is_seeded
 from stimuli.metrics import open_metric
-from stimuli.metrics.base import Measured
+from stimuli.metrics.base import Measured, Scoring
 from stimuli.metrics.sanity import ParameterRandomisation, Stability, alike
-from stimuli.metrics.scoring import Scoring, scorings
-from stimuli.pipeline import Bench, Order, explain
+from stimuli.pipeline import Bench, Order, explain, scorings
 from stimuli.render.field import field_of
 from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec

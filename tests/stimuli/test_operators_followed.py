@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers import EXPLAINERS, open_explainer
+from stimuli.explainers import EXPLAINERS, RECORDED, open_explainer
 from stimuli.explainers.base import refuse_operator
 from stimuli.metrics import open_metric
 from stimuli.planner.drive import Job, drive
@@ -50,7 +50,7 @@ def refusal(method: Any, operator: Operator) -> str:
     return ""
 
 
-@pytest.mark.parametrize("name", sorted(EXPLAINERS))
+@pytest.mark.parametrize("name", sorted({*EXPLAINERS} - {RECORDED}))
 def test_a_method_refuses_what_it_cannot_explain(name: str) -> None:
     method = open_explainer(Component(name))
     refused = {operator for operator in OPERATORS if refusal(method, operator)}

@@ -42,10 +42,10 @@ def dots(period: int) -> Plane:
 @pytest.mark.parametrize("period", PERIODS)
 def test_it_finds_a_grid_of_dots(period: int) -> None:
     assert lattice_energy(dots(period)) > 0.7, "all power but its mean, less what noise has there"
-    found = [
+    energies = [
         lattice_energy(np.asarray(0.2 * noise(seed) + 0.8 * dots(period), np.float32)) for seed in range(20)
     ]
-    assert sum(energy > LIMIT for energy in found) >= 19
+    assert sum(energy > LIMIT for energy in energies) >= 19
 
 
 @pytest.mark.parametrize("sigma", [0.0, 1.0, 4.0])
@@ -111,15 +111,15 @@ def test_it_guesses_an_answer_as_a_loop_over_left_out_groups_does() -> None:
 def test_it_guesses_better_the_more_there_is_to_guess_from() -> None:
     means = []
     for strength in (0.0, 1.0, 4.0):
-        found = [answer_auc(*planted(seed, strength), [str(at) for at in range(40)]) for seed in range(20)]
-        means.append(float(np.mean(found)))
+        areas = [answer_auc(*planted(seed, strength), [str(at) for at in range(40)]) for seed in range(20)]
+        means.append(float(np.mean(areas)))
     assert all(later > earlier for earlier, later in pairwise(means))
     assert means[0] < 0.6 and means[-1] > 0.95
 
 
 def test_it_cannot_guess_without_two_groups_of_each_answer() -> None:
     features, answer = planted(1, 1)
-    assert np.isnan(answer_auc(features, answer, ["same" if one else "other" for one in answer]))
+    assert np.isnan(answer_auc(features, answer, ["same" if is_first else "other" for is_first in answer]))
 
 
 def test_features_see_where_a_map_lies_and_a_picture_is_coloured() -> None:

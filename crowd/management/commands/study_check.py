@@ -112,9 +112,9 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         f"{cost:,.2f} {definition.reward.currency}, without platform fees and people screened out."
     )
     if run.quality:
-        terminal.table("The form of explanations", FORM, [found.form_row() for found in run.quality])
+        terminal.table("The form of explanations", FORM, [quality.form_row() for quality in run.quality])
         terminal.line(FORM_LEGEND)
-        terminal.table("What they show", CONTENT, [found.content_row() for found in run.quality])
+        terminal.table("What they show", CONTENT, [quality.content_row() for quality in run.quality])
         terminal.line(CONTENT_LEGEND)
     if pairs:
         rows = run.confused_pairs()[:20]

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from stimuli.explainers.base import Kind
+from stimuli.explainers.base import Kind, refuse_operator
 from stimuli.explainers.controls.inner import inner, written_out
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import Subject
+from stimuli.planner.values import Operator, Subject
 from stimuli.registry import parameters
 from stimuli.types import PixelAttribution
 
@@ -43,6 +43,10 @@ class SmoothRandom:
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable if the imitated method is not applicable."""
         inner(self.of, self.parameters).require(predictor, layer)
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable if the imitated method cannot explain that number."""
+        refuse_operator(inner(self.of, self.parameters), self.of, operator)
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         source = yield from inner(self.of, self.parameters).explain(predictor, subject)
