@@ -124,9 +124,10 @@ def test_it_shows_pictures_of_the_study_only(small: Study, study: Study, desk: C
         assert reply["Cache-Control"].startswith("private")
     assert desk.get(f"{ROOT}pictures/{stimulus.pk}/image/").status_code == 404
     assert desk.get(f"/studies/small/pictures/{stimulus.pk}/spec/").status_code == 404
-    unmade = Stimulus.objects.filter(renderings__item__study=study).first()
-    assert unmade is not None
-    assert desk.get(f"{ROOT}pictures/{unmade.pk}/image/").status_code == 404
+    lost = Stimulus.objects.filter(renderings__item__study=study).first()
+    assert lost is not None
+    Stimulus.objects.filter(pk=lost.pk).update(image_file="pictures/gone.png")
+    assert desk.get(f"{ROOT}pictures/{lost.pk}/image/").status_code == 404
 
 
 def test_it_previews_a_slot_of_any_condition_and_holds_nothing(small: Study, desk: Client) -> None:
