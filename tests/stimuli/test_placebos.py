@@ -339,17 +339,16 @@ def rough(side: int = 48) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("make", [blob, rough])
 def test_it_draws_a_field_with_the_values_and_the_spectrum_of_the_map(make: object) -> None:
-    """The values to the bit, the slope of the spectrum nearly, in places of its own. Pixels of the blob that
-    are merely permuted have a slope of 0 and thirteen times its steps."""
+    """The values to the bit, the slope of the spectrum nearly and on average, in places of its own. Pixels of
+    the blob that are merely permuted have a slope of 0 and thirteen times its steps."""
     assert callable(make)
-    source, likeness = make(), []
-    for seed in range(8):
-        field = surrogate(source, counted_generator(str(seed)), 20)
+    source = make()
+    fields = [surrogate(source, counted_generator(str(seed))) for seed in range(8)]
+    for field in fields:
         np.testing.assert_array_equal(np.sort(field, axis=None), np.sort(source, axis=None))
-        assert slope_of(field) == pytest.approx(slope_of(source), abs=0.6)
-        assert steps_of(field) < 2.5 * steps_of(source)
-        likeness.append(np.corrcoef(field.ravel(), source.ravel())[0, 1])
-    assert abs(np.mean(likeness)) < 0.25
+    assert np.mean([slope_of(field) for field in fields]) == pytest.approx(slope_of(source), abs=0.4)
+    assert np.mean([steps_of(field) for field in fields]) < 2.5 * steps_of(source)
+    assert abs(np.mean([np.corrcoef(field.ravel(), source.ravel())[0, 1] for field in fields])) < 0.25
 
 
 def slope_of(field: NDArray[np.float64]) -> float:

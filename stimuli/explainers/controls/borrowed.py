@@ -12,11 +12,11 @@ from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import packages_of, version_of
-from stimuli.explainers.base import Kind, StudyItem, refuse_operator
-from stimuli.explainers.controls.inner import inner, written_out
+from stimuli.explainers.base import StudyItem
+from stimuli.explainers.controls.inner import OfMethod
 from stimuli.explainers.lending import Lenders, randomised_key
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import Operator, Subject, counted_generator
+from stimuli.planner.values import Subject, counted_generator
 from stimuli.registry import parameters
 from stimuli.spec import Component, StimulusSpec
 from stimuli.types import PixelAttribution
@@ -26,29 +26,13 @@ Label = Annotated[int, Field(ge=-1, le=MOST_CLASSES)]
 
 
 @parameters
-class Borrowed:
+class Borrowed(OfMethod):
     """The map of method `of`, lent by another spec. `parameters` are that method's, as JSON text; those that
     are not named have their defaults. [Ours]
     """
 
     version: ClassVar[int] = 1
-    kind: ClassVar[Kind] = "image"
-    control: ClassVar[str] = ""
-    of: str = "saliency"
-    parameters: str = "{}"
-
-    def __post_init__(self) -> None:
-        of, whole = written_out(self.control, "borrow", "image", self.of, self.parameters)
-        object.__setattr__(self, "of", of)
-        object.__setattr__(self, "parameters", whole)
-
-    def require(self, predictor: Any, layer: str) -> None:
-        """NotApplicable if the method is not applicable."""
-        inner(self.of, self.parameters).require(predictor, layer)
-
-    def follow(self, operator: Operator) -> None:
-        """NotApplicable if the method cannot explain that number."""
-        refuse_operator(inner(self.of, self.parameters), self.of, operator)
+    verb: ClassVar[str] = "borrow"
 
     def lenders(self, spec: StimulusSpec) -> Lenders:
         """The spec whose map is shown, as "map". NotApplicable if the study has not named it."""
@@ -148,7 +132,7 @@ class RandomisedNetwork(Borrowed):
         """NotApplicable if the method is not applicable, or the network has no weights."""
         from stimuli.predictors.randomised import has_weights
 
-        inner(self.of, self.parameters).require(predictor, layer)
+        OfMethod.require(self, predictor, layer)
         if not has_weights(predictor.module):
             raise NotApplicable(
                 "'randomised_network': this network has no weights to permute: use another control"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Any, ClassVar
 
 from stimuli.errors import BadSpec
 from stimuli.explainers import CONTROLS, kind_of, open_explainer, stored_form
-from stimuli.explainers.base import Explainer
+from stimuli.explainers.base import Explainer, Kind, refuse_operator
+from stimuli.planner.values import Operator
+from stimuli.registry import parameters
 from stimuli.spec import Component, canonical_json
 
 _WORDS = {
@@ -16,9 +18,40 @@ _WORDS = {
 }
 
 
-def written_out(
-    control: str, verb: str, kind: Literal["image", "text"], of: str, parameters: str
-) -> tuple[str, str]:
+@parameters
+class OfMethod:
+    """A control that is made of the explanation of method `of`. `parameters` are that method's, as JSON text;
+    those that are not named have their defaults.
+
+    `control` is the control's own name, `verb` what it does with the explanation.
+    """
+
+    kind: ClassVar[Kind] = "image"
+    control: ClassVar[str] = ""
+    verb: ClassVar[str] = ""
+    of: str = "saliency"
+    parameters: str = "{}"
+
+    def __post_init__(self) -> None:
+        of, whole = written_out(self.control, self.verb, self.kind, self.of, self.parameters)
+        object.__setattr__(self, "of", of)
+        object.__setattr__(self, "parameters", whole)
+
+    @property
+    def method(self) -> Explainer:
+        """The method, set as it is."""
+        return open_explainer(Component(self.of, json.loads(self.parameters)))
+
+    def require(self, predictor: Any, layer: str) -> None:
+        """NotApplicable if the method is not applicable."""
+        self.method.require(predictor, layer)
+
+    def follow(self, operator: Operator) -> None:
+        """NotApplicable if the method cannot explain that number."""
+        refuse_operator(self.method, self.of, operator)
+
+
+def written_out(control: str, verb: str, kind: Kind, of: str, parameters: str) -> tuple[str, str]:
     """The full name of method `of`, which `control` permutes or scatters (the `verb`), and its `parameters`
     as canonical JSON with every one of them: so one setting has one content key, and no default is hidden.
 
@@ -42,8 +75,3 @@ def written_out(
     if whole is None or kind_of(whole) != kind:
         raise BadSpec(f"explainer {control!r} cannot {verb} {of!r}: set 'of' to a method that {does}")
     return whole.name, canonical_json(dict(whole.params))
-
-
-def inner(of: str, parameters: str) -> Explainer:
-    """The method, from the name and parameters that `written_out` returned."""
-    return open_explainer(Component(of, json.loads(parameters)))

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import AnyImage, Kind, refuse_operator
-from stimuli.explainers.controls.inner import inner, written_out
+from stimuli.explainers.base import AnyImage
+from stimuli.explainers.controls.inner import OfMethod
 from stimuli.explainers.controls.itti_koch import bottom_up_map
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import Operator, Subject
+from stimuli.planner.values import Subject
 from stimuli.registry import parameters
 from stimuli.types import PixelAttribution
 
@@ -49,7 +49,7 @@ class BottomUpSaliency(AnyImage):
 
 
 @parameters
-class Random:
+class Random(OfMethod):
     """The map of method `of`, its pixels permuted: same histogram, no information.
 
     `parameters` are that method's, as JSON text; those that are not named have their defaults. A control of a
@@ -58,32 +58,18 @@ class Random:
     """
 
     version: ClassVar[int] = 2
-    kind: ClassVar[Kind] = "image"
-    of: str = "saliency"
-    parameters: str = "{}"
-
-    def __post_init__(self) -> None:
-        of, whole = written_out("random", "permute", "image", self.of, self.parameters)
-        object.__setattr__(self, "of", of)
-        object.__setattr__(self, "parameters", whole)
-
-    def require(self, predictor: Any, layer: str) -> None:
-        """NotApplicable if the permuted method is not applicable."""
-        inner(self.of, self.parameters).require(predictor, layer)
-
-    def follow(self, operator: Operator) -> None:
-        """NotApplicable if the permuted method cannot explain that number."""
-        refuse_operator(inner(self.of, self.parameters), self.of, operator)
+    control: ClassVar[str] = "random"
+    verb: ClassVar[str] = "permute"
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
-        source = yield from inner(self.of, self.parameters).explain(predictor, subject)
+        source = yield from self.method.explain(predictor, subject)
         flat = source.values.ravel()
         shuffled = flat[_order(subject.key, subject.seed, flat.size)]
         return PixelAttribution(shuffled.reshape(source.values.shape), source.signed)
 
 
 @parameters
-class Permuted:
+class Permuted(OfMethod):
     """The map of method `of`, cut into tiles that all change places: same histogram and same local structure,
     in the wrong places.
 
@@ -96,29 +82,19 @@ class Permuted:
     """
 
     version: ClassVar[int] = 2
-    kind: ClassVar[Kind] = "image"
-    of: str = "saliency"
-    parameters: str = "{}"
+    control: ClassVar[str] = "permuted"
+    verb: ClassVar[str] = "permute"
     tiles: Annotated[int, Field(ge=2, le=MOST_TILES)] = 8
-
-    def __post_init__(self) -> None:
-        of, whole = written_out("permuted", "permute", "image", self.of, self.parameters)
-        object.__setattr__(self, "of", of)
-        object.__setattr__(self, "parameters", whole)
 
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable if the permuted method is not applicable, or the network's pictures cannot be cut."""
-        inner(self.of, self.parameters).require(predictor, layer)
+        OfMethod.require(self, predictor, layer)
         self._count(predictor.input_px, predictor.input_px)
-
-    def follow(self, operator: Operator) -> None:
-        """NotApplicable if the permuted method cannot explain that number."""
-        refuse_operator(inner(self.of, self.parameters), self.of, operator)
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])
         count = self._count(height, width)
-        source = yield from inner(self.of, self.parameters).explain(predictor, subject)
+        source = yield from self.method.explain(predictor, subject)
         tiles = source.values.reshape(count, height // count, count, width // count).swapaxes(1, 2)
         order = _derangement(subject.draws("tiles"), count**2)
         moved = tiles.reshape(count**2, *tiles.shape[2:])[order].reshape(tiles.shape)

@@ -13,8 +13,8 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind, follow_output, refuse_operator
-from stimuli.explainers.controls.inner import inner, written_out
+from stimuli.explainers.base import Kind, follow_output
+from stimuli.explainers.controls.inner import OfMethod
 from stimuli.explainers.text.lime import agreement, drawn_rows, fit_words
 from stimuli.explainers.text.shapley import all_coalitions, drawn_coalitions
 from stimuli.explainers.text.words import Span, Words, largest, says_nothing, scattered
@@ -203,7 +203,7 @@ def _word_of(token: Span, words: Sequence[Span]) -> int | None:
 
 
 @parameters
-class RandomText(AnyText):
+class RandomText(OfMethod):
     """The values of method `of` on random words of the same text: the same greys, no information.
 
     `parameters` are that method's, as JSON text; those that are not named have their defaults. The words are
@@ -214,23 +214,12 @@ class RandomText(AnyText):
     """
 
     version: ClassVar[int] = 2
+    kind: ClassVar[Kind] = "text"
+    control: ClassVar[str] = "random_text"
+    verb: ClassVar[str] = "scatter"
     of: str = "lime_text"
-    parameters: str = "{}"
-
-    def __post_init__(self) -> None:
-        of, whole = written_out("random_text", "scatter", "text", self.of, self.parameters)
-        object.__setattr__(self, "of", of)
-        object.__setattr__(self, "parameters", whole)
-
-    def require(self, predictor: Any, layer: str) -> None:
-        """NotApplicable if the scattered method is not applicable."""
-        inner(self.of, self.parameters).require(predictor, layer)
-
-    def follow(self, operator: Operator) -> None:
-        """NotApplicable if the scattered method cannot explain that number."""
-        refuse_operator(inner(self.of, self.parameters), self.of, operator)
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
-        source: TokenAttribution = yield from inner(self.of, self.parameters).explain(predictor, subject)
+        source: TokenAttribution = yield from self.method.explain(predictor, subject)
         values = scattered(subject.text, source.spans, source.values, subject.draws("random text"))
         return TokenAttribution(source.spans, values)
