@@ -112,6 +112,13 @@ PROOFS = (
         (Unit("recipes", (sys.executable, "-m", "tests.proofs.recipes", "--seed", "{seed}")),),
     ),
     Proof(
+        "published",
+        "A ResNet-18 of torchvision's and of timm's architecture and a ViT-B/16 of torchvision's and of "
+        "transformers', their last layer trained on the shipped photographs, go from their files of weights "
+        "to a report by the documentation alone; as their libraries draw them at first, they are refused.",
+        (full("from weights to a report", "tests/journeys/test_published_study.py"),),
+    ),
+    Proof(
         "calibration",
         "Over 2,000 simulated studies, tests err at the rate that they claim, and intervals cover as often.",
         (full("error rates", CALIBRATION, "-k", "error"), full("coverage", CALIBRATION, "-k", "cover")),

@@ -68,10 +68,19 @@ class Reader:
 
     def run(self, text: str) -> str:
         """Runs a block in a fresh terminal in the study's folder; returns what it prints."""
-        folder = self.study if self.study.is_dir() else self.home
-        done = subprocess.run(self.script(text), cwd=folder, env=self.env, capture_output=True, text=True)
+        done = self._ran(text)
         assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
         return done.stdout
+
+    def refused(self, text: str) -> str:
+        """What a block says that does not succeed."""
+        done = self._ran(text)
+        assert done.returncode != 0, f"{text}\n{done.stdout}"
+        return done.stdout + done.stderr
+
+    def _ran(self, text: str) -> subprocess.CompletedProcess[str]:
+        folder = self.study if self.study.is_dir() else self.home
+        return subprocess.run(self.script(text), cwd=folder, env=self.env, capture_output=True, text=True)
 
     @contextmanager
     def second_terminal(self, text: str) -> Iterator[str]:
