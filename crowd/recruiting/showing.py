@@ -44,8 +44,8 @@ class Showing:
             return None
         return (
             f"{len(small)} of {len(self.sources_px)} pictures have only {_range(small)} pixels on their "
-            f"longer side and are enlarged to {self.longest_px}, twice picture_px, so that people see them blurred: "
-            "take larger sources, or a smaller picture_px"
+            f"longer side and are enlarged to {self.longest_px}, twice picture_px, so that people see them "
+            "blurred: take larger sources, or a smaller picture_px"
         )
 
 
