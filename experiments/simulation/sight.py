@@ -131,8 +131,8 @@ def read_heat(original: Pixels, overlay: Pixels) -> Floats | None:
 
     An overlay covers the picture with colour(heat), at an opacity that is constant or rises with the heat.
     Scale and opacity are unknown: those are taken that explain a sample of pixels best. Each cell is then the
-    heat that explains it best; where nothing was drawn around it, none. Raises ValueError for pictures of
-    different size.
+    heat that explains it best, and 0 around the part on which anything was drawn. Raises ValueError for
+    pictures of different size.
     """
     if original.shape != overlay.shape:
         raise ValueError(

@@ -149,7 +149,7 @@ def test_a_view_is_enlarged_to_the_shown_size_smoothly_or_in_squares() -> None:
     np.testing.assert_array_equal(
         smooth, np.asarray(Image.fromarray(view).resize((640, 640), Image.Resampling.BICUBIC))
     )
-    # What is made smaller is averaged, whatever is asked for: nearest pixels would drop fine lines.
+    # What is made smaller is always averaged: nearest pixels would drop fine lines.
     np.testing.assert_array_equal(
         shown_picture(view, WHOLE, 32, "pixelated"), shown_picture(view, WHOLE, 32, "smooth")
     )
