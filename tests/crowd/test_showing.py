@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from crowd.recruiting import indistinct
 from crowd.recruiting.checking import dry_run, warnings_of
 from crowd.recruiting.showing import Showing
 from experiments.drafts import longest_px_of
 from experiments.study_file import load_study
+from stimuli.metrics.similarity import near_identical
 from stimuli.models import Stimulus
-from stimuli.store.files import view_file
+from stimuli.render.recipe import Canvas, RenderSpec
+from stimuli.spec import Component, StimulusSpec
+from stimuli.store import LocalStore
+from stimuli.store.files import keep_picture, view_file
 from stimuli.store.media import current_store
 from tests import world
 
@@ -34,6 +39,34 @@ def test_it_counts_what_is_cut_off_and_what_is_too_small() -> None:
 def test_it_does_not_warn_of_what_a_study_asks_for() -> None:
     view = Showing("network", 640, (64, 64), (0.3, 0.3))
     assert view.warning is None and "the network's view, 64 pixels wide, at 320 CSS pixels" in view.words
+
+
+@pytest.mark.pure
+def test_it_compares_conditions_on_what_the_network_sees(tmp_path: Path) -> None:
+    """Two pictures that differ in the view only slightly, beside much that is the same in both."""
+    store = LocalStore(tmp_path)
+    box = (0.375, 0.0, 0.625, 1.0)
+    ground = np.full((160, 640, 3), 120, np.uint8)
+    specs, files = {}, {}
+    for name, level in (("a", 0), ("b", 8)):
+        picture = ground.copy()
+        picture[:, 240:400] += np.uint8(level)
+        specs[name] = StimulusSpec(
+            "i" * 64,
+            "p" * 64,
+            "",
+            0,
+            Component(name="saliency"),
+            1,
+            level,
+            RenderSpec(),
+            canvas=Canvas("c", box),
+        )
+        files[specs[name].picture_key] = keep_picture(store, "pictures", f"{level:064x}", picture)
+    compared = indistinct._pictures(specs, files, store)
+    assert {picture.shape for picture in compared.values()} == {(160, 160, 3)}
+    # Eight levels are seen; over the whole pictures their mean would be two.
+    assert near_identical(compared) == []
 
 
 @pytest.mark.django_db
