@@ -98,8 +98,8 @@ def test_what_is_bright_in_the_original_is_bright_where_its_view_is_drawn(
     spot = [(rows.start + rows.stop) / 2 / height, (columns.start + columns.stop) / 2 / width]
     # The view's grid is coarse: a quarter of one of its pixels.
     pixel = (box[3] - box[1]) / SIDE, (box[2] - box[0]) / SIDE
-    found = np.array(centre(field)) / shown.shape[:2]
-    assert (np.abs(found - spot) < np.array(pixel) / 4 + 0.001).all()
+    placed = np.array(centre(field)) / shown.shape[:2]
+    assert (np.abs(placed - spot) < np.array(pixel) / 4 + 0.001).all()
 
 
 @framings
@@ -230,9 +230,9 @@ def test_a_region_is_found_where_it_lies_in_the_original() -> None:
     for framing in FRAMINGS.values():
         box = framing.box(300, 500, SIDE)
         region = framing.view(original, SIDE)[..., 0] >= 128
-        found = region_on(region, Canvas("k", box), (384, 640, 3))
+        placed = region_on(region, Canvas("k", box), (384, 640, 3))
         truth = np.asarray(Image.fromarray(original).resize((640, 384)))[..., 0] >= 128
-        assert (found & truth).sum() / (found | truth).sum() > 0.93
+        assert (placed & truth).sum() / (placed | truth).sum() > 0.93
 
 
 def test_a_map_of_another_grid_is_refused() -> None:

@@ -58,8 +58,8 @@ def specs_seen(
 
 def rendered(specs: Sequence[StimulusSpec], store: LocalStore) -> list[Rendered]:
     made = list(attempt(specs, Bench(store), {spec.picture_key: METRICS for spec in specs}))
-    assert all(isinstance(one, Rendered) for one in made), made
-    return [one for one in made if isinstance(one, Rendered)]
+    assert all(isinstance(stimulus, Rendered) for stimulus in made), made
+    return [stimulus for stimulus in made if isinstance(stimulus, Rendered)]
 
 
 def test_people_see_the_file_at_the_shown_size_with_the_crop_faded(world: World, store: LocalStore) -> None:
@@ -102,8 +102,8 @@ def test_what_is_measured_is_equal_whatever_people_see(world: World, store: Loca
     for view in (None, "original", "network"):
         specs = specs_seen(world, store, view, [SALIENCY] * len(world[1]))
         made = rendered(specs, store)
-        maps.append([one.spec.attribution_key for one in made])
-        numbers.append([[number.measured for number in one.numbers] for one in made])
+        maps.append([stimulus.spec.attribution_key for stimulus in made])
+        numbers.append([[number.measured for number in stimulus.numbers] for stimulus in made])
     assert maps[0] == maps[1] == maps[2]
     assert numbers[0] == numbers[1] == numbers[2]
     assert all(measured is not None for row in numbers[0] for measured in row)
