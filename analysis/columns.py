@@ -187,7 +187,9 @@ STIMULI = (
     Column("seed", "integer", "Seed of the method's random draws."),
     Column("precision", "text", "Arithmetic of the network.", levels=("float32", "tf32", "bfloat16")),
     Column("explainer_version", "integer", "Version of the method, raised whenever its maps change."),
-    Column("recipe", "json", "How the map was drawn: all settings, and the version of the renderer."),
+    Column(
+        "recipe", "json", "How the map was drawn: all settings, the renderer's version, the picture below."
+    ),
     Column("packages", "json", "Installed packages that offer the method, with their versions."),
 )
 

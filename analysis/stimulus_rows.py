@@ -8,12 +8,14 @@ from typing import Any
 
 from experiments.models import Prediction, Rendering, Study
 from stimuli.models import Stimulus
-from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content_key
+from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json
 
 CHUNK = 5000
 Row = tuple[object, ...]
 RENDERER = "renderer"
 """Key of the renderer's version in the recipe, beside the settings of the study."""
+CANVAS = "canvas"
+"""Key of the picture that people see in the recipe, if it is another one than the network's view."""
 
 
 def stimulus_rows(study: Study, conditions: Mapping[int, tuple[str, str]]) -> Iterator[Row]:
@@ -54,7 +56,7 @@ def spec_of(row: Mapping[str, str]) -> StimulusSpec:
     `predictor_key` and `image_key` name. Raises ValueError if the row was drawn by another renderer.
     """
     recipe = json.loads(row["recipe"])
-    version = recipe.pop(RENDERER)
+    version, canvas = recipe.pop(RENDERER), recipe.pop(CANVAS, None)
     if version != RENDERER_VERSION:
         raise ValueError(
             f"This picture was drawn by version {version} of the renderer, here is version "
@@ -75,6 +77,7 @@ def spec_of(row: Mapping[str, str]) -> StimulusSpec:
             "packages": json.loads(row.get("packages") or "[]"),
             "operator": row.get("operator") or "logit",
             "against": int(row["against"]) if row.get("against") else None,
+            "canvas": canvas,
         }
     )
 
@@ -93,7 +96,7 @@ def _made_of(spec: StimulusSpec, key: str, models: Mapping[str, Any]) -> Row:
         spec.seed,
         spec.precision,
         spec.version if spec.explainer else None,
-        canonical_json({**spec.render.as_json(), RENDERER: _renderer_version(spec, key)}),
+        canonical_json(_recipe(spec, key)),
         canonical_json(list(spec.packages)) if spec.packages else "",
     )
 
@@ -105,11 +108,13 @@ def _layer(spec: StimulusSpec) -> str:
     return str(spec.explainer.params["layer"] or spec.layer)
 
 
-def _renderer_version(spec: StimulusSpec, key: str) -> int | None:
-    """The version that drew the picture: it is part of the picture's key and is not stored elsewhere."""
-    drawn = {"attribution": spec.attribution_key, "render": spec.render.as_json()}
+def _recipe(spec: StimulusSpec, key: str) -> dict[str, Any]:
+    """How the picture was drawn, on which picture, and by which version of the renderer: that is part of the
+    picture's key and is not stored elsewhere."""
     versions = range(RENDERER_VERSION, 0, -1)
-    return next((v for v in versions if content_key({**drawn, "renderer": v}) == key), None)
+    version = next((v for v in versions if spec.picture_key_by(v) == key), None)
+    on = {CANVAS: spec.canvas.as_json()} if spec.canvas else {}
+    return {**spec.render.as_json(), **on, RENDERER: version}
 
 
 def _models(study: Study) -> dict[str, dict[str, Any]]:

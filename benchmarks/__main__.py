@@ -140,6 +140,12 @@ def _pictures(console: Console, plan: serving.Plan, shown: list[pictures.Picture
             f"padding {each.alone_ms:.2f} ms of CPU {cpu_goal}; the server's CPU "
             f"{each.served.server_ms / each.stored.server_ms:.2f} times, {more_ms:+.2f} ms"
         )
+    for drawing in pictures.drawings():
+        console.print(
+            f"drawn on {drawing.name}: picture {drawing.plain_ms:.0f} ms of CPU, "
+            f"{drawing.plain_bytes / 1000:.0f} kB; explanation {drawing.explained_ms:.0f} ms, "
+            f"{drawing.explained_bytes / 1000:.0f} kB"
+        )
 
 
 def _serving_table(plan: serving.Plan, measured: list[serving.Measured]) -> Table:

@@ -38,6 +38,53 @@ class Pictures:
     served_bytes: float
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What it costs to draw what people see: mean ms of CPU and bytes per plain picture and per explanation,
+    encoded."""
+
+    name: str
+    plain_ms: float
+    plain_bytes: float
+    explained_ms: float
+    explained_bytes: float
+
+
+def drawings(picture_px: int = 320, input_px: int = 224) -> list[Drawing]:
+    """The network's view as it is, as it was drawn before people saw anything else, and what they see now."""
+    from stimuli.predictors.framing import Framing
+    from stimuli.render import heatmap, png
+    from stimuli.render.canvas import PIXELS_PER_CSS, drawn_on, shown_picture
+    from stimuli.render.recipe import Canvas, RenderSpec
+    from stimuli.types import WHOLE, PixelAttribution
+
+    framing, longest_px, recipe = Framing(), PIXELS_PER_CSS * picture_px, RenderSpec()
+    rng = np.random.default_rng(1)
+    costs: dict[str, list[tuple[float, float, float, float]]] = {}
+    for name in PHOTOGRAPHS:
+        with Image.open(Path(skimage.data.__file__).parent / name) as file:
+            original = np.asarray(file.convert("RGB"))
+        view = framing.view(original, input_px)
+        box = framing.box(original.shape[0], original.shape[1], input_px)
+        made = PixelAttribution(rng.standard_normal((input_px, input_px)).astype(np.float32), signed=True)
+        kinds = (("view as it is", view, None), ("network", view, WHOLE), ("original", original, box))
+        for kind, source, place in kinds:
+            start = time.process_time()
+            plain = source if place is None else shown_picture(source, place, longest_px, "smooth")
+            plain_file = png.encode(plain)
+            middle = time.process_time()
+            if place is None:
+                explained = heatmap.overlay(plain, made, recipe)
+            else:
+                explained = drawn_on(plain, made, recipe, Canvas("", place))
+            explained_file = png.encode(explained)
+            times = (middle - start) * 1000, (time.process_time() - middle) * 1000
+            costs.setdefault(kind, []).append(
+                (times[0], float(len(plain_file)), times[1], float(len(explained_file)))
+            )
+    return [Drawing(kind, *(float(mean) for mean in np.mean(rows, axis=0))) for kind, rows in costs.items()]
+
+
 def crops(size_px: int) -> Iterator[bytes]:
     """Each photograph whole and its four quarters, as stored."""
     from stimuli.render.png import encode

@@ -22,10 +22,12 @@ from stimuli.render.recipe import (
     PRESETS,
     Base,
     Colormap,
+    Interpolation,
     RenderSpec,
     Sign,
     Style,
     Unsigned,
+    View,
     before_signs,
 )
 from stimuli.spec import Component, content_key
@@ -97,7 +99,7 @@ class Stimuli(Part):
 class Render(Part):
     """The recipe of all conditions. `preset` names one of a published study, which the other keys complete or
     change; it is written out when the file is read. `absolute` gives a study the recipe of before recipes had
-    a `sign`: with it stand only the keys that there were then.
+    a `sign`: with it stand only the keys that there were then, and people see the network's view itself.
     """
 
     preset: Literal["", "colin-2022-figures", "xplique", "pasta", "reverse-turing"] = ""
@@ -112,6 +114,8 @@ class Render(Part):
     top_share: Annotated[float, Field(gt=0, lt=1)] = 0.1
     base: Base = "colour"
     unsigned: Unsigned = "refuse"
+    view: View = "original"
+    interpolation: Interpolation = "smooth"
     tile_px: Annotated[int, Field(ge=44, le=400)] = 112
     concept_form: Literal["bars", "names", "reasons"] = "bars"
     concept_top: Annotated[int, Field(ge=1, le=15)] = 6
@@ -159,7 +163,7 @@ class Render(Part):
         return self
 
     def spec(self) -> RenderSpec:
-        keys = self.model_dump(exclude={"preset", "absolute"})
+        keys = self.model_dump(exclude={"preset", "absolute", "view", "interpolation"})
         if self.absolute is not None:
             keys |= before_signs(absolute=self.absolute)
         return RenderSpec(**keys)
@@ -427,8 +431,10 @@ _SIGNED: Mapping[str, Any] = {
     "top_share": 0.1,
     "base": "colour",
     "unsigned": "refuse",
+    "view": "original",
+    "interpolation": "smooth",
 }
-"""The keys of a recipe that joined with its sign, with their defaults."""
+"""The keys of a recipe that joined with its sign or later, with their defaults."""
 _LATER: Mapping[str, Mapping[str, Any]] = {
     "stimuli": {"precision": "float32", "datasets": {}, "predictors": {}},
     "render": {

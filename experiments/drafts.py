@@ -20,7 +20,9 @@ from experiments.paradigms.base import BadDesign, Material, Source, Survey, Surv
 from experiments.stages import frozen_source
 from stimuli.errors import BadSpec, StimulusError
 from stimuli.explainers import bound, is_recorded, kind_of
+from stimuli.render.canvas import PIXELS_PER_CSS
 from stimuli.render.field import drawn_field
+from stimuli.render.recipe import Canvas
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store, open_store
 from stimuli.types import PixelAttribution
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
+PICTURE_PX = 320
+"""The shown size of a paradigm that does not say."""
 MODALITY_WORDS = {"image": "pictures", "text": "texts"}
 
 
@@ -43,7 +47,8 @@ class Gathered:
     `opened` holds each pair of dataset and predictor, `surveys` what the model said of every item, and
     `views` the stored view of each item as the model saw it, by source and key. `recorded` names the stored
     explanation of each chosen item, by condition and key, of conditions whose explanations were made
-    elsewhere.
+    elsewhere. `canvases` are the pictures that people see of the chosen items, by source and key; none for
+    texts, and none for a study of before they were other pictures than the views.
     """
 
     opened: Mapping[Source, Opened]
@@ -51,6 +56,7 @@ class Gathered:
     views: Mapping[Source, Mapping[str, PredictedItem]]
     material: Material
     recorded: Mapping[str, Mapping[str, Component]] = field(default_factory=dict)
+    canvases: Mapping[Source, Mapping[str, Canvas]] = field(default_factory=dict)
 
     @property
     def first(self) -> Opened:
@@ -95,9 +101,38 @@ def gather(
     except BadDesign as error:
         raise StudyError(str(error)) from error
     gathered = Gathered(opened, surveys, views, material)
+    gathered = replace(gathered, canvases=_canvases(definition, gathered, store, progress))
     if recorded:
         return replace(gathered, recorded=_recorded(definition, gathered, folder, store, progress))
     return gathered
+
+
+def longest_px_of(definition: StudyDefinition) -> int:
+    """The longer side, in pixels, of the pictures that people see."""
+    return PIXELS_PER_CSS * int(getattr(design_of(definition), "picture_px", PICTURE_PX))
+
+
+def _canvases(
+    definition: StudyDefinition, gathered: Gathered, store: Store, progress: Progress
+) -> dict[Source, dict[str, Canvas]]:
+    """The pictures that people see of the chosen items, stored."""
+    from stimuli.survey import canvas_of
+
+    recipe, longest_px = definition.render, longest_px_of(definition)
+    if recipe.absolute is not None:
+        return {}
+    made: dict[Source, dict[str, Canvas]] = {}
+    for source, items in gathered.material.chosen.items():
+        opened, views = gathered.opened[source], gathered.views[source]
+        if opened.predictor.modality != "image":
+            continue
+        made[source] = {}
+        for done, item in enumerate(items, 1):
+            made[source][item.key] = canvas_of(
+                views[item.key], opened, store, recipe.view, longest_px, recipe.interpolation
+            )
+            progress("preparing pictures", done, len(items))
+    return made
 
 
 def _recorded(
@@ -212,6 +247,7 @@ def specs_of(definition: StudyDefinition, gathered: Gathered) -> dict[tuple[str,
                 seed,
                 definition.stimuli.precision,
                 definition.target_of(condition),
+                gathered.canvases.get(source, {}).get(item.key),
             )
     return specs
 

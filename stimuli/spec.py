@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stimuli.planner.values import Operator
-from stimuli.render.recipe import RenderSpec
+from stimuli.render.recipe import Canvas, RenderSpec
 
 RENDERER_VERSION = 1
 JsonValue = Any
@@ -54,7 +54,8 @@ class StimulusSpec:
     and labels), `layer` the layer that layer methods read. `target`, `operator` and `against` are the
     explained number, see `ExplainedNumber`. `explainer` is None for the baseline. `version` is the
     explainer's own version, raised whenever its maps change; `packages` are those that offer it,
-    "distribution==version" each, none for the core's.
+    "distribution==version" each, none for the core's. `canvas` is the picture that people see; None for
+    texts, and for studies of before people saw another picture than the network's view itself.
     """
 
     image_key: str
@@ -69,6 +70,7 @@ class StimulusSpec:
     packages: tuple[str, ...] = ()
     operator: Operator = "logit"
     against: int | None = None
+    canvas: Canvas | None = None
 
     @property
     def attribution_key(self) -> str:
@@ -90,13 +92,12 @@ class StimulusSpec:
     @property
     def picture_key(self) -> str:
         """Names the drawn stimulus."""
-        return content_key(
-            {
-                "attribution": self.attribution_key,
-                "render": self.render.as_json(),
-                "renderer": RENDERER_VERSION,
-            }
-        )
+        return self.picture_key_by(RENDERER_VERSION)
+
+    def picture_key_by(self, renderer: int) -> str:
+        """As `picture_key`, drawn by that version of the renderer."""
+        drawn = {"attribution": self.attribution_key, "render": self.render.as_json(), **self._canvas()}
+        return content_key({**drawn, "renderer": renderer})
 
     def as_json(self) -> dict[str, JsonValue]:
         return {
@@ -110,7 +111,11 @@ class StimulusSpec:
             "render": self.render.as_json(),
             "precision": self.precision,
             **self._later(),
+            **self._canvas(),
         }
+
+    def _canvas(self) -> dict[str, JsonValue]:
+        return {} if self.canvas is None else {"canvas": self.canvas.as_json()}
 
     def _later(self) -> dict[str, JsonValue]:
         """Left out for methods of the core and for logits, so that older keys stay."""
@@ -127,5 +132,6 @@ class StimulusSpec:
                 "explainer": Component.from_json(explainer) if explainer else None,
                 "render": RenderSpec.from_json(value["render"]),
                 "packages": tuple(value.get("packages", ())),
+                "canvas": Canvas.from_json(value["canvas"]) if value.get("canvas") else None,
             }
         )

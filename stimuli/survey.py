@@ -21,14 +21,35 @@ from stimuli.explainers.base import refuse_operator
 from stimuli.explainers.targets import Target
 from stimuli.planner.values import ExplainedNumber, Operator
 from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
-from stimuli.predictors.framing import WHOLE, Box, cropped_share
+from stimuli.predictors.framing import cropped_share
 from stimuli.render import png
+from stimuli.render.canvas import shown_picture
 from stimuli.render.field import check_recipe
-from stimuli.render.recipe import RenderSpec
+from stimuli.render.recipe import Canvas, Interpolation, RenderSpec, View
 from stimuli.spec import Component, Precision, StimulusSpec, content_key
 from stimuli.store import Store
-from stimuli.store.files import keep_region, keep_text, predictor_file, read_text, view_file
-from stimuli.types import Dataset, Item, Mask, Pixels, Progress, Split, TextDataset, silent
+from stimuli.store.files import (
+    VIEWS,
+    keep_picture,
+    keep_region,
+    keep_text,
+    predictor_file,
+    read_text,
+    read_view,
+    view_file,
+)
+from stimuli.types import (
+    WHOLE,
+    Box,
+    Dataset,
+    Item,
+    Mask,
+    Pixels,
+    Progress,
+    Split,
+    TextDataset,
+    silent,
+)
 
 if TYPE_CHECKING:
     from stimuli.predictors.base import TorchPredictor
@@ -60,7 +81,8 @@ class PredictedItem:
 
     `index` is the logit of the predicted label, `confidence` its softmax probability (0-1), `image_key` names
     the stored view or text, `width_px` and `height_px` are the view's size, 0 for texts. `box` is the part of
-    the picture that the view shows (see `Framing.box`), `cropped_share` what it leaves out (0-1).
+    the picture that the view shows (see `Framing.box`), `cropped_share` what it leaves out (0-1);
+    `original_px` is the picture's own width and height.
     """
 
     key: str
@@ -74,6 +96,7 @@ class PredictedItem:
     width_px: int
     height_px: int
     box: Box = WHOLE
+    original_px: tuple[int, int] = (0, 0)
 
     @property
     def cropped_share(self) -> float:
@@ -136,13 +159,16 @@ def _ask_pictures(items: Sequence[Item], source: Source, store: Store) -> Iterab
     pictures = [dataset.pixels(item.key) for item in items]
     views = [predictor.view(pixels) for pixels in pictures]
     boxes = [predictor.box(pixels.shape) for pixels in pictures]
-    for item, view, box, logits in zip(items, views, boxes, predictor.logits(views), strict=True):
+    rows = zip(items, pictures, views, boxes, predictor.logits(views), strict=True)
+    for item, picture, view, box, logits in rows:
         image_key = png.pixel_key(view)
         store.put(view_file(image_key), png.encode(view))
         if source.regions and (region := region_of(dataset, item.key, predictor.view)) is not None:
             keep_region(store, source.regions, image_key, region)
         size = view.shape[1], view.shape[0]
-        yield replace(_predicted(item, logits, predictor.labels, image_key, size), box=box)
+        original_px = picture.shape[1], picture.shape[0]
+        predicted = _predicted(item, logits, predictor.labels, image_key, size)
+        yield replace(predicted, box=box, original_px=original_px)
 
 
 def _has_regions(dataset: Any) -> bool:
@@ -196,6 +222,27 @@ def _predicted(
     )
 
 
+def canvas_of(
+    item: PredictedItem,
+    source: Source,
+    store: Store,
+    view: View,
+    longest_px: int,
+    interpolation: Interpolation = "smooth",
+) -> Canvas:
+    """The picture that people see of `item`, stored: the original, or the network's `view` of it, resampled
+    so that its longer side has `longest_px` pixels. What the network did not see of it is faded.
+    """
+    if view == "network":
+        pixels, box = read_view(store, item.image_key), WHOLE
+    else:
+        pixels, box = cast("Dataset", source.dataset).pixels(item.key), item.box
+    picture = shown_picture(pixels, box, longest_px, interpolation)
+    key = png.pixel_key(picture)
+    keep_picture(store, VIEWS, key, picture)
+    return Canvas(key, box, interpolation)
+
+
 def spec_for(
     item: PredictedItem,
     source: Source,
@@ -204,8 +251,10 @@ def spec_for(
     seed: int,
     precision: Precision = "float32",
     target: Target = PREDICTED,
+    canvas: Canvas | None = None,
 ) -> StimulusSpec:
-    """The spec of `item` under `explainer` (None: the baseline, which explains nothing).
+    """The spec of `item` under `explainer` (None: the baseline, which explains nothing), drawn on `canvas`
+    (None: on the network's view itself).
 
     A recorded explanation is given as `recorded` names it. BadSpec as in `check_explainer` and
     `check_recipe`.
@@ -231,6 +280,7 @@ def spec_for(
         packages=packages_of(explainer) if explainer else (),
         operator=number.operator,
         against=number.against,
+        canvas=canvas,
     )
     return tied(spec) if explainer is not None and is_recorded(explainer) else spec
 

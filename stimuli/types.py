@@ -17,6 +17,9 @@ Mask = NDArray[np.bool_]
 """A planted region, bool (H, W)."""
 Plane = NDArray[np.float32]
 """An attribution map, float32 (H, W); larger = more important; signed if the method is."""
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom in shares of a picture's width and height; beyond 0-1 for bars."""
+WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,9 @@ if __name__ == "__main__":
         from tests import world  # imports torch, which the other commands do not need
 
         path = world.write_study(Path(sys.argv[2]))
-        changes = {line.split(" ")[0]: line for line in sys.argv[3:]}
+        # As large as in studies: a browser looks at them.
+        lines = ["picture_px = 320", *sys.argv[3:]]
+        changes = {line.split(" ")[0]: line for line in lines}
         lines = [changes.get(line.split(" ")[0], line) for line in path.read_text().splitlines()]
         path.write_text("\n".join(lines) + "\n")
         world.opened_study(path)

@@ -78,6 +78,7 @@ blocks = 2
 train_per_block = 4
 test_per_block = 4
 min_view_ms = 0
+picture_px = 64
 [stimuli]
 dataset = {{ name = "folder", path = "images", people_share = 1.0 }}
 predictor = {{ name = "toy", input_px = 32 }}

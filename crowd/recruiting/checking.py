@@ -14,6 +14,7 @@ import numpy as np
 from analysis.stats.power import anova_power, minimal_detectable_f
 from crowd.recruiting.indistinct import Alike, look_alikes
 from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
+from crowd.recruiting.showing import Showing, showing_of
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import Gathered, gather
@@ -68,6 +69,7 @@ class DryRun:
     held_out_accuracy: float | None
     alike: tuple[Alike, ...] = ()
     quality: tuple[Quality, ...] = ()
+    showing: Showing | None = None
 
     @property
     def is_seen_with_answer(self) -> bool:
@@ -192,6 +194,7 @@ def dry_run(
             held_out_accuracy=gathered.first.predictor.provenance.get("held_out_accuracy"),
             alike=look_alikes(definition, gathered, reading, pictures, progress) if pictures else (),
             quality=stimulus_quality(definition, gathered, reading, quality, progress) if quality else (),
+            showing=showing_of(definition, gathered),
         )
 
 
@@ -244,6 +247,8 @@ def warnings_of(run: DryRun) -> list[str]:
             f"{' and '.join(names)} look alike on {count} of {looked} items: people would be paid to look at "
             "the same picture under several names; keep one of them, or say in the report that they are one"
         )
+    if run.showing is not None and run.showing.warning:
+        warnings.append(run.showing.warning)
     warnings += warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
     if run.definition.reward.amount_cents == 0:
         warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")

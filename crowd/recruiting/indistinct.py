@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from experiments.definition import StudyDefinition
 from experiments.drafts import Gathered, specs_of
 from stimuli.claims import device
+from stimuli.explainers import kind_of
 from stimuli.metrics.similarity import near_identical
 from stimuli.pipeline import Bench, Rendered, attempt
 from stimuli.render import png
+from stimuli.render.canvas import seen_part
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
 from stimuli.store.files import map_file
@@ -93,7 +95,11 @@ def _pictures(
     for condition, spec in specs.items():
         file = files.get(spec.picture_key)
         if file is not None and file.endswith(".png"):
-            pictures[condition] = png.decode(store.get(file))
+            picture = png.decode(store.get(file))
+            if spec.canvas is not None and spec.explainer is not None and kind_of(spec.explainer) == "image":
+                # What the network does not see is the same in all of them, and would outweigh what differs.
+                picture = picture[seen_part(spec.canvas.box, picture.shape)]
+            pictures[condition] = picture
     return pictures
 
 

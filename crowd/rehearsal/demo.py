@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -42,9 +42,12 @@ from experiments.terminal import Terminal
 from stimuli.datasets import open_dataset
 from stimuli.errors import StimulusError
 from stimuli.render import png
-from stimuli.store import open_store
-from stimuli.store.files import view_file
-from stimuli.types import Mask, Pixels
+from stimuli.render.canvas import Part, region_on, seen_part
+from stimuli.render.recipe import Canvas
+from stimuli.spec import StimulusSpec
+from stimuli.store import Store, open_store
+from stimuli.store.files import read_region
+from stimuli.types import WHOLE, Mask, Pixels
 
 START_DEADLINE_S = 60.0
 WAVES_MAX = 12
@@ -211,12 +214,12 @@ def material(study: Study, folder: Path) -> Pictures:
     definition = definition_of(study)
     store = open_store(settings.STORAGE_URL)
     items = {item.key: item for item in Item.objects.filter(study=study)}
-    shown = {
-        (key, name): file
-        for key, name, file in Rendering.objects.filter(item__study=study).values_list(
-            "item__key", "condition__name", "stimulus__explanation_file"
-        )
-    }
+    columns = ("item__key", "condition__name", "stimulus__explanation_file")
+    renderings = Rendering.objects.filter(item__study=study)
+    shown = {(key, name): file for key, name, file in renderings.values_list(*columns)}
+    drawn = dict(renderings.values_list("item__key", "stimulus__spec"))
+    canvases = {key: StimulusSpec.from_json(spec).canvas for key, spec in drawn.items()}
+    plain = dict(renderings.values_list("item__key", "stimulus__image_file"))
 
     @cache
     def pixels(file: str) -> Pixels:
@@ -226,28 +229,45 @@ def material(study: Study, folder: Path) -> Pictures:
         file = shown[item, condition]
         return pixels(file) if file else None
 
+    def seen(item: str) -> Part:
+        canvas = canvases[item]
+        return seen_part(canvas.box if canvas else WHOLE, pixels(plain[item]).shape)
+
     return Pictures(
-        original=lambda item: pixels(view_file(items[item].image_key)),
+        original=lambda item: pixels(plain[item]),
         shown=overlay,
         predicted={key: item.predicted for key, item in items.items()},
         render=definition.render.spec(),
-        mask=_masks(definition, folder, items),
+        mask=_masks(study, folder, store, items, canvases, lambda item: pixels(plain[item]).shape),
+        seen=seen,
     )
 
 
-def _masks(definition: StudyDefinition, folder: Path, items: dict[str, Item]) -> Any:
-    """The planted decisive regions, if the dataset has them on the grid that people saw."""
+def _masks(
+    study: Study,
+    folder: Path,
+    store: Store,
+    items: dict[str, Item],
+    canvases: dict[str, Canvas | None],
+    shape_of: Callable[[str], tuple[int, ...]],
+) -> Callable[[str], Mask] | None:
+    """The planted decisive regions on the pictures that people saw, if the dataset has them."""
+    regions = str(study.predictor.get("regions", ""))
     try:
-        (dataset_table, _), *_ = definition.stimuli.sources.values()
+        (dataset_table, _), *_ = definition_of(study).stimuli.sources.values()
         dataset = open_dataset(dataset_table.component(), folder)
     except StimulusError:
         return None
-    planted = getattr(dataset, "mask", None)
-    if planted is None:
+    if not hasattr(dataset, "mask") or not regions:
         return None
-    first = next(iter(items.values()))
-    first_mask: Mask = planted(first.key)
-    return planted if first_mask.shape == (first.height_px, first.width_px) else None
+
+    def mask(item: str) -> Mask:
+        region, canvas = read_region(store, regions, items[item].image_key), canvases[item]
+        if region is None:
+            raise DemoFailed(f"The planted region of {item!r} is not stored: build the study again.")
+        return region if canvas is None else region_on(region, canvas, shape_of(item))
+
+    return mask
 
 
 def print_addresses(study: Study, url: str, terminal: Terminal, stays: bool) -> None:

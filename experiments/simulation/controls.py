@@ -19,7 +19,16 @@ from experiments.paradigms.base import Plan, PlannedTrial
 from experiments.simulation import HEADING
 from experiments.simulation.learner import Learner
 from experiments.simulation.people import ExampleView, TestView
-from experiments.simulation.sight import CELLS, GRID, Floats, Percept, attention_of, perceive, read_heat
+from experiments.simulation.sight import (
+    CELLS,
+    GRID,
+    Floats,
+    Percept,
+    attention_of,
+    perceive,
+    place_in_square,
+    read_heat,
+)
 from stimuli.render.heatmap import painted
 from stimuli.render.recipe import RenderSpec
 from stimuli.types import Mask, Pixels
@@ -39,7 +48,8 @@ class Pictures:
 
     `original(item)` is uint8 (H, W, 3); `shown(item, condition)` the overlay of the same size, None if there
     is none; `mask(item)` the planted decisive region, bool (H, W), None for studies without one; `predicted`
-    the model's answer per item, as a choice value.
+    the model's answer per item, as a choice value; `seen(item)` the rows and columns of the picture on which
+    explanations are drawn.
     """
 
     original: Callable[[str], Pixels]
@@ -47,6 +57,7 @@ class Pictures:
     predicted: Mapping[str, str]
     render: RenderSpec
     mask: Callable[[str], Mask] | None = None
+    seen: Callable[[str], tuple[slice, slice]] = lambda item: (slice(None), slice(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +200,7 @@ class _Eye:
         if control == "shown":
             return self.pictures.shown(item, condition)
         if control == "oracle" and self.pictures.mask is not None:
-            return self._drawn(item, self.pictures.mask(item).astype(np.float32))
+            return self._drawn(item, _squared(self.pictures.mask(item)[self.pictures.seen(item)]))
         if control == "permuted":
             heat = self._heat(item, condition)
             order = self.streams("shuffle", condition, item).permutation(GRID * GRID)
@@ -202,15 +213,27 @@ class _Eye:
     def _heat(self, item: str, condition: str) -> Floats | None:
         if (item, condition) not in self._heats:
             shown = self.pictures.shown(item, condition)
-            heat = None if shown is None else read_heat(self.pictures.original(item), shown)
+            part = self.pictures.seen(item)
+            heat = None if shown is None else read_heat(self.pictures.original(item)[part], shown[part])
             self._heats[item, condition] = heat
         return self._heats[item, condition]
 
     def _drawn(self, item: str, heat: Floats) -> Pixels:
-        picture = self.pictures.original(item)
-        rows = np.arange(picture.shape[0]) * heat.shape[0] // picture.shape[0]
-        columns = np.arange(picture.shape[1]) * heat.shape[1] // picture.shape[1]
-        return painted(picture, heat[np.ix_(rows, columns)], self.pictures.render)
+        """The heat enlarged onto the part of the picture on which explanations are drawn."""
+        picture, part = self.pictures.original(item).copy(), self.pictures.seen(item)
+        below = picture[part]
+        side = max(below.shape[:2])
+        rows, columns = (np.arange(side) * length // side for length in heat.shape)
+        square = heat[np.ix_(rows, columns)]
+        picture[part] = painted(below, square[place_in_square(below.shape)], self.pictures.render)
+        return picture
+
+
+def _squared(mask: Mask) -> Floats:
+    """A region in its square, as heat is read."""
+    square = np.zeros((max(mask.shape),) * 2, np.float32)
+    square[place_in_square(mask.shape)] = mask
+    return square
 
 
 def permuted(heat: Floats, order: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:

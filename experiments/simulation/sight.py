@@ -51,6 +51,9 @@ FLAT_SHARE = 0.05
 ATTENTION_GAIN = 2.0
 """Attention grows with the square of the heat read: people look at bright places and ignore faint ones."""
 
+PAGE = 236
+"""The grey of the page, which stands beside a picture that is not square."""
+
 
 @dataclass(frozen=True, slots=True)
 class Percept:
@@ -80,7 +83,7 @@ def perceive(original: Pixels, overlay: Pixels | None = None) -> Percept:
 
 def patch_features(picture: Pixels) -> Floats:
     """The declared features of every patch, float32 (100, 10)."""
-    rgb = _resample(picture, WORKING_PX)
+    rgb = _resample(squared(picture), WORKING_PX)
     red, green, blue = rgb[..., 0], rgb[..., 1], rgb[..., 2]
     light: Floats = np.asarray((red + green + blue) / 3, dtype=np.float32)
     down, right = (np.asarray(slope, dtype=np.float32) for slope in np.gradient(light))
@@ -128,7 +131,8 @@ def read_heat(original: Pixels, overlay: Pixels) -> Floats | None:
 
     An overlay covers the picture with colour(heat), at an opacity that is constant or rises with the heat.
     Scale and opacity are unknown: those are taken that explain a sample of pixels best. Each cell is then the
-    heat that explains it best. Raises ValueError for pictures of different size.
+    heat that explains it best, and 0 around the part on which anything was drawn. Raises ValueError for
+    pictures of different size.
     """
     if original.shape != overlay.shape:
         raise ValueError(
@@ -136,10 +140,39 @@ def read_heat(original: Pixels, overlay: Pixels) -> Floats | None:
         )
     if np.array_equal(original, overlay):
         return None
-    scale, opacity = _legend(original, overlay)
-    below, above = (_rows_of(_resample(picture, CELLS)) for picture in (original, overlay))
+    drawn = _drawn_part(original, overlay)
+    scale, opacity = _legend(original[drawn], overlay[drawn])
+    below, above = (_rows_of(_resample(squared(picture), CELLS)) for picture in (original, overlay))
     errors = _misfit(below, above, _curve(scale, LEVELS), opacity[None, :])[0]
-    return np.asarray(errors.argmin(axis=1) / (LEVELS - 1), dtype=np.float32).reshape(CELLS, CELLS)
+    heat = np.asarray(errors.argmin(axis=1) / (LEVELS - 1), dtype=np.float32).reshape(CELLS, CELLS)
+    is_drawn = np.zeros((*original.shape[:2], 3), np.uint8)
+    is_drawn[drawn] = 255
+    return np.where(_resample(squared(is_drawn, 0), CELLS)[..., 0] >= 0.5, heat, np.float32(0))
+
+
+def _drawn_part(original: Pixels, overlay: Pixels) -> tuple[slice, slice]:
+    """The rows and columns within which the two pictures differ: around them nothing was drawn."""
+    changed = (original != overlay).any(axis=2)
+    rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
+    return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+
+
+def squared(picture: Pixels, ground: int = PAGE) -> Pixels:
+    """A picture in the square that the page keeps for it, on the page's ground; as it is if it is square."""
+    height, width = picture.shape[:2]
+    if height == width:
+        return picture
+    side = max(height, width)
+    square = np.full((side, side, 3), ground, np.uint8)
+    square[place_in_square(picture.shape)] = picture
+    return square
+
+
+def place_in_square(shape: tuple[int, ...]) -> tuple[slice, slice]:
+    """Rows and columns of a picture of `shape` (H, W, ...) in its square."""
+    side = max(shape[:2])
+    top, left = ((side - length) // 2 for length in shape[:2])
+    return slice(top, top + shape[0]), slice(left, left + shape[1])
 
 
 def _legend(original: Pixels, overlay: Pixels) -> tuple[str, Floats]:

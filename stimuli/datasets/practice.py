@@ -9,15 +9,16 @@ from stimuli.types import Pixels
 
 EXAMPLES = 3
 QUESTIONS = 4
-SIZE_PX = 160
-SUPERSAMPLING = 4
+SIZE_PX = 640
+"""Twice the usual size on the page."""
+SUPERSAMPLING = 2
 GROUND = (242, 240, 235)
 WARM = (208, 96, 54)
 COOL = (38, 104, 156)
 
 
 def practice_pictures(seed: int) -> list[tuple[str, Pixels, str]]:
-    """Three examples, then four questions, as (name, uint8 (160, 160, 3), answer "A" or "B").
+    """Three examples, then four questions, as (name, uint8 (640, 640, 3), answer "A" or "B").
 
     The rule is simple and visible: warm shapes are A, cool shapes are B; circle or triangle, place and size
     do not matter. Both answers occur among the examples and twice each among the questions. The two colours

@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
 from stimuli.predictors.concepts.bottleneck import Bottleneck
 from stimuli.predictors.files.packing import pack
-from stimuli.predictors.framing import Box, Framing
+from stimuli.predictors.framing import Framing
 from stimuli.predictors.gradients import gradient_fault
 from stimuli.spec import JsonValue, content_key
-from stimuli.types import Layout, Modality, Pixels
+from stimuli.types import Box, Layout, Modality, Pixels
 
 Channels = tuple[float, float, float]
 PROBE_BATCHES = (2, 3)

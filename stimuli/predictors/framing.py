@@ -13,13 +13,11 @@ from pydantic import Field
 from stimuli.errors import BadSpec
 from stimuli.registry import Params
 from stimuli.spec import JsonValue
-from stimuli.types import Pixels
+from stimuli.types import Box, Pixels
 
 Fit = Literal["crop", "squash", "pad"]
 Interpolation = Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
 Rounding = Literal["legible", "torchvision", "transformers"]
-Box = tuple[float, float, float, float]
-WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

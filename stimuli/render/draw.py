@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stimuli.errors import ShapeMismatch
-from stimuli.render import bars, heatmap, panels, png, sentences
+from stimuli.render import bars, canvas, heatmap, panels, png, sentences
 from stimuli.render.recipe import RenderSpec
 from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content_key
 from stimuli.store import Store
@@ -56,37 +56,44 @@ def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
         return _text(spec, made, store)
     if isinstance(made, PictureExplanation | TextExplanation | None) and store.has(text_file(spec.image_key)):
         return _text(spec, made, store)
-    view = read_view(store, spec.image_key)
-    small = heatmap.tile(view, spec.render)
-    shown = view
+    plain_key = spec.canvas.picture if spec.canvas else spec.image_key
+    plain = shown = read_view(store, plain_key)
+    small = heatmap.tile(plain, spec.render)
     files: tuple[str | None, str | None] = (None, None)
     if made is not None:
-        shown, tile = _picture(view, made, spec.render)
+        shown, tile = _picture(spec, plain, small, made, store)
         files = (
             keep_picture(store, "pictures", spec.picture_key, shown),
             keep_picture(store, "pictures", tile_key(spec.picture_key), tile),
         )
     image_tile_key = content_key(
-        {"image": spec.image_key, "tile_px": spec.render.tile_px, "renderer": RENDERER_VERSION}
+        {"image": plain_key, "tile_px": spec.render.tile_px, "renderer": RENDERER_VERSION}
     )
     return Drawn(
-        image_file=view_file(spec.image_key),
+        image_file=view_file(plain_key),
         image_tile_file=keep_picture(store, "tiles", image_tile_key, small),
         explanation_file=files[0],
         explanation_tile_file=files[1],
         picture_digest=png.pixel_key(shown),
-        width_px=view.shape[1],
-        height_px=view.shape[0],
+        width_px=plain.shape[1],
+        height_px=plain.shape[0],
         tile_width_px=small.shape[1],
         tile_height_px=small.shape[0],
         said=_said(made, spec.render),
     )
 
 
-def _picture(view: Pixels, made: Attribution, recipe: RenderSpec) -> tuple[Pixels, Pixels]:
-    """The explanation at full and at reservoir size."""
+def _picture(
+    spec: StimulusSpec, plain: Pixels, small: Pixels, made: Attribution, store: Store
+) -> tuple[Pixels, Pixels]:
+    """The explanation at full and at reservoir size, on the picture at those sizes."""
+    recipe = spec.render
     if isinstance(made, PixelAttribution):
-        return heatmap.overlay(view, made, recipe), heatmap.overlay_tile(view, made, recipe)
+        if spec.canvas is None:
+            return heatmap.overlay(plain, made, recipe), heatmap.overlay_tile(plain, made, recipe)
+        canvas.check_fits(made, read_view(store, spec.image_key))
+        full, tile = (canvas.drawn_on(below, made, recipe, spec.canvas) for below in (plain, small))
+        return full, tile
     if isinstance(made, ConceptAttribution):
         return _concepts(made, recipe)
     if isinstance(made, PictureExplanation | TextExplanation):

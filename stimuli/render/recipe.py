@@ -11,11 +11,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from stimuli.types import WHOLE, Box
+
 Sign = Literal["positive", "magnitude", "diverging", "signed_range"]
 Style = Literal["heat", "contour", "mask", "top_share"]
 Base = Literal["colour", "grey"]
 Unsigned = Literal["refuse", "for"]
 Opacity = Literal["constant", "rising"]
+View = Literal["original", "network"]
+Interpolation = Literal["smooth", "pixelated"]
 Sequential = Literal["viridis", "cividis", "inferno", "magma", "plasma", "gray"]
 Diverging = Literal["PuOr_r"]
 OfPresets = Literal["jet", "bwr"]
@@ -85,6 +89,28 @@ class RenderSpec:
             return cls(**value)
         rest = {name: entry for name, entry in value.items() if name != "absolute"}
         return cls(**rest, **before_signs(absolute=bool(value["absolute"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """The picture that people see of an item, and where on it lies what the network saw.
+
+    `picture` is the key of the stored picture, `box` the network's view in shares of its width and height,
+    see `Framing.box`. `interpolation` says how what has fewer pixels than the picture is enlarged: "smooth"
+    (pictures bicubic, fields bilinear) or "pixelated" (nearest neighbour). What has more is averaged.
+    """
+
+    picture: str
+    box: Box = WHOLE
+    interpolation: Interpolation = "smooth"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"picture": self.picture, "box": list(self.box), "interpolation": self.interpolation}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Canvas:
+        left, top, right, bottom = value["box"]
+        return cls(value["picture"], (left, top, right, bottom), value["interpolation"])
 
 
 ALPHA_DIVERGING = 0.8

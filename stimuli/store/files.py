@@ -29,6 +29,8 @@ from stimuli.types import (
 
 MAPS = "maps"
 """The room of the store for raw attributions."""
+VIEWS = "views"
+"""The room for pictures that are named by their own pixels: what networks see, and what people see."""
 _KINDS: dict[type[Attribution], str] = {
     PixelAttribution: "pixels",
     TokenAttribution: "tokens",
@@ -40,7 +42,7 @@ _KINDS: dict[type[Attribution], str] = {
 
 def view_file(image_key: str) -> str:
     """The file of the view with this key."""
-    return shard_key("views", image_key, "png")
+    return shard_key(VIEWS, image_key, "png")
 
 
 def text_file(text_key: str) -> str:

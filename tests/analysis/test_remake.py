@@ -60,9 +60,11 @@ def rows_of(package: Path) -> list[dict[str, str]]:
 
 
 def stranger_s_store(folder: Path, row: dict[str, str]) -> Store:
-    """A store that holds the model and the item that the row names, and nothing else."""
+    """A store that holds the model, the item and the picture of it that people saw, as the row names them,
+    and nothing else."""
     theirs, ours = open_store(str(folder)), open_store(settings.STORAGE_URL)
-    for file in (predictor_file(row["predictor_key"]), view_file(row["image_key"])):
+    seen = json.loads(row["recipe"])["canvas"]["picture"]
+    for file in (predictor_file(row["predictor_key"]), view_file(row["image_key"]), view_file(seen)):
         theirs.put(file, ours.get(file))
     return theirs
 

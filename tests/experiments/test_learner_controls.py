@@ -12,7 +12,7 @@ from experiments.kinds.base import Choice
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Plan, PlanCondition, Pool, PoolItem
 from experiments.simulation import HEADING
-from experiments.simulation.controls import ControlReport, Pictures, permuted, run_controls
+from experiments.simulation.controls import ControlReport, Pictures, _Eye, permuted, run_controls
 from experiments.simulation.learner import Learner, choice_shares, resemblance
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.sight import CELLS, FEATURES, PATCHES, Percept
@@ -101,6 +101,38 @@ def test_it_reports_every_control_with_its_numbers(biased: ControlReport) -> Non
     assert len(biased.table()) == 1 + len(biased.rows)
     with pytest.raises(KeyError, match="no control"):
         biased.row("oracle", "cue")
+
+
+@pytest.mark.parametrize("part", [(slice(0, 100), slice(30, 130)), (slice(20, 80), slice(0, 160))])
+def test_its_controls_are_drawn_where_explanations_are(part: tuple[slice, slice]) -> None:
+    """On a picture of which the model sees a part, every control is drawn on that part alone."""
+    rng = np.random.default_rng(3)
+    pictures = {key: rng.integers(0, 256, (100, 160, 3), dtype=np.uint8) for key in ("a", "b")}
+    mask = np.zeros((100, 160), bool)
+    mask[30:60, 40:90] = True
+
+    def shown(key: str, condition: str) -> Pixels:
+        picture = pictures[key].copy()
+        field = np.asarray(rng.random((4, 4)).repeat(40, axis=0).repeat(40, axis=1), np.float32)
+        below = picture[part]
+        picture[part] = painted(below, field[: below.shape[0], : below.shape[1]], RenderSpec())
+        return picture
+
+    material = Pictures(pictures.__getitem__, shown, {}, RenderSpec(), lambda key: mask, lambda key: part)
+    eye = _Eye(material, Streams(1), ["a", "b"])
+    outside = np.ones((100, 160), bool)
+    outside[part] = False
+    for control in ("permuted", "other_image", "oracle"):
+        drawn = eye._overlay(control, "method", "a")
+        assert drawn is not None
+        np.testing.assert_array_equal(drawn[outside], pictures["a"][outside])
+        assert (drawn != pictures["a"]).any(axis=2)[~outside].mean() > 0.9
+    oracle = eye._overlay("oracle", "method", "a")
+    assert oracle is not None
+    # The planted region is bright, all else dark: the palette's ends cover it at one opacity.
+    expected = painted(pictures["a"], mask.astype(np.float32), RenderSpec())
+    agree = (np.abs(oracle[part].astype(int) - expected[part]) <= 1).all(axis=2)
+    assert agree.mean() > 0.99
 
 
 def test_it_needs_plans() -> None:

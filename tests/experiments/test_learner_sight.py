@@ -18,12 +18,14 @@ from experiments.simulation.sight import (
     patch_features,
     perceive,
     read_heat,
+    squared,
 )
+from stimuli.render.canvas import drawn_on, shown_picture
 from stimuli.render.heatmap import painted
 from stimuli.render.png import encode
-from stimuli.render.recipe import RenderSpec
+from stimuli.render.recipe import Canvas, RenderSpec
 from stimuli.store.padding import padded
-from stimuli.types import Pixels
+from stimuli.types import Box, PixelAttribution, Pixels
 
 pytestmark = pytest.mark.pure
 
@@ -118,6 +120,44 @@ def test_it_attends_where_it_is_bright() -> None:
     assert attention is not None
     assert attention.sum() == pytest.approx(1)
     assert attention.reshape(GRID, GRID)[:2, :2].sum() == pytest.approx(1)
+
+
+BOXES = [(0.1875, 0.0, 0.8125, 1.0), (0.0, 0.0, 1.0, 1.0), (0.0, -0.3, 1.0, 1.3)]
+
+
+@pytest.mark.parametrize("box", BOXES)
+def test_it_reads_heat_on_pictures_that_are_not_square(box: Box) -> None:
+    """What it reads lies where it was drawn: in the square that the page keeps for a picture, on the view."""
+    original = shown_picture(meadow(4, 640)[:400], box, 640, "smooth")
+    field = hill(6, 64)
+    overlay = drawn_on(
+        original, PixelAttribution(field, False), RenderSpec(clip_low=0, clip_high=100), Canvas("k", box)
+    )
+    heat = read_heat(original, overlay)
+    assert heat is not None
+    left, top, right, bottom = box
+    y, x = (np.mgrid[:CELLS, :CELLS] + 0.5) / CELLS
+    # Shares of the picture, which stands in the middle of its square: 400 of 640 rows.
+    down = (y - 120 / 640) * 640 / 400
+    inside = (down > max(0, top)) & (down < min(1, bottom)) & (x > left) & (x < right)
+    # Cells on the edge are half one, half the other: they may be read either way.
+    edge, high = 1 / CELLS, 640 / 400 / CELLS
+    near = (
+        (down > max(0, top) - high) & (down < min(1, bottom) + high) & (x > left - edge) & (x < right + edge)
+    )
+    rows = np.clip((down - top) / (bottom - top) * 64, 0, 63).astype(int)
+    columns = np.clip((x - left) / (right - left) * 64, 0, 63).astype(int)
+    assert np.corrcoef(heat[inside], field[rows, columns][inside])[0, 1] > 0.95
+    assert not heat[~near].any() and (~near).any()
+
+
+def test_it_sees_a_picture_that_is_not_square_undistorted() -> None:
+    wide = meadow(5, 160)[30:130]
+    framed = np.full((160, 160, 3), 236, np.uint8)
+    framed[30:130] = wide
+    np.testing.assert_array_equal(squared(wide), framed)
+    np.testing.assert_array_equal(patch_features(wide), patch_features(framed))
+    assert squared(framed) is framed
 
 
 def test_it_refuses_pictures_of_two_sizes() -> None:

@@ -15,6 +15,8 @@ from experiments.opening import plan_pilot
 from experiments.sessions import skip_to, start_session
 from experiments.stages import freeze
 from experiments.study_file import load_study
+from stimuli.store.files import read_view
+from stimuli.store.media import current_store
 from tests.experiments.protocols import (
     RATING,
     REVIEW,
@@ -95,7 +97,7 @@ def test_it_shows_each_explanation_as_its_own_model_sees_the_item(rating: Study)
     ):
         assert trial.stimulus is not None and trial.condition is not None
         size = {"saliency-coarse": 16, "saliency-fine": 32}[trial.condition.name]
-        assert trial.stimulus.width_px == size
+        assert read_view(current_store(), trial.stimulus.image_key).shape == (size, size, 3)
     frames = read_frames(rating)
     for _, row in frames.stimuli[frames.stimuli["condition"] == "saliency-fine"].iterrows():
         key = rating.items.get(key=row["item"]).pk

@@ -52,6 +52,7 @@ def test_a_preset_does_not_say_what_its_paper_does_not() -> None:
         ({"preset": "figures"}, "colin-2022-figures"),
         ({"sign": "diverging", "colormap": "viridis"}, "a diverging recipe takes PuOr_r"),
         ({"absolute": True, "sign": "magnitude", "smooth_px": 2}, "knows no sign, smooth_px"),
+        ({"absolute": False, "view": "network"}, "knows no view"),
         ({"alpha": 1.0}, "less than 1"),
     ],
 )
@@ -71,6 +72,18 @@ def test_a_recipe_of_before_the_signs_means_what_it_meant() -> None:
     assert (read.render.spec().sign, read.render.spec().opacity) == ("magnitude", "rising")
     assert read.digest != with_recipe({"alpha": 0.55}).digest
     assert with_recipe({"absolute": False}).render.spec().sign == "signed_range"
+
+
+def test_what_people_see_is_part_of_the_digest_and_not_of_the_recipe() -> None:
+    kinds: list[dict[str, Any]] = [
+        {},
+        {"view": "network"},
+        {"view": "network", "interpolation": "pixelated"},
+        {"interpolation": "pixelated"},
+    ]
+    assert len({with_recipe(render).digest for render in kinds}) == 4
+    assert with_recipe({}).digest == with_recipe({"view": "original", "interpolation": "smooth"}).digest
+    assert {with_recipe(render).render.spec() for render in kinds} == {RenderSpec()}
 
 
 def test_a_definition_survives_being_stored() -> None:

@@ -86,6 +86,8 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         )
     if run.explained:
         terminal.line(f"Explained is {run.explained}, unless a method's own `output` names another number.")
+    if run.showing is not None:
+        terminal.line(run.showing.words)
     terminal.table("Trials of one session", ("phase", "trials"), run.trials_rows())
     terminal.table("Pool of items", ("the model says", "and is", "items"), run.pool_cells)
     exposures = ("condition", "stimuli", "in training", "in test", "least tests of one", "most")
