@@ -61,7 +61,7 @@ def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
     shown = view
     files: tuple[str | None, str | None] = (None, None)
     if made is not None:
-        shown, tile = _picture(view, made, spec.render)
+        shown, tile = picture_of(view, made, spec.render)
         files = (
             keep_picture(store, "pictures", spec.picture_key, shown),
             keep_picture(store, "pictures", tile_key(spec.picture_key), tile),
@@ -83,8 +83,9 @@ def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
     )
 
 
-def _picture(view: Pixels, made: Attribution, recipe: RenderSpec) -> tuple[Pixels, Pixels]:
-    """The explanation at full and at reservoir size."""
+def picture_of(view: Pixels, made: Attribution, recipe: RenderSpec) -> tuple[Pixels, Pixels]:
+    """The explanation of a picture at full and at reservoir size, uint8 (h, w, 3) each. ShapeMismatch if it
+    does not belong to the `view`."""
     if isinstance(made, PixelAttribution):
         return heatmap.overlay(view, made, recipe), heatmap.overlay_tile(view, made, recipe)
     if isinstance(made, ConceptAttribution):
