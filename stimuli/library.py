@@ -1,8 +1,8 @@
 """Explain, measure and draw a model's pictures in a few lines, by the machinery of a study.
 
-Maps are equal to the bit to those of a study with the same network, pictures and seed, and so are the drawn
-pictures. Everything stays in memory. What is refused is a `StimulusError`, which names the value, the
-limit and the remedy.
+Maps and drawn pictures are those of a study with the same network, pictures and seed: to the bit on a CPU, as
+docs/science.md says it of every map. Everything stays in memory. What is refused is a `StimulusError`, which
+names the value, the limit and the remedy.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from stimuli.metrics.base import Entry, Measured
 from stimuli.metrics.described import describe_metric
 from stimuli.pipeline import Bench, Order, scorings
 from stimuli.pipeline import explain as run_orders
+from stimuli.planner.arithmetic import arithmetic, make_repeatable
 from stimuli.predictors import TRAINING_KEYS, open_predictor
 from stimuli.predictors.base import TorchPredictor
 from stimuli.render import png
@@ -124,6 +125,7 @@ def open_model(
     learns from, and the labels of one that does not name its own. Errors as `open_predictor` and
     `open_dataset`; BadSpec for a model of texts.
     """
+    make_repeatable()
     component = component_of(predictor)
     if dataset is None and component.name in TRAINING_KEYS:
         raise BadSpec(f"predictor {component.name!r} is trained on the spot: name the pictures as dataset")
@@ -162,6 +164,8 @@ def explain(
     parameters, pictures and labels that are refused; ShapeMismatch for arrays that are no pictures, and for a
     network with other inputs or outputs; StimulusError if one picture cannot be explained.
     """
+    make_repeatable()
+    arithmetic()  # warns if that came too late
     predictor = opened_of(model, preprocess, labels, layer, token_prefix)
     pictures = pictures_of(images, predictor.labels)
     asked = {title: check_explainer(component) for title, component in named(methods).items()}

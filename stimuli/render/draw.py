@@ -79,7 +79,7 @@ def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
         height_px=view.shape[0],
         tile_width_px=small.shape[1],
         tile_height_px=small.shape[0],
-        said=_said(made, spec.render),
+        said=said_of(made, spec.render),
     )
 
 
@@ -130,7 +130,7 @@ def _legible_px(recipe: RenderSpec) -> int:
     return max(TILE_MIN_PX, recipe.tile_px)
 
 
-def _said(made: Attribution | None, recipe: RenderSpec) -> str:
+def said_of(made: Attribution | None, recipe: RenderSpec) -> str:
     """What the picture of an explanation says in words; empty if it has none."""
     if isinstance(made, ConceptAttribution):
         is_chart = recipe.concept_form == "bars"
@@ -182,5 +182,5 @@ def _beside_text(spec: StimulusSpec, made: PictureExplanation | TextExplanation,
         height_px=picture.shape[0],
         tile_width_px=tile.shape[1],
         tile_height_px=tile.shape[0],
-        said=_said(made, spec.render),
+        said=said_of(made, spec.render),
     )

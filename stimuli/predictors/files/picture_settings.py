@@ -69,8 +69,8 @@ def settings_of(params: PictureParams, folder: Path, owner: str) -> PictureSetti
         known = replace(read, **given)
     elif params.input_px is None:
         raise BadSpec(
-            f"{owner} needs parameter 'input_px', or 'preprocessing', the file of a published model that "
-            "says it"
+            f"{owner} needs parameter 'input_px', or 'preprocessing': the file in which a published model "
+            "says how large its pictures are"
         )
     return replace(known, framing=params.framing_over(known.framing, known.input_px))
 
