@@ -109,7 +109,7 @@ class Quality:
 FORM = ("condition", "items", "empty, by answer", "target leak [95 %]")
 CONTENT = ("condition", "map", "picture", "mean map", "lattice", "cut away", "on region")
 FORM_LEGEND = (
-    "Target leak: how often the form of an explanation alone tells which answer it explains, the picture "
+    "Target leak: how often the form of an explanation alone tells which answer it explains, the item "
     "held constant; .5 is chance, and unknown is not clean."
 )
 CONTENT_LEGEND = (

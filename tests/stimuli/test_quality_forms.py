@@ -108,7 +108,7 @@ def marked_words(item: Draws, draws: Draws, answer: int, leak: str) -> Attributi
 
 
 def weighed_concepts(item: Draws, draws: Draws, answer: int, leak: str) -> Attribution:
-    """Eight concepts about the item's own weights; planted: two less for an answer, or none against it."""
+    """Eight concepts about the item's own weights; planted: three less for an answer, or none against it."""
     values = item.standard_normal(8) + 0.5 * draws.standard_normal(8)
     if answer and leak == "number":
         values[np.argsort(np.abs(values))[:5]] = 0
