@@ -113,9 +113,8 @@ PROOFS = (
     ),
     Proof(
         "quality",
-        "From looks alone it is told which answer an explanation is for, in at least 19 of 20 sets of 20 "
-        "items with a planted leak, and in at most 5 % of 400 honest ones: maps, marked words, concepts, sentences "
-        "and pictures.",
+        "Looks alone tell which answer an explanation is for in at least 19 of 20 sets with a planted leak, "
+        "and in at most 5 % of 400 honest ones. So it is for maps, words, concepts, sentences and pictures.",
         (
             full("maps", "tests/stimuli/test_looks.py"),
             full("other kinds", "tests/stimuli/test_quality_forms.py"),
