@@ -16,7 +16,7 @@ RUN pip install --no-cache-dir -c constraints.txt uv \
  && uv pip install --torch-backend $TORCH -c constraints.txt torch
 COPY pyproject.toml README.md LICENSE ./
 # The requirements alone, so that a change of the code does not install them again.
-RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; print(*p['dependencies'], *p['optional-dependencies']['transformers'], sep='\n')" > wanted.txt \
+RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; o = p['optional-dependencies']; print(*p['dependencies'], *o['server'], *o['transformers'], sep='\n')" > wanted.txt \
  && uv pip install -c constraints.txt -r wanted.txt
 
 FROM python:3.12-slim

@@ -16,10 +16,7 @@ from stimuli.planner.values import Operator
 from stimuli.render.field import check_recipe
 from stimuli.render.recipe import (
     ALPHA_BEFORE,
-    ALPHA_DIVERGING,
-    DIVERGING,
     OF_PRESETS,
-    PRESETS,
     Base,
     Colormap,
     Interpolation,
@@ -29,6 +26,7 @@ from stimuli.render.recipe import (
     Unsigned,
     View,
     before_signs,
+    written_out,
 )
 from stimuli.spec import Component, content_key
 
@@ -129,18 +127,10 @@ class Render(Part):
         table = dict(value)
         if table.get("absolute") is not None:
             table.setdefault("alpha", ALPHA_BEFORE)
-        preset = PRESETS.get(str(table.get("preset", "")))
-        if preset is not None:
-            silent = [key for key in preset.must_say if key not in table]
-            if silent:
-                raise ValueError(
-                    f"preset {table['preset']!r} does not say {' and '.join(silent)} ({preset.source}): "
-                    "state it in [render]"
-                )
-            table = {**preset.values, **table}
-        if table.get("sign") == "diverging":
-            table = {"colormap": DIVERGING[0], "alpha": ALPHA_DIVERGING, **table}
-        return table
+        try:
+            return written_out(table)
+        except BadSpec as error:
+            raise ValueError(str(error)) from None
 
     @model_validator(mode="after")
     def _can_be_drawn(self) -> Render:

@@ -144,7 +144,7 @@ class Installation:
         if not self.answers(self.python, "-c", self.torch_check(torch)):
             with self.step(f"torch {torch}"):
                 self.install_torch(torch)
-        what = ".[dev]" if self.is_dev else "."
+        what = ".[dev]" if self.is_dev else ".[server]"
         with self.step("packages" + (" for development" if self.is_dev else "")):
             self.install_from_index(["-c", str(self.constraints), "-e", what])
             if self.is_dev:

@@ -11,6 +11,7 @@ import platform
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
@@ -54,14 +55,13 @@ from stimuli.types import (
 if TYPE_CHECKING:
     from stimuli.planner.drive import Done, Job
     from stimuli.planner.network import Network
-    from stimuli.predictors.base import TorchPredictor
     from stimuli.predictors.text.base import TextPredictor
 
 TEXTS_AT_ONCE = 8
 METHOD = -1
 """Names the method's own job beside those of its metrics, which are counted from 0."""
 _RESTORED_MAX = 2
-_restored: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
+_restored: OrderedDict[tuple[str, str, str], Runner] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,10 @@ class Bench:
     alive: Callable[[], None] = field(default=lambda: None)
     refused: dict[str, str] = field(default_factory=dict)
     """Why a map that was to be lent could not be made, by its attribution key."""
+    opened: Mapping[str, Any] = field(default_factory=dict)
+    """Predictors by key that are in memory, and are not read from the store."""
+    warm: OrderedDict[tuple[str, str, str], Runner] = field(default_factory=lambda: _restored)
+    """The last few predictors that ran, for the next call: those of the process, unless given."""
 
 
 def attempt(
@@ -268,20 +272,29 @@ class Runner:
 
 
 def _runner(predictor_key: str, precision: str, bench: Bench) -> Runner:
-    """The warm predictor, from the last few that this process restored or from the store."""
+    """The warm predictor, from the last few that ran, from memory or from the store."""
     key = (predictor_key, precision, bench.device)
-    if key not in _restored:
+    if key not in bench.warm:
         stored, permutations = permutations_in(predictor_key)
-        predictor = restore(bench.store.get(predictor_file(stored)))
+        predictor = bench.opened.get(predictor_key) or _copy_of(stored, bench)
         for layers, seed in permutations:
             from stimuli.predictors.randomised import randomised
 
-            predictor = randomised(cast("TorchPredictor", predictor), layers, seed)
-        while len(_restored) >= _RESTORED_MAX:
-            _restored.popitem(last=False)
-        _restored[key] = Runner(predictor, precision, bench.device)
-    _restored.move_to_end(key)
-    return cast("Runner", _restored[key])
+            predictor = randomised(predictor, layers, seed)
+        while len(bench.warm) >= _RESTORED_MAX:
+            bench.warm.popitem(last=False)
+        bench.warm[key] = Runner(predictor, precision, bench.device)
+    bench.warm.move_to_end(key)
+    return bench.warm[key]
+
+
+def _copy_of(stored: str, bench: Bench) -> Any:
+    """A predictor whose weights may be changed."""
+    if stored not in bench.opened:
+        return restore(bench.store.get(predictor_file(stored)))
+    copied = deepcopy(bench.opened[stored])
+    copied.module.cpu()  # a run may have moved it
+    return copied
 
 
 def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Explained]:
@@ -446,7 +459,7 @@ def _drawn(spec: StimulusSpec, explained: Explained, bench: Bench) -> Rendered |
     if explained.error:
         return Failed(spec, explained.error)
     about: dict[str, JsonValue] = {"device": "cpu"}
-    warm = _restored.get((spec.predictor_key, spec.precision, bench.device))
+    warm = bench.warm.get((spec.predictor_key, spec.precision, bench.device))
     if warm is not None:
         about = warm.about()
     checks = dict(explained.attribution.checks) if explained.attribution is not None else {}

@@ -8,9 +8,10 @@ constant: the *target leak*. That a map tells an answer because the object does 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,25 +19,26 @@ from analysis.stats.proportions import newcombe
 from experiments.definition import StudyDefinition
 from experiments.drafts import Gathered, specs_of
 from stimuli.claims import device
-from stimuli.errors import NotApplicable
-from stimuli.explainers import is_recorded, kind_of
+from stimuli.errors import StimulusError
+from stimuli.explainers import is_recorded
 from stimuli.explainers.targets import Target
 from stimuli.pipeline import Bench, Order, explain
 from stimuli.quality.fields import (
     answer_auc,
-    is_flat,
     lattice_energy,
     map_features,
     mean_map_correlation,
     picture_features,
     share_inside,
 )
-from stimuli.quality.looks import PAIRS_MIN, Decoded, decode, looks_of
-from stimuli.render.field import cut_away, drawn_field
+from stimuli.quality.forms import Form, form_of
+from stimuli.quality.looks import PAIRS_MIN, Decoded, decode
+from stimuli.render.field import cut_away
+from stimuli.render.recipe import RenderSpec
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
-from stimuli.store.files import read_region, read_view
-from stimuli.types import PixelAttribution, Plane
+from stimuli.store.files import read_region, read_view, text_file
+from stimuli.types import Attribution, PixelAttribution, Pixels
 
 if TYPE_CHECKING:
     from stimuli.survey import PredictedItem
@@ -107,14 +109,15 @@ class Quality:
 FORM = ("condition", "items", "empty, by answer", "target leak [95 %]")
 CONTENT = ("condition", "map", "picture", "mean map", "lattice", "cut away", "on region")
 FORM_LEGEND = (
-    "Target leak: how often the form of an explanation alone tells which answer it explains, the picture "
+    "Target leak: how often the form of an explanation alone tells which answer it explains, the item "
     "held constant; .5 is chance, and unknown is not clean."
 )
 CONTENT_LEGEND = (
     "Map, picture: how well the answer is guessed from either alone (area under the ROC curve); an honest "
     "map may tell it. Mean map: correlation with the mean of the condition's other maps. Lattice: the share "
     "of a regular grid. Cut away: the share of the evidence that the recipe's sign hides. On region: the "
-    "share of the most marked 5 % that lies on the planted or annotated region, and the region's size."
+    "share of the most marked 5 % that lies on the planted or annotated region, and the region's size. "
+    "A dash: there is no such number of marked words, concepts, sentences or pictures by themselves."
 )
 
 
@@ -125,14 +128,14 @@ def _plain(value: float) -> str:
 def stimulus_quality(
     definition: StudyDefinition, gathered: Gathered, store: Store, items_max: int, progress: Progress
 ) -> tuple[Quality, ...]:
-    """The numbers of every condition that draws maps, from at most `items_max` items, answers in turn. Maps
-    that the store lacks are made in it.
+    """The numbers of every condition that explains, from at most `items_max` items, answers in turn.
+    Explanations that the store lacks are made in it.
     """
     sampled = _sampled(gathered, items_max)
     shown = {
         key: spec
         for key, spec in specs_of(definition, gathered).items()
-        if spec.explainer is not None and kind_of(spec.explainer) == "image" and key[0] in sampled
+        if spec.explainer is not None and key[0] in sampled
     }
     others = {
         key: other
@@ -140,11 +143,11 @@ def stimulus_quality(
         if (other := _of_other_answer(definition, gathered, spec, *key))
     }
     wanted = {spec.attribution_key: spec for spec in (*shown.values(), *others.values())}
-    made: dict[str, PixelAttribution] = {}
+    made: dict[str, Attribution] = {}
     bench = Bench(store, device())
     # A failure is not reported here: the build names it, with its reason.
     for count, result in enumerate(explain([Order((spec,)) for spec in wanted.values()], bench)):
-        if isinstance(result.attribution, PixelAttribution):
+        if result.attribution is not None:
             made[result.order.spec.attribution_key] = result.attribution
         progress("looking at the stimuli", count + 1, len(wanted))
     measured = []
@@ -160,25 +163,27 @@ def _of_condition(
     name: str,
     shown: Mapping[str, StimulusSpec],
     others: Mapping[str, StimulusSpec],
-    made: Mapping[str, PixelAttribution],
+    made: Mapping[str, Attribution],
     definition: StudyDefinition,
     gathered: Gathered,
     store: Store,
 ) -> Quality | None:
     recipe, source = definition.render.spec(), _source_of(definition, name)
-    views = gathered.views[source]
-    fields = {
-        key: field for key, spec in shown.items() if (field := _field(spec, made, definition)) is not None
-    }
-    if not fields:
+    views, opened = gathered.views[source], gathered.opened[source]
+    labels = sorted({opened.predictor.labels[spec.target] for spec in (*shown.values(), *others.values())})
+    forms = _forms(shown, made, recipe, labels)
+    if not forms:
         return None
-    answers = {key: views[key].predicted for key in fields}
+    answers = {key: views[key].predicted for key in forms}
     flat: dict[str, tuple[int, int]] = {}
-    for key, field in fields.items():
+    for key, form in forms.items():
         count, of = flat.get(answers[key], (0, 0))
-        flat[answers[key]] = (count + is_flat(field), of + 1)
-    first = np.array([answers[key] == min(answers.values()) for key in fields])
-    groups = [views[key].group for key in fields]
+        flat[answers[key]] = (count + form.is_flat, of + 1)
+    first = np.array([answers[key] == min(answers.values()) for key in forms])
+    groups = [views[key].group for key in forms]
+    # Only maps lie on the picture: of all other kinds there is no number about places.
+    fields = {key: form.field for key, form in forms.items() if form.field is not None}
+    maps = {key: made[shown[key].attribution_key] for key in fields}
     regions = {}
     if gathered.opened[source].regions:
         for key, spec in shown.items():
@@ -187,20 +192,16 @@ def _of_condition(
                 regions[key] = region
     return Quality(
         condition=name,
-        items=len(fields),
+        items=len(forms),
         flat=flat,
-        leak=_leak(fields, others, made, definition, gathered, source),
+        leak=_leak(forms, _forms(others, made, recipe, labels), others, definition, gathered, source),
         leak_p=float("nan"),
-        map_auc=answer_auc(np.stack([map_features(field) for field in fields.values()]), first, groups),
-        picture_auc=answer_auc(
-            np.stack([picture_features(read_view(store, shown[key].image_key)) for key in fields]),
-            first,
-            groups,
-        ),
+        map_auc=_auc([map_features(field) for field in fields.values()], first, groups),
+        picture_auc=_auc([picture_features(view) for view in _views(shown, forms, store)], first, groups),
         mean_map=mean_map_correlation(list(fields.values())),
-        lattice=float(np.mean([lattice_energy(field) for field in fields.values()])),
-        cut_away=float(
-            np.mean([cut_away(made[shown[key].attribution_key].values, recipe) for key in fields])
+        lattice=_mean(lattice_energy(field) for field in fields.values()),
+        cut_away=_mean(
+            cut_away(drawn.values, recipe) for drawn in maps.values() if isinstance(drawn, PixelAttribution)
         ),
         on_region=_mean(share_inside(fields[key], region) for key, region in regions.items()),
         region=_mean(float(region.mean()) for region in regions.values()),
@@ -208,25 +209,24 @@ def _of_condition(
 
 
 def _leak(
-    fields: Mapping[str, Plane],
+    forms: Mapping[str, Form],
+    of_others: Mapping[str, Form],
     others: Mapping[str, StimulusSpec],
-    made: Mapping[str, PixelAttribution],
     definition: StudyDefinition,
     gathered: Gathered,
     source: tuple[str, str],
 ) -> Decoded | None:
-    """A decoder of looks that tells which answer a map explains; answers in their order, so that a form that
+    """A decoder of looks that tells which answer is explained; answers in their order, so that a form that
     belongs to one of them is learnt."""
     views = gathered.views[source]
     looks, is_first, groups = [], [], []
-    for key, spec in others.items():
-        other = _field(spec, made, definition)
-        if key not in fields or other is None:
+    for key, other in of_others.items():
+        if key not in forms:
             continue
         labels = gathered.opened[source].predictor.labels
-        predicted, rival = views[key].predicted, labels[spec.target]
-        for field, label, against in ((fields[key], predicted, rival), (other, rival, predicted)):
-            looks.append(looks_of(field))
+        predicted, rival = views[key].predicted, labels[others[key].target]
+        for form, label, against in ((forms[key], predicted, rival), (other, rival, predicted)):
+            looks.append(form.looks)
             is_first.append(label < against)
             groups.append(views[key].group)
     if len(set(groups)) < PAIRS_MIN:
@@ -234,16 +234,31 @@ def _leak(
     return decode(np.stack(looks), np.array(is_first), groups, definition.seed)
 
 
-def _field(
-    spec: StimulusSpec, made: Mapping[str, PixelAttribution], definition: StudyDefinition
-) -> Plane | None:
-    source = made.get(spec.attribution_key)
-    if source is None:
-        return None
-    try:
-        return drawn_field(source, definition.render.spec())
-    except NotApplicable:
-        return None
+def _forms(
+    specs: Mapping[str, StimulusSpec],
+    made: Mapping[str, Attribution],
+    recipe: RenderSpec,
+    labels: Sequence[str],
+) -> dict[str, Form]:
+    """The forms of what was made, by item; what cannot be drawn is named by the build."""
+    forms = {}
+    for key, spec in specs.items():
+        if spec.attribution_key in made:
+            with suppress(StimulusError):
+                forms[key] = form_of(made[spec.attribution_key], recipe, labels)
+    return forms
+
+
+def _views(shown: Mapping[str, StimulusSpec], keys: Iterable[str], store: Store) -> Iterator[Pixels]:
+    """What the model saw; texts are left out."""
+    for key in keys:
+        if not store.has(text_file(shown[key].image_key)):
+            yield read_view(store, shown[key].image_key)
+
+
+def _auc(features: Sequence[np.ndarray[Any, Any]], first: np.ndarray[Any, Any], groups: list[str]) -> float:
+    """NaN unless every item has its features."""
+    return answer_auc(np.stack(features), first, groups) if len(features) == len(groups) else float("nan")
 
 
 def _of_other_answer(
@@ -309,14 +324,14 @@ def warnings_about(measured: Sequence[Quality], *, seen_with_answer: bool) -> li
             )
             said.append(
                 f"{quality.condition}: empty explanations by answer: {flat}. An empty one then gives the "
-                "answer away, and is drawn as an even veil: take another layer or method, or drop those items"
+                "answer away: take another layer or method, or drop those items"
             )
         if quality.is_leaking and not seen_with_answer:
             assert quality.leak is not None
             said.append(
                 f"{quality.condition}: the form of an explanation tells which answer it explains in "
-                f"{quality.leak.auc:.2f} of the pictures (95 % interval from {quality.leak.low:.2f}, limit "
-                f"{LEAK_MAX:.2f}): people could answer by it without the picture"
+                f"{quality.leak.auc:.2f} of the items (95 % interval from {quality.leak.low:.2f}, limit "
+                f"{LEAK_MAX:.2f}): people could answer by it without the item"
             )
         if quality.lattice > LATTICE_MAX:
             said.append(

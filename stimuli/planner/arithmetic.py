@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import torch
 logger = logging.getLogger(__name__)
 
 # From mkl_service.h: what MKL_CBWR_Get returns, and the bit that STRICT adds.
-_EVERYTHING, _STRICT = -1, 0x10000
+_EVERYTHING, _AUTO, _STRICT = -1, 2, 0x10000
 _BRANCHES = {0: "OFF", 1: "OFF", 2: "AUTO", 3: "COMPATIBLE"}
 
 
@@ -38,6 +39,19 @@ def arithmetic() -> dict[str, str | int]:
     }
 
 
+def make_repeatable() -> None:
+    """Bring MKL into the mode AUTO,STRICT, unless it is in one already: what the settings do for the
+    processes of a server. Nothing happens after the first product of matrices; `arithmetic` then warns.
+    """
+    if mkl_mode() == "OFF":
+        with suppress(OSError, AttributeError):
+            _mkl().mkl_serv_cbwr_set(_AUTO | _STRICT)
+
+
+def _mkl() -> ctypes.CDLL:
+    return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
+
+
 def mkl_mode() -> str:
     """The mode of conditional numerical reproducibility in force, as MKL_CBWR spells it; "none" without MKL.
 
@@ -46,9 +60,8 @@ def mkl_mode() -> str:
     """
     if not torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
         return "none"
-    library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
     try:
-        code = int(ctypes.CDLL(str(library)).mkl_serv_cbwr_get(_EVERYTHING))
+        code = int(_mkl().mkl_serv_cbwr_get(_EVERYTHING))
     except (OSError, AttributeError):
         return "unknown"  # a build that keeps MKL in another file
     branch = code & ~_STRICT

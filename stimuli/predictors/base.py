@@ -241,6 +241,16 @@ def assemble(
     )
 
 
+def numbered(network: nn.Module, input_px: int) -> tuple[str, ...]:
+    """Labels "0", "1", ... for a network whose classes have no names: one per logit, two for a single one.
+    Errors as `assemble`.
+    """
+    module = freeze(Normalised(network, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)))
+    output = _run_blank(module, BINARY_BATCH, input_px)
+    count = output.shape[1] if isinstance(output, Tensor) and output.ndim == 2 else 1
+    return tuple(str(place) for place in range(max(2, count)))
+
+
 def freeze(module: Normalised) -> Normalised:
     """Evaluation mode without gradients on the weights; explainers differentiate the inputs only."""
     for part in module.modules():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from stimuli.errors import ShapeMismatch
 from stimuli.render import bars, canvas, heatmap, panels, png, sentences
-from stimuli.render.recipe import RenderSpec
+from stimuli.render.recipe import Canvas, RenderSpec
 from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content_key
 from stimuli.store import Store
 from stimuli.store.files import (
@@ -61,7 +61,9 @@ def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
     small = heatmap.tile(plain, spec.render)
     files: tuple[str | None, str | None] = (None, None)
     if made is not None:
-        shown, tile = _picture(spec, plain, small, made, store)
+        if isinstance(made, PixelAttribution) and spec.canvas:
+            canvas.check_fits(made, read_view(store, spec.image_key))
+        shown, tile = picture_of(plain, made, spec.render, spec.canvas)
         files = (
             keep_picture(store, "pictures", spec.picture_key, shown),
             keep_picture(store, "pictures", tile_key(spec.picture_key), tile),
@@ -79,21 +81,20 @@ def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
         height_px=plain.shape[0],
         tile_width_px=small.shape[1],
         tile_height_px=small.shape[0],
-        said=_said(made, spec.render),
+        said=said_of(made, spec.render),
     )
 
 
-def _picture(
-    spec: StimulusSpec, plain: Pixels, small: Pixels, made: Attribution, store: Store
+def picture_of(
+    plain: Pixels, made: Attribution, recipe: RenderSpec, on: Canvas | None = None
 ) -> tuple[Pixels, Pixels]:
-    """The explanation at full and at reservoir size, on the picture at those sizes."""
-    recipe = spec.render
+    """The explanation of a picture at full and at reservoir size, uint8 (h, w, 3) each. `plain` is the
+    network's view, or what people see `on` a canvas. ShapeMismatch if it does not belong to the picture."""
     if isinstance(made, PixelAttribution):
-        if spec.canvas is None:
+        if on is None:
             return heatmap.overlay(plain, made, recipe), heatmap.overlay_tile(plain, made, recipe)
-        canvas.check_fits(made, read_view(store, spec.image_key))
-        full, tile = (canvas.drawn_on(below, made, recipe, spec.canvas) for below in (plain, small))
-        return full, tile
+        small = heatmap.tile(plain, recipe)
+        return canvas.drawn_on(plain, made, recipe, on), canvas.drawn_on(small, made, recipe, on)
     if isinstance(made, ConceptAttribution):
         return _concepts(made, recipe)
     if isinstance(made, PictureExplanation | TextExplanation):
@@ -136,7 +137,7 @@ def _legible_px(recipe: RenderSpec) -> int:
     return max(TILE_MIN_PX, recipe.tile_px)
 
 
-def _said(made: Attribution | None, recipe: RenderSpec) -> str:
+def said_of(made: Attribution | None, recipe: RenderSpec) -> str:
     """What the picture of an explanation says in words; empty if it has none."""
     if isinstance(made, ConceptAttribution):
         is_chart = recipe.concept_form == "bars"
@@ -188,5 +189,5 @@ def _beside_text(spec: StimulusSpec, made: PictureExplanation | TextExplanation,
         height_px=picture.shape[0],
         tile_width_px=tile.shape[1],
         tile_height_px=tile.shape[0],
-        said=_said(made, spec.render),
+        said=said_of(made, spec.render),
     )

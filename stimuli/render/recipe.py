@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from stimuli.errors import BadSpec
 from stimuli.types import WHOLE, Box
 
 Sign = Literal["positive", "magnitude", "diverging", "signed_range"]
@@ -154,3 +155,23 @@ PRESETS: Mapping[str, Preset] = {
     ),
 }
 """Recipes of published studies. None is called "as in the paper" if the paper is silent."""
+
+
+def written_out(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of [render], with those that a `preset` or a diverging `sign` brings along. BadSpec if a
+    preset is not known, or is silent about what `table` does not say.
+    """
+    whole = dict(table)
+    if name := str(whole.get("preset", "")):
+        if name not in PRESETS:
+            raise BadSpec(f"render preset {name!r} is not known: name one of {', '.join(PRESETS)}")
+        preset = PRESETS[name]
+        silent = [key for key in preset.must_say if key not in table]
+        if silent:
+            raise BadSpec(
+                f"preset {name!r} does not say {' and '.join(silent)} ({preset.source}): state it in [render]"
+            )
+        whole = {**preset.values, **whole}
+    if whole.get("sign") == "diverging":
+        whole = {"colormap": DIVERGING[0], "alpha": ALPHA_DIVERGING, **whole}
+    return whole

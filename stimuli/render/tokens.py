@@ -45,24 +45,29 @@ def token_document(text: str, attribution: TokenAttribution | None = None) -> Do
     return {"tokens": pieces}
 
 
-def _parts(text: str, attribution: TokenAttribution | None) -> Iterator[tuple[str, float]]:
-    if attribution is None:
-        yield text, 0.0
-        return
+def shades_of(attribution: TokenAttribution) -> list[float]:
+    """The shade of each span, 0 (not marked) to 1. ShapeMismatch when spans and values do not fit."""
     size = np.abs(np.asarray(attribution.values, np.float64))
     if len(size) != len(attribution.spans) or not np.isfinite(size).all():
         raise ShapeMismatch(
             f"{len(attribution.spans)} spans have {len(size)} values, or some are not finite: build again"
         )
     most = float(size.max()) if len(size) else 0.0
+    return [round(float(value) / most, SHADE_DIGITS) if most > 0 else 0.0 for value in size]
+
+
+def _parts(text: str, attribution: TokenAttribution | None) -> Iterator[tuple[str, float]]:
+    if attribution is None:
+        yield text, 0.0
+        return
     reached = 0
-    for (start, end), value in zip(attribution.spans, size, strict=True):
+    for (start, end), shade in zip(attribution.spans, shades_of(attribution), strict=True):
         if not reached <= start < end <= len(text):
             raise ShapeMismatch(
                 f"the span ({start}, {end}) does not fit a text of {len(text)} characters behind {reached}: "
                 "spans must be in order and belong to this text"
             )
         yield text[reached:start], 0.0
-        yield text[start:end], round(float(value) / most, SHADE_DIGITS) if most > 0 else 0.0
+        yield text[start:end], shade
         reached = end
     yield text[reached:], 0.0

@@ -98,6 +98,27 @@ class LocalStore:
         yield from sorted(key for key in stored if key.startswith(prefix) and not key.startswith(_INCOMING))
 
 
+class MemoryStore:
+    """Contents of one process, which end with it."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, bytes] = {}
+
+    def put(self, key: str, data: bytes) -> bool:
+        return self._contents.setdefault(check_key(key), data) is data
+
+    def get(self, key: str) -> bytes:
+        if not self.has(key):
+            raise NotRendered(_missing(key))
+        return self._contents[key]
+
+    def has(self, key: str) -> bool:
+        return check_key(key) in self._contents
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        yield from sorted(key for key in self._contents if key.startswith(prefix))
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How long a bucket is waited for: to connect, for each part of a reply, and how often it is asked."""

@@ -13,12 +13,16 @@ from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
 from experiments.drafts import Gathered, gather
 from experiments.study_file import load_study
 from stimuli.explainers.gradients.gradient import Saliency
+from stimuli.explainers.text.methods import InputGradientText
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.quality.looks import Decoded
 from stimuli.store.media import current_store
 from stimuli.types import silent
+from tests.crowd.test_recorded_study import FORMS, explain_all
+from tests.crowd.test_recorded_study import write_study as write_recorded
 from tests.crowd.test_study_check import Check, check, study_with
+from tests.experiments.protocols import SENTENCES, TURING, write
 
 __all__ = ["check"]
 CLEAN = Quality(
@@ -125,3 +129,93 @@ def test_study_check_prints_it(tmp_path: Path, store_folder: Path, check: Check)
     assert "The form of explanations" in printed and "What they show" in printed
     assert "target leak [95 %]" in printed and "unknown is not clean" in printed
     assert "The form of explanations" not in check(tmp_path / "small" / "study.toml", "--quality", "0")
+
+
+TEXTS = """
+[[conditions]]
+name = "gradient"
+role = "method"
+explainer = { name = "input_gradient_text" }
+"""
+PLANTED = """dataset = { name = "synthetic", scenario = "biased", count = 24, model_count = 80, size_px = 64 }
+predictor = { name = "concept_bottleneck", input_px = 64, epochs = 4 }"""
+CONCEPTS = """
+[design]
+raters_per_explanation = 1
+list_length = 8
+asked = ["q1", "q2"]
+[checks]
+instructed = 1
+[[conditions]]
+name = "concepts"
+role = "method"
+explainer = { name = "shap_cbm" }
+[[conditions]]
+name = "map"
+role = "method"
+explainer = { name = "saliency" }
+"""
+
+
+def turing(folder: Path) -> Path:
+    return write(folder, "turing", "reverse_turing", TURING + TEXTS, sources=SENTENCES)
+
+
+@pytest.mark.django_db
+def test_it_looks_at_marked_words(tmp_path: Path, store_folder: Path, check: Check) -> None:
+    path = turing(tmp_path)
+    measured, _ = looked_at(path)
+    assert set(measured) == {"marked", "gradient"}
+    for quality in measured.values():
+        assert quality.items == 8 and quality.leak is not None and quality.leak.pictures == 8
+        assert not quality.is_leaking and not quality.is_flat_by_answer
+        row = quality.content_row()
+        assert row[1:] == ("-",) * 6, "a text has no map, picture, lattice or region"
+    printed = check(path, "--quality", "12")
+    assert "The form of explanations" in printed and "gradient" in printed.partition("What they show")[2]
+
+
+@pytest.mark.django_db
+def test_words_that_are_marked_for_one_answer_only_are_told(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted method: for the first answer it marks nothing."""
+    honest = InputGradientText.explain
+
+    def spoilt(self: InputGradientText, predictor: Any, subject: Subject) -> Steps:
+        made = yield from honest(self, predictor, subject)
+        return replace(made, values=np.zeros_like(made.values)) if subject.target == 0 else made
+
+    monkeypatch.setattr(InputGradientText, "explain", spoilt)
+    quality = looked_at(turing(tmp_path))[0]["gradient"]
+    assert quality.is_leaking and sum(count for count, _ in quality.flat.values()) > 0
+    assert all(count in (0, of) for count, of in quality.flat.values())
+    assert "which answer it explains" in said(quality, seen_with_answer=False)
+
+
+@pytest.mark.django_db
+def test_it_looks_at_concepts_beside_maps(tmp_path: Path, store_folder: Path, check: Check) -> None:
+    path = write(tmp_path, "rating", "rating", CONCEPTS, sources=PLANTED)
+    path.write_text(path.read_text().replace("items = 8", "items = 12"))
+    measured, _ = looked_at(path)
+    assert set(measured) == {"concepts", "map"}
+    concepts, drawn = measured["concepts"], measured["map"]
+    assert concepts.items == 12 and concepts.leak is not None and concepts.leak.pictures == 12
+    assert concepts.map_auc != concepts.map_auc and concepts.lattice != concepts.lattice
+    np.testing.assert_equal(concepts.picture_auc, drawn.picture_auc)
+    assert drawn.lattice == drawn.lattice
+    assert "concepts 12" in check(path, "--quality", "12")
+
+
+@pytest.mark.django_db
+def test_sentences_and_pictures_made_elsewhere_have_one_target(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    path = write_recorded(tmp_path, **FORMS)
+    explain_all(tmp_path)
+    measured, _ = looked_at(path)
+    assert set(measured) == set(FORMS)
+    for quality in measured.values():
+        assert quality.leak is None and quality.leak_words == "unknown"
+        assert not any(count for count, _ in quality.flat.values())
+    assert "why 12 left 0/6, right 0/6 unknown" in check(path, "--quality", "12")

@@ -47,6 +47,13 @@ def test_it_tells_when_the_settings_come_too_late() -> None:
     assert ("MKL runs in mode OFF" in log and "Set MKL_CBWR=AUTO,STRICT" in log) == HAS_MKL
 
 
+def test_the_library_is_strict_without_settings() -> None:
+    notebook = "from stimuli.planner.arithmetic import make_repeatable; make_repeatable()"
+    assert told_by(notebook, TOLD) == ("AUTO,STRICT" if HAS_MKL else "none", "")
+    assert told_by(PRODUCT, notebook, TOLD) == told_by(PRODUCT, SETTINGS, TOLD)
+    assert told_by(notebook, TOLD, MKL_CBWR="COMPATIBLE") == told_by(SETTINGS, TOLD, MKL_CBWR="COMPATIBLE")
+
+
 def test_it_leaves_a_mode_that_was_chosen() -> None:
     mode, log = told_by(SETTINGS, TOLD, MKL_CBWR="COMPATIBLE")
     assert mode == ("COMPATIBLE" if HAS_MKL else "none")

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 from moto.server import ThreadedMotoServer
 
 from stimuli.errors import BadSpec, NotRendered, StoreSilent
-from stimuli.store import LocalStore, Patience, S3Store, Store, open_store, shard_key
+from stimuli.store import LocalStore, MemoryStore, Patience, S3Store, Store, open_store, shard_key
 
 pytestmark = pytest.mark.pure
 
@@ -32,8 +32,10 @@ def endpoint() -> Iterator[str]:
     server.stop()
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=["local", "s3", "memory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    if request.param == "memory":
+        return MemoryStore()
     if request.param == "local":
         return open_store(f"file://{tmp_path}/some%20folder")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import floor
 from pathlib import Path
-from typing import cast, get_args
+from typing import Annotated, cast, get_args
+
+from pydantic import Field
 
 from stimuli.errors import BadSpec
 from stimuli.predictors.base import Channels
-from stimuli.predictors.framing import Fit, Framing, Interpolation
+from stimuli.predictors.framing import Fit, Framing, FramingParams, Interpolation
 from stimuli.spec import JsonValue
 from stimuli.types import Pixels
 
@@ -42,6 +44,35 @@ class PictureSettings:
         aim = self.framing.resize_px
         scaled = None if aim is None else aim * input_px // self.input_px
         return replace(self, input_px=input_px, framing=replace(self.framing, resize_px=scaled))
+
+
+class PictureParams(FramingParams):
+    """`input_px` is the side of the square; `mean` and `std` are those of the training, for inputs in 0-1.
+    `preprocessing` names the file that says how a published model wants its pictures; what is given beside it
+    counts more.
+    """
+
+    preprocessing: str = ""
+    input_px: Annotated[int, Field(ge=8, le=1024)] | None = None
+    mean: Channels = (0.0, 0.0, 0.0)
+    std: Channels = (1.0, 1.0, 1.0)
+
+
+def settings_of(params: PictureParams, folder: Path, owner: str) -> PictureSettings:
+    """What is said of the pictures, over what the named file in `folder` says. BadSpec if `owner` ("predictor
+    'torch_image'") says nothing, or the file cannot be followed.
+    """
+    known = PictureSettings(params.input_px or 0, params.mean, params.std)
+    if params.preprocessing:
+        read = read_published(folder / params.preprocessing, params.preprocessing).at(params.input_px)
+        given = {name: getattr(known, name) for name in ("mean", "std") if name in params.model_fields_set}
+        known = replace(read, **given)
+    elif params.input_px is None:
+        raise BadSpec(
+            f"{owner} needs parameter 'input_px', or 'preprocessing': the file in which a published model "
+            "says how large its pictures are"
+        )
+    return replace(known, framing=params.framing_over(known.framing, known.input_px))
 
 
 def read_published(path: Path, shown: str) -> PictureSettings:

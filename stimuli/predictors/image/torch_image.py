@@ -4,7 +4,6 @@ it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,7 @@ from stimuli.errors import BadSpec
 from stimuli.predictors.architectures import prefix_of
 from stimuli.predictors.base import Built, TorchPredictor, assemble
 from stimuli.predictors.files.builders import build_network
-from stimuli.predictors.files.picture_settings import PictureSettings, read_published
+from stimuli.predictors.files.picture_settings import PictureParams, settings_of
 from stimuli.predictors.files.program import cast_program, read_program
 from stimuli.predictors.files.weights import (
     cast_from,
@@ -24,7 +23,6 @@ from stimuli.predictors.files.weights import (
     pack_weights,
     read_weights,
 )
-from stimuli.predictors.framing import FramingParams
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
@@ -34,23 +32,17 @@ REMEDY = (
 )
 
 
-class TorchImageParams(FramingParams):
+class TorchImageParams(PictureParams):
     """`weights` is a .pt2 or .safetensors file; `labels` are in logit order; `layer` is a module path.
 
-    `mean` and `std` are those of the training, for inputs in 0-1. `preprocessing` names the file that says
-    how a published model wants its pictures; what is given beside it counts more. `builder` (a name, or
-    "package.module:function") and `builder_params` belong to .safetensors only. `token_prefix` declares, for
-    a vision transformer, how many class and register tokens stand before the cells, so that layers that put
-    out tokens can be read as maps; Legible's own builders know it.
+    `builder` (a name, or "package.module:function") and `builder_params` belong to .safetensors only.
+    `token_prefix` declares, for a vision transformer, how many class and register tokens stand before the
+    cells, so that layers that put out tokens can be read as maps; Legible's own builders know it.
     """
 
     weights: str
-    preprocessing: str = ""
-    input_px: Annotated[int, Field(ge=8, le=1024)] | None = None
     labels: Annotated[tuple[str, ...], Field(min_length=2)]
     layer: str = ""
-    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
     token_prefix: Annotated[int, Field(ge=0, le=64)] | None = None
     builder: str = ""
     builder_params: dict[str, JsonValue] = {}
@@ -61,7 +53,7 @@ def open_torch_image(
 ) -> TorchPredictor:
     """Load it. Raises BadSpec for files that are refused, ShapeMismatch for weights that do not fit."""
     params = read_params(component, TorchImageParams, "predictor")
-    settings = _settings(params, folder)
+    settings = settings_of(params, folder, "predictor 'torch_image'")
     path = folder / params.weights
     if path.suffix not in {".pt2", ".safetensors"}:
         raise BadSpec(
@@ -108,18 +100,3 @@ def open_torch_image(
     )
     progress("loading the model", 1, 1)
     return predictor
-
-
-def _settings(params: TorchImageParams, folder: Path) -> PictureSettings:
-    """What the study says of its pictures, over what the named file says."""
-    known = PictureSettings(params.input_px or 0, params.mean, params.std)
-    if params.preprocessing:
-        read = read_published(folder / params.preprocessing, params.preprocessing).at(params.input_px)
-        given = {name: getattr(known, name) for name in ("mean", "std") if name in params.model_fields_set}
-        known = replace(read, **given)
-    elif params.input_px is None:
-        raise BadSpec(
-            "predictor 'torch_image' needs parameter 'input_px', or 'preprocessing', the file of a published "
-            "model that says it"
-        )
-    return replace(known, framing=params.framing_over(known.framing, known.input_px))

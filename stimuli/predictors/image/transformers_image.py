@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
@@ -119,6 +120,12 @@ def read_transformers_image(architecture: Mapping[str, JsonValue], payload: byte
     )
     model = fill(kind, architecture["config"], read_weights(payload, "the archive"), "the archive")
     return Built(Logits(model), architecture["token_prefix"])
+
+
+def built_of(model: nn.Module) -> tuple[Built, tuple[str, ...]]:
+    """A classifier of the library that is in memory, and the labels that it names; none if it names none."""
+    config = json.loads(cast("Any", model).config.to_json_string())
+    return Built(Logits(model), _prefix(config)), own_labels(config, type(model).__name__)
 
 
 def _class_name(config: Mapping[str, JsonValue], shown: str) -> str:

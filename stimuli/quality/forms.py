@@ -1,0 +1,137 @@
+"""The form of an explanation of any kind, as it is drawn: numbers that know nothing of what is explained.
+
+Of maps these are the `LOOKS`, of marked words their number and shades, of concepts their number, sides and
+sum, of sentences their length and the labels' own words in them. Which word is marked, or which concept is
+named, is content, and in none of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import normalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stimuli.quality.fields import is_flat
+from stimuli.quality.looks import looks_of
+from stimuli.render.bars import has_sides, importance, ranking
+from stimuli.render.draw import said_of
+from stimuli.render.field import drawn_field
+from stimuli.render.heatmap import grey
+from stimuli.render.panels import draw_panels_tile
+from stimuli.render.recipe import RenderSpec
+from stimuli.render.tokens import shades_of
+from stimuli.types import (
+    Attribution,
+    ConceptAttribution,
+    PictureExplanation,
+    PixelAttribution,
+    Plane,
+    TextExplanation,
+    TokenAttribution,
+)
+
+Floats = NDArray[np.float64]
+WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an explanation looks. `looks` float64 (F,) has one length for all of a kind under one recipe and
+    the same labels; `is_flat` says that nothing is marked or said; `field` is what is drawn of a map.
+    """
+
+    looks: Floats
+    is_flat: bool
+    field: Plane | None = None
+
+
+def form_of(made: Attribution, recipe: RenderSpec, labels: Sequence[str]) -> Form:
+    """The form of an explanation under a recipe, in a study whose answers are called `labels`.
+
+    Errors as the drawing of its kind.
+    """
+    return FORMS[type(made)](made, recipe, labels)
+
+
+def _of_map(made: PixelAttribution, recipe: RenderSpec, labels: Sequence[str]) -> Form:
+    field = drawn_field(made, recipe)
+    return Form(looks_of(field), is_flat(field), field)
+
+
+def _of_tokens(made: TokenAttribution, recipe: RenderSpec, labels: Sequence[str]) -> Form:
+    """Number of the marked pieces; mean, largest and least shade, and their spread."""
+    shades = np.array([shade for shade in shades_of(made) if shade > 0])
+    if not len(shades):
+        return Form(np.zeros(5), True)
+    looks = [len(shades), shades.mean(), shades.max(), shades.min(), shades.std()]
+    return Form(np.array(looks, np.float64), False)
+
+
+def _of_concepts(made: ConceptAttribution, recipe: RenderSpec, labels: Sequence[str]) -> Form:
+    """Number of the concepts that are drawn with any weight, of those for and against; their sum, largest
+    share and spread. If they are told in words, those too.
+    """
+    shares = importance(made)
+    shown = ranking(made)[: recipe.concept_top]
+    drawn = shares[shown]
+    signs = np.zeros(len(shown))
+    if recipe.concept_signed and has_sides(made):
+        signs = np.sign(np.asarray(made.values, np.float64)[shown])
+    marked = drawn > 0
+    looks = np.array(
+        [
+            marked.sum(),
+            (signs[marked] > 0).sum(),
+            (signs[marked] < 0).sum(),
+            drawn.sum(),
+            (signs * drawn).sum(),
+            drawn.std(),
+        ],
+        np.float64,
+    )
+    if recipe.concept_form != "bars":
+        looks = np.concatenate([looks, sentence_looks(said_of(made, recipe), labels)])
+    return Form(looks, not marked.any())
+
+
+def _of_sentence(made: TextExplanation, recipe: RenderSpec, labels: Sequence[str]) -> Form:
+    return Form(sentence_looks(made.text, labels), not made.text.strip())
+
+
+def _of_pictures(made: PictureExplanation, recipe: RenderSpec, labels: Sequence[str]) -> Form:
+    """Their number, the looks of them as they are drawn together, and their captions as one sentence."""
+    drawn: Plane = np.asarray(grey(draw_panels_tile(made, recipe.tile_px))[..., 0] / 255, np.float32)
+    told = sentence_looks(" ".join(made.captions), labels)
+    plain = all(int(np.ptp(picture)) == 0 for picture in made.pictures)
+    looks = np.concatenate([[float(len(made.pictures))], looks_of(drawn), told])
+    return Form(looks, plain and not any(caption.strip() for caption in made.captions))
+
+
+def sentence_looks(text: str, labels: Sequence[str]) -> Floats:
+    """Number of words and characters, and per label the share (0-1) of its own words that stand in the text
+    as whole words, in capitals or not; float64 (2 + labels,).
+    """
+    said = _words(text)
+    names = [_words(label) for label in labels]
+    shares = [sum(word in said for word in words) / len(words) if words else 0.0 for words in names]
+    return np.array([len(said), len(text.strip()), *shares], np.float64)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text or label; what joins them in names of classes is none of them."""
+    return WORD.findall(normalize("NFC", text).casefold().replace("_", " "))
+
+
+FORMS: Mapping[type[Attribution], Callable[[Any, RenderSpec, Sequence[str]], Form]] = {
+    PixelAttribution: _of_map,
+    TokenAttribution: _of_tokens,
+    ConceptAttribution: _of_concepts,
+    TextExplanation: _of_sentence,
+    PictureExplanation: _of_pictures,
+}
+"""What the form of each kind of explanation is read from."""
