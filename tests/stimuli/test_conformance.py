@@ -64,7 +64,7 @@ CHEAP: dict[str, dict[str, object]] = {
 }
 KNOWS_NO_NETWORK = {"none", "bottom_up_saliency", "spectral_residual"}
 """Controls that are made of the item alone."""
-KNOWS_NO_CLASS = KNOWS_NO_NETWORK | {"eigen_cam", "deep_feature_factorization"}
+KNOWS_NO_CLASS = KNOWS_NO_NETWORK | {"attention_rollout", "eigen_cam", "deep_feature_factorization"}
 DRAWS = {
     "smooth_grad",
     "lime_image",
@@ -205,6 +205,8 @@ class Case:
 
 
 NETS: dict[str, Callable[[], Net]] = {
+    "attention_rollout": lambda: sure(token_net()),
+    "generic_attention": lambda: sure(token_net()),
     "bcos": bcos_net,
     "clip_linear": lambda: concept_net(CLIP),
     "clip_qda": lambda: concept_net(CLIP, "qda"),
