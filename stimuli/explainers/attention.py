@@ -28,7 +28,7 @@ class AttentionMethod(ByGradient):
         """NotApplicable unless every attention is one among all tokens, whose grid is known. Runs one picture
         of noise.
         """
-        super().require(predictor, layer)
+        ByGradient.require(self, predictor, layer)
         _grid(predictor, _token_count(predictor))
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:

@@ -167,10 +167,8 @@ def _passed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 def _convolution_parts(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, Any]]:
-    given = dict(
-        zip(("input", "weight", "bias", "stride", "padding", "dilation", "groups"), args, strict=False)
-    )
-    given |= kwargs
+    names = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
+    given = dict(zip(names, args, strict=False)) | kwargs
     return given.pop("input"), given.pop("weight"), given.pop("bias", None), given
 
 

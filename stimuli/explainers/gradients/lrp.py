@@ -42,7 +42,7 @@ class Lrp(ByGradient):
 
     def require(self, predictor: ImagePredictor, layer: str) -> None:
         """NotApplicable if the network has a step without a rule. Runs one grey picture."""
-        super().require(predictor, layer)
+        ByGradient.require(self, predictor, layer)
         once(predictor, self._asked(), lambda: _try(predictor, self._asked()))
 
     def follow(self, operator: Operator) -> None:
