@@ -9,7 +9,7 @@ from stimuli.explainers.base import ByGradient
 from stimuli.explainers.inspection import once
 from stimuli.explainers.maps import enlarged, pixel_map
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import Attention, Subject, Traced
+from stimuli.planner.values import AttentionTrace, Subject, Traced
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 from stimuli.types import Layout
@@ -32,7 +32,7 @@ class AttentionMethod(ByGradient):
         _grid(predictor, _token_count(predictor))
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
-        traced = yield Attention()
+        traced = yield AttentionTrace()
         layout = _grid(predictor, len(traced.read))
         rows = self.combined(traced)[traced.read].mean(0)
         cells = rows[layout.prefix :].reshape(layout.height, layout.width)
@@ -86,7 +86,7 @@ class GenericAttention(AttentionMethod):
 
 
 def _token_count(predictor: ImagePredictor) -> int:
-    from stimuli.planner.attention import read_tokens
+    from stimuli.planner.steps.attention import read_tokens
 
     device = next((held.device for held in predictor.module.parameters()), None)
     return once(

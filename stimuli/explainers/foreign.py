@@ -207,9 +207,10 @@ class Captum:
                 attributed = method.attribute(image, **for_asking)
         except _FAILURES as error:
             said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+            ours = ", such as 'lrp'" if "LRP" in self.method else ""
             raise NotApplicable(
                 f"captum's {self.method} cannot explain this network: {said}. Change its arguments, "
-                "or use another method"
+                f"or use another method{ours}"
             ) from error
         return self._plane(attributed, predictor, layer, subject.pixels)
 

@@ -47,10 +47,10 @@ def once(predictor: ImagePredictor, what: Hashable, run: Callable[[], T]) -> T:
         except NotApplicable as error:
             answers[what] = str(error)
             raise
-    found = answers[what]
-    if isinstance(found, str):
-        raise NotApplicable(found)
-    return cast("T", found)
+    answer = answers[what]
+    if isinstance(answer, str):
+        raise NotApplicable(answer)
+    return cast("T", answer)
 
 
 @dataclass(frozen=True, slots=True)

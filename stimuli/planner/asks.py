@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from stimuli.planner.values import Attention, Relevance, Subject, Trace
+from stimuli.planner.values import AttentionTrace, Relevance, Subject, Trace
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -114,7 +114,7 @@ class TextGradient:
 
 Ask = (
     Trace
-    | Attention
+    | AttentionTrace
     | Relevance
     | Scores
     | SummedGradient

@@ -19,7 +19,7 @@ from torch import Tensor
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
 from stimuli.planner.asks import ORIGINAL, Ask, LayerScores, OwnPasses, Scores, SummedGradient
 from stimuli.planner.network import Network
-from stimuli.planner.values import Attention, Floats, Relevance, Trace
+from stimuli.planner.values import AttentionTrace, Floats, Relevance, Trace
 from stimuli.planner.waiting import (
     ENDED,
     FEW_LABELS,
@@ -64,7 +64,7 @@ class _Driver:
         self.follow = follow
         self.items: dict[tuple[str, Hashable, int], PictureState] = {}
         self.traces: list[tuple[Running, int, Trace]] = []
-        self.changed: dict[Attention | Relevance, list[tuple[Running, int]]] = {}
+        self.changed: dict[AttentionTrace | Relevance, list[tuple[Running, int]]] = {}
         self.originals: list[PictureState] = []
         self.own: deque[tuple[Running, int, OwnPasses]] = deque()
         self.scores: deque[tuple[PictureState, Want, int]] = deque()
@@ -150,7 +150,7 @@ class _Driver:
                 self._settle(running, slot, running.item.traced)
             else:
                 self.traces.append((running, slot, ask))
-        elif isinstance(ask, Attention | Relevance):
+        elif isinstance(ask, AttentionTrace | Relevance):
             self.changed.setdefault(ask, []).append((running, slot))
         elif isinstance(ask, OwnPasses):
             self.own.append((running, slot, ask))
@@ -264,7 +264,7 @@ class _Driver:
                 item.traced, item.asked = traced, union
         return [running for item in pictures for running in self._know_original(item)]
 
-    def _run_changed(self, ask: Attention | Relevance, waiting: Sequence[tuple[Running, int]]) -> None:
+    def _run_changed(self, ask: AttentionTrace | Relevance, waiting: Sequence[tuple[Running, int]]) -> None:
         """One changed pass for every picture whose methods wait for it; its answer is kept for later ones."""
         items = {id(item): item for running, _ in waiting if ask not in (item := running.item).changed}
         pictures = list(items.values())

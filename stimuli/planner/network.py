@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from stimuli.errors import NotApplicable, ShapeMismatch, StimulusError, is_out_of_memory
-from stimuli.planner.attention import attend, folded, read_tokens
 from stimuli.planner.biases import BiasMaps
 from stimuli.planner.bill import Bill
 from stimuli.planner.layers import native, spatial
-from stimuli.planner.relevance import Propagating
+from stimuli.planner.steps.attention import attend, folded, read_tokens
+from stimuli.planner.steps.relevance import Propagating
 from stimuli.planner.tails import Tail, cut
-from stimuli.planner.values import Attention, ExplainedNumber, Relevance, Trace, Traced
+from stimuli.planner.values import AttentionTrace, ExplainedNumber, Relevance, Trace, Traced
 from stimuli.predictors.interface import ImagePredictor
 
 Precision = Literal["float32", "tf32", "bfloat16"]
@@ -66,10 +66,10 @@ class Network:
         return self._halving(images, wanted, lambda x, w: self._trace(x, w, ask))
 
     def changed_trace(
-        self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Attention | Relevance
+        self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: AttentionTrace | Relevance
     ) -> list[Traced]:
         """As `trace`, for passes whose steps are not run as they are."""
-        if isinstance(ask, Attention):
+        if isinstance(ask, AttentionTrace):
             return self._halving(images, wanted, self._attention)
         return self._halving(images, wanted, lambda x, w: self._relevance(x, w, ask))
 

@@ -42,7 +42,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Attention:
+class AttentionTrace:
     """A pass of the picture whose attention is taken apart. The answer is a `Traced` with `attention`, the
     weights of every block averaged over its heads, and `relevancy`, the average of weights times the gradient
     of the explained number with respect to them, negative products set to 0 [Chefer, Gur and Wolf 2021,

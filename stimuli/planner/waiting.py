@@ -11,7 +11,7 @@ from torch import Tensor
 from stimuli.errors import StimulusError
 from stimuli.planner.asks import ORIGINAL, Steps
 from stimuli.planner.values import (
-    Attention,
+    AttentionTrace,
     ExplainedNumber,
     Floats,
     Relevance,
@@ -66,7 +66,7 @@ class PictureState:
     subject: Subject
     traced: Traced | None = None
     asked: Trace = Trace()
-    changed: dict[Attention | Relevance, Traced] = field(default_factory=dict)
+    changed: dict[AttentionTrace | Relevance, Traced] = field(default_factory=dict)
     known: dict[Hashable, Row] = field(default_factory=dict)
     jobs: int = 0
     awaited: dict[Hashable, list[tuple[Want, int]]] = field(default_factory=dict)

@@ -98,9 +98,9 @@ def test_it_multiplies_the_attention_that_the_library_returns(
         weights, gradients = library_weights(folder, subject.pixels[None], subject)
         for method, whole in zip(METHODS, (rollout(weights), relevancy(weights, gradients)), strict=True):
             expected = drawn(whole[0], prefix, HUB_PX)
-            found = done[at, method].result
-            assert expected.max() > 0 and not found.signed
-            np.testing.assert_allclose(found.values, expected, atol=2e-5 * float(expected.max()))
+            got = done[at, method].result
+            assert expected.max() > 0 and not got.signed
+            np.testing.assert_allclose(got.values, expected, atol=2e-5 * float(expected.max()))
 
 
 def test_it_averages_the_tokens_that_are_read_where_several_are(
@@ -112,16 +112,16 @@ def test_it_averages_the_tokens_that_are_read_where_several_are(
     weights, _ = library_weights(folder, subject.pixels[None], subject)
     read = [0, *range(5, len(weights[0][0]))]
     expected = drawn(rollout(weights)[read].mean(0), 5, HUB_PX)
-    found = maps_of("attention_rollout", predictor, [subject])[0]
-    np.testing.assert_allclose(found, expected, atol=2e-5 * float(expected.max()))
+    got = maps_of("attention_rollout", predictor, [subject])[0]
+    np.testing.assert_allclose(got, expected, atol=2e-5 * float(expected.max()))
 
 
 def test_it_reads_all_cells_where_no_class_token_is() -> None:
     predictor = assembled(seeded(MeanPooled()), 0)
     seen = kept_attention(predictor.module.network, pictures(1))
     expected = drawn(rollout(seen).mean(0), 0, SIDE)
-    found = maps_of("attention_rollout", predictor, subjects_of(pictures(1)))[0]
-    np.testing.assert_allclose(found, expected, atol=1e-6 * float(expected.max()))
+    got = maps_of("attention_rollout", predictor, subjects_of(pictures(1)))[0]
+    np.testing.assert_allclose(got, expected, atol=1e-6 * float(expected.max()))
 
 
 def kept_attention(network: nn.Module, x: Tensor) -> list[Maps]:
@@ -143,10 +143,10 @@ def kept_attention(network: nn.Module, x: Tensor) -> list[Maps]:
 
 def test_it_takes_apart_what_pytorch_fuses() -> None:
     net, x = token_net(), pictures(2)
-    found = maps_of("attention_rollout", net, subjects_of(x))
+    got = maps_of("attention_rollout", net, subjects_of(x))
     for at in range(2):
         expected = drawn(rollout(kept_attention(net.module, x[at : at + 1]))[0], 1, SIDE)
-        np.testing.assert_allclose(found[at], expected, atol=1e-6 * float(expected.max()))
+        np.testing.assert_allclose(got[at], expected, atol=1e-6 * float(expected.max()))
 
 
 class OneHead(nn.Module):
@@ -181,9 +181,9 @@ def test_one_block_with_one_head_is_as_by_hand_and_in_place() -> None:
     subject = Subject(0, "cell", 7, image=x[0])
     expected = {"attention_rollout": weights / 2, "generic_attention": weights * reds}
     for method, values in expected.items():
-        found = maps_of(method, net, [subject])[0]
-        np.testing.assert_allclose(found, drawn(values, 1, SIDE), atol=1e-6)
-        top, left = np.unravel_index(found.argmax(), found.shape)
+        got = maps_of(method, net, [subject])[0]
+        np.testing.assert_allclose(got, drawn(values, 1, SIDE), atol=1e-6)
+        top, left = np.unravel_index(got.argmax(), got.shape)
         assert (int(top) // 4, int(left) // 4) == (row, column)
 
 
@@ -199,8 +199,8 @@ def test_an_exported_program_has_the_same_maps() -> None:
     program = Tiny(exported(net.module), net.labels, net.layer, net.layouts)
     for method in METHODS:
         open_explainer(Component(method)).require(program, "")
-        expected, found = (maps_of(method, kind, subjects_of(x)) for kind in (net, program))
-        np.testing.assert_allclose(found, expected, atol=1e-5 * float(expected.max()))
+        expected, got = (maps_of(method, kind, subjects_of(x)) for kind in (net, program))
+        np.testing.assert_allclose(got, expected, atol=1e-5 * float(expected.max()))
 
 
 def test_both_methods_share_one_pass_per_picture_and_all_pictures_a_batch() -> None:

@@ -26,11 +26,12 @@ def assembled(
     layer: str = "",
     mean: Channels = (0.0, 0.0, 0.0),
     std: Channels = (1.0, 1.0, 1.0),
+    input_px: int = SIDE,
 ) -> TorchPredictor:
     return assemble(
         Built(network, token_prefix),
         labels=LABELS,
-        input_px=SIDE,
+        input_px=input_px,
         layer=layer,
         mean=mean,
         std=std,

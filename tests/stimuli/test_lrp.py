@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers import open_explainer
-from stimuli.planner.relevance import Propagating
+from stimuli.planner.steps.relevance import Propagating
 from stimuli.planner.values import Relevance
 from stimuli.predictors import architectures
 from stimuli.spec import Component
@@ -61,8 +61,8 @@ def zennit_relevance(module: nn.Module, x: Tensor, target: int, canonizer: str) 
         return logits * nn.functional.one_hot(torch.full((len(x),), target), logits.shape[1])
 
     with import_module("zennit.attribution").Gradient(witness, composite) as attributor:
-        logits, found = attributor(x.clone(), chosen)
-    return found.detach(), logits.detach()
+        logits, got = attributor(x.clone(), chosen)
+    return got.detach(), logits.detach()
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_it_is_zennit_s(name: str, canonizer: str, tolerance: float) -> None:
         .div_(0.25)
     )
     expected, theirs = zennit_relevance(witness, x, 2, canonizer)
-    found, logits = relevance(ours.eval().requires_grad_(False), x, 2, Relevance(epsilon=TINY))
+    got, logits = relevance(ours.eval().requires_grad_(False), x, 2, Relevance(epsilon=TINY))
     largest = float(expected.abs().max())
     np.testing.assert_allclose(logits, theirs, atol=1e-5 * float(theirs.abs().max()))
-    np.testing.assert_allclose(found, expected, atol=tolerance * largest)
+    np.testing.assert_allclose(got, expected, atol=tolerance * largest)
 
 
 def without_constants(module: nn.Module) -> nn.Module:
@@ -128,9 +128,9 @@ def small_vit() -> nn.Module:
 def test_it_conserves_relevance_without_biases(make: Any, composite: Any) -> None:
     """Conservation [Bach et al. 2015, equation 2]: what the pixels have adds up to the logit."""
     module, x = without_constants(make()).double(), pictures(3).double() - 0.4
-    found, logits = relevance(module, x, 1, Relevance(composite, 0.0, "constant"))
+    got, logits = relevance(module, x, 1, Relevance(composite, 0.0, "constant"))
     assert float(logits.abs().min()) > 1e-6
-    np.testing.assert_allclose(found.sum((1, 2, 3)), logits[:, 1], rtol=1e-9)
+    np.testing.assert_allclose(got.sum((1, 2, 3)), logits[:, 1], rtol=1e-9)
 
 
 class AttentionAlone(nn.Module):
@@ -161,10 +161,8 @@ def test_it_follows_the_rules_of_attention_by_hand(softmax: Any) -> None:
     x = torch.from_numpy(np.stack([query, key, value])[None]).requires_grad_()
     with Propagating(Relevance(softmax=softmax)):
         output = AttentionAlone()(x)
-    found = torch.autograd.grad(output.sum(), x)[0] * x
-    np.testing.assert_allclose(
-        found[0].detach(), np.stack([of_query, of_key, of_value]), rtol=1e-9, atol=1e-12
-    )
+    got = torch.autograd.grad(output.sum(), x)[0] * x
+    np.testing.assert_allclose(got[0].detach(), np.stack([of_query, of_key, of_value]), rtol=1e-9, atol=1e-12)
 
 
 def test_it_follows_the_epsilon_and_z_plus_rules_by_hand() -> None:
@@ -185,8 +183,8 @@ def test_it_follows_the_epsilon_and_z_plus_rules_by_hand() -> None:
         total = positive.sum() + max(bias[at], 0)
         expected += positive / (total + epsilon) * of_hidden[at]
     module.requires_grad_(False)
-    found, _ = relevance(module, torch.from_numpy(x)[None, :, None, None], 1, Relevance(epsilon=epsilon))
-    np.testing.assert_allclose(found.flatten(), expected, rtol=1e-9)
+    got, _ = relevance(module, torch.from_numpy(x)[None, :, None, None], 1, Relevance(epsilon=epsilon))
+    np.testing.assert_allclose(got.flatten(), expected, rtol=1e-9)
 
 
 def test_a_linear_network_has_weight_times_input_and_its_bias_is_absorbed() -> None:
@@ -222,8 +220,8 @@ def test_an_exported_program_has_the_same_relevance(net: Tiny) -> None:
         part.requires_grad_(False)
     open_explainer(Component("lrp")).require(program, "")
     x = pictures(2)
-    expected, found = (relevance(kind.module, x, 1, Relevance())[0] for kind in (net, program))
-    np.testing.assert_allclose(found, expected, atol=1e-5 * float(expected.abs().max()))
+    expected, got = (relevance(kind.module, x, 1, Relevance())[0] for kind in (net, program))
+    np.testing.assert_allclose(got, expected, atol=1e-5 * float(expected.abs().max()))
 
 
 def test_it_leaves_the_logits_as_they_are() -> None:

@@ -64,7 +64,7 @@ class Lrp(ByGradient):
 def _try(predictor: ImagePredictor, asked: Relevance) -> Tensor:
     import torch
 
-    from stimuli.planner.relevance import Propagating
+    from stimuli.planner.steps.relevance import Propagating
 
     device = next((held.device for held in predictor.module.parameters()), torch.device("cpu"))
     side = predictor.input_px

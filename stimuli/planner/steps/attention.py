@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from stimuli.errors import NotApplicable
-from stimuli.planner.stepping import Attending
+from stimuli.planner.steps.stepping import Attending
 
 REMEDY = (
     "use a method that does not read attention, such as 'lrp', 'grad_cam' or 'occlusion', or a transformer "
@@ -26,10 +26,10 @@ class Attended:
 
     def gradients(self, slopes: Tensor) -> list[Tensor]:
         """The gradient of the logits, weighted by `slopes` (N, K), with respect to every block's weights."""
-        found: tuple[Tensor | None, ...] = torch.autograd.grad(
+        derived: tuple[Tensor | None, ...] = torch.autograd.grad(
             self.logits, self.weights, slopes, allow_unused=True
         )
-        pairs = zip(found, self.weights, strict=True)
+        pairs = zip(derived, self.weights, strict=True)
         return [torch.zeros_like(had) if got is None else got for got, had in pairs]
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from stimuli.errors import NotApplicable
-from stimuli.planner.stepping import Stepping
+from stimuli.planner.steps.stepping import Stepping
 from stimuli.planner.values import Relevance
 
 Map = Callable[[Tensor], Tensor]
