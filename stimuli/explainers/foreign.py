@@ -121,7 +121,7 @@ class Captum:
             require_relu_modules(predictor, f"captum's {self.method}")
         if issubclass(made, _by_gradient()) and ("LRP" in self.method or self._needs_layer()):
             # What captum takes is known to captum alone: rules for each layer, outputs of layers.
-            once(predictor, (self, layer), lambda: self._tried(predictor, layer))
+            once(predictor, (self, layer), lambda: self._try(predictor, layer))
 
     def follow(self, operator: Operator) -> None:
         """NotApplicable for methods with rules of their own for each layer, where these have none."""
@@ -170,13 +170,13 @@ class Captum:
     def _layer(self, predictor: ImagePredictor, layer: str) -> str:
         return self.layer or layer or predictor.layer
 
-    def _tried(self, predictor: ImagePredictor, layer: str) -> Tensor:
+    def _try(self, predictor: ImagePredictor, layer: str) -> None:
         import torch
 
         tensors = (*predictor.module.parameters(), *predictor.module.buffers())
         device = tensors[0].device if tensors else torch.device("cpu")
         grey = torch.full((3, predictor.input_px, predictor.input_px), 0.5, device=device)
-        return self._attributed(predictor, Subject(0, "grey", 0, layer, grey))
+        self._attributed(predictor, Subject(0, "grey", 0, layer, grey))
 
     def _run(self, network: Network, subject: Subject) -> Tensor:
         """The map (H, W) on the device."""

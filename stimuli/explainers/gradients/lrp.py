@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,9 +14,6 @@ from stimuli.planner.asks import Steps
 from stimuli.planner.values import Operator, Relevance, Subject
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 @parameters
@@ -61,7 +58,7 @@ class Lrp(ByGradient):
         return Relevance(self.composite, self.epsilon, self.softmax)
 
 
-def _try(predictor: ImagePredictor, asked: Relevance) -> Tensor:
+def _try(predictor: ImagePredictor, asked: Relevance) -> None:
     import torch
 
     from stimuli.planner.steps.relevance import Propagating
@@ -73,7 +70,7 @@ def _try(predictor: ImagePredictor, asked: Relevance) -> Tensor:
         with torch.enable_grad():
             with Propagating(asked):
                 logits = predictor.module(grey)
-            return torch.autograd.grad(logits.sum(), [grey])[0]
+            torch.autograd.grad(logits.sum(), [grey])
     except (StimulusError, *FAULTS) as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise NotApplicable(
