@@ -19,11 +19,15 @@ FOLDER = Path(sys.prefix) / "witnesses"
 _declared: list[torch.library.Library] = []
 
 
+def _found() -> None:
+    if str(FOLDER) not in sys.path:
+        sys.path.append(str(FOLDER))
+
+
 @cache
 def torchvision() -> Any:
     """The module torchvision, importable also if torch has no CUDA build."""
-    if str(FOLDER) not in sys.path:
-        sys.path.append(str(FOLDER))
+    _found()
     if torch.version.cuda is None:
         library = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
         for name in ("nms", "qnms"):
@@ -49,3 +53,9 @@ def lpips() -> Any:
     """The package lpips."""
     torchvision()
     return import_module("lpips")
+
+
+def zennit() -> Any:
+    """The package zennit."""
+    _found()
+    return import_module("zennit")

@@ -34,7 +34,11 @@ EXPLAINERS: Table[type[Explainer]] = Table(
         "smooth_grad": "stimuli.explainers.gradients.gradient:SmoothGrad",
         "guided_backprop": "stimuli.explainers.gradients.guided:GuidedBackprop",
         "bcos": "stimuli.explainers.gradients.bcos:BCos",
+        "lrp": "stimuli.explainers.gradients.lrp:Lrp",
         "captum": "stimuli.explainers.foreign:Captum",
+        # by attention
+        "attention_rollout": "stimuli.explainers.attention:AttentionRollout",
+        "generic_attention": "stimuli.explainers.attention:GenericAttention",
         # by a layer
         "grad_cam": "stimuli.explainers.layers.cam:GradCam",
         "hires_cam": "stimuli.explainers.layers.cam:HiResCam",

@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from inspect import isclass, signature
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -15,7 +16,12 @@ from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers.base import Kind, require_gradient
-from stimuli.explainers.inspection import explained_module, require_relu_modules, require_single_use
+from stimuli.explainers.inspection import (
+    explained_module,
+    once,
+    require_relu_modules,
+    require_single_use,
+)
 from stimuli.explainers.maps import enlarged, pixel_map
 from stimuli.planner.asks import OwnPasses, Steps
 from stimuli.planner.values import Operator, Subject
@@ -81,7 +87,7 @@ class Captum:
 
     def require(self, predictor: ImagePredictor, layer: str) -> None:
         """NotApplicable for methods, arguments and layers that do not exist, and for methods whose hooks
-        would be wrong for this network. Runs one grey picture for those.
+        would be wrong for this network, or which refuse it. Runs one grey picture for those.
         """
         made = self._class()
         if "neuron_selector" in signature(made.attribute).parameters:
@@ -113,6 +119,9 @@ class Captum:
             require_single_use(predictor, f"captum's {self.method}")
         if self.method in {"Deconvolution", "GuidedBackprop", "GuidedGradCam"}:
             require_relu_modules(predictor, f"captum's {self.method}")
+        if issubclass(made, _by_gradient()) and ("LRP" in self.method or self._needs_layer()):
+            # What captum takes is known to captum alone: rules for each layer, outputs of layers.
+            once(predictor, (self, layer), lambda: self._try(predictor, layer))
 
     def follow(self, operator: Operator) -> None:
         """NotApplicable for methods with rules of their own for each layer, where these have none."""
@@ -161,19 +170,34 @@ class Captum:
     def _layer(self, predictor: ImagePredictor, layer: str) -> str:
         return self.layer or layer or predictor.layer
 
+    def _try(self, predictor: ImagePredictor, layer: str) -> None:
+        import torch
+
+        tensors = (*predictor.module.parameters(), *predictor.module.buffers())
+        device = tensors[0].device if tensors else torch.device("cpu")
+        grey = torch.full((3, predictor.input_px, predictor.input_px), 0.5, device=device)
+        self._attributed(predictor, Subject(0, "grey", 0, layer, grey))
+
     def _run(self, network: Network, subject: Subject) -> Tensor:
         """The map (H, W) on the device."""
+        with _counted(network):
+            on_device = replace(subject, image=subject.pixels.to(network.device))
+            return self._attributed(network.predictor, on_device)
+
+    def _attributed(self, predictor: ImagePredictor, subject: Subject) -> Tensor:
+        import torch
+
         made, given = self._class(), self._given()
-        image = subject.pixels[None].detach().to(network.device).clone().requires_grad_()
+        image = subject.pixels[None].detach().clone().requires_grad_()
         for_making = {k: v for k, v in given.items() if k in signature(made.__init__).parameters}
         for_asking = {k: v for k, v in given.items() if k not in for_making}
         self._complete(for_asking, image)
-        layer = self._layer(network.predictor, subject.layer)
-        places = [network.predictor.layer_module(layer)] if self._needs_layer() else []
+        layer = self._layer(predictor, subject.layer)
+        places = [predictor.layer_module(layer)] if self._needs_layer() else []
         seed = int(subject.draws("captum").integers(2**31))
         try:
-            with _as_it_was(network.module), _repeatable(seed), _counted(network):
-                method = made(self._module(network, subject), *places, **for_making)
+            with _as_it_was(predictor.module), _repeatable(seed), torch.enable_grad():
+                method = made(self._module(predictor.module, subject), *places, **for_making)
                 if self.noise_tunnel:
                     from captum.attr import NoiseTunnel
 
@@ -183,14 +207,15 @@ class Captum:
                 attributed = method.attribute(image, **for_asking)
         except _FAILURES as error:
             said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+            ours = ", such as 'lrp'" if "LRP" in self.method else ""
             raise NotApplicable(
                 f"captum's {self.method} cannot explain this network: {said}. Change its arguments, "
-                "or use another method"
+                f"or use another method{ours}"
             ) from error
-        return self._plane(attributed, network.predictor, layer, subject.pixels)
+        return self._plane(attributed, predictor, layer, subject.pixels)
 
-    def _module(self, network: Network, subject: Subject) -> nn.Module:
-        return network.module if subject.operator == "logit" else explained_module(network.module, subject)
+    def _module(self, module: nn.Module, subject: Subject) -> nn.Module:
+        return module if subject.operator == "logit" else explained_module(module, subject)
 
     def _complete(self, asked: dict[str, Any], image: Tensor) -> None:
         import torch

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from stimuli.errors import NotApplicable
 
@@ -29,6 +31,26 @@ RECTIFIERS = {
     "elu_",
 }
 """Names of the operations that let one sign pass and hold back the other."""
+
+
+T = TypeVar("T")
+_tried: WeakKeyDictionary[nn.Module, dict[Hashable, object]] = WeakKeyDictionary()
+"""What a network answered, as long as it lives: an answer, or why there is none."""
+
+
+def once(predictor: ImagePredictor, what: Hashable, run: Callable[[], T]) -> T:
+    """What `run` gives for this network, tried once; a NotApplicable is raised again."""
+    answers = _tried.setdefault(predictor.module, {})
+    if what not in answers:
+        try:
+            answers[what] = run()
+        except NotApplicable as error:
+            answers[what] = str(error)
+            raise
+    answer = answers[what]
+    if isinstance(answer, str):
+        raise NotApplicable(answer)
+    return cast("T", answer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from stimuli.planner.asks import Output
+    from stimuli.planner.values import Subject
+    from stimuli.predictors.interface import ImagePredictor
 
 ROUNDING = 1e-6
 """Scores that differ by no more than this share of their size differ by rounding in single precision: the
@@ -46,3 +48,9 @@ def enlarged(coarse: Tensor, like: Tensor) -> Tensor:
 
     fine = functional.interpolate(coarse[None, None], size=like.shape[-2:], mode="bilinear")
     return fine[0, 0]
+
+
+def centred(predictor: ImagePredictor, subject: Subject) -> Tensor:
+    """The picture less the mean that the predictor takes off it, (3, H, W)."""
+    mean = dict(predictor.module.named_buffers(recurse=False)).get("mean")
+    return subject.pixels if mean is None else subject.pixels - mean[0].to(subject.pixels.device)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from stimuli.planner.values import Subject, Trace
+from stimuli.planner.values import AttentionTrace, Relevance, Subject, Trace
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -112,6 +112,16 @@ class TextGradient:
     """
 
 
-Ask = Trace | Scores | SummedGradient | LayerScores | OwnPasses | TextScores | TextGradient
+Ask = (
+    Trace
+    | AttentionTrace
+    | Relevance
+    | Scores
+    | SummedGradient
+    | LayerScores
+    | OwnPasses
+    | TextScores
+    | TextGradient
+)
 Steps = Generator[Ask | tuple[Ask, ...], Any, Any]
 """A running method: yields asks, is sent answers (a tuple for a tuple), returns its result."""

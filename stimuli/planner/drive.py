@@ -19,7 +19,7 @@ from torch import Tensor
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
 from stimuli.planner.asks import ORIGINAL, Ask, LayerScores, OwnPasses, Scores, SummedGradient
 from stimuli.planner.network import Network
-from stimuli.planner.values import Floats, Trace
+from stimuli.planner.values import AttentionTrace, Floats, Relevance, Trace
 from stimuli.planner.waiting import (
     ENDED,
     FEW_LABELS,
@@ -64,6 +64,7 @@ class _Driver:
         self.follow = follow
         self.items: dict[tuple[str, Hashable, int], PictureState] = {}
         self.traces: list[tuple[Running, int, Trace]] = []
+        self.changed: dict[AttentionTrace | Relevance, list[tuple[Running, int]]] = {}
         self.originals: list[PictureState] = []
         self.own: deque[tuple[Running, int, OwnPasses]] = deque()
         self.scores: deque[tuple[PictureState, Want, int]] = deque()
@@ -99,6 +100,8 @@ class _Driver:
         rows = self.network.rows
         if self.traces or self.originals:
             self._run_traces()
+        elif self.changed:
+            self._run_changed(*self.changed.popitem())
         elif self.own:
             self._run_own()
         elif len(self.scores) >= rows:
@@ -147,6 +150,8 @@ class _Driver:
                 self._settle(running, slot, running.item.traced)
             else:
                 self.traces.append((running, slot, ask))
+        elif isinstance(ask, AttentionTrace | Relevance):
+            self.changed.setdefault(ask, []).append((running, slot))
         elif isinstance(ask, OwnPasses):
             self.own.append((running, slot, ask))
         elif isinstance(ask, Scores):
@@ -258,6 +263,28 @@ class _Driver:
             for item, traced in zip(part, traces, strict=True):
                 item.traced, item.asked = traced, union
         return [running for item in pictures for running in self._know_original(item)]
+
+    def _run_changed(self, ask: AttentionTrace | Relevance, waiting: Sequence[tuple[Running, int]]) -> None:
+        """One changed pass for every picture whose methods wait for it; its answer is kept for later ones."""
+        items = {id(item): item for running, _ in waiting if ask not in (item := running.item).changed}
+        pictures = list(items.values())
+        try:
+            for start in range(0, len(pictures), self.network.rows):
+                part = pictures[start : start + self.network.rows]
+                images = torch.stack([item.subject.pixels for item in part]).to(self.network.device)
+                answers = self.network.changed_trace(images, [item.subject for item in part], ask)
+                for item, traced in zip(part, answers, strict=True):
+                    item.changed[ask] = traced
+        except (StimulusError, *FAULTS) as error:
+            if len(waiting) == 1:
+                self._fail(waiting[0][0], error)
+                return
+            for entry in waiting:
+                self._run_changed(ask, [entry])
+            return
+        for running, slot in waiting:
+            self._settle(running, slot, running.item.changed[ask])
+        self._resume([running for running, _ in waiting])
 
     def _know_original(self, item: PictureState) -> list[Running]:
         """Answer the asks for copies that are the picture itself; returns the jobs with all answers."""

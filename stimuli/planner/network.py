@@ -19,8 +19,10 @@ from stimuli.errors import NotApplicable, ShapeMismatch, StimulusError, is_out_o
 from stimuli.planner.biases import BiasMaps
 from stimuli.planner.bill import Bill
 from stimuli.planner.layers import native, spatial
+from stimuli.planner.steps.attention import attend, folded, read_tokens
+from stimuli.planner.steps.relevance import Propagating
 from stimuli.planner.tails import Tail, cut
-from stimuli.planner.values import ExplainedNumber, Trace, Traced
+from stimuli.planner.values import AttentionTrace, ExplainedNumber, Relevance, Trace, Traced
 from stimuli.predictors.interface import ImagePredictor
 
 Precision = Literal["float32", "tf32", "bfloat16"]
@@ -54,6 +56,7 @@ class Network:
         self._tails: dict[str, Tail | None] = {}
         self._around: tuple[str, Tensor, tuple[Tensor, ...]] | None = None
         self._biases: list[tuple[nn.Module, Tensor]] | None = None
+        self._read: Tensor | None = None
         self.rows = rows or _affordable(self.module, predictor.input_px, self.device)
 
     def trace(self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Trace) -> list[Traced]:
@@ -61,6 +64,14 @@ class Network:
         number of each is explained.
         """
         return self._halving(images, wanted, lambda x, w: self._trace(x, w, ask))
+
+    def changed_trace(
+        self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: AttentionTrace | Relevance
+    ) -> list[Traced]:
+        """As `trace`, for passes whose steps are not run as they are."""
+        if isinstance(ask, AttentionTrace):
+            return self._halving(images, wanted, self._attention)
+        return self._halving(images, wanted, lambda x, w: self._relevance(x, w, ask))
 
     def logits(self, copies: Tensor) -> Tensor:
         """Logits float32 (n, K) of copies (n, 3, H, W), n at most `rows`; no gradients."""
@@ -126,6 +137,32 @@ class Network:
             self._traced(at, logits, kept, gradients, x_gradient if ask.input_gradient else None, maps, ask)
             for at in range(count)
         ]
+
+    def _attention(self, images: Tensor, wanted: Sequence[ExplainedNumber]) -> list[Traced]:
+        if self._read is None:
+            self._read = read_tokens(self.module, self.predictor.input_px, self.device)
+        with self._timed(), torch.enable_grad(), self._exact():
+            attended = attend(self.module, self._padded(images))
+            slopes = _slopes(self._checked(attended.logits), wanted)
+            means, products = folded(attended.weights, attended.gradients(slopes))
+        self.bill.forwards += len(images)
+        self.bill.backwards += len(images)
+        rows = zip(attended.logits.detach(), means, products, strict=True)
+        return [
+            Traced(logits.clone(), attention=mean.clone(), relevancy=product.clone(), read=self._read)
+            for _, (logits, mean, product) in zip(images, rows, strict=False)
+        ]
+
+    def _relevance(self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Relevance) -> list[Traced]:
+        x = self._padded(images).detach().requires_grad_()
+        with self._timed(), torch.enable_grad(), self._exact():
+            with Propagating(ask):
+                logits = self._checked(self.module(x))
+            (gradient,) = torch.autograd.grad(logits, [x], _slopes(logits, wanted))
+        self.bill.forwards += len(images)
+        self.bill.backwards += len(images)
+        rows = zip(images, logits.detach(), gradient, strict=False)
+        return [Traced(row.clone(), input_gradient=got.clone()) for _, row, got in rows]
 
     def _traced(
         self,

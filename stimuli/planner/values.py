@@ -42,11 +42,36 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class AttentionTrace:
+    """A pass of the picture whose attention is taken apart. The answer is a `Traced` with `attention`, the
+    weights of every block averaged over its heads, and `relevancy`, the average of weights times the gradient
+    of the explained number with respect to them, negative products set to 0 [Chefer, Gur and Wolf 2021,
+    equation 5]; and `read`, which of the last block's tokens the logits are read from.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """A pass of the picture whose gradient is that of layer-wise relevance propagation.
+
+    `composite` "epsilon_plus": the z+ rule (alpha 1, beta 0) for convolutions, the epsilon rule for linear
+    layers; "epsilon": the latter for both. `softmax` "taylor": relevance goes through the attention's scores
+    [Achtibat et al. 2024]; "constant": around them [Ali et al. 2022]. The answer is a `Traced` with
+    `input_gradient`: what the network is given times it is the relevance.
+    """
+
+    composite: Literal["epsilon_plus", "epsilon"] = "epsilon_plus"
+    epsilon: float = 1e-6
+    softmax: Literal["taylor", "constant"] = "taylor"
+
+
+@dataclass(frozen=True, slots=True)
 class Traced:
     """The answer to a `Trace`. What was not asked for is empty. Tensors lie on the device, float32.
 
     `logits` (K,); `activations` and `gradients` by layer name (C, h, w); `input_gradient` (3, H, W);
-    `bias_map` (H, W), not negative; `concepts` (number of concepts,).
+    `bias_map` (H, W), not negative; `concepts` (number of concepts,). `attention` and `relevancy` (blocks, T,
+    T), rows for the tokens that attend; `read` bool (T,).
     """
 
     logits: Tensor
@@ -55,6 +80,9 @@ class Traced:
     input_gradient: Tensor | None = None
     bias_map: Tensor | None = None
     concepts: Tensor | None = None
+    attention: Tensor | None = None
+    relevancy: Tensor | None = None
+    read: Tensor | None = None
     raw: Mapping[str, Tensor] = field(default_factory=dict)
     """Outputs of token layers with their class tokens, (prefix + h * w, C), by layer name."""
 

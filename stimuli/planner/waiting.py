@@ -10,7 +10,16 @@ from torch import Tensor
 
 from stimuli.errors import StimulusError
 from stimuli.planner.asks import ORIGINAL, Steps
-from stimuli.planner.values import ExplainedNumber, Floats, Subject, Trace, Traced, softmax
+from stimuli.planner.values import (
+    AttentionTrace,
+    ExplainedNumber,
+    Floats,
+    Relevance,
+    Subject,
+    Trace,
+    Traced,
+    softmax,
+)
 
 Row = tuple[float, float, Floats | None]
 """The explained number, the target's probability, and all logits if they are few or were asked for."""
@@ -57,6 +66,7 @@ class PictureState:
     subject: Subject
     traced: Traced | None = None
     asked: Trace = Trace()
+    changed: dict[AttentionTrace | Relevance, Traced] = field(default_factory=dict)
     known: dict[Hashable, Row] = field(default_factory=dict)
     jobs: int = 0
     awaited: dict[Hashable, list[tuple[Want, int]]] = field(default_factory=dict)
@@ -66,6 +76,7 @@ class PictureState:
         self.jobs -= 1
         if not self.jobs:
             self.known.clear()
+            self.changed.clear()
             self.traced, self.asked = None, Trace()
 
 

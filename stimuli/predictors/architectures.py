@@ -274,7 +274,7 @@ class TimmVit(nn.Module):
 
     def forward(self, pictures: Tensor) -> Tensor:
         cells = self.get_submodule("patch_embed.proj")(pictures).flatten(2).transpose(1, 2)
-        tokens = torch.cat([self.cls_token.expand(len(cells), -1, -1), cells], 1) + self.pos_embed
+        tokens = torch.cat([self.cls_token.expand(cells.shape[0], -1, -1), cells], 1) + self.pos_embed
         logits: Tensor = self.head(self.norm(self.blocks(tokens))[:, 0])
         return logits
 
@@ -293,7 +293,7 @@ class TorchvisionVit(nn.Module):
 
     def forward(self, pictures: Tensor) -> Tensor:
         cells = self.conv_proj(pictures).flatten(2).transpose(1, 2)
-        tokens = torch.cat([self.class_token.expand(len(cells), -1, -1), cells], 1)
+        tokens = torch.cat([self.class_token.expand(cells.shape[0], -1, -1), cells], 1)
         logits: Tensor = self.heads(self.encoder(tokens)[:, 0])
         return logits
 

@@ -64,17 +64,10 @@ CHEAP: dict[str, dict[str, object]] = {
 }
 KNOWS_NO_NETWORK = {"none", "bottom_up_saliency", "spectral_residual"}
 """Controls that are made of the item alone."""
-KNOWS_NO_CLASS = KNOWS_NO_NETWORK | {"eigen_cam", "deep_feature_factorization"}
+KNOWS_NO_CLASS = KNOWS_NO_NETWORK | {"attention_rollout", "eigen_cam", "deep_feature_factorization"}
 DRAWS = {
-    "smooth_grad",
-    "lime_image",
-    "random",
-    "permuted",
-    "smooth_random",
-    "lime_cbm",
-    "lime_text",
-    "shap_text",
-    "random_text",
+    *("smooth_grad", "lime_image", "random", "permuted", "smooth_random"),
+    *("lime_cbm", "lime_text", "shap_text", "random_text"),
 }
 BANKS = {"rise", "rise_cbm"}
 """Methods that draw once per seed, for all items of a study."""
@@ -205,6 +198,7 @@ class Case:
 
 
 NETS: dict[str, Callable[[], Net]] = {
+    **dict.fromkeys(("attention_rollout", "generic_attention"), lambda: sure(token_net())),
     "bcos": bcos_net,
     "clip_linear": lambda: concept_net(CLIP),
     "clip_qda": lambda: concept_net(CLIP, "qda"),

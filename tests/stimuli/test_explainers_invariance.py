@@ -34,6 +34,8 @@ FEW: dict[str, dict[str, object]] = {
 REFUSED = {
     ("bcos", "cnn"),
     ("bcos", "vit"),
+    ("attention_rollout", "cnn"),
+    ("generic_attention", "cnn"),
     ("guided_backprop", "vit"),
     ("full_grad", "vit"),
 }

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
 from stimuli.planner.layers import native, spatial
-from stimuli.predictors.base import Built, TorchPredictor, assemble
+from stimuli.predictors.base import Built, Channels, TorchPredictor, assemble
 from stimuli.types import Layout
 from tests.stimuli.test_predictors import export, opened, restored
 from tests.stimuli.tiny import SIDE, TinyTransformer, pictures, seeded
@@ -20,14 +20,21 @@ pytestmark = pytest.mark.pure
 LABELS = ("a", "b", "c", "d")
 
 
-def assembled(network: nn.Module, token_prefix: int | None = None, layer: str = "") -> TorchPredictor:
+def assembled(
+    network: nn.Module,
+    token_prefix: int | None = None,
+    layer: str = "",
+    mean: Channels = (0.0, 0.0, 0.0),
+    std: Channels = (1.0, 1.0, 1.0),
+    input_px: int = SIDE,
+) -> TorchPredictor:
     return assemble(
         Built(network, token_prefix),
         labels=LABELS,
-        input_px=SIDE,
+        input_px=input_px,
         layer=layer,
-        mean=(0.0, 0.0, 0.0),
-        std=(1.0, 1.0, 1.0),
+        mean=mean,
+        std=std,
         architecture={"kind": "none"},
         payload=b"",
         provenance={},

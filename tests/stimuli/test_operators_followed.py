@@ -31,6 +31,7 @@ REFUSED: dict[str, set[Operator]] = {
     "lime_cbm": {"margin"},
     "lime_image": {"margin"},
     "lime_text": {"margin"},
+    "lrp": {"probability"},
     "random_text": {"margin"},
     "rise": {"margin"},
     "rise_cbm": {"margin"},

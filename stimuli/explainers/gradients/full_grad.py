@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import AnyImage, refuse_probability, require_gradient
-from stimuli.explainers.maps import pixel_map
+from stimuli.explainers.maps import centred, pixel_map
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Operator, Subject, Trace
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 TINY = 1e-7
 
@@ -68,13 +65,7 @@ class FullGrad(AnyImage):
         if traced.bias_map is None:
             raise NotApplicable("FullGrad met no bias on its way through this network: use another method")
         # The gradient with respect to the pixels is that behind the normalisation over its scale.
-        magnitudes = (traced.input_gradient * _centred(predictor, subject)).abs()
+        magnitudes = (traced.input_gradient * centred(predictor, subject)).abs()
         low = magnitudes.amin((1, 2), keepdim=True)
         scaled = (magnitudes - low) / (TINY + magnitudes.amax((1, 2), keepdim=True) - low)
         return pixel_map(scaled.sum(0) + traced.bias_map, signed=False)
-
-
-def _centred(predictor: ImagePredictor, subject: Subject) -> Tensor:
-    """The picture less the mean that the predictor takes off it, (3, H, W)."""
-    mean = dict(predictor.module.named_buffers(recurse=False)).get("mean")
-    return subject.pixels if mean is None else subject.pixels - mean[0].to(subject.pixels.device)
