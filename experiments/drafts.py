@@ -14,7 +14,7 @@ from django.db import transaction
 from experiments.definition import ConditionTable, StudyDefinition
 from experiments.errors import FrozenStudy, StudyError
 from experiments.gates.practice import NAME as PRACTICE
-from experiments.looks import looks_of, notes_of, stored_look
+from experiments.looks import Asked, looks_of, notes_of, stored_look
 from experiments.models import Condition, Item, Prediction, Rendering, Study
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, Source, Survey, Surveyed
@@ -35,24 +35,6 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
 
 MODALITY_WORDS = {"image": "pictures", "text": "texts"}
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The result of letting the models of a definition predict its items.
-
-    `opened` holds each pair of dataset and predictor, `surveys` what the model said of every item, and
-    `views` the stored view of each item as the model saw it, by source and key.
-    """
-
-    opened: Mapping[Source, Opened]
-    surveys: Mapping[Source, Survey]
-    views: Mapping[Source, Mapping[str, PredictedItem]]
-
-    @property
-    def first(self) -> Opened:
-        """The only pair of dataset and predictor, or the first of several."""
-        return next(iter(self.opened.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +80,6 @@ def ask(definition: StudyDefinition, folder: Path, store: Store, progress: Progr
         if source not in used:
             continue
         made = prepare(dataset.component(), predictor.component(), folder, store, progress)
-        refuse_inapplicable(definition, source, made)
         prefix = _prefix(definition, source)
         said = {prefix + item.key: item for item in survey(made, store, progress)}
         opened[source], views[source] = made, said
@@ -115,7 +96,10 @@ def choose(
     *,
     recorded: bool = True,
 ) -> Gathered:
-    """What the paradigm chooses of it, and what was explained elsewhere unless `recorded` is False."""
+    """What the paradigm chooses of it, and what was explained elsewhere unless `recorded` is False. Here, and
+    not before the models are asked, methods that cannot explain them are refused."""
+    for source, opened in asked.opened.items():
+        refuse_inapplicable(definition, source, opened)
     try:
         material = get_paradigm(definition.paradigm).material(definition, asked.surveys)
     except BadDesign as error:

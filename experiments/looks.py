@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from experiments.definition import StudyDefinition
 from experiments.models import Study
 from experiments.paradigms import get_paradigm
-from experiments.paradigms.base import Source, Surveyed
+from experiments.paradigms.base import Source, Survey, Surveyed
 from experiments.paradigms.blind import asks_for_model
 from experiments.paradigms.material import as_asked
 from stimuli.quality.causes import unknowing
@@ -27,10 +27,27 @@ from stimuli.quality.model import (
 from stimuli.store import Store
 
 if TYPE_CHECKING:
-    from experiments.drafts import Asked
     from stimuli.predictors.base import TorchPredictor
     from stimuli.survey import PredictedItem
     from stimuli.survey import Source as Opened
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The result of letting the models of a definition predict its items.
+
+    `opened` holds each pair of dataset and predictor, `surveys` what the model said of every item, and
+    `views` the stored view of each item as the model saw it, by source and key.
+    """
+
+    opened: Mapping[Source, Opened]
+    surveys: Mapping[Source, Survey]
+    views: Mapping[Source, Mapping[str, PredictedItem]]
+
+    @property
+    def first(self) -> Opened:
+        """The only pair of dataset and predictor, or the first of several."""
+        return next(iter(self.opened.values()))
 
 
 def looks_of(

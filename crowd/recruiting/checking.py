@@ -86,7 +86,7 @@ class Models:
     def unknowing(self) -> list[str]:
         """Why people cannot be asked about one of them, each with its measured causes."""
         told = [(name, why, causes(look)) for name, look in self.looks.items() if (why := unknowing(look))]
-        return [self._named(name, "; ".join([why, *found])) for name, why, found in told]
+        return [self._named(name, "; ".join([why, *reasons])) for name, why, reasons in told]
 
     @property
     def causes(self) -> list[str]:
@@ -251,9 +251,10 @@ def _gathered(
     models = Models(definition, {" with ".join(filter(None, reversed(s))): look for s, look in looks.items()})
     try:
         gathered = choose(definition, asked, folder, store, progress)
-    except (StudyError, StimulusError):
+    except (StudyError, StimulusError) as error:
         told(models)
-        raise
+        known = models.unknowing if models.is_asked else []
+        raise StudyError("; ".join([str(error).rstrip("."), *known]) + ".") from error
     models = replace(models, pool_cells=_cells(gathered))
     told(models)
     return gathered, models

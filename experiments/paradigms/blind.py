@@ -25,8 +25,8 @@ LIKENESS_MAX = 0.65
 does, for the same reason."""
 
 LIKENESS_PLAN_MAX = 0.85
-"""The same for one plan, in which nobody could improve; or what the luckiest of as many plans would reach by
-guessing, if that is more."""
+"""The same for one plan, in which nothing is left to gain; or what the luckiest of as many plans would
+reach by guessing, if that is more."""
 
 Features = Callable[[str], NDArray[np.generic]]
 """Item key -> its picture as an array of numbers; the same shape for all items."""

@@ -32,12 +32,12 @@ def unknowing(look: ModelLook) -> str:
 
 
 def causes(look: ModelLook) -> list[str]:
-    """What explains it, of the usual causes, and whatever else speaks against the model."""
+    """What explains it, of the usual causes, and what else speaks against the model."""
     if look.held_out is not None:
         return [] if look.held_out.is_above_guessing else [_untaught(look)]
-    found = [*_wrong_scale(look), *_other_normalisation(look), *_other_labels(look)]
-    if found or look.asked.is_above_guessing:
-        return found or _below_published(look)
+    reasons = [*_wrong_scale(look), *_other_normalisation(look), *_other_labels(look)]
+    if reasons or look.asked.is_above_guessing:
+        return reasons or _below_published(look)
     if look.is_unknowing:
         other = "no other normalisation and no other" if look.mean else "no other"
         return [f"{other} order of the labels does better: were the trained weights loaded?"]
@@ -70,8 +70,8 @@ def _other_normalisation(look: ModelLook) -> list[str]:
     return [
         f"normalisation or input range: as declared (mean = {_numbers(look.mean)}, std = "
         f"{_numbers(look.std)}) it is right on {better.before} of {better.of} pictures, with {better.words} "
-        f"(mean = {_numbers(better.mean)}, std = {_numbers(better.std)}) on {better.right}: give mean and std as in "
-        "its training"
+        f"(mean = {_numbers(better.mean)}, std = {_numbers(better.std)}) on {better.right}: give mean and "
+        "std as in its training"
     ]
 
 

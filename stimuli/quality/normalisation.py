@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from stimuli.predictors.base import Channels, Normalised, TorchPredictor
 from stimuli.types import Pixels
 
-PICTURES_MAX = 64
+PICTURES_MAX = 128
 """Of one picture per group; each is asked about once for every normalisation."""
 P_MAX = 0.05
-GAIN_MIN = 0.10
+GAIN_MIN = 0.05
 ONE: Channels = (1.0, 1.0, 1.0)
 HALF: Channels = (0.5, 0.5, 0.5)
 IMAGENET_MEAN: Channels = (0.485, 0.456, 0.406)
@@ -47,9 +47,9 @@ def better_normalisation(
     predictor: TorchPredictor, views: Sequence[Pixels], truths: Sequence[str]
 ) -> Probe | None:
     """The common normalisation under which the network is right most often, if that is no chance: by the
-    exact McNemar test against the declared one at .05 over all that are tried, by a tenth of the pictures at
-    least, and more often than any one answer would be. Views as uint8 (N, side, side, 3) of independent
-    pictures.
+    exact McNemar test against the declared one at .05 over all that are tried, by a twentieth of the
+    pictures at least, and more often than any one answer would be. Views as uint8 (N, side, side, 3) of
+    independent pictures.
     """
     labels = predictor.labels
     at = {name: place for place, name in enumerate(labels)}
@@ -112,16 +112,16 @@ def is_untouched(network: nn.Module) -> bool:
     """Whether every normalisation layer has its first weights: all of one value, 1 or 0, shifts 0, and
     running means 0. Training changes them in its first step. False for networks without such layers.
     """
-    found = False
+    has_norms = False
     for part in network.modules():
         weight, bias = getattr(part, "weight", None), getattr(part, "bias", None)
         kind = str(getattr(part, "_ty", None) or type(part).__name__)
         if "Norm" not in kind or not isinstance(weight, Tensor) or weight.ndim != 1:
             continue
-        found = True
+        has_norms = True
         running = getattr(part, "running_mean", None)
         if weight.min() != weight.max() or float(weight[0]) not in {0.0, 1.0}:
             return False
         if any(isinstance(shift, Tensor) and bool(shift.any()) for shift in (bias, running)):
             return False
-    return found
+    return has_norms
