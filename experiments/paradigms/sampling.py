@@ -193,8 +193,9 @@ def _fill(
 def _other_model(short: Sequence[str]) -> str:
     """A model that is right less often has more wrong predictions, and the other way round; nothing helps if
     there are too few of both, or of one answer."""
-    strength = {(WRONG,): "weaker", (RIGHT,): "stronger"}.get(tuple(short))
-    return f", take a {strength} model" if strength else ""
+    if len(short) != 1:
+        return ""
+    return f", take a {'weaker' if short[0] == WRONG else 'stronger'} model"
 
 
 def _words(cell: Cell) -> str:

@@ -35,7 +35,7 @@ def causes(look: ModelLook) -> list[str]:
     """What explains it, of the usual causes, and what else speaks against the model."""
     if look.held_out is not None:
         return [] if look.held_out.is_above_guessing else [_untaught(look)]
-    reasons = [*_wrong_scale(look), *_other_normalisation(look), *_other_labels(look)]
+    reasons = [*_first_weights(look), *_wrong_scale(look), *_other_normalisation(look), *_other_labels(look)]
     if reasons or look.asked.is_above_guessing:
         return reasons or _below_published(look)
     if look.is_unknowing:
@@ -51,6 +51,11 @@ def causes(look: ModelLook) -> list[str]:
         f"({look.asked.guessing:.2f}): that is as it should be only if they were chosen so that it errs; "
         "else, were the trained weights loaded?"
     ]
+
+
+def _first_weights(look: ModelLook) -> list[str]:
+    """Random weights: what else seems to help them is luck."""
+    return ["were the trained weights loaded?"] if look.is_unknowing and look.untouched else []
 
 
 def _wrong_scale(look: ModelLook) -> list[str]:

@@ -24,6 +24,7 @@ BYTE: Channels = (1 / 255, 1 / 255, 1 / 255)
 COMMON: tuple[tuple[str, Channels, Channels], ...] = (
     ("pictures in 0 to 1 as they are", (0.0, 0.0, 0.0), ONE),
     ("pictures in -1 to 1", HALF, HALF),
+    ("pictures in -2 to 2", HALF, (0.25, 0.25, 0.25)),
     ("the normalisation of ImageNet", IMAGENET_MEAN, (0.229, 0.224, 0.225)),
     ("pictures in 0 to 255 as they are", (0.0, 0.0, 0.0), BYTE),
     ("pictures in 0 to 255 without the mean of ImageNet", IMAGENET_MEAN, BYTE),

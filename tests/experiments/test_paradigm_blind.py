@@ -211,9 +211,9 @@ def test_the_advice_fits_the_shortage() -> None:
         with pytest.raises(base.NotEnoughItems, match=f"take a {advice} model") as short:
             planned(pool_from(items))
         assert "model" not in short.value.need and "the pool has 2" in short.value.need
-    one = [("a", "a"), ("b", "a")] * 40
+    same = [("a", "a"), ("b", "a")] * 40
     with pytest.raises(base.NotEnoughItems) as short:
-        planned(pool_from(one))
+        planned(pool_from(same))
     assert "take a" not in str(short.value)
 
 

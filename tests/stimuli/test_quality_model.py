@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -56,7 +55,7 @@ def look(table: Table, **more: object) -> ModelLook:
 
 GOOD: Table = {("husky", "husky"): 50, ("husky", "wolf"): 10, ("wolf", "wolf"): 48, ("wolf", "husky"): 12}
 SWAPPED: Table = {(t, {"husky": "wolf", "wolf": "husky"}[a]): n for (t, a), n in GOOD.items()}
-EVEN: Table = dict.fromkeys(itertools.product(("husky", "wolf"), repeat=2), 30)
+EVEN: Table = {(t, a): 30 for t in ("husky", "wolf") for a in ("husky", "wolf")}
 ONE: Table = {("husky", "husky"): 60, ("wolf", "husky"): 60}
 
 
@@ -171,7 +170,7 @@ def test_a_model_that_errs_on_half_of_the_pictures_is_asked_about_not_refused() 
 
 
 def test_another_normalisation_is_the_cause_before_the_weights_are() -> None:
-    better = Probe("pictures in -1 to 1", (0.5,) * 3, (0.5,) * 3, right=55, before=30, of=60)  # type: ignore[arg-type]
+    better = Probe("pictures in -1 to 1", (0.5,) * 3, (0.5,) * 3, right=55, before=30, of=60)
     told = said(look(ONE, better=better, mean=(0.0,) * 3, std=(1.0,) * 3))
     assert "does not know these pictures" in told and "weights loaded" not in told
     assert "it is right on 30 of 60 pictures, with pictures in -1 to 1" in told and "on 55" in told
