@@ -14,6 +14,7 @@ from django.db import transaction
 from experiments.definition import ConditionTable, StudyDefinition
 from experiments.errors import FrozenStudy, StudyError
 from experiments.gates.practice import NAME as PRACTICE
+from experiments.looks import Asked, looks_of, notes_of, stored_look
 from experiments.models import Condition, Item, Prediction, Rendering, Study
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, Source, Survey, Surveyed
@@ -41,27 +42,16 @@ MODALITY_WORDS = {"image": "pictures", "text": "texts"}
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
-    """The result of letting the models of a definition predict its items.
-
-    `opened` holds each pair of dataset and predictor, `surveys` what the model said of every item, and
-    `views` the stored view of each item as the model saw it, by source and key. `recorded` names the stored
-    explanation of each chosen item, by condition and key, of conditions whose explanations were made
-    elsewhere. `canvases` are the pictures that people see of the chosen items, by source and key; none for
-    texts, and none for a study of before they were other pictures than the views.
+class Gathered(Asked):
+    """What is rendered of all that was asked. `recorded` names the stored explanation of each chosen item, by
+    condition and key, of conditions whose explanations were made elsewhere. `canvases` are the pictures that
+    people see of the chosen items, by source and key; none for texts, and none for a study of before they
+    were other pictures than the views.
     """
 
-    opened: Mapping[Source, Opened]
-    surveys: Mapping[Source, Survey]
-    views: Mapping[Source, Mapping[str, PredictedItem]]
     material: Material
     recorded: Mapping[str, Mapping[str, Component]] = field(default_factory=dict)
     canvases: Mapping[Source, Mapping[str, Canvas]] = field(default_factory=dict)
-
-    @property
-    def first(self) -> Opened:
-        """The only pair of dataset and predictor, or the first of several."""
-        return next(iter(self.opened.values()))
 
     def view(self, source: Source, item: Surveyed) -> PredictedItem:
         """The stored view of a chosen item, with the class that is explained."""
@@ -79,8 +69,14 @@ class Gathered:
 def gather(
     definition: StudyDefinition, folder: Path, store: Store, progress: Progress, *, recorded: bool = True
 ) -> Gathered:
-    """Opens datasets and predictors (training one if the study says so), predicts every item, lets the
-    paradigm choose what is rendered, and reads what was explained elsewhere unless `recorded` is False."""
+    """Asks the models, lets the paradigm choose what is rendered, and reads what was explained elsewhere
+    unless `recorded` is False."""
+    asked = ask(definition, folder, store, progress)
+    return choose(definition, asked, folder, store, progress, recorded=recorded)
+
+
+def ask(definition: StudyDefinition, folder: Path, store: Store, progress: Progress) -> Asked:
+    """Opens datasets and predictors (training one if the study says so), and predicts every item."""
     from stimuli.survey import prepare, survey
 
     opened: dict[Source, Opened] = {}
@@ -91,16 +87,31 @@ def gather(
         if source not in used:
             continue
         made = prepare(dataset.component(), predictor.component(), folder, store, progress)
-        refuse_inapplicable(definition, source, made)
         prefix = _prefix(definition, source)
         said = {prefix + item.key: item for item in survey(made, store, progress)}
         opened[source], views[source] = made, said
         surveys[source] = Survey(made.predictor.labels, tuple(_surveyed(k, item) for k, item in said.items()))
+    return Asked(opened, surveys, views)
+
+
+def choose(
+    definition: StudyDefinition,
+    asked: Asked,
+    folder: Path,
+    store: Store,
+    progress: Progress,
+    *,
+    recorded: bool = True,
+) -> Gathered:
+    """What the paradigm chooses of it, and what was explained elsewhere unless `recorded` is False. Here, and
+    not before the models are asked, methods that cannot explain them are refused."""
+    for source, opened in asked.opened.items():
+        refuse_inapplicable(definition, source, opened)
     try:
-        material = get_paradigm(definition.paradigm).material(definition, surveys)
+        material = get_paradigm(definition.paradigm).material(definition, asked.surveys)
     except BadDesign as error:
         raise StudyError(str(error)) from error
-    gathered = Gathered(opened, surveys, views, material)
+    gathered = Gathered(asked.opened, asked.surveys, asked.views, material)
     gathered = replace(gathered, canvases=_canvases(definition, gathered, store, progress))
     if recorded:
         return replace(gathered, recorded=_recorded(definition, gathered, folder, store, progress))
@@ -291,7 +302,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             digest=definition.digest,
             seed=definition.seed,
             practice=practice,
-            predictor=_predictor_json(gathered),
+            predictor=_predictor_json(definition, gathered),
             solutions_digest=solutions_digest,
         )
         conditions = {
@@ -316,10 +327,12 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
 
 
 def _is_buildable(study: Study) -> bool:
-    """Whether this draft can be finished: it has items, and what is missing was asked for from the methods'
-    versions of today."""
+    """Whether this draft can be finished: it has items, it was noted whether its models know them, and what
+    is missing was asked for from the methods' versions of today."""
     from stimuli.explainers import packages_of, version_of
 
+    if any("answers" not in noted for noted in notes_of(study)):
+        return False
     open_specs = Rendering.objects.filter(item__study=study).exclude(stimulus__state="done")
     for spec in open_specs.values_list("stimulus__spec", flat=True).iterator():
         if spec["explainer"]:
@@ -331,14 +344,16 @@ def _is_buildable(study: Study) -> bool:
     return study.items.exists()
 
 
-def _predictor_json(gathered: Gathered) -> dict[str, object]:
+def _predictor_json(definition: StudyDefinition, gathered: Gathered) -> dict[str, object]:
     """What the study's page says of its model; every model by name if there are several."""
+    looks = looks_of(definition, gathered)
     several = {
         "/".join(filter(None, source)): {
             "key": opened.predictor_key,
             "labels": list(opened.predictor.labels),
             "layer": getattr(opened.predictor, "layer", ""),
             "provenance": dict(opened.predictor.provenance),
+            "answers": stored_look(looks[source]),
             **({"packages": list(opened.packages)} if opened.packages else {}),
             **({"regions": opened.regions} if opened.regions else {}),
         }

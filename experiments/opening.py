@@ -14,9 +14,11 @@ from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import StudyError
 from experiments.kinds import get_kind
+from experiments.looks import reasons_of
 from experiments.models import Condition, Item, OtherStimulus, Rendering, Slot, Study, Trial
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import Plan, PlanCondition, PlanError, PlannedTrial, Pool, PoolItem
+from experiments.paradigms.blind import ModelAnswers, shortage
 from experiments.selectors import definition_of
 from experiments.servings import rooms_of
 from experiments.stages import solutions_of
@@ -59,8 +61,9 @@ def stored_pool(study: Study, definition: StudyDefinition) -> Pool:
 
 
 def open_study(study: Study, progress: Progress) -> Study:
-    """Plans every slot and freezes the study. Repeating it on an open study changes nothing; one that was
-    opened before pictures were padded gets its `picture_bytes`."""
+    """Plans every slot and freezes the study, unless people cannot be asked for its model's answers (see
+    `ModelAnswers`). Repeating it on an open study changes nothing; one that was opened before pictures were
+    padded gets its `picture_bytes`."""
     if study.state == Study.State.OPEN:
         if not study.picture_bytes:
             study.picture_bytes = rooms_of(study, progress)
@@ -75,7 +78,8 @@ def open_study(study: Study, progress: Progress) -> Study:
         )
     definition = definition_of(study)
     paradigm = get_paradigm(definition.paradigm)
-    plans = paradigm.plans(design_of(definition), stored_pool(study, definition), Streams(definition.seed))
+    pool, answers, reasons = stored_pool(study, definition), ModelAnswers(), reasons_of(study)
+    plans = answers.watched(paradigm.plans(design_of(definition), pool, Streams(definition.seed)))
     picture_bytes = rooms_of(study, progress)
     with transaction.atomic():
         claimed = Study.objects.filter(id=study.pk, state=Study.State.DRAFT).update(
@@ -87,7 +91,11 @@ def open_study(study: Study, progress: Progress) -> Study:
         try:
             study.plan_digest = _store_plans(study, plans, wanted, progress)
         except PlanError as error:
-            raise StudyError(f"{study.slug!r} cannot be planned: {error}.") from error
+            raise StudyError(f"{study.slug!r} cannot be planned: {shortage(error, reasons)}.") from error
+        if unfit := answers.unfit(pool, reasons):
+            raise StudyError(
+                f"{study.slug!r} may not open: {'; '.join(unfit)}. study_check measures the usual causes."
+            )
         Study.objects.filter(id=study.pk).update(plan_digest=study.plan_digest)
     study.refresh_from_db()
     return study

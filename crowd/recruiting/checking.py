@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,31 @@ from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
 from crowd.recruiting.showing import Showing, showing_of
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.drafts import Gathered, gather
+from experiments.drafts import Gathered, ask, choose
+from experiments.errors import StudyError
 from experiments.gates.quiz import NAME as QUIZ
 from experiments.kinds import get_kind
+from experiments.looks import looks_of
 from experiments.paradigms import design_of, get_paradigm
-from experiments.paradigms.base import Plan
-from experiments.paradigms.blind import BlindScore, blind_scores, imbalance
+from experiments.paradigms.base import Plan, PlanError
+from experiments.paradigms.blind import (
+    BlindScore,
+    ModelAnswers,
+    asks_for_model,
+    blind_scores,
+    imbalance,
+    likeness,
+    shortage,
+)
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
+from stimuli.errors import StimulusError
+from stimuli.quality.causes import causes, unknowing
+from stimuli.quality.model import ModelLook
 from stimuli.render import png
 from stimuli.store import LocalStore, Store
 from stimuli.store.files import view_file
 
-NEAREST_MAX = 0.90
 IMAGE = "image"
 READING_MINUTES = 2.0
 """Consent, instructions, quiz, practice and debrief, for the estimate of the time."""
@@ -57,16 +69,47 @@ class ReadThrough:
 
 
 @dataclass(frozen=True, slots=True)
+class Models:
+    """What is known of a study's models before anything is planned: by name, each on people's items, and the
+    pool as (answer, right or wrong, items), empty if none could be made of their answers.
+    """
+
+    definition: StudyDefinition
+    looks: Mapping[str, ModelLook]
+    pool_cells: tuple[tuple[str, str, int], ...] = ()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether people are asked for the models' answers."""
+        return asks_for_model(get_paradigm(self.definition.paradigm))
+
+    @property
+    def unknowing(self) -> list[str]:
+        """Why people cannot be asked about one of them, each with its measured causes."""
+        told = [(name, why, causes(look)) for name, look in self.looks.items() if (why := unknowing(look))]
+        return [self._named(name, "; ".join([why, *reasons])) for name, why, reasons in told]
+
+    @property
+    def causes(self) -> list[str]:
+        """What else speaks against them."""
+        looks = self.looks.items()
+        return [self._named(name, why) for name, look in looks if not unknowing(look) for why in causes(look)]
+
+    def _named(self, name: str, sentence: str) -> str:
+        return f"{name}: {sentence}" if len(self.looks) > 1 else sentence
+
+
+@dataclass(frozen=True, slots=True)
 class DryRun:
     """A study as it would be planned. Shares 0-1; money in cents of `currency`."""
 
     definition: StudyDefinition
     labels: tuple[str, ...]
     surveyed: tuple[tuple[str, str], ...]
-    pool_cells: tuple[tuple[str, str, int], ...]
+    models: Models
     plans: tuple[Plan, ...]
     blind: tuple[BlindScore, ...]
-    held_out_accuracy: float | None
+    unfit: tuple[str, ...] = ()
     alike: tuple[Alike, ...] = ()
     quality: tuple[Quality, ...] = ()
     showing: Showing | None = None
@@ -173,29 +216,62 @@ def dry_run(
     progress: Callable[[str, int, int], None],
     pictures: int = 0,
     quality: int = 0,
+    told: Callable[[Models], None] = lambda models: None,
 ) -> DryRun:
     """Predicts the items, plans every slot, scores the blind strategies. Stores nothing. `pictures` is the
     number of items that may be rendered to see which conditions look alike, `quality` that of items whose
-    maps are looked at for what is wrong with them.
+    maps are looked at for what is wrong with them. `told` gets what is known of the models, before anything
+    that follows from it is refused.
     """
     with tempfile.TemporaryDirectory(prefix="legible-check-") as scratch:
         reading = ReadThrough(store, LocalStore(Path(scratch)))
-        gathered = gather(definition, folder, reading, progress)
-        pool = gathered.material.pool
-        paradigm = get_paradigm(definition.paradigm)
-        plans = tuple(paradigm.plans(design_of(definition), pool, Streams(definition.seed)))
+        gathered, models = _gathered(definition, folder, reading, progress, told)
+        pool, answers = gathered.material.pool, ModelAnswers()
+        plans = tuple(answers.watched(_plans(gathered, models)))
         return DryRun(
             definition=definition,
             labels=gathered.first.predictor.labels,
             surveyed=tuple((i.truth, i.predicted) for s in gathered.surveys.values() for i in s.items),
-            pool_cells=_cells(gathered),
+            models=models,
             plans=plans,
             blind=blind_scores(plans, pool, _features(gathered, reading)),
-            held_out_accuracy=gathered.first.predictor.provenance.get("held_out_accuracy"),
+            unfit=tuple(answers.unfit(pool, models.unknowing)),
             alike=look_alikes(definition, gathered, reading, pictures, progress) if pictures else (),
             quality=stimulus_quality(definition, gathered, reading, quality, progress) if quality else (),
             showing=showing_of(definition, gathered),
         )
+
+
+def _gathered(
+    definition: StudyDefinition,
+    folder: Path,
+    store: Store,
+    progress: Callable[[str, int, int], None],
+    told: Callable[[Models], None],
+) -> tuple[Gathered, Models]:
+    asked = ask(definition, folder, store, progress)
+    looks = looks_of(definition, asked, store)
+    models = Models(definition, {" with ".join(filter(None, reversed(s))): look for s, look in looks.items()})
+    try:
+        gathered = choose(definition, asked, folder, store, progress)
+    except (StudyError, StimulusError) as error:
+        told(models)
+        known = models.unknowing if models.is_asked else []
+        raise StudyError("; ".join([str(error).rstrip("."), *known]) + ".") from error
+    models = replace(models, pool_cells=_cells(gathered))
+    told(models)
+    return gathered, models
+
+
+def _plans(gathered: Gathered, models: Models) -> Iterator[Plan]:
+    """StudyError says why there are none: with the cause, if the models have one."""
+    definition = models.definition
+    paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
+    try:
+        yield from paradigm.plans(design, gathered.material.pool, Streams(definition.seed))
+    except PlanError as error:
+        known = [*models.unknowing, *models.causes] if models.is_asked else []
+        raise StudyError(f"{definition.slug} cannot be planned: {shortage(error, known)}.") from error
 
 
 def _cells(gathered: Gathered) -> tuple[tuple[str, str, int], ...]:
@@ -223,19 +299,17 @@ def _features(gathered: Gathered, store: Store) -> Callable[[str], np.ndarray[An
 
 def warnings_of(run: DryRun) -> list[str]:
     """What a careful researcher would correct before people are paid."""
-    warnings = [run.imbalance] if run.imbalance else []
+    warnings = [*([run.imbalance] if run.imbalance else []), *run.models.causes]
+    if not run.unfit:
+        warnings += run.models.unknowing
     guesser = run.pass_rows()[0][1]
     if guesser > GUESSER_PASS_MAX:
         warnings.append(
             f"a guesser passes all rules with probability {guesser:.2f}; above {GUESSER_PASS_MAX:.2f} the "
             "checks say little: add instructed checks, or ask for more of them"
         )
-    nearest = next((score.pooled for score in run.blind if score.strategy == "nearest"), 0.0)
-    if nearest > NEAREST_MAX:
-        warnings.append(
-            f"the label of the nearest training picture, by pixels, is right in {nearest:.2f} of the test "
-            "trials: people may succeed by likeness alone; compare methods with the baseline, not with chance"
-        )
+    if alike := likeness(run.blind, len(run.definition.choices)):
+        warnings.append(alike)
     estimate, declared = run.minutes_estimate(), run.definition.reward.expected_minutes
     if not 0.5 <= declared / estimate <= 2:
         warnings.append(

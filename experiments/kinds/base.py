@@ -197,6 +197,8 @@ class TrialKind(Protocol):
     """Handed out one at a time, with the time of handing out stored."""
     is_example: ClassVar[bool]
     """May be looked up in the reservoir later."""
+    asks_for_model: ClassVar[bool]
+    """What counts as right is what the model says."""
     columns: ClassVar[tuple[Column, ...]]
 
     def content(self, trial: TrialView, scene: Scene) -> Content:
@@ -242,6 +244,7 @@ class Kind:
     seconds: ClassVar[float] = 3.0
     is_alone: ClassVar[bool] = False
     is_example: ClassVar[bool] = False
+    asks_for_model: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]] = ()
 
     def accepted(self, trial: TrialView) -> tuple[Value, ...]:

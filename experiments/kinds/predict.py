@@ -23,6 +23,7 @@ class PredictContent(base.Content):
 class Predict(base.Kind):
     name: ClassVar[str] = "predict"
     content_model: ClassVar[type[base.Content]] = PredictContent
+    asks_for_model: ClassVar[bool] = True
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> PredictContent:
         return PredictContent(

@@ -253,7 +253,11 @@ class PlanError(ValueError):
 
 class NotEnoughItems(PlanError):
     """The pool has too few items for the design; the message says how many are needed, how many exist, and
-    the remedy."""
+    the remedy. `need` is the message without its remedy, for callers that know the cause."""
+
+    def __init__(self, message: str, need: str = "") -> None:
+        super().__init__(message)
+        self.need = need or message
 
 
 class BadDesign(PlanError):

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.paradigms.base import Plan, PlannedTrial, Pool
+from experiments.kinds import get_kind
+from experiments.paradigms.base import Paradigm, Plan, PlanError, PlannedTrial, Pool
 
 TRUE_CLASS_RANGE = (0.40, 0.60)
 """Allowed range of the score of "true class" in a study that asks for balance."""
+
+ONE_ANSWER_MAX = 0.65
+"""One answer may be right in this share of all test trials that ask for the model's answer. With two answers
+that is 2 to 1. Beyond it a person who always gives one answer beats what people reach without explanations
+(.50 to .65 in published studies), so that being right no longer tells who understands the model."""
+
+LIKENESS_MAX = 0.65
+"""Above this share of right answers over all plans, "nearest" leaves a method as little room as one answer
+does, for the same reason."""
+
+LIKENESS_PLAN_MAX = 0.85
+"""The same for one plan, in which nothing is left to gain; or what the luckiest of as many plans would
+reach by guessing, if that is more."""
 
 Features = Callable[[str], NDArray[np.generic]]
 """Item key -> its picture as an array of numbers; the same shape for all items."""
@@ -22,12 +36,14 @@ Features = Callable[[str], NDArray[np.generic]]
 class BlindScore:
     """Expected share (0-1) of scored test trials that a strategy gets right.
 
-    Per plan, in the order of the plans, and pooled over all trials of all plans.
+    Per plan, in the order of the plans, and pooled over all trials of all plans; `tests` are the trials of
+    each plan.
     """
 
     strategy: str
     per_plan: tuple[float, ...]
     pooled: float
+    tests: tuple[int, ...] = ()
 
     @property
     def lowest(self) -> float:
@@ -90,6 +106,96 @@ def imbalance(scores: Sequence[BlindScore]) -> str | None:
     return None
 
 
+def likeness(scores: Sequence[BlindScore], answers: int) -> str | None:
+    """A sentence if "nearest" is right too often, over all plans or in one of them, else None.
+
+    A plan of few tests is often right throughout by luck: one that a guesser among `answers` answers reaches
+    in some plan of as many, with a chance of .05, is not told.
+    """
+    from scipy.stats import binom
+
+    for score in scores:
+        if score.strategy != "nearest":
+            continue
+        if score.pooled > LIKENESS_MAX:
+            return (
+                f"the label of the nearest training picture, by pixels, is right in {score.pooled:.2f} of "
+                f"the test trials, more than {LIKENESS_MAX:.2f}: people may succeed by likeness alone; "
+                "compare methods with the baseline, not with chance, or take pictures that differ more"
+            )
+        reached = 1 - 0.05 / len(score.per_plan)
+        high = [
+            share
+            for share, tests in zip(score.per_plan, score.tests, strict=True)
+            if share > max(LIKENESS_PLAN_MAX, float(binom.ppf(reached, tests, 1 / answers)) / tests)
+        ]
+        if high:
+            return (
+                f"in {len(high)} of {len(score.per_plan)} plans the label of the nearest training picture, "
+                f"by pixels, is right in up to {max(high):.2f} of the test trials, more than "
+                f"{LIKENESS_PLAN_MAX:.2f} and more than luck gives: no explanation can show a gain there; "
+                "add pictures, or take such that differ more"
+            )
+    return None
+
+
+def asks_for_model(paradigm: Paradigm) -> bool:
+    """Whether a study of this paradigm may ask people for its model's answers."""
+    return any(get_kind(kind).asks_for_model for kind in paradigm.kinds)
+
+
+@dataclass(slots=True)
+class ModelAnswers:
+    """How often each answer is right in the test trials that ask for the model's answer."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def watched(self, plans: Iterable[Plan]) -> Iterator[Plan]:
+        """The same plans, counted as they pass."""
+        for plan in plans:
+            for trial in plan.trials:
+                is_scored = trial.phase == "test" and not trial.check and trial.right is not None
+                if is_scored and get_kind(trial.kind).asks_for_model:
+                    self.counts[str(trial.right)] += 1
+            yield plan
+
+    def unfit(self, pool: Pool, unknowing: Sequence[str]) -> list[str]:
+        """Why people cannot be asked for this model's answers: `unknowing` (what speaks against the model
+        itself), an answer that it never gives, one that is right too often. Empty if no trial asks for it.
+        """
+        if not self.counts:
+            return []
+        return [*unknowing, *absent(pool), *self._one_answer()]
+
+    def _one_answer(self) -> list[str]:
+        answer, count = max(self.counts.items(), key=lambda pair: pair[1])
+        share = count / self.counts.total()
+        if share <= ONE_ANSWER_MAX:
+            return []
+        return [
+            f"{answer!r} is right in {share:.2f} of the test trials, more than {ONE_ANSWER_MAX:.2f}: whoever "
+            'always gives it seems to understand the model; set balance = "prediction_x_correct" or '
+            '"prediction", with enough pictures of which the model says something else'
+        ]
+
+
+def shortage(error: PlanError, causes: Sequence[str]) -> str:
+    """Why a study cannot be planned: with known causes instead of the usual remedies."""
+    return "; ".join([getattr(error, "need", str(error)), *causes]) if causes else str(error)
+
+
+def absent(pool: Pool) -> list[str]:
+    """That the model gives an answer of the study to none of the items, if so."""
+    given = {pool.predicted(item, c.name) for item in pool.items for c in pool.conditions}
+    never = [value for value, _ in pool.choices if value not in given]
+    if not never or not pool.items:
+        return []
+    return [
+        f"the model says {' and '.join(map(repr, never))} of none of the pool's {len(pool.items)} items, so "
+        "this answer is never right: add items of which it does, or leave the class out"
+    ]
+
+
 def _tests(plan: Plan, pool: Pool) -> list[_Test]:
     items = {item.key: item for item in pool.items}
     by_position = {trial.position: trial for trial in plan.trials}
@@ -145,4 +251,5 @@ def _even_guess(test: _Test, labels: Sequence[str]) -> float:
 def _scored(name: str, strategy: Callable[[_Test], float], tests: Sequence[Sequence[_Test]]) -> BlindScore:
     right = [[strategy(test) for test in plan] for plan in tests]
     pooled = sum(map(sum, right)) / sum(map(len, right))
-    return BlindScore(name, tuple(sum(plan) / len(plan) for plan in right), pooled)
+    shares = tuple(sum(plan) / len(plan) for plan in right)
+    return BlindScore(name, shares, pooled, tuple(len(plan) for plan in right))

@@ -163,19 +163,20 @@ class ItemSampler:
     def _refuse_shortage(self) -> None:
         totals = sum(self.train_sizes), sum(self.test_sizes)
         by_cell, by_mark = most_needed(self.labels, self.by_correct, *totals)
-        needs = []
+        needs, short = [], []
         for mark in (WRONG, RIGHT) if self.by_correct else ():
             have = sum(len(items) for (_, m), items in self.by_cell.items() if m == mark)
             if have < by_mark[mark]:
+                short.append(mark)
                 needs.append(f"needs {by_mark[mark]} {mark} predictions per session, the pool has {have}")
         for cell, count in [] if needs else sorted(by_cell.items()):
             have = len(self.by_cell[cell]) if cell in self.by_cell else 0
             if have < count:
                 needs.append(f"needs {count} {_words(cell)} per session, the pool has {have}")
         if needs:
-            weaker = ", take a weaker model" if any(WRONG in need for need in needs) else ""
+            need = "; ".join(needs)
             other = ', or set balance = "prediction" or "none"' if self.pool.balance != "none" else ""
-            raise NotEnoughItems(f"{'; '.join(needs)}: {self.remedy}{weaker}{other}")
+            raise NotEnoughItems(f"{need}: {self.remedy}{_other_model(short)}{other}", need)
 
 
 def _fill(
@@ -187,6 +188,14 @@ def _fill(
         block = [left[cell].pop() for cell in cells]
         out.append(tuple(block[int(place)] for place in rng.permutation(len(block))))
     return tuple(out)
+
+
+def _other_model(short: Sequence[str]) -> str:
+    """A model that is right less often has more wrong predictions, and the other way round; nothing helps if
+    there are too few of both, or of one answer."""
+    if len(short) != 1:
+        return ""
+    return f", take a {'weaker' if short[0] == WRONG else 'stronger'} model"
 
 
 def _words(cell: Cell) -> str:

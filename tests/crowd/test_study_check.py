@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
 
@@ -51,9 +52,10 @@ Check = Callable[..., str]
 def check(capsys: pytest.CaptureFixture[str]) -> Check:
     """What the command prints, in one line."""
 
-    def run(path: Path, *options: str) -> str:
+    def run(path: Path, *options: str, refused: str = "") -> str:
         capsys.readouterr()
-        call_command("study_check", str(path), *options)
+        with pytest.raises(CommandError, match=refused) if refused else nullcontext():
+            call_command("study_check", str(path), *options)
         return " ".join(capsys.readouterr().out.split())
 
     return run
@@ -88,7 +90,7 @@ def test_it_finds_the_activation_maps_that_are_one_by_algebra(
     """Global average pooling and one linear layer: three methods, one picture."""
     tiny = '{ name = "trained_cnn", epochs = 2, width = 4, input_px = 32, train_items = 40 }'
     cams = {name: f'{{ name = "{name}" }}' for name in ("grad_cam", "hires_cam", "xgrad_cam")}
-    printed = check(study_with(tmp_path, tiny, **cams))
+    printed = check(study_with(tmp_path, tiny, **cams), refused="does not know these pictures")
     assert "grad_cam and hires_cam and xgrad_cam look alike on 3 of 3 items" in printed
     assert "saliency and" not in printed and "and saliency" not in printed
 

@@ -197,6 +197,7 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
     }
     assert [name for name in KINDS if get_kind(name).is_alone] == ["review"]
     assert [name for name in KINDS if get_kind(name).is_example] == ["learn"]
+    assert [name for name in KINDS if get_kind(name).asks_for_model] == ["predict"]
     assert {name: get_kind(name).seconds for name in KINDS} == {
         "learn": 3, "predict": 3, "review": 3, "solve": 12, "rate": 18, "instructed": 3
     }  # fmt: skip

@@ -11,9 +11,16 @@ import pytest
 
 from experiments.design.rng import Streams
 from experiments.kinds.base import Choice
-from experiments.paradigms import get_paradigm
+from experiments.paradigms import PARADIGMS, base, get_paradigm
 from experiments.paradigms.base import Plan, PlannedTrial, Pool, PoolItem
-from experiments.paradigms.blind import BlindScore, blind_scores, imbalance
+from experiments.paradigms.blind import (
+    BlindScore,
+    ModelAnswers,
+    asks_for_model,
+    blind_scores,
+    imbalance,
+    likeness,
+)
 from tests.experiments.pools import make_pool
 
 pytestmark = pytest.mark.pure
@@ -131,3 +138,87 @@ def test_it_has_nothing_to_score_without_predictions() -> None:
     paradigm = get_paradigm("rating")
     pool = make_pool(20, check_repeat=0)
     assert blind_scores(list(paradigm.plans(paradigm.Design(), pool, Streams(1))), pool) == ()
+
+
+def plan_of(*rights: str, kind: str = "predict", ordinal: int = 0) -> base.Plan:
+    """A plan of test trials that have these right answers."""
+    buttons = tuple(Choice(value, value, value) for value in ("a", "b"))
+    trials = [
+        base.PlannedTrial(place, 0, "test", kind, "item", "c", False, buttons, right=right)
+        for place, right in enumerate(rights)
+    ]
+    return base.Plan(ordinal, base.LANE, "c", "c", tuple(trials), ordinal)
+
+
+def pool_of(*predicted: str) -> base.Pool:
+    items = tuple(
+        base.PoolItem(str(place), "a", said, 0.9, str(place)) for place, said in enumerate(predicted)
+    )
+    return base.Pool(items, (base.PlanCondition("c", "baseline", 1),), (("a", "A"), ("b", "B")))
+
+
+def unfit(plans: list[base.Plan], pool: base.Pool, *unknowing: str) -> list[str]:
+    answers = ModelAnswers()
+    assert list(answers.watched(plans)) == plans
+    return answers.unfit(pool, unknowing)
+
+
+def test_an_answer_that_is_right_too_often_is_refused_over_all_plans() -> None:
+    pool = pool_of("a", "b")
+    assert unfit([plan_of(*"aaab"), plan_of(*"abbb")], pool) == []
+    at_limit = [plan_of(*("a" * 13 + "b" * 7))]  # .65 exactly
+    assert unfit(at_limit, pool) == []
+    (sentence,) = unfit([plan_of(*("a" * 14 + "b" * 6))], pool)
+    assert "'a' is right in 0.70 of the test trials, more than 0.65" in sentence
+
+
+def test_an_answer_that_the_model_never_gives_is_refused() -> None:
+    sentences = unfit([plan_of(*"aaaa")], pool_of("a", "a", "a"))
+    assert "says 'b' of none of the pool's 3 items" in sentences[0] and "right in 1.00" in sentences[1]
+    assert unfit([plan_of(*"ab")], pool_of("a", "b"), "it knows nothing") == ["it knows nothing"]
+
+
+def test_only_studies_that_ask_for_the_model_s_answer_are_refused() -> None:
+    """In a solve study the truth is right, and a rating is neither."""
+    assert unfit([plan_of(*"aaaa", kind="solve")], pool_of("a"), "it knows nothing") == []
+    asking = {name for name in PARADIGMS if asks_for_model(get_paradigm(name))}
+    assert asking == {"meta_predictor", "reverse_turing"}
+
+
+def nearest(pooled: float, *per_plan: float, tests: int = 21) -> list[BlindScore]:
+    return [BlindScore("nearest", per_plan, pooled, (tests,) * len(per_plan))]
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_told"),
+    [
+        (nearest(0.72, 0.6, 0.8), True),  # measured in a study that passed
+        (nearest(0.64, *[0.6] * 29, 0.905), True),
+        (nearest(0.64, *[0.6] * 29, 0.85), False),
+        (nearest(0.55, *[0.5] * 29, 1.0, tests=4), False),  # four of four: a guesser in thirty reaches it
+        (nearest(0.55, *[0.5] * 29, 1.0, tests=21), True),
+        ([BlindScore("majority", (1.0,), 1.0, (21,))], False),
+    ],
+)
+def test_likeness_is_told_if_it_is_more_than_luck(scores: list[BlindScore], is_told: bool) -> None:
+    assert (likeness(scores, 2) is not None) == is_told
+
+
+def test_the_advice_fits_the_shortage() -> None:
+    """Few wrong predictions want a weaker model, few right ones a stronger, one answer alone neither."""
+    for right, wrong, advice in ((40, 1, "weaker"), (1, 40, "stronger")):
+        items = [("a", "a"), ("b", "b")] * right + [("a", "b"), ("b", "a")] * wrong
+        with pytest.raises(base.NotEnoughItems, match=f"take a {advice} model") as short:
+            planned(pool_from(items))
+        assert "model" not in short.value.need and "the pool has 2" in short.value.need
+    same = [("a", "a"), ("b", "a")] * 40
+    with pytest.raises(base.NotEnoughItems) as short:
+        planned(pool_from(same))
+    assert "take a" not in str(short.value)
+
+
+def pool_from(pairs: list[tuple[str, str]]) -> base.Pool:
+    """Items as (truth, prediction), in a study that asks for balance."""
+    items = tuple(base.PoolItem(str(i), t, p, 0.9, str(i)) for i, (t, p) in enumerate(pairs))
+    condition = base.PlanCondition("baseline", "baseline", 1)
+    return base.Pool(items, (condition,), (("a", "A"), ("b", "B")), balance="prediction_x_correct")

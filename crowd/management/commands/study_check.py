@@ -11,6 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from crowd.recruiting.checking import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
 from crowd.recruiting.listing import list_items
 from crowd.recruiting.quality import CONTENT, CONTENT_LEGEND, FORM, FORM_LEGEND
+from crowd.recruiting.told import print_models
 from experiments.management.base import StudyCommand
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
@@ -59,18 +60,27 @@ class Command(StudyCommand):
                 terminal.line(f"{options['items']}: {count} items, listed in items.csv.")
                 return
             run = dry_run(
-                load_study(path), path.parent, store, terminal.progress, pictures, options["quality"]
+                load_study(path),
+                path.parent,
+                store,
+                terminal.progress,
+                pictures,
+                options["quality"],
+                lambda models: None if preregistration else print_models(models, terminal),
             )
             if preregistration:
                 self.stdout.write(_document(run))
             else:
                 _print(run, terminal, pairs)
-        if run.unmatched():
-            raise CommandError(
-                f"{study}: {run.unmatched()} plans are not matched with the first condition's."
-            )
-        if run.imbalance:
-            raise CommandError(f"{study}: {run.imbalance}")
+        if faults := _faults(run):
+            raise CommandError(f"{study}: {'; '.join(faults)}.")
+
+
+def _faults(run: DryRun) -> list[str]:
+    """Why people should not be paid for this study as it is."""
+    unmatched = run.unmatched()
+    faults = [f"{unmatched} plans are not matched with the first condition's"] if unmatched else []
+    return [*faults, *([run.imbalance] if run.imbalance else []), *run.unfit]
 
 
 def _document(run: DryRun) -> str:
@@ -79,17 +89,11 @@ def _document(run: DryRun) -> str:
 
 def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
     definition = run.definition
-    terminal.line(f"{definition.slug}: {definition.title} (definition {definition.digest[:12]})")
-    if run.held_out_accuracy is not None:
-        terminal.line(
-            f"The network that is trained for it has held-out accuracy {run.held_out_accuracy:.2f}."
-        )
     if run.explained:
         terminal.line(f"Explained is {run.explained}, unless a method's own `output` names another number.")
     if run.showing is not None:
         terminal.line(run.showing.words)
     terminal.table("Trials of one session", ("phase", "trials"), run.trials_rows())
-    terminal.table("Pool of items", ("the model says", "and is", "items"), run.pool_cells)
     exposures = ("condition", "stimuli", "in training", "in test", "least tests of one", "most")
     terminal.table("Exposures", exposures, run.exposure_rows())
     columns = ("strategy", "pooled", "lowest plan", "highest plan")

@@ -1,0 +1,158 @@
+"""What the models of a study know of people's items, before anything is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from experiments.definition import StudyDefinition
+from experiments.models import Study
+from experiments.paradigms import get_paradigm
+from experiments.paradigms.base import Source, Survey, Surveyed
+from experiments.paradigms.blind import asks_for_model
+from experiments.paradigms.material import as_asked
+from stimuli.quality.causes import unknowing
+from stimuli.quality.model import (
+    Accuracy,
+    ModelLook,
+    accuracy_of,
+    confusion,
+    counted,
+    probability_range,
+    relabelled,
+)
+from stimuli.store import Store
+
+if TYPE_CHECKING:
+    from stimuli.predictors.base import TorchPredictor
+    from stimuli.survey import PredictedItem
+    from stimuli.survey import Source as Opened
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The result of letting the models of a definition predict its items.
+
+    `opened` holds each pair of dataset and predictor, `surveys` what the model said of every item, and
+    `views` the stored view of each item as the model saw it, by source and key.
+    """
+
+    opened: Mapping[Source, Opened]
+    surveys: Mapping[Source, Survey]
+    views: Mapping[Source, Mapping[str, PredictedItem]]
+
+    @property
+    def first(self) -> Opened:
+        """The only pair of dataset and predictor, or the first of several."""
+        return next(iter(self.opened.values()))
+
+
+def looks_of(
+    definition: StudyDefinition, asked: Asked, store: Store | None = None
+) -> dict[Source, ModelLook]:
+    """Each model on the items of its dataset. With the store of the views, networks that were trained
+    elsewhere are also asked under other normalisations."""
+    return {source: _look(definition, asked, source, store) for source in asked.opened}
+
+
+def _look(definition: StudyDefinition, asked: Asked, source: Source, store: Store | None) -> ModelLook:
+    survey, opened = asked.surveys[source], asked.opened[source]
+    views = asked.views[source]
+    raw = _of_the_question(definition, survey.items)
+    kept = as_asked(definition, survey)
+    answers = [item.predicted for item in kept]
+    commonest = max(sorted(set(answers)), key=answers.count, default="")
+    held_out = _held_out(opened)
+    look = ModelLook(
+        labels=tuple(survey.labels),
+        table=confusion([item.truth for item in kept], answers),
+        asked=accuracy_of([item.truth for item in kept], answers, [item.group for item in kept]),
+        outside=len(raw) - len(kept),
+        commonest=commonest,
+        commonest_share=answers.count(commonest) / len(answers) if answers else 0.0,
+        probability_range=probability_range(np.array([item.logits for item in kept], np.float64)),
+        held_out=held_out,
+        published=cast("float | None", opened.predictor.provenance.get("published_accuracy")),
+        untouched=_is_untouched(opened),
+        cropped=_cropped([views[item.key] for item in kept]),
+        mean=tuple(getattr(opened.predictor, "mean", ())),
+        std=tuple(getattr(opened.predictor, "std", ())),
+    )
+    if held_out is not None:
+        return look  # what was trained for the study has its labels and its normalisation by itself
+    look = replace(look, relabelled=relabelled(*_columns(raw)))
+    if store is None or opened.predictor.modality != "image":
+        return look
+    return replace(look, better=_better(opened, raw, views, store))
+
+
+def _of_the_question(definition: StudyDefinition, items: Sequence[Surveyed]) -> list[Surveyed]:
+    """Items of the study's classes, with the model's own labels."""
+    stimuli = definition.stimuli
+    if stimuli.target is not None or not stimuli.classes:
+        return list(items)
+    return [item for item in items if item.truth in stimuli.classes]
+
+
+def _columns(items: Sequence[Surveyed]) -> tuple[list[str], list[str], list[str]]:
+    return [i.truth for i in items], [i.predicted for i in items], [i.group for i in items]
+
+
+def _cropped(views: Sequence[PredictedItem]) -> tuple[float, float]:
+    shares = [view.cropped_share for view in views]
+    return (sum(shares) / len(shares), max(shares)) if shares else (0.0, 0.0)
+
+
+def _held_out(opened: Opened) -> Accuracy | None:
+    """The accuracy on what was kept from a training for the study; its classes are in equal shares."""
+    notes = opened.predictor.provenance
+    share, count = notes.get("held_out_accuracy"), notes.get("held_out_count")
+    if not isinstance(share, int | float) or not isinstance(count, int) or count < 1:
+        return None
+    return counted(round(share * count), count, 1 / len(opened.predictor.labels))
+
+
+def _is_untouched(opened: Opened) -> bool:
+    from stimuli.quality.normalisation import is_untouched
+
+    module: Any = getattr(opened.predictor, "module", None) or getattr(opened.predictor, "network", None)
+    return module is not None and is_untouched(module)
+
+
+def _better(
+    opened: Opened, items: Sequence[Surveyed], views: Mapping[str, PredictedItem], store: Store
+) -> Any:
+    """One picture per group, classes in turn, as the network saw them."""
+    from stimuli.quality.normalisation import PICTURES_MAX, better_normalisation
+    from stimuli.render import png
+    from stimuli.store.files import view_file
+
+    by_truth: dict[str, list[Surveyed]] = {}
+    for item in {item.group: item for item in items}.values():
+        by_truth.setdefault(item.truth, []).append(item)
+    share = -(-PICTURES_MAX // max(1, len(by_truth)))
+    chosen = [item for members in by_truth.values() for item in members[:share]][:PICTURES_MAX]
+    pixels = [png.decode(store.get(view_file(views[item.key].image_key))) for item in chosen]
+    predictor = cast("TorchPredictor", opened.predictor)
+    return better_normalisation(predictor, pixels, [item.truth for item in chosen])
+
+
+def stored_look(look: ModelLook) -> dict[str, object]:
+    """What a draft keeps of it: the accuracy, and why the model may not be asked about, if so."""
+    return {**asdict(look.asked), "guessing": look.asked.guessing if look.asked.of else None,
+            "unknowing": unknowing(look)}  # fmt: skip
+
+
+def notes_of(study: Study) -> list[dict[str, Any]]:
+    """What is noted of each model of a study."""
+    return list(study.predictor.get("several", {"": study.predictor}).values())
+
+
+def reasons_of(study: Study) -> list[str]:
+    """Why the models of a draft may not be asked about, if its people are; none for drafts without notes."""
+    if not asks_for_model(get_paradigm(study.paradigm)):
+        return []
+    return [why for noted in notes_of(study) if (why := noted.get("answers", {}).get("unknowing", ""))]
