@@ -79,6 +79,7 @@ def full(name: str, *chosen: str) -> Unit:
 
 
 REHEARSAL = "tests/journeys/test_rehearsal.py::test_it_pays_everybody_once"
+LOOKS = "tests/stimuli/test_looks.py"
 CALIBRATION = "tests/analysis/test_calibration.py"
 RECOVERY = "tests/journeys/test_recovery.py"
 MUTANTS = (sys.executable, "-m", "tests.proofs.mutants")
@@ -110,6 +111,13 @@ PROOFS = (
         "The default recipe is the one of least opacity whose strengths are read off photographs, by every "
         "kind of colour vision, on one half of them and again on the other.",
         (Unit("recipes", (sys.executable, "-m", "tests.proofs.recipes", "--seed", "{seed}")),),
+    ),
+    Proof(
+        "leaks",
+        "A target leak that is planted in 20 pictures (empty maps for one answer, a corner mark) is found in "
+        "19 of 20 seeds or more; honest maps that differ by class or by answer because the object does are "
+        "accused in at most 5 % of 400 seeds.",
+        (full("looks", LOOKS, "-k", "planted or honest", "-rP"),),
     ),
     Proof(
         "calibration",
