@@ -82,6 +82,7 @@ REHEARSAL = "tests/journeys/test_rehearsal.py::test_it_pays_everybody_once"
 LOOKS = "tests/stimuli/test_looks.py"
 CALIBRATION = "tests/analysis/test_calibration.py"
 RECOVERY = "tests/journeys/test_recovery.py"
+MEASURED = (sys.executable, "-m", "tests.proofs.measured")
 MUTANTS = (sys.executable, "-m", "tests.proofs.mutants")
 MUTATED = ("analysis/stats", "experiments/kinds", "experiments/gates")
 PROOFS = (
@@ -111,6 +112,18 @@ PROOFS = (
         "The default recipe is the one of least opacity whose strengths are read off photographs, by every "
         "kind of colour vision, on one half of them and again on the other.",
         (Unit("recipes", (sys.executable, "-m", "tests.proofs.recipes", "--seed", "{seed}")),),
+    ),
+    Proof(
+        "measured",
+        "Methods rank differently by their own signed map and by what is drawn of it. Both networks are "
+        "trained on the spot, all weights, to tell crops of five photographs apart: the table shows that what "
+        "is drawn has to be measured too, and says nothing of which method is better elsewhere. `magnitude` is "
+        "what was drawn before recipes had a sign, `positive` the default now; ranks stand in brackets, 1 for "
+        "the least deletion and the most insertion.",
+        tuple(
+            Unit(name, (*MEASURED, "--seed", "{seed}", "--network", name))
+            for name in ("resnet18", "vit_tiny_patch16_224")
+        ),
     ),
     Proof(
         "leaks",
