@@ -116,10 +116,10 @@ PROOFS = (
     Proof(
         "measured",
         "Methods rank differently by their own signed map and by what is drawn of it. Both networks are "
-        "trained on the spot, all weights, to tell crops of five photographs apart: the table shows that what "
-        "is drawn has to be measured too, and says nothing of which method is better elsewhere. `magnitude` is "
-        "what was drawn before recipes had a sign, `positive` the default now; ranks stand in brackets, 1 for "
-        "the least deletion and the most insertion.",
+        "trained on the spot, all weights, to tell crops of five photographs apart: the table shows that "
+        "what is drawn has to be measured too, and says nothing of which method is better elsewhere. "
+        "`magnitude` is what was drawn before recipes had a sign, `positive` the default now; ranks stand in "
+        "brackets, 1 for the least deletion and the most insertion.",
         tuple(
             Unit(name, (*MEASURED, "--seed", "{seed}", "--network", name))
             for name in ("resnet18", "vit_tiny_patch16_224")

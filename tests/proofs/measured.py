@@ -99,12 +99,15 @@ def trained(name: str, pictures: Sequence[Image.Image], seed: int) -> TorchPredi
         mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, STD))
         optimiser = torch.optim.AdamW(made.parameters(), lr=3e-4, weight_decay=0.05)
         for _ in range(STEPS[name]):
-            labels = np.arange(BATCH) % len(pictures)
-            crops = [squared(pictures[at], draws.uniform(0.5, 1), draws.uniform(size=2)) for at in labels]  # type: ignore[arg-type]
+            labels = [at % len(pictures) for at in range(BATCH)]
+            crops = [
+                squared(pictures[at], draws.uniform(0.5, 1), (draws.uniform(), draws.uniform()))
+                for at in labels
+            ]
             shade = torch.from_numpy(draws.uniform(0.7, 1.2, (BATCH, 1, 1, 1))).float()
             inputs = (tensor(crops) * shade).clamp(0, 1)
             optimiser.zero_grad()
-            loss = nn.functional.cross_entropy(made((inputs - mean) / std), torch.from_numpy(labels))
+            loss = nn.functional.cross_entropy(made((inputs - mean) / std), torch.tensor(labels))
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
     return assemble(
@@ -178,9 +181,9 @@ def table_of(predictor: TorchPredictor, subjects: Sequence[Subject]) -> tuple[li
     rows = [
         Row(
             name,
-            mean(name, "deletion", lambda found: found.value),
-            mean(name, "insertion", lambda found: found.value),
-            mean(name, "deletion", lambda found: found.details["tied"]),
+            mean(name, "deletion", lambda number: number.value),
+            mean(name, "insertion", lambda number: number.value),
+            mean(name, "deletion", lambda number: number.details["tied"]),
             float(np.mean([against(maps[name, at]) for at in places])),
         )
         for name in dict.fromkeys(name for name, _ in maps)
@@ -198,16 +201,16 @@ def told(rows: Sequence[Row]) -> list[str]:
         columns[-3:] = [column * sign for column in columns[-3:]]
     ranks = [rankdata(np.round(column, 4), method="min") for column in columns]
     for at, row in enumerate(rows):
-        values = (*row.deletion, *row.insertion)
+        both = (*row.deletion, *row.insertion)
         cells = "".join(
-            f"{f'{value:.3f} ({int(rank[at]):2d})':>15}" for value, rank in zip(values, ranks, strict=True)
+            f"{f'{value:.3f} ({int(rank[at]):2d})':>15}" for value, rank in zip(both, ranks, strict=True)
         )
         tied = "".join(f"{share:15.2f}" for share in row.tied)
         lines.append(f"{row.method:27}{cells}{row.against:9.2f}{tied}")
-    for metric, own in (("deletion", 0), ("insertion", 3)):
-        found = [float(spearmanr(columns[own], columns[own + step]).statistic) for step in (1, 2)]
+    for metric, first in (("deletion", 0), ("insertion", 3)):
+        rho = [float(spearmanr(columns[first], columns[first + step]).statistic) for step in (1, 2)]
         lines.append(
-            f"{metric}: Spearman of own and magnitude {found[0]:.2f}, of own and positive {found[1]:.2f}"
+            f"{metric}: Spearman of own and magnitude {rho[0]:.2f}, of own and positive {rho[1]:.2f}"
         )
     return lines
 

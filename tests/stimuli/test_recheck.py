@@ -177,7 +177,6 @@ def test_it_tells_ties_of_max_pooling_from_faults(
     for weight in ("0.weight", "3.weight", "6.weight", "10.weight"):
         for drawn in (gradients, other_winners):
             fault = compared(drawn(faulty(weight, view), view), stored, spec, store)
-            print(weight, drawn, fault.difference, fault.textured, fault.share)
             assert fault.is_beyond(1e-3) and not fault.is_tied(1e-3), (weight, drawn)
 
 
@@ -185,8 +184,8 @@ def test_it_calls_nothing_a_tie_in_a_picture_of_one_colour(store: LocalStore) ->
     """A fault would show nowhere else."""
     view = np.full((64, 64, 3), 255, np.uint8)
     spec = StimulusSpec(keep_view(store, view), "b" * 64, "", 1, SALIENCY, 2, 7, RenderSpec())
-    found = compared(other_winners(pooled(), view), gradients(pooled(), view), spec, store)
-    assert found.is_beyond(1e-3) and not found.is_tied(1e-3)
+    tie = compared(other_winners(pooled(), view), gradients(pooled(), view), spec, store)
+    assert tie.is_beyond(1e-3) and not tie.is_tied(1e-3)
 
 
 def test_it_knows_areas_of_one_colour() -> None:
