@@ -109,7 +109,7 @@ def test_it_measures_by_the_largest_stored_magnitude() -> None:
         differences(*names)
 
 
-def pooled() -> nn.Sequential:
+def pooled() -> nn.Module:
     """A network of two max poolings."""
     parts = [nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 12, 3, padding=1)]
     parts += [nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(12, 12, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(3)]
@@ -120,7 +120,7 @@ def pooled() -> nn.Sequential:
     return network
 
 
-def faulty(weight: str, view: Pixels) -> nn.Sequential:
+def faulty(weight: str, view: Pixels) -> nn.Module:
     """The network with one number of a weight, the one that answer 1 hangs on most, half as large again."""
     network = pooled()
     numbers = network.get_parameter(weight).requires_grad_()
