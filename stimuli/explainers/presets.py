@@ -18,7 +18,7 @@ NONE: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class MethodPreset:
     """Parameters by method, and the source that they were read off."""
 
     methods: Mapping[str, Mapping[str, Any]]
@@ -36,13 +36,13 @@ GRAD_CAM: Mapping[str, Mapping[str, Any]] = {
     "eigen_cam": {"sign": "grad-cam"},
     "eigen_grad_cam": {"sign": "grad-cam"},
 }
-PRESETS: Mapping[str, Preset] = {
-    "grad-cam": Preset(GRAD_CAM, "pytorch-grad-cam 1.5.7, run beside ours"),
-    "pasta": Preset(
+PRESETS: Mapping[str, MethodPreset] = {
+    "grad-cam": MethodPreset(GRAD_CAM, "pytorch-grad-cam 1.5.7, run beside ours"),
+    "pasta": MethodPreset(
         {**GRAD_CAM, "lime_image": {"shown": 5, "levels": "three"}, "shap_partition": NONE},
         "the code of Kazmierczak et al. (2025), by pytorch-grad-cam, lime and shap",
     ),
-    "xplique": Preset(
+    "xplique": MethodPreset(
         {
             "saliency": NONE,
             "gradient_x_input": NONE,
