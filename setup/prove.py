@@ -116,12 +116,12 @@ PROOFS = (
     Proof(
         "measured",
         "By the default recipe (`positive`) methods rank as they do by their own signed maps; by "
-        "`magnitude`, as maps were drawn before recipes had a sign, they rank otherwise, and a quarter to "
-        "more than a half of what methods with a sign that read gradients painted brightest was evidence "
-        "against the answer. Both networks are trained on the spot, all weights, to tell crops of five "
-        "photographs apart, and are so sure that insertion tells few methods apart: the table says nothing "
-        "of which method is better elsewhere. Ranks stand in brackets, 1 for the least deletion and the "
-        "most insertion.",
+        "`magnitude`, as maps were drawn before recipes had a sign, they rank otherwise, and a "
+        "quarter to more than a half of what methods with a sign that read gradients painted "
+        "brightest was evidence against the answer. Both networks are trained on the spot, all "
+        "weights, to tell crops of five photographs apart, and are so sure that insertion tells few "
+        "methods apart: the table says nothing of which method is better elsewhere. Ranks stand in "
+        "brackets, 1 for the least deletion and the most insertion.",
         tuple(
             Unit(name, (*MEASURED, "--seed", "{seed}", "--network", name))
             for name in ("resnet18", "vit_tiny_patch16_224")
