@@ -6,24 +6,44 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stimuli.errors import StimulusError
 from stimuli.pipeline import Bench, Order, explain
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
-from stimuli.store.files import MAPS, attribution_digest, read_attribution
-from stimuli.types import Attribution, Progress, Weights, silent
+from stimuli.store.files import MAPS, attribution_digest, read_attribution, read_view
+from stimuli.types import Attribution, Mask, PixelAttribution, Pixels, Progress, Weights, silent
+
+Floats = NDArray[np.float64]
+MOVED = 1e-4
+"""The difference from which a value counts as another one, as a share of the largest magnitude."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rechecked:
     """How far the stored explanation lies from one computed now: the largest difference of two values as a
     share of the largest stored magnitude. None if they cannot be compared; `error` then says why.
+
+    `textured` is the largest difference apart from areas of one colour, where max pooling may choose another
+    of equal values and the gradient goes to another pixel; None if nothing else is in the picture. `share`
+    is the share of values that differ by more than `MOVED`.
     """
 
     spec: StimulusSpec
     difference: float | None
     error: str = ""
+    textured: float | None = None
+    share: float = 0.0
+
+    def is_beyond(self, tolerance: float) -> bool:
+        """Whether they differ by more than `tolerance`, or cannot be compared."""
+        return self.difference is None or self.difference > tolerance
+
+    def is_tied(self, tolerance: float) -> bool:
+        """Whether they differ by more than `tolerance` in areas of one colour only, as ties of max pooling
+        do."""
+        return self.is_beyond(tolerance) and self.textured is not None and self.textured <= tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +82,17 @@ def recheck(
         try:
             if explained.attribution is None:
                 raise StimulusError(explained.error)
-            yield Rechecked(
-                spec, difference(explained.attribution, read_attribution(store, spec.attribution_key))
-            )
+            stored = read_attribution(store, spec.attribution_key)
+            yield compared(explained.attribution, stored, spec, store)
         except StimulusError as error:
             yield Rechecked(spec, None, str(error))
         progress("explaining again", at, len(orders))
 
 
-def difference(now: Attribution, stored: Attribution) -> float:
-    """The largest difference of two values as a share of the largest stored magnitude (of the largest new one
-    if all stored ones are 0). StimulusError if the two are not about the same places.
+def differences(now: Attribution, stored: Attribution) -> Floats:
+    """The differences of values as shares of the largest stored magnitude (of the largest new one if all
+    stored ones are 0), in the values' shape; none for explanations without values. StimulusError if the two
+    are not about the same places.
     """
     if _places(now) != _places(stored):
         raise StimulusError(
@@ -80,11 +100,38 @@ def difference(now: Attribution, stored: Attribution) -> float:
             "the method or the stored file has changed"
         )
     if not (isinstance(now, Weights) and isinstance(stored, Weights)):
-        return 0.0
-    apart = float(np.abs(np.subtract(now.values, stored.values, dtype=np.float64)).max(initial=0))
-    if apart == 0:
-        return 0.0
-    return apart / float(np.abs(stored.values).max(initial=0) or np.abs(now.values).max())
+        return np.zeros(0)
+    apart = np.abs(np.subtract(now.values, stored.values, dtype=np.float64))
+    if not apart.any():
+        return apart
+    return np.asarray(apart / float(np.abs(stored.values).max() or np.abs(now.values).max()), np.float64)
+
+
+def one_coloured(view: Pixels) -> Mask:
+    """The pixels of a picture, bool (H, W), that lie in a square of 3 x 3 pixels of one colour.
+
+    Two outputs of a layer are tied if what they see is alike, as it is throughout such areas; which of them
+    max pooling chooses depends on the memory layout and the device. The gradient then reaches other pixels
+    of the area, and none outside.
+    """
+    from scipy.ndimage import binary_dilation, maximum_filter, minimum_filter
+
+    is_even = (maximum_filter(view, (3, 3, 1)) == minimum_filter(view, (3, 3, 1))).all(2)
+    return np.asarray(binary_dilation(is_even, np.ones((3, 3))), np.bool_)
+
+
+def compared(now: Attribution, stored: Attribution, spec: StimulusSpec, store: Store) -> Rechecked:
+    """What the explanation computed now says of the stored one. StimulusError as in `differences`."""
+    apart = differences(now, stored)
+    share = float((apart > MOVED).mean()) if apart.size else 0.0
+    textured = _textured(apart, spec, store) if isinstance(stored, PixelAttribution) else None
+    return Rechecked(spec, float(apart.max(initial=0)), textured=textured, share=share)
+
+
+def _textured(apart: Floats, spec: StimulusSpec, store: Store) -> float | None:
+    """The largest difference outside areas of one colour; None if there is no other place."""
+    others = apart[~one_coloured(read_view(store, spec.image_key))]
+    return float(others.max()) if others.size else None
 
 
 def _places(attribution: Attribution) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module, metadata
-from typing import Generic, Literal, NamedTuple, TypeVar, cast, dataclass_transform, get_args, get_origin
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast, dataclass_transform, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -223,6 +223,10 @@ def _read_offers(group: str, path: tuple[str, ...]) -> tuple[Offer, ...]:
     return tuple(offers[name] for name in sorted(offers))
 
 
+LATER = "later"
+"""Marks a parameter that joined a method after maps of it were stored: `Annotated[..., LATER]`. At its
+default it is left out of what is stored, so that keys stay.
+"""
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 """Unknown keys and wrong types are refused; a whole number may stand for a fraction, never the reverse."""
 
@@ -261,6 +265,19 @@ def declared(kind: type) -> Mapping[str, FieldInfo]:
     """The parameters of a `Params` or of a class under `parameters`, by name."""
     fields: Mapping[str, FieldInfo] = vars(kind)["__pydantic_fields__"]
     return fields
+
+
+def written_out(entry: object) -> dict[str, Any]:
+    """The parameters of a value of a class under `parameters`, as they are stored: all but later ones that
+    have their defaults.
+    """
+    fields = declared(type(entry))
+    values = {name: getattr(entry, name) for name in fields}
+    return {
+        name: value
+        for name, value in values.items()
+        if LATER not in fields[name].metadata or value != fields[name].default
+    }
 
 
 def _fault(owner: str, fault: ErrorDetails, known: Mapping[str, FieldInfo]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from stimuli.explainers.base import Explainer, Kind, StudyItem
-from stimuli.registry import CORE, Table, read_params
+from stimuli.explainers.presets import completed
+from stimuli.registry import CORE, Table, read_params, written_out
 from stimuli.spec import Component, StimulusSpec
 
 __all__ = [
@@ -100,15 +101,15 @@ SEEDED = frozenset(
 def open_explainer(component: Component) -> Explainer:
     """Return the method that `component` names, set as it says.
 
-    BadSpec lists the known names (with the closest match) or the known parameters, and for a value its
-    limits.
+    BadSpec lists the known names (with the closest match), presets or parameters, and for a value its limits.
     """
-    return read_params(component, EXPLAINERS.load(component.name), "explainer")
+    name = EXPLAINERS.stored_name(component.name)
+    return read_params(completed(name, component), EXPLAINERS.load(name), "explainer")
 
 
 def check_explainer(component: Component) -> Component:
-    """Return `component` as it is stored: its full name, and every parameter written out, so that one setting
-    has one content key.
+    """Return `component` as it is stored: its full name, and every parameter written out, those of a preset
+    too, so that one setting has one content key.
 
     BadSpec as in `open_explainer`, and if a name in it is claimed twice. Does not import torch.
     """
@@ -120,7 +121,7 @@ def check_explainer(component: Component) -> Component:
 def stored_form(component: Component) -> Component:
     """As `check_explainer`, but a name that a package claims as well stays the core's."""
     name = EXPLAINERS.stored_name(component.name)
-    return Component(name, asdict(cast(Any, open_explainer(component))))
+    return Component(name, written_out(open_explainer(component)))
 
 
 def version_of(component: Component) -> int:
@@ -151,7 +152,7 @@ def bound(component: Component | None, items: Sequence[StudyItem], seed: int) ->
     opened: Any = None if component is None else open_explainer(component)
     if component is None or not hasattr(opened, "bound"):
         return [component] * len(items)
-    return [Component(component.name, asdict(set_)) for set_ in opened.bound(items, seed)]
+    return [Component(component.name, written_out(set_)) for set_ in opened.bound(items, seed)]
 
 
 def kind_of(component: Component) -> Kind:

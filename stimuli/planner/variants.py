@@ -173,20 +173,26 @@ class OnPath:
 @dataclass(frozen=True, eq=False)
 class Weighted:
     """The picture multiplied by masks with values in 0-1. `masks` makes those at the given places on the
-    device, float32 (n, H, W); `names` are equal exactly for equal masks.
+    device, float32 (n, H, W); `names` are equal exactly for equal masks. What is hidden is black, or the
+    colour `ground` (red, green, blue in 0-1).
     """
 
     names: Sequence[Hashable]
     masks: Callable[[Sequence[int], Tensor], Tensor]
+    ground: tuple[float, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.names)
 
     def identity(self, place: int) -> Hashable:
-        return ("weighted", self.names[place])
+        return ("weighted", self.names[place], *(self.ground or ()))
 
     def make(self, image: Tensor, places: Sequence[int]) -> Tensor:
-        return image * self.masks(places, image)[:, None]
+        masks = self.masks(places, image)[:, None]
+        if self.ground is None:
+            return image * masks
+        ground = image.new_tensor(self.ground).view(-1, 1, 1)
+        return ground + masks * (image - ground)
 
 
 def digest(values: NDArray[np.generic]) -> bytes:

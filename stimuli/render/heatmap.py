@@ -124,26 +124,35 @@ def _places(field: Plane, spec: RenderSpec) -> NDArray[np.uint8]:
 
 
 def _contour(below: Pixels, field: Plane, spec: RenderSpec) -> Pixels:
-    """Lines of equal strength in the palette's colours, each between two dark ones, so that it shows on every
-    ground."""
+    """Lines of equal strength in the palette's colours, wider where strength is higher; each lies in a white
+    casing with a black edge, so that it shows on dark and on light ground."""
     drawn = below.astype(np.float32)
-    width = max(1, round(max(field.shape) / 160))
+    side_px = max(field.shape)
+    casing = max(1.0, side_px / 320)
     for side in (1.0, -1.0) if spec.sign == "diverging" else (1.0,):
         for level in LEVELS:
             inside = side * field >= level
             if not inside.any() or inside.all():
                 continue
             place = _places(np.full((1, 1), side * level, np.float32), spec)[0, 0]
-            drawn[_border(inside, 2 * width)] = 0
-            drawn[_border(inside, width)] = palette(spec.colormap)[place]
+            half = max(1.0, (0.6 + level) * side_px / 280)
+            away = _from_edge(inside)
+            for ink, reach in (
+                (0.0, half + 2 * casing),
+                (255.0, half + casing),
+                (palette(spec.colormap)[place], half),
+            ):
+                cover = np.clip(reach + 0.5 - away, 0, 1)[..., None]
+                drawn = drawn * (1 - cover) + ink * cover
     return np.asarray(np.rint(drawn), np.uint8)
 
 
-def _border(inside: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
-    """The pixels of a region within `width` pixels of its edge."""
-    from scipy.ndimage import binary_erosion
+def _from_edge(inside: NDArray[np.bool_]) -> Floats:
+    """The distance of each pixel's middle from the edge of a region, in pixels."""
+    from scipy.ndimage import distance_transform_edt
 
-    return np.asarray(inside & ~binary_erosion(inside, iterations=width, border_value=1), np.bool_)
+    within, without = distance_transform_edt(inside), distance_transform_edt(~inside)
+    return np.asarray(np.where(inside, within, without) - 0.5, np.float32)
 
 
 def _veiled(below: Pixels, shown: Plane) -> Pixels:

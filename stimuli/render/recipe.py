@@ -31,6 +31,8 @@ DIVERGING: tuple[Diverging, ...] = get_args(Diverging)
 Colormap = Sequential | Diverging | OfPresets
 COLORMAPS: tuple[Colormap, ...] = (*SEQUENTIAL, *DIVERGING, *OF_PRESETS)
 
+LINES_VERSION = 2
+"""Stands in the keys of contour pictures alone; raised when their lines are drawn otherwise."""
 _CONCEPTS = {"concept_form": "bars", "concept_top": 6, "concept_signed": True}
 """Fields that joined before the recipe had a sign, and are left out of keys at these values."""
 _BEFORE_SIGNS = ("colormap", "alpha", "clip_low", "clip_high", "tile_px")
@@ -81,14 +83,15 @@ class RenderSpec:
         if self.opacity == "rising":
             old = {name: whole[name] for name in _BEFORE_SIGNS}
             return {**old, "absolute": self.sign == "magnitude", **concepts}
-        return {name: value for name, value in whole.items() if name not in _CONCEPTS} | concepts
+        lines = {"lines": LINES_VERSION} if self.style == "contour" else {}
+        return {name: value for name, value in whole.items() if name not in _CONCEPTS} | concepts | lines
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RenderSpec:
         """The inverse of `as_json`, also for recipes stored before they had a sign."""
+        rest = {name: entry for name, entry in value.items() if name not in ("absolute", "lines")}
         if "absolute" not in value:
-            return cls(**value)
-        rest = {name: entry for name, entry in value.items() if name != "absolute"}
+            return cls(**rest)
         return cls(**rest, **before_signs(absolute=bool(value["absolute"])))
 
 

@@ -194,7 +194,9 @@ def test_it_asks_again_before_the_way_back(study: Study) -> None:
         assert ada.session().arrival == "verified" and Slot.objects.get(holder=ada.session()).kept
 
 
-def test_a_flood_of_arrivals_keeps_nobody_from_leaving(study: Study) -> None:
+@contextmanager
+def answered_unconfirmed(study: Study) -> Iterator[tuple[Posting, Visitor]]:
+    """A person who answered all while the platform was down; it is back, and has not been asked again."""
     with simulated("prolific") as sim:
         offered = rehearsed(study, "prolific", sim)
         ada = arrive(offered, sim)
@@ -202,19 +204,18 @@ def test_a_flood_of_arrivals_keeps_nobody_from_leaving(study: Study) -> None:
         ada.arrive()
         ada.answer()
         sim.faults.down = False
+        yield offered, ada
+
+
+def test_a_flood_of_arrivals_keeps_nobody_from_leaving(study: Study) -> None:
+    with answered_unconfirmed(study) as (offered, ada):
         while may_ask(offered, "joins", ASKED_PER_MINUTE):
             pass
         assert offered.codes["complete"] in ada.end().json()["exit"]["url"]
 
 
 def test_who_leaves_in_a_crowd_is_told_when_to_try_again_and_loses_nothing(study: Study) -> None:
-    with simulated("prolific") as sim:
-        offered = rehearsed(study, "prolific", sim)
-        ada = arrive(offered, sim)
-        sim.faults.down = True
-        ada.arrive()
-        ada.answer()
-        sim.faults.down = False
+    with answered_unconfirmed(study) as (offered, ada):
         while may_ask(offered, "leaves", ASKED_PER_MINUTE):
             pass
         reply = ada.end()

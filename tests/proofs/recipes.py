@@ -84,12 +84,17 @@ class Read:
         return min(self.least.values())
 
 
-def crops(name: str) -> list[Pixels]:
-    """The four corners of a photograph, each half its shorter side, at SIDE pixels."""
+def photograph(name: str) -> Image.Image:
+    """One that scikit-image or scikit-learn carries, in RGB."""
     folders = (Path(skimage.__file__).parent / "data", Path(sklearn.__file__).parent / "datasets" / "images")
     [path] = [path for folder in folders for path in folder.glob(f"{name}.*")]
     with Image.open(path) as opened:
-        picture = opened.convert("RGB")
+        return opened.convert("RGB")
+
+
+def crops(name: str) -> list[Pixels]:
+    """The four corners of a photograph, each half its shorter side, at SIDE pixels."""
+    picture = photograph(name)
     half = min(picture.size) // 2
     right, low = picture.width - half, picture.height - half
     corners = [(x, y, x + half, y + half) for y in (0, low) for x in (0, right)]

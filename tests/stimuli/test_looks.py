@@ -187,17 +187,24 @@ def accused(seed: int, leak: str = "", follows: str = "picture") -> bool:
     return decode([looks_of(field) for field in fields], kinds, groups, seed).low > LIMIT
 
 
+def times(name: str, seeds: range, leak: str = "", follows: str = "picture") -> int:
+    """How often maps are accused; the table of `make prove` has the line."""
+    count = sum(accused(seed, leak, follows) for seed in seeds)
+    print(f"{name:30} accused in {count} of {len(seeds)} seeds")
+    return count
+
+
 @pytest.mark.parametrize("leak", ["empty", "mark"])
 def test_it_finds_a_planted_leak_in_twenty_pictures(leak: str) -> None:
-    assert sum(accused(seed, leak) for seed in range(20)) >= 19
+    assert times(f"planted, {leak}", range(20), leak) >= 19
 
 
 @pytest.mark.parametrize("follows", ["picture", "answer"])
 def test_it_does_not_accuse_honest_maps(follows: str) -> None:
-    assert sum(accused(seed, follows=follows) for seed in range(40)) <= 2
+    assert times(f"honest, follows the {follows}", range(40), follows=follows) <= 2
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("follows", ["picture", "answer"])
 def test_it_does_not_accuse_honest_maps_over_400_seeds(follows: str) -> None:
-    assert sum(accused(seed, follows=follows) for seed in range(400)) <= 20
+    assert times(f"honest, follows the {follows}", range(400), follows=follows) <= 20

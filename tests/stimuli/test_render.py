@@ -10,7 +10,7 @@ from skimage.color import rgb2lab
 
 from stimuli.errors import ShapeMismatch
 from stimuli.render import heatmap, png
-from stimuli.render.recipe import SEQUENTIAL, Base, Opacity, RenderSpec, Style
+from stimuli.render.recipe import SEQUENTIAL, Base, Colormap, Opacity, RenderSpec, Sign, Style
 from stimuli.types import PixelAttribution, Pixels
 from tests.stimuli.material import strengths
 
@@ -85,6 +85,33 @@ def test_it_draws_lines_where_strength_passes_a_level() -> None:
     touched = np.flatnonzero((drawn[100] != 90).any(1))
     assert [int(touched[np.abs(touched - at).argmin()]) for at in (50, 100, 150)] == [50, 100, 150]
     assert len(touched) < 20 and (drawn == drawn[:1]).all()
+
+
+@pytest.mark.parametrize("ground", [0, 60, 128, 200, 255])
+@pytest.mark.parametrize("colormap", ["viridis", "inferno", "gray", "PuOr_r"])
+def test_it_draws_lines_that_show_on_every_ground(ground: int, colormap: Colormap) -> None:
+    """Each line crosses at least 25 units of CIELAB's lightness against a ground of one grey."""
+    sign: Sign = "diverging" if colormap == "PuOr_r" else "positive"
+    spec = RenderSpec(style="contour", clip_low=0, clip_high=100, sign=sign, colormap=colormap)
+    columns = np.broadcast_to(np.linspace(0, 1, 320, dtype=np.float32), (320, 320))
+    drawn = heatmap.painted(np.full((320, 320, 3), ground, np.uint8), columns, spec)
+    apart = np.abs(rgb2lab(drawn[100])[:, 0] - rgb2lab(np.full((1, 3), ground, np.uint8))[0, 0])
+    for at in (80, 160, 240):
+        assert apart[at - 8 : at + 8].max() > 25
+
+
+def test_it_draws_wider_lines_where_strength_is_higher() -> None:
+    columns = np.broadcast_to(np.linspace(0, 1, 1280, dtype=np.float32), (16, 1280))
+    drawn = heatmap.painted(np.full((16, 1280, 3), 90, np.uint8), columns, RenderSpec(style="contour"))
+    touched = (drawn[8] != 90).any(1)
+    widths = [int(touched[at - 60 : at + 60].sum()) for at in (320, 640, 960)]
+    assert widths[0] < widths[1] < widths[2]
+
+
+def test_it_names_the_drawing_of_lines_in_their_keys_alone() -> None:
+    lined = RenderSpec(style="contour")
+    assert "lines" in lined.as_json() and RenderSpec.from_json(lined.as_json()) == lined
+    assert not any("lines" in RenderSpec(style=style).as_json() for style in ("heat", "mask", "top_share"))
 
 
 def test_it_shows_the_picture_where_it_matters() -> None:

@@ -52,10 +52,16 @@ class Command(StudyCommand):
                 ("Method", "Explanations", "Equal to the bit", "Largest difference"),
                 _rows(results),
             )
-        beyond = [result for result in results if result.difference is None or result.difference > tolerance]
+        tied = [result for result in results if result.is_tied(tolerance)]
+        if tied:
+            self.stdout.write("\n".join(_ties(tied, tolerance)))
+        beyond = [result for result in results if result.is_beyond(tolerance) and result not in tied]
         if beyond:
             raise CommandError("\n".join(_complaints(beyond, tolerance)))
-        self.stdout.write(f"None is further from the stored one than {tolerance:g} of its largest magnitude.")
+        others = "No other" if tied else "None"
+        self.stdout.write(
+            f"{others} is further from the stored one than {tolerance:g} of its largest magnitude."
+        )
 
 
 def _specs(study: Study) -> list[StimulusSpec]:
@@ -77,12 +83,26 @@ def _rows(results: list[Rechecked]) -> list[tuple[str, int, int, str]]:
     return rows
 
 
+def _ties(tied: list[Rechecked], tolerance: float) -> list[str]:
+    """What is said of explanations that differ in areas of one colour only."""
+    lines = [
+        f"{len(tied)} differ by more than {tolerance:g}, but only where the picture has one colour. So do "
+        "ties of max pooling, which another device or memory layout decides otherwise:"
+    ]
+    lines += [f"  {result.spec.picture_key}: {_apart(result)}" for result in tied[:LISTED]]
+    return lines + ([f"  and {len(tied) - LISTED} more"] if len(tied) > LISTED else [])
+
+
+def _apart(result: Rechecked) -> str:
+    return f"differs by {result.difference:.1e}, at {result.share:.0%} of its values"
+
+
 def _complaints(beyond: list[Rechecked], tolerance: float) -> list[str]:
     lines = [
         f"{len(beyond)} differ by more than {tolerance:g} of their largest magnitude, or cannot be compared:"
     ]
     for result in beyond[:LISTED]:
-        said = result.error if result.difference is None else f"differs by {result.difference:.1e}"
+        said = result.error if result.difference is None else _apart(result)
         lines.append(f"  {result.spec.picture_key}: {said}")
     if len(beyond) > LISTED:
         lines.append(f"  and {len(beyond) - LISTED} more")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from stimuli.planner.asks import LayerScores, Scores, Steps
 from stimuli.planner.values import Subject, Trace
 from stimuli.planner.variants import Weighted, digest
 from stimuli.predictors.interface import ImagePredictor
-from stimuli.registry import parameters
+from stimuli.registry import LATER, parameters
 from stimuli.types import PixelAttribution
 
 if TYPE_CHECKING:
@@ -45,10 +45,15 @@ class ScoreCam(LayerMethod):
     the pixels in 0-1: what is hidden is black. The weights are a softmax over the channels' logits, as in the
     paper, and so depend on how large the network's logits are. Equal masks are tried once; all channels
     without a range have the same empty mask. No gradient is needed.
+
+    With `masks` "grad-cam" they are those of pytorch-grad-cam: enlarged with the corners' centres in the
+    corners of the picture, and multiplied with the input behind its normalisation, so that what is hidden has
+    the mean colour that the network's preprocessing subtracts.
     """
 
     needs_gradient: ClassVar[bool] = False
     version: ClassVar[int] = 1
+    masks: Annotated[Literal["paper", "grad-cam"], LATER] = "paper"
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         name = self.chosen(predictor, subject.layer)
@@ -59,10 +64,11 @@ class ScoreCam(LayerMethod):
 
         def masks(places: Sequence[int], image: Tensor) -> Tensor:
             chosen = list(places)
-            fine = _scaled(_fine(activation[chosen], image))
+            fine = _scaled(_fine(activation[chosen], image, is_aligned=self.masks == "grad-cam"))
             return fine.where(~is_flat[chosen, None, None], 0).to(image.device)
 
-        logits = yield Scores(Weighted(_names(activation, is_flat), masks))
+        ground = _subtracted(predictor) if self.masks == "grad-cam" else None
+        logits = yield Scores(Weighted(_names(activation, is_flat), masks, ground))
         shares = np.exp(logits - logits.max())
         return _weighted_map(shares / shares.sum(), activation, subject)
 
@@ -188,11 +194,18 @@ def _scaled(maps: Tensor) -> Tensor:
     return (maps - low) / (maps.amax((1, 2), keepdim=True) - low).clamp(min=1e-30)
 
 
-def _fine(maps: Tensor, image: Tensor) -> Tensor:
-    """Maps (n, h, w) at the picture's size, bilinear with half-pixel centres."""
+def _fine(maps: Tensor, image: Tensor, *, is_aligned: bool) -> Tensor:
+    """Maps (n, h, w) at the picture's size, bilinear with half-pixel centres, or with aligned corners."""
     from torch.nn import functional
 
-    return functional.interpolate(maps[:, None], size=image.shape[-2:], mode="bilinear")[:, 0]
+    size = image.shape[-2:]
+    return functional.interpolate(maps[:, None], size=size, mode="bilinear", align_corners=is_aligned)[:, 0]
+
+
+def _subtracted(predictor: ImagePredictor) -> tuple[float, ...]:
+    """The colour that the network's normalisation maps to 0; black if it has none."""
+    mean = getattr(predictor.module, "mean", None)
+    return (0.0, 0.0, 0.0) if mean is None else tuple(mean.flatten().tolist())
 
 
 def _weighted_map(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,13 @@ from stimuli.explainers.maps import enlarged, pixel_map
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject, Trace
 from stimuli.predictors.interface import ImagePredictor
-from stimuli.registry import parameters
+from stimuli.registry import LATER, parameters
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Floats = NDArray[np.float64]
+ComponentSign = Literal["largest", "grad-cam"]
 MOST_ROUNDS = 5000
 LEAP_AFTER = 12
 """Rounds until the factors leap to their extrapolated limit."""
@@ -38,18 +39,20 @@ class EigenCam(LayerMethod):
     Yeasin 2020]
 
     Channels are centred over the places. The component's sign, which is arbitrary, is such that the largest
-    magnitude is positive [Chung and Ying 2025]. Negative values are set to 0, as libraries do, unless
-    `signed`.
+    magnitude is positive [Chung and Ying 2025]; with `sign` "grad-cam" it is the one that LAPACK's singular
+    value decomposition happens to return, as in pytorch-grad-cam: it means nothing, and may be the other one
+    on another processor. Negative values are set to 0, as libraries do, unless `signed`.
     """
 
     needs_gradient: ClassVar[bool] = False
     version: ClassVar[int] = 1
     signed: bool = False
+    sign: Annotated[ComponentSign, LATER] = "largest"
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         name = self.chosen(predictor, subject.layer)
         traced = yield Trace(layers=(name,))
-        component = first_component(traced.activations[name])
+        component = first_component(traced.activations[name], self.sign)
         coarse = component if self.signed else component.relu()
         return pixel_map(enlarged(coarse, subject.pixels), signed=self.signed)
 
@@ -62,9 +65,10 @@ class EigenGradCam(ClassActivationMap):
 
     version: ClassVar[int] = 1
     signed: bool = False
+    sign: Annotated[ComponentSign, LATER] = "largest"
 
     def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
-        component = first_component(gradient * activation)
+        component = first_component(gradient * activation, self.sign)
         return component if self.signed else component.relu()
 
     def keeps_negative(self) -> bool:
@@ -124,7 +128,7 @@ class DeepFeatureFactorization(LayerMethod):
         return pixel_map(fine, signed=False, checks={"left_out": float(missing)})
 
 
-def first_component(values: Tensor) -> Tensor:
+def first_component(values: Tensor, sign: ComponentSign = "largest") -> Tensor:
     """Places projected on the first principal component of channels (C, h, w), float32 (h, w).
 
     By the smaller of the two matrices of products, so that 2048 channels of 7 x 7 places need the
@@ -140,10 +144,23 @@ def first_component(values: Tensor) -> Tensor:
         component = vectors[:, -1] * squares[-1].clamp(min=0).sqrt()
     else:
         component = torch.linalg.eigh(rows @ rows.T)[1][:, -1] @ rows
-    if -component.min() > component.max():
+    is_reversed = -component.min() > component.max()
+    if sign == "grad-cam":
+        is_reversed = float(component @ _decomposed(values)) < 0
+    if is_reversed:
         component = -component
     coarse: Tensor = component.view(values.shape[1:]).float()
     return coarse
+
+
+def _decomposed(values: Tensor) -> Tensor:
+    """The same projection by pytorch-grad-cam's steps, its sign as LAPACK returns it; float64 (h * w,)."""
+    import torch
+
+    rows = values.flatten(1).float().cpu().numpy().T
+    rows = rows - rows.mean(axis=0)
+    _, _, right = np.linalg.svd(rows, full_matrices=False)
+    return torch.from_numpy((rows @ right[0]).astype(np.float64)).to(values.device)
 
 
 def factors(values: Floats, components: int) -> tuple[Floats, Floats]:

@@ -17,9 +17,11 @@ from stimuli.planner.asks import Output, Scores, Steps
 from stimuli.planner.values import Operator, Subject
 from stimuli.planner.variants import Cells, Fill
 from stimuli.predictors.interface import ImagePredictor
-from stimuli.registry import parameters
+from stimuli.registry import LATER, parameters
 from stimuli.types import PixelAttribution
 
+MIDDLE = 0.49
+"""The level of segments that are not shown, on PASTA's scale of 0 to 1."""
 COMPARED = 5
 """How many top segments `stability` compares if all are shown."""
 
@@ -33,7 +35,9 @@ class LimeImage(AnyImage):
     weigh more: sqrt(exp(-(d / kernel_width)^2)), d the cosine distance to the whole picture. `output` is the
     explained number. `segmentation` is described in `segments.segmented`; `segments` is the number asked of
     "slic-1" and "grid-1". With `shown` above 0 only that many segments of the largest magnitude are kept, the
-    rest is 0. If all copies have the same score except for rounding (a millionth of it), all weights are 0.
+    rest is 0. With `levels` "three" a map is what the study PASTA drew, without a sign: .98 on shown segments
+    that speak for the target, 0 on those against it, .49 elsewhere. If all copies have the same score except
+    for rounding (a millionth of it), all weights are 0.
 
     Checks: `segments` found; `fit`, the share of the scores' variance that the linear model explains; with
     `stability` above 0, `stability`: that many further models from other copies, and the mean share of the
@@ -53,6 +57,7 @@ class LimeImage(AnyImage):
     output: Literal["probability", "logit"] = "probability"
     shown: Annotated[int, Field(ge=0, le=1000)] = 0
     stability: Annotated[int, Field(ge=0, le=20)] = 0
+    levels: Annotated[Literal["weights", "three"], LATER] = "weights"
 
     def follow(self, operator: Operator) -> None:
         """NotApplicable unless `output` is that number."""
@@ -86,7 +91,10 @@ class LimeImage(AnyImage):
             checks["stability"] = agreement(models, min(self.shown or COMPARED, len(weights)))
         if self.shown:
             weights = np.where(np.isin(np.arange(len(weights)), _top(weights, self.shown)), weights, 0.0)
-        return PixelAttribution(weights[cells].astype(np.float32), signed=True, checks=checks)
+        if self.levels == "three":
+            weights = MIDDLE * (1 + np.sign(weights))
+        values = weights[cells].astype(np.float32)
+        return PixelAttribution(values, signed=self.levels == "weights", checks=checks)
 
     def _kept(self, subject: Subject, number: int, count: int) -> NDArray[np.bool_]:
         kept = subject.draws("lime", number).integers(0, 2, (self.samples, count)).astype(bool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, floor
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from stimuli.planner.asks import Scores, Steps
 from stimuli.planner.values import Floats, Subject
 from stimuli.planner.variants import OnPath, Windows
 from stimuli.predictors.interface import ImagePredictor
-from stimuli.registry import parameters
+from stimuli.registry import LATER, parameters
 from stimuli.types import PixelAttribution
 
 
@@ -24,7 +24,9 @@ class Occlusion(AnyImage):
     pixel. Signed.
 
     Squares have `patch_share` of the picture's side and stand `stride_share` of it apart (both rounded to
-    pixels, at least 1); `baseline` is their value, 0 = black. With `overlaps` = "sum" the falls are added
+    pixels, at least 1); with `patch_px` or `stride_px` above 0 it is that many pixels of the network's view.
+    `baseline` is their value, 0 = black. The last squares are cut off at the border; with `border` = "leave"
+    they are left out, and what no square covers has the value 0. With `overlaps` = "sum" the falls are added
     instead, as some libraries do, so that the middle weighs more than the border. A fall of up to a
     millionth of the number (of 1, if that is larger and the number no probability) is rounding and counts as
     0. [Zeiler and Fergus 2014]
@@ -35,15 +37,19 @@ class Occlusion(AnyImage):
     stride_share: Annotated[float, Field(ge=0.01, le=1.0)] = 0.1
     baseline: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     overlaps: Literal["mean", "sum"] = "mean"
+    patch_px: Annotated[int, Field(ge=0, le=1024), LATER] = 0
+    stride_px: Annotated[int, Field(ge=0, le=1024), LATER] = 0
+    border: Annotated[Literal["cut", "leave"], LATER] = "cut"
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])
-        patch = max(1, round(self.patch_share * width))
-        stride = min(patch, max(1, round(self.stride_share * width)))
+        patch = min(self.patch_px, width) or max(1, round(self.patch_share * width))
+        stride = min(patch, self.stride_px or max(1, round(self.stride_share * width)))
+        last = ceil if self.border == "cut" else floor
         corners = [
             (top * stride, left * stride)
-            for top in range(1 + ceil((height - patch) / stride))
-            for left in range(1 + ceil((width - patch) / stride))
+            for top in range(1 + last((height - patch) / stride))
+            for left in range(1 + last((width - patch) / stride))
         ]
         # The picture's own score in the precision of the others; in single precision it is the shared trace.
         whole, scores = yield (
@@ -55,7 +61,7 @@ class Occlusion(AnyImage):
         falls = number - scores
         falls[np.abs(falls) <= ROUNDING * max(abs(number), least)] = 0.0
         total, cover = _spread(corners, patch, falls, (height, width))
-        values = total / cover if self.overlaps == "mean" else total
+        values = total / np.maximum(cover, 1) if self.overlaps == "mean" else total
         return PixelAttribution(values.astype(np.float32), signed=True)
 
 
