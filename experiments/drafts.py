@@ -12,12 +12,14 @@ from django.conf import settings
 from django.db import transaction
 
 from experiments.definition import ConditionTable, StudyDefinition
+from experiments.design.rng import Streams
+from experiments.dropping import Dropped, dropped_sentence, look
 from experiments.errors import FrozenStudy, StudyError
 from experiments.gates.practice import NAME as PRACTICE
 from experiments.models import Condition, Item, Prediction, Rendering, Study
 from experiments.paradigms import design_of, get_paradigm
-from experiments.paradigms.base import BadDesign, Material, Source, Survey, Surveyed
-from experiments.stages import frozen_source
+from experiments.paradigms.base import BadDesign, Material, PlanError, Source, Survey, Surveyed
+from experiments.stages import frozen_source, source_of
 from stimuli.errors import BadSpec, StimulusError
 from stimuli.explainers import bound, is_recorded, kind_of
 from stimuli.render.field import drawn_field
@@ -43,7 +45,8 @@ class Gathered:
     `opened` holds each pair of dataset and predictor, `surveys` what the model said of every item, and
     `views` the stored view of each item as the model saw it, by source and key. `recorded` names the stored
     explanation of each chosen item, by condition and key, of conditions whose explanations were made
-    elsewhere.
+    elsewhere. `dropped` says which items were left out for an empty explanation; None if the study does not
+    ask for it.
     """
 
     opened: Mapping[Source, Opened]
@@ -51,6 +54,7 @@ class Gathered:
     views: Mapping[Source, Mapping[str, PredictedItem]]
     material: Material
     recorded: Mapping[str, Mapping[str, Component]] = field(default_factory=dict)
+    dropped: Dropped | None = None
 
     @property
     def first(self) -> Opened:
@@ -90,14 +94,70 @@ def gather(
         said = {prefix + item.key: item for item in survey(made, store, progress)}
         opened[source], views[source] = made, said
         surveys[source] = Survey(made.predictor.labels, tuple(_surveyed(k, item) for k, item in said.items()))
-    try:
-        material = get_paradigm(definition.paradigm).material(definition, surveys)
-    except BadDesign as error:
-        raise StudyError(str(error)) from error
-    gathered = Gathered(opened, surveys, views, material)
-    if recorded:
-        return replace(gathered, recorded=_recorded(definition, gathered, folder, store, progress))
+
+    def choose(surveys: Mapping[Source, Survey]) -> Gathered:
+        try:
+            material = get_paradigm(definition.paradigm).material(definition, surveys)
+        except BadDesign as error:
+            raise StudyError(str(error)) from error
+        gathered = Gathered(opened, surveys, views, material)
+        if recorded:
+            return replace(gathered, recorded=_recorded(definition, gathered, folder, store, progress))
+        return gathered
+
+    gathered = choose(surveys)
+    if definition.stimuli.drop_flagged and recorded:
+        return _without_empty(definition, gathered, choose, store, progress)
     return gathered
+
+
+def _without_empty(
+    definition: StudyDefinition,
+    gathered: Gathered,
+    choose: Callable[[Mapping[Source, Survey]], Gathered],
+    store: Store,
+    progress: Progress,
+) -> Gathered:
+    """Items chosen again until none has an empty explanation: only those that take the place of dropped ones
+    are new. StudyError if those that are left are too few for the design."""
+    dropped = Dropped()
+    while True:
+        specs = specs_of(definition, gathered)
+        sources = {condition.name: condition.source for condition in definition.conditions}
+        says = {
+            (source, item.key): item.predicted
+            for source, items in gathered.material.chosen.items()
+            for item in items
+        }
+        answers = {(item, name): says[sources[name], item] for item, name in specs}
+        now = look(specs, answers, definition.render.spec(), dropped, store, progress)
+        if now.keys == dropped.keys:
+            break
+        dropped = now
+        surveys = {
+            source: replace(s, items=tuple(replace(i, flagged=i.key in now.keys) for i in s.items))
+            for source, s in gathered.surveys.items()
+        }
+        gathered = choose(surveys)
+    if now.keys:
+        _refuse_shortage(definition, gathered.material, now)
+    return replace(gathered, dropped=now)
+
+
+def _refuse_shortage(definition: StudyDefinition, material: Material, dropped: Dropped) -> None:
+    """Plans once, so that a shortage is told before anything is rendered. A stage that starts from solutions
+    is planned with them, when it is opened."""
+    if source_of(definition):
+        return
+    paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
+    try:
+        for _ in paradigm.plans(design, material.pool, Streams(definition.seed)):
+            pass
+    except PlanError as error:
+        raise StudyError(
+            f"{definition.slug!r} cannot be planned: {error}. {dropped_sentence(dropped.as_json())} Add "
+            "items, take another layer or method, or leave out [stimuli] drop_flagged."
+        ) from error
 
 
 def _recorded(
@@ -257,6 +317,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             practice=practice,
             predictor=_predictor_json(gathered),
             solutions_digest=solutions_digest,
+            dropped=gathered.dropped.as_json() if gathered.dropped else {},
         )
         conditions = {
             c.name: Condition.objects.create(

@@ -45,7 +45,18 @@ FLAT_DIFFERENCE_MAX = 0.10
 LEAK_MAX = 0.60
 LATTICE_MAX = 0.25
 ALPHA = 0.05
+EMPTY_SHOWN, OTHERS_SHOWN = 8, 2
+"""How many items of each kind are named as striking."""
 Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Striking:
+    """An item to be looked at first: `kind` is "empty", "lattice" or "cut away", `value` (0-1) how much."""
+
+    item: str
+    kind: str
+    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +65,7 @@ class Quality:
 
     `flat` counts empty fields by answer, and the items of that answer. `leak` is None if only one target
     exists, or if too few items were explained for both. `leak_p` is corrected over conditions [Holm 1979].
+    `striking` are the items to be looked at first.
     """
 
     condition: str
@@ -68,6 +80,7 @@ class Quality:
     cut_away: float
     on_region: float
     region: float
+    striking: tuple[Striking, ...] = ()
 
     @property
     def flat_difference(self) -> tuple[float, float, float]:
@@ -152,7 +165,8 @@ def stimulus_quality(
         mine = {item: spec for (item, name), spec in shown.items() if name == condition.name}
         pairs = {item: others[item, condition.name] for item in mine if (item, condition.name) in others}
         if mine:
-            measured.append(_of_condition(condition.name, mine, pairs, made, definition, gathered, store))
+            quality = _of_condition(condition.name, mine, pairs, made, definition, gathered, store)
+            measured.append(quality and replace(quality, striking=_striking(mine, made, definition)))
     return _corrected([quality for quality in measured if quality is not None])
 
 
@@ -205,6 +219,24 @@ def _of_condition(
         on_region=_mean(share_inside(fields[key], region) for key, region in regions.items()),
         region=_mean(float(region.mean()) for region in regions.values()),
     )
+
+
+def _striking(
+    shown: Mapping[str, StimulusSpec], made: Mapping[str, PixelAttribution], definition: StudyDefinition
+) -> tuple[Striking, ...]:
+    """Empty explanations, then those with the most lattice and the most evidence cut away; an item once."""
+    fields = {key: f for key, spec in shown.items() if (f := _field(spec, made, definition)) is not None}
+    empty = [Striking(key, "empty", 1.0) for key in sorted(fields) if is_flat(fields[key])][:EMPTY_SHOWN]
+    found = {striking.item: striking for striking in empty}
+    recipe = definition.render.spec()
+    values = {
+        "lattice": {key: lattice_energy(field) for key, field in fields.items()},
+        "cut away": {key: cut_away(made[shown[key].attribution_key].values, recipe) for key in fields},
+    }
+    for kind, by_item in values.items():
+        ranked = sorted((-value, key) for key, value in by_item.items() if value > 0 and key not in found)
+        found.update({key: Striking(key, kind, -value) for value, key in ranked[:OTHERS_SHOWN]})
+    return tuple(found.values())
 
 
 def _leak(
@@ -298,30 +330,61 @@ def _mean(values: Iterable[float]) -> float:
     return float(np.mean(known)) if known else float("nan")
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with the explanations of a condition: `kind` is "flat", "leak" or "lattice". `refuses`:
+    people are not paid to look at it before somebody has acknowledged it.
+    """
+
+    condition: str
+    kind: str
+    what: str
+    remedy: str = ""
+    refuses: bool = False
+
+    @property
+    def sentence(self) -> str:
+        return ": ".join(filter(None, (self.what, self.remedy)))
+
+
 def warnings_about(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[str]:
+    """What a careful researcher would mend, as sentences; see `faults_in`."""
+    return [fault.sentence for fault in faults_in(measured, seen_with_answer=seen_with_answer)]
+
+
+def faults_in(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[Fault]:
     """What a careful researcher would mend. `seen_with_answer`: the explanation stands beside the answer, and
     is gone when the answer is asked; then a leak gives nothing away, and is only printed."""
     said = []
     for quality in measured:
+        name = quality.condition
         if quality.is_flat_by_answer:
-            flat = " and ".join(
-                f"{count} of {of} for {name!r}" for name, (count, of) in sorted(quality.flat.items())
-            )
-            said.append(
-                f"{quality.condition}: empty explanations by answer: {flat}. An empty one then gives the "
-                "answer away, and is drawn as an even veil: take another layer or method, or drop those items"
-            )
+            remedy = "take another layer or method, or drop such items ([stimuli] drop_flagged)"
+            said.append(Fault(name, "flat", _flat_words(quality), remedy, not seen_with_answer))
         if quality.is_leaking and not seen_with_answer:
-            assert quality.leak is not None
-            said.append(
-                f"{quality.condition}: the form of an explanation tells which answer it explains in "
-                f"{quality.leak.auc:.2f} of the pictures (95 % interval from {quality.leak.low:.2f}, limit "
-                f"{LEAK_MAX:.2f}): people could answer by it without the picture"
-            )
+            said.append(Fault(name, "leak", _leak_words(quality), refuses=True))
         if quality.lattice > LATTICE_MAX:
-            said.append(
-                f"{quality.condition}: {quality.lattice:.2f} of the maps' structure is a regular grid (limit "
-                f"{LATTICE_MAX:.2f}), which the network's strides leave: set [render] smooth_px, or take "
-                "another network or method"
+            what = (
+                f"{name}: {quality.lattice:.2f} of the maps' structure is a regular grid (limit "
+                f"{LATTICE_MAX:.2f}), which the network's strides leave"
             )
+            remedy = "set [render] smooth_px, or take another network or method"
+            said.append(Fault(name, "lattice", what, remedy))
     return said
+
+
+def _flat_words(quality: Quality) -> str:
+    flat = " and ".join(f"{count} of {of} for {name!r}" for name, (count, of) in sorted(quality.flat.items()))
+    return (
+        f"{quality.condition}: empty explanations by answer: {flat}. An empty one then gives the answer "
+        "away, and is drawn as an even veil"
+    )
+
+
+def _leak_words(quality: Quality) -> str:
+    assert quality.leak is not None
+    return (
+        f"{quality.condition}: the form of an explanation tells which answer it explains in "
+        f"{quality.leak.auc:.2f} of the pictures (95 % interval from {quality.leak.low:.2f}, limit "
+        f"{LEAK_MAX:.2f}): people could answer by it without the picture"
+    )

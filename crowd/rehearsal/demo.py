@@ -23,6 +23,7 @@ from django.contrib.auth import get_user_model
 from analysis.refresh import store_report
 from analysis.reports.text import print_report
 from crowd.models import Posting
+from crowd.recruiting.measured import measure_and_print
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import StudyError
@@ -87,6 +88,7 @@ def prepare(path: Path, changes: dict[str, Any], terminal: Terminal) -> Study:
     terminal.line(
         f"{slug} is open: {Slot.objects.filter(study=study).count()} slots in {conditions} conditions."
     )
+    measure_and_print(study, path.parent, terminal)
     return study
 
 
