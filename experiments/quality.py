@@ -39,8 +39,7 @@ def warnings_of(study: Study) -> list[Warned]:
     why = study.quality.get("error", "")
     what = f"the stimuli were not measured{': ' * bool(why)}{why}"
     remedy = f"run study_open {study.slug} once more"
-    refuses = not is_seen_with_answer(study)
-    return [{"condition": "", "kind": "unmeasured", "what": what, "remedy": remedy, "refuses": refuses}]
+    return [{"condition": "", "kind": "unmeasured", "what": what, "remedy": remedy, "refuses": True}]
 
 
 def unacknowledged(study: Study) -> list[Warned]:
@@ -51,6 +50,8 @@ def unacknowledged(study: Study) -> list[Warned]:
 
 def refusing(study: Study) -> list[Warned]:
     """The warnings under which people are not paid to look before somebody has acknowledged them."""
+    if not is_measured(study) and is_seen_with_answer(study):
+        return []
     return [warned for warned in unacknowledged(study) if warned["refuses"]]
 
 
@@ -87,8 +88,9 @@ def acknowledgements(study: Study) -> list[Mapping[str, Any]]:
 
 
 def stimuli_sentences(study: Study) -> list[str]:
-    """What a report says of the stimuli: what was acknowledged by whom, what was not, what was left out."""
-    if not Trial.objects.filter(slot__study=study, explained=True).exists():
+    """What a report says of the stimuli: what was acknowledged by whom, what was not, what was left out;
+    nothing if the study explains nothing."""
+    if not any(condition.get("explainer") for condition in study.definition.get("conditions", ())):
         return []
     said = []
     for entry in acknowledgements(study):

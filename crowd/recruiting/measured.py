@@ -130,7 +130,7 @@ def print_quality(measured: Sequence[Quality], terminal: Terminal) -> None:
 
 
 def check_acknowledged(study: Study) -> None:
-    """Raises StudyError if people would be paid to look at stimuli with a warning that nobody acknowledged."""
+    """Raises StudyError if people would look at stimuli with a warning that nobody acknowledged."""
     warned = refusing(study)
     if not warned:
         return
