@@ -43,13 +43,13 @@ def warnings_of(study: Study) -> list[Warned]:
 
 
 def unacknowledged(study: Study) -> list[Warned]:
-    """The warnings that nobody has acknowledged as they are now: other numbers make another warning."""
+    """The warnings that are not acknowledged as they are now: other numbers make another warning."""
     known = [warned for entry in study.acknowledged for warned in entry["warnings"]]
     return [warned for warned in warnings_of(study) if warned not in known]
 
 
 def refusing(study: Study) -> list[Warned]:
-    """The warnings under which people are not paid to look before somebody has acknowledged them."""
+    """The warnings under which people are not paid to look before they are acknowledged."""
     if not is_measured(study) and is_seen_with_answer(study):
         return []
     return [warned for warned in unacknowledged(study) if warned["refuses"]]
@@ -67,7 +67,7 @@ def acknowledge(study: Study, by: str, reason: str) -> list[Warned]:
             f"{len(reason)}): reports print both."
         )
     if study.state == Study.State.DRAFT:
-        raise StudyError(f"{study.slug} is a draft, so nobody knows its stimuli yet. Open it first.")
+        raise StudyError(f"{study.slug} is a draft, whose stimuli may still change. Open it first.")
     with transaction.atomic():
         locked = Study.objects.select_for_update().get(pk=study.pk)
         warned = unacknowledged(locked)
@@ -103,7 +103,7 @@ def stimuli_sentences(study: Study) -> list[str]:
     if not is_measured(study):
         said += [f"{w['what'][0].upper()}{w['what'][1:]}." for w in open_ones]
     elif open_ones:
-        said.append(f"Warnings about the stimuli, which nobody acknowledged: {_listed(open_ones)}.")
+        said.append(f"Warnings about the stimuli, not acknowledged: {_listed(open_ones)}.")
     elif not said and study.quality["conditions"]:
         said.append("No warning about the stimuli.")
     if left := study.quality.get("unmeasured", []):

@@ -42,13 +42,13 @@ MEASURED_MAX = 120
 
 def measure(study: Study, folder: Path, progress: Progress, items_max: int = MEASURED_MAX) -> None:
     """Measures the stimuli of an opened study and stores what it found, or in one sentence why nothing was
-    found. Explanations of answers that nobody is shown are made for this and are not kept."""
-    found: dict[str, Any]
+    found. Explanations of the answer that is not shown are made for this and are not kept."""
+    quality: dict[str, Any]
     try:
-        found = _measured(study, folder, progress, items_max)
+        quality = _measured(study, folder, progress, items_max)
     except (StudyError, StimulusError, OSError, RuntimeError, ValueError) as error:
-        found = {"error": str(error).rstrip(".")}
-    study.quality = found | {"measured_at": timezone.now().isoformat(timespec="seconds")}
+        quality = {"error": str(error).rstrip(".")}
+    study.quality = quality | {"measured_at": timezone.now().isoformat(timespec="seconds")}
     Study.objects.filter(pk=study.pk).update(quality=study.quality)
 
 
@@ -119,7 +119,7 @@ def measure_and_print(study: Study, folder: Path, terminal: Terminal, items_max:
     for warned in warnings_of(study):
         terminal.line(f"Warning: {': '.join(filter(None, (warned['what'], warned['remedy'])))}.")
     if refusing(study):
-        terminal.line("It is published --live only if somebody acknowledges this by name (--acknowledge).")
+        terminal.line("It is published --live only after this is acknowledged by name (--acknowledge).")
 
 
 def print_quality(measured: Sequence[Quality], terminal: Terminal) -> None:
@@ -130,7 +130,7 @@ def print_quality(measured: Sequence[Quality], terminal: Terminal) -> None:
 
 
 def check_acknowledged(study: Study) -> None:
-    """Raises StudyError if people would look at stimuli with a warning that nobody acknowledged."""
+    """Raises StudyError if people would look at stimuli with a warning that is not acknowledged."""
     warned = refusing(study)
     if not warned:
         return

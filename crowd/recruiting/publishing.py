@@ -89,7 +89,7 @@ def planned(
     cap; an open posting stays as it is.
 
     Raises StudyError if the study may not be offered so: not open, forbidden by ethics, stimuli with a
-    warning that nobody acknowledged, options that the platform refuses or that differ from the posting's,
+    warning that is not acknowledged, options that the platform refuses or that differ from the posting's,
     more places than are free. Pilot slots must be planned before (`ensure_pilot`).
     """
     check_study(study, platform, mode, pilot=pilot)

@@ -227,16 +227,16 @@ def _striking(
     """Empty explanations, then those with the most lattice and the most evidence cut away; an item once."""
     fields = {key: f for key, spec in shown.items() if (f := _field(spec, made, definition)) is not None}
     empty = [Striking(key, "empty", 1.0) for key in sorted(fields) if is_flat(fields[key])][:EMPTY_SHOWN]
-    found = {striking.item: striking for striking in empty}
+    chosen = {striking.item: striking for striking in empty}
     recipe = definition.render.spec()
     values = {
         "lattice": {key: lattice_energy(field) for key, field in fields.items()},
         "cut away": {key: cut_away(made[shown[key].attribution_key].values, recipe) for key in fields},
     }
     for kind, by_item in values.items():
-        ranked = sorted((-value, key) for key, value in by_item.items() if value > 0 and key not in found)
-        found.update({key: Striking(key, kind, -value) for value, key in ranked[:OTHERS_SHOWN]})
-    return tuple(found.values())
+        ranked = sorted((-value, key) for key, value in by_item.items() if value > 0 and key not in chosen)
+        chosen.update({key: Striking(key, kind, -value) for value, key in ranked[:OTHERS_SHOWN]})
+    return tuple(chosen.values())
 
 
 def _leak(
@@ -333,7 +333,7 @@ def _mean(values: Iterable[float]) -> float:
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What is wrong with the explanations of a condition: `kind` is "flat", "leak" or "lattice". `refuses`:
-    people are not paid to look at it before somebody has acknowledged it.
+    people are not paid to look at it before it is acknowledged by name.
     """
 
     condition: str

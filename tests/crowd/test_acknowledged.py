@@ -1,4 +1,4 @@
-"""Stimuli are measured when a study opens; people look at faulty ones only in somebody's name."""
+"""Stimuli are measured when a study opens; people look at faulty ones only if a name stands for it."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def again() -> Study:
     return Study.objects.get()
 
 
-def test_a_form_that_codes_the_answer_is_published_live_only_in_somebodys_name(
+def test_a_form_that_codes_the_answer_is_published_live_only_by_name(
     tmp_path: Path, store_folder: Path, spoilt: None, printed: Any
 ) -> None:
     User.objects.create(username="grace", first_name="Grace", last_name="Hopper")
     study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
     out = printed()
-    assert "empty explanations by answer" in out and "acknowledges this by name" in out
+    assert "empty explanations by answer" in out and "is acknowledged by name" in out
     kinds = {(w["condition"], w["kind"]) for w in refusing(study)}
     assert kinds == {("saliency", "flat"), ("saliency", "leak")}
     with simulated("prolific") as sim:
@@ -125,14 +125,14 @@ def test_the_caption_of_the_main_table_says_who_went_on_and_why(
     Posting.objects.create(study=study, platform="local", state="open")
     Person("robot", simulated="learner").take_part()
     before = make_report(again(), "simulated").tables()["conditions"].note
-    assert "which nobody acknowledged: saliency: empty explanations by answer" in before
+    assert "not acknowledged: saliency: empty explanations by answer" in before
     acknowledge(study, "Grace Hopper", REASON)
     report = make_report(again(), "simulated")
     note = report.tables()["conditions"].note
     day = again().acknowledged[0]["at"][:10]
     assert f"Acknowledged by Grace Hopper on {day}" in note and REASON in note
     assert "saliency: empty explanations by answer" in note and "tells which answer it explains" in note
-    assert "nobody" not in note and note.endswith(" ".join(report.json()["stimuli"]["sentences"]))
+    assert "not acknowledged" not in note and note.endswith(" ".join(report.json()["stimuli"]["sentences"]))
 
 
 def test_beside_the_label_it_warns_only(
@@ -170,10 +170,10 @@ def test_it_is_measured_once_and_the_same_again(tmp_path: Path, store_folder: Pa
     call_command("study_open", str(tmp_path / "study.toml"), "--quality", "56")
     assert again().quality["digest"] == first["digest"] and not refusing(again())
     assert files == {path for path in store_folder.rglob("*") if path.is_file()}
-    # Fewer items give other numbers: another warning, which somebody has to acknowledge anew.
+    # Fewer items give other numbers: another warning, to be acknowledged anew.
     call_command("study_open", str(tmp_path / "study.toml"), "--quality", "20")
     assert again().quality["digest"] != first["digest"] and refusing(again())
-    assert "nobody acknowledged" in " ".join(stimuli_sentences(again()))
+    assert "not acknowledged" in " ".join(stimuli_sentences(again()))
 
 
 def test_a_study_that_was_not_measured_says_so_and_is_measured_later(
@@ -220,7 +220,7 @@ def test_the_page_of_stimuli_shows_it_and_takes_the_acknowledgement(
     page = desk.get(PAGE).content.decode()
     flat = next(q for q in study.quality["conditions"] if q["condition"] == "saliency")["flat"]
     assert f"left {flat['left'][0]}/{flat['left'][1]}, right 0/{flat['right'][1]}" in page
-    assert "Saliency: empty explanations by answer" in page and "before somebody acknowledges" in page
+    assert "Saliency: empty explanations by answer" in page and "before this is acknowledged" in page
     assert page.count("<figcaption>empty</figcaption>") == 8 and "unknown is not clean" in page
     short = desk.post(f"{PAGE}acknowledge/", {"reason": "Fine."}, follow=True).content.decode()
     assert "reason of at least 20 characters" in short and not again().acknowledged

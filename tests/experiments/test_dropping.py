@@ -27,7 +27,7 @@ DROP = 'drop_flagged = ["flat"]'
 
 
 def is_planted(first: int, answer: str) -> bool:
-    """The plant: empty where the first value of a picture of this answer is one of a few."""
+    """The plant: empty if the first value of a picture of this answer is one of a few."""
     return first % 4 == 0 if answer == "left" else first % 16 == 1
 
 
@@ -47,12 +47,12 @@ def spoilt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def planted(folder: Path) -> dict[str, bool]:
     """Read from the files alone: each item, named by class and file, and whether its map will be empty."""
-    found = {}
+    maps = {}
     for truth in CLASSES:
         for file in (folder / "images" / truth).glob("*.png"):
             first = int(np.asarray(Image.open(file))[0, 0, 0])
-            found[f"{truth}/{file.name}"] = is_planted(first, file.name.split("-")[0])
-    return found
+            maps[f"{truth}/{file.name}"] = is_planted(first, file.name.split("-")[0])
+    return maps
 
 
 def built(folder: Path, line: str = DROP, items: int = 120) -> tuple[Study, Path]:
