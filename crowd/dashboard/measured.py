@@ -11,7 +11,7 @@ from analysis.reports.formats import condition_label
 from crowd.recruiting.measured import qualities_of
 from crowd.recruiting.quality import CONTENT_LEGEND, FORM_LEGEND, Quality
 from experiments.models import Condition, Rendering, Study
-from experiments.quality import acknowledgements, is_measured, refusing, unacknowledged
+from experiments.quality import acknowledgements, refusing, unacknowledged
 from stimuli.models import Stimulus
 
 LEGEND = f"{FORM_LEGEND} {CONTENT_LEGEND}"
@@ -44,7 +44,6 @@ class MeasuredStimuli:
     measured_at: datetime | None
     warnings: Sequence[Mapping[str, Any]]
     acknowledged: Sequence[Mapping[str, Any]]
-    is_measured: bool
     is_refused: bool
 
 
@@ -74,7 +73,6 @@ def measured_of(study: Study, conditions: Sequence[Condition]) -> MeasuredStimul
         measured_at=datetime.fromisoformat(at) if at else None,
         warnings=unacknowledged(study),
         acknowledged=acknowledgements(study),
-        is_measured=is_measured(study),
         is_refused=bool(refusing(study)),
     )
 

@@ -49,6 +49,8 @@ from stimuli.types import Mask, Pixels
 
 START_DEADLINE_S = 60.0
 WAVES_MAX = 12
+MEASURED = 40
+"""Items whose explanations are measured: enough to see a fault, a third of the time of all."""
 
 
 SHORT = {
@@ -88,7 +90,7 @@ def prepare(path: Path, changes: dict[str, Any], terminal: Terminal) -> Study:
     terminal.line(
         f"{slug} is open: {Slot.objects.filter(study=study).count()} slots in {conditions} conditions."
     )
-    measure_and_print(study, path.parent, terminal)
+    measure_and_print(study, path.parent, terminal, MEASURED)
     return study
 
 
