@@ -18,7 +18,7 @@ from experiments.models import Study
 OPEN_TO_ALL = {"login", "logout", "enter"}
 POSTED = {"unseal", "refresh", "export", "build", "posting_act", "settle", "answer", "answered"}
 POSTED |= {"release_places", "acknowledge"}
-VALUES = {"stimulus": "1", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}
+VALUES = {"stimulus": "0", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}
 VALUES |= {"posting": "1", "act": "pause", "payout": "1", "letter": "1", "submission": "1"}
 OF_ONE = {
     "picture",
