@@ -24,6 +24,7 @@ from analysis.kind_columns import KindOf, kind_cells, kind_columns
 from analysis.reports.base import QuestionFacts, StudyFacts
 from analysis.slots import slot_counts
 from analysis.stimulus_rows import stimulus_rows
+from experiments.dropping import dropped_rows
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.practice import NAME as PRACTICE
 from experiments.gates.questions import KINDS as QUESTIONS
@@ -32,6 +33,7 @@ from experiments.kinds import get_kind
 from experiments.kinds.base import TrialView
 from experiments.kinds.scoring import agreement, is_as_asked
 from experiments.models import Condition, Event, Gate, Response, Session, Slot, Study, Trial
+from experiments.quality import stimuli_sentences
 from experiments.selectors import predictions_of, view_of
 from stimuli.spec import canonical_json
 
@@ -229,6 +231,8 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
         unsealed_by=study.unsealed_by,
         unsealed_reason=study.unsealed_reason,
         code_version=code_version(),
+        stimuli=tuple(stimuli_sentences(study)),
+        dropped=tuple(dropped_rows(study.dropped)) if study.dropped else (),
     )
 
 

@@ -69,6 +69,7 @@ class Stimuli(Part):
     label_names: Literal["own", "neutral"] = "own"
     balance: Literal["prediction_x_correct", "prediction", "none"] = "prediction_x_correct"
     items: Annotated[int, Field(ge=4, le=5000)] = 120
+    drop_flagged: tuple[Literal["flat"], ...] = ()
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
 
     @model_validator(mode="after")
@@ -426,7 +427,7 @@ _SIGNED: Mapping[str, Any] = {
 }
 """The keys of a recipe that joined with its sign or later, with their defaults."""
 _LATER: Mapping[str, Mapping[str, Any]] = {
-    "stimuli": {"precision": "float32", "datasets": {}, "predictors": {}},
+    "stimuli": {"precision": "float32", "datasets": {}, "predictors": {}, "drop_flagged": []},
     "render": {
         **{"concept_form": "bars", "concept_top": 6, "concept_signed": True},
         **{"preset": "", "absolute": None, **_SIGNED},

@@ -12,13 +12,15 @@ from django.conf import settings
 from django.db import transaction
 
 from experiments.definition import ConditionTable, StudyDefinition
+from experiments.design.rng import Streams
+from experiments.dropping import Dropped, dropped_sentence, look
 from experiments.errors import FrozenStudy, StudyError
 from experiments.gates.practice import NAME as PRACTICE
 from experiments.looks import Asked, looks_of, notes_of, stored_look
 from experiments.models import Condition, Item, Prediction, Rendering, Study
 from experiments.paradigms import design_of, get_paradigm
-from experiments.paradigms.base import BadDesign, Material, Source, Survey, Surveyed
-from experiments.stages import frozen_source
+from experiments.paradigms.base import BadDesign, Material, PlanError, Source, Survey, Surveyed
+from experiments.stages import frozen_source, source_of
 from stimuli.errors import BadSpec, StimulusError
 from stimuli.explainers import bound, is_recorded, kind_of
 from stimuli.render.canvas import PIXELS_PER_CSS
@@ -46,12 +48,14 @@ class Gathered(Asked):
     """What is rendered of all that was asked. `recorded` names the stored explanation of each chosen item, by
     condition and key, of conditions whose explanations were made elsewhere. `canvases` are the pictures that
     people see of the chosen items, by source and key; none for texts, and none for a study of before they
-    were other pictures than the views.
+    were other pictures than the views. `dropped` says which items were left out for an empty explanation;
+    None if the study does not ask for it.
     """
 
     material: Material
     recorded: Mapping[str, Mapping[str, Component]] = field(default_factory=dict)
     canvases: Mapping[Source, Mapping[str, Canvas]] = field(default_factory=dict)
+    dropped: Dropped | None = None
 
     def view(self, source: Source, item: Surveyed) -> PredictedItem:
         """The stored view of a chosen item, with the class that is explained."""
@@ -107,15 +111,70 @@ def choose(
     not before the models are asked, methods that cannot explain them are refused."""
     for source, opened in asked.opened.items():
         refuse_inapplicable(definition, source, opened)
+
+    def pick(surveys: Mapping[Source, Survey]) -> Gathered:
+        try:
+            material = get_paradigm(definition.paradigm).material(definition, surveys)
+        except BadDesign as error:
+            raise StudyError(str(error)) from error
+        gathered = Gathered(asked.opened, surveys, asked.views, material)
+        if recorded:
+            return replace(gathered, recorded=_recorded(definition, gathered, folder, store, progress))
+        return gathered
+
+    gathered = pick(asked.surveys)
+    if definition.stimuli.drop_flagged and recorded:
+        gathered = _without_empty(definition, gathered, pick, store, progress)
+    return replace(gathered, canvases=_canvases(definition, gathered, store, progress))
+
+
+def _without_empty(
+    definition: StudyDefinition,
+    gathered: Gathered,
+    pick: Callable[[Mapping[Source, Survey]], Gathered],
+    store: Store,
+    progress: Progress,
+) -> Gathered:
+    """Items chosen again until none has an empty explanation: only those that take the place of dropped ones
+    are new. StudyError if those that are left are too few for the design."""
+    dropped = Dropped()
+    while True:
+        specs = specs_of(definition, gathered)
+        sources = {condition.name: condition.source for condition in definition.conditions}
+        says = {
+            (source, item.key): item.predicted
+            for source, items in gathered.material.chosen.items()
+            for item in items
+        }
+        answers = {(item, name): says[sources[name], item] for item, name in specs}
+        now = look(specs, answers, definition.render.spec(), dropped, store, progress)
+        if now.keys == dropped.keys:
+            break
+        dropped = now
+        surveys = {
+            source: replace(s, items=tuple(replace(i, flagged=i.key in now.keys) for i in s.items))
+            for source, s in gathered.surveys.items()
+        }
+        gathered = pick(surveys)
+    if now.keys:
+        _refuse_shortage(definition, gathered.material, now)
+    return replace(gathered, dropped=now)
+
+
+def _refuse_shortage(definition: StudyDefinition, material: Material, dropped: Dropped) -> None:
+    """Plans once, so that a shortage is told before anything is rendered. A stage that starts from solutions
+    is planned with them, when it is opened."""
+    if source_of(definition):
+        return
+    paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
     try:
-        material = get_paradigm(definition.paradigm).material(definition, asked.surveys)
-    except BadDesign as error:
-        raise StudyError(str(error)) from error
-    gathered = Gathered(asked.opened, asked.surveys, asked.views, material)
-    gathered = replace(gathered, canvases=_canvases(definition, gathered, store, progress))
-    if recorded:
-        return replace(gathered, recorded=_recorded(definition, gathered, folder, store, progress))
-    return gathered
+        for _ in paradigm.plans(design, material.pool, Streams(definition.seed)):
+            pass
+    except PlanError as error:
+        raise StudyError(
+            f"{definition.slug!r} cannot be planned: {error}. {dropped_sentence(dropped.as_json())} Add "
+            "items, take another layer or method, or leave out [stimuli] drop_flagged."
+        ) from error
 
 
 def longest_px_of(definition: StudyDefinition) -> int:
@@ -304,6 +363,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             practice=practice,
             predictor=_predictor_json(definition, gathered),
             solutions_digest=solutions_digest,
+            dropped=gathered.dropped.as_json() if gathered.dropped else {},
         )
         conditions = {
             c.name: Condition.objects.create(

@@ -47,6 +47,12 @@ class Study(models.Model):
     unsealed_at = models.DateTimeField(null=True)
     unsealed_by = models.TextField(blank=True)
     unsealed_reason = models.TextField(blank=True)
+    dropped = models.JSONField(default=dict)
+    """Items that were left out by `[stimuli] drop_flagged`, with counts; empty if the study asks for none."""
+    quality = models.JSONField(default=dict)
+    """What was measured of the stimuli when the study was opened; empty if nothing was, `error` says why."""
+    acknowledged = models.JSONField(default=list)
+    """Who acknowledged which warnings about the stimuli, when and why, the oldest first."""
 
     class Meta:
         verbose_name_plural = "studies"

@@ -18,6 +18,7 @@ from analysis.models import Release
 from analysis.reports.base import seal_of
 from analysis.tables import Progress, Pseudonyms, code_version, read_frames, study_facts, tombstones
 from experiments.models import Study
+from experiments.quality import acknowledgements, stimuli_sentences
 from experiments.selectors import definition_of
 
 DEFINITION = "definition.json"
@@ -110,6 +111,12 @@ def _content(study: Study, request: Request, frames: Frames, files: list[dict[st
         "release": request.release,
         "pseudonym_key": Pseudonyms.of(study, request.release).fingerprint,
         "seals": {origin: seal_of(study_facts(study, origin), origin).sentence for origin in frames.origins},
+        "stimulus_quality": {
+            "digest": study.quality.get("digest", ""),
+            "said": stimuli_sentences(study),
+            "acknowledged": acknowledgements(study),
+            "dropped": study.dropped,
+        },
         "removed": tombstones(study),
         "previous": before.digest if before else None,
         "left_out": list(LEFT_OUT),

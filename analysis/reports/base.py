@@ -69,6 +69,10 @@ class StudyFacts:
     unsealed_reason: str = ""
     code_version: str = ""
     note: str = ""
+    stimuli: tuple[str, ...] = ()
+    """Sentences on the quality of the stimuli; none if the study explains nothing."""
+    dropped: tuple[tuple[str, str, str, str], ...] = ()
+    """Counts of empty explanations, for which items were left out: condition, answer, empty, looked at."""
 
     @property
     def wanted(self) -> int:

@@ -138,6 +138,7 @@ def _sealed_sections(people: pd.DataFrame, facts: StudyFacts, sentence: str) -> 
         "Kept so far",
         ("Condition", "n", "Wanted"),
         tuple((r["label"], str(r["n"]), str(r["wanted"])) for r in rows),
+        " ".join(facts.stimuli),
     )
     closed = [Section(key, "", None) for key in ("anova", "tukey", "by_hand", "as_assigned", "blocked")]
     return [Section("conditions", "Results by condition", rows, (sentence,), (table,)), *closed]

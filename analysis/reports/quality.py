@@ -11,6 +11,7 @@ from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
 from analysis.reports.flow import group_head, members, named
 from analysis.reports.formats import number, percent
+from experiments.dropping import COLUMNS
 from experiments.kinds.base import INSTRUCTED, REPEAT
 
 
@@ -21,7 +22,18 @@ def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
 
 def open_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
     """What may be seen while data are collected."""
-    return [_arrival(frames, facts), *_population(frames, facts)]
+    return [_arrival(frames, facts), *_population(frames, facts), *_stimuli(facts)]
+
+
+def _stimuli(facts: StudyFacts) -> list[Section]:
+    """What is known of the stimuli themselves: no person's answer is in it."""
+    if not facts.stimuli:
+        return []
+    labels = {c.name: c.label for c in facts.conditions}
+    rows = tuple((labels.get(name, name), *counts) for name, *counts in facts.dropped)
+    tables = (Table("dropped", "Empty explanations", COLUMNS, rows, left=2),) if rows else ()
+    content = {"sentences": list(facts.stimuli), "dropped": [list(row) for row in facts.dropped]}
+    return [Section("stimuli", "The stimuli", content, facts.stimuli, tables)]
 
 
 def _behaviour(frames: Frames, facts: StudyFacts) -> Section:

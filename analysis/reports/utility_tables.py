@@ -23,7 +23,7 @@ def accuracy_section(result: Analysis, facts: StudyFacts, origin: str) -> Sectio
     rows = condition_rows(result, facts)
     few = utility_note(result, facts)
     tables = (
-        _utility_table(rows, result, few),
+        _utility_table(rows, result, " ".join(filter(None, (few, *facts.stimuli)))),
         _block_table(rows, result, few),
         _forms_table(rows, few),
     )
@@ -66,7 +66,7 @@ def _drawn(rows: list[dict[str, Any]], result: Analysis, look: figures.Look, few
     return (utility, accuracy, blocks) if len(result.utilities) > 1 else (accuracy, blocks)
 
 
-def _utility_table(rows: list[dict[str, Any]], result: Analysis, few: str) -> Table:
+def _utility_table(rows: list[dict[str, Any]], result: Analysis, last: str) -> Table:
     cells = []
     for r in rows:
         intervals, base = r["intervals"], r["role"] == "baseline"
@@ -88,7 +88,7 @@ def _utility_table(rows: list[dict[str, Any]], result: Analysis, few: str) -> Ta
         "Accuracy (%) and Utility",
         ("Condition", "n", *blocks, "Mean", "95 % interval", "Utility", "95 % interval", "p (Tukey)"),
         tuple(cells),
-        f"{STAR_NOTE} {INTERVAL_NOTE} {few}".rstrip(),
+        f"{STAR_NOTE} {INTERVAL_NOTE} {last}".rstrip(),
         short=(
             "Condition",
             "n",

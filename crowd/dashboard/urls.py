@@ -34,6 +34,7 @@ urlpatterns = [
     path("studies/<slug:slug>/exclusions/", people.exclusions, name="exclusions"),
     path("studies/<slug:slug>/exclusions/<uuid:session>/", by_hand.exclude, name="exclude"),
     path("studies/<slug:slug>/stimuli/", stimuli.stimuli, name="stimuli"),
+    path("studies/<slug:slug>/stimuli/acknowledge/", stimuli.acknowledge, name="acknowledge"),
     path("studies/<slug:slug>/pictures/<int:stimulus>/<slug:kind>/", stimuli.picture, name="picture"),
     path("studies/<slug:slug>/preview/", previews.preview, name="preview"),
     path("studies/<slug:slug>/recruitment/", recruitment.recruitment, name="recruitment"),

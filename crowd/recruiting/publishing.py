@@ -17,6 +17,7 @@ from crowd.ground.connections import open_service, posted_of, service_of
 from crowd.models import Posting
 from crowd.platforms import PLATFORMS, entry_of, has_service, served, traits_of
 from crowd.platforms.base import BadOptions, Mode, Outcome, PlatformError, Posted, Site
+from crowd.recruiting.measured import check_acknowledged
 from crowd.recruiting.places import (
     add_places,
     alone_with,
@@ -87,9 +88,9 @@ def planned(
     """The posting as it is, or as it would be: nothing is stored or sent. A draft takes the given places and
     cap; an open posting stays as it is.
 
-    Raises StudyError if the study may not be offered so: not open, forbidden by ethics, options that the
-    platform refuses or that differ from the posting's, more places than are free. Pilot slots must be planned
-    before (`ensure_pilot`).
+    Raises StudyError if the study may not be offered so: not open, forbidden by ethics, stimuli with a
+    warning that is not acknowledged, options that the platform refuses or that differ from the posting's,
+    more places than are free. Pilot slots must be planned before (`ensure_pilot`).
     """
     check_study(study, platform, mode, pilot=pilot)
     existing = posting_of(study, platform, mode, pilot)
@@ -98,6 +99,7 @@ def planned(
     options = _options(study, platform, Site(mode, site))
     if existing is None and mode == "live":
         _check_said(study, platform)
+        check_acknowledged(study)
     if existing is not None:
         _check_unchanged(existing, options)
         if existing.state != Posting.State.DRAFT:
@@ -264,6 +266,8 @@ def post_by_hand(
     options = _options(study, platform, Site())
     postings = Posting.objects.filter(study=study, platform=platform, pilot=pilot)
     posting = postings.exclude(state=Posting.State.CLOSED).order_by("id").first()
+    if live and not traits_of(platform).is_ours and (posting is None or not posting.live):
+        check_acknowledged(study)
     if posting is None:
         reward = definition_of(study).reward
         with transaction.atomic():

@@ -47,7 +47,18 @@ FLAT_DIFFERENCE_MAX = 0.10
 LEAK_MAX = 0.60
 LATTICE_MAX = 0.25
 ALPHA = 0.05
+EMPTY_SHOWN, OTHERS_SHOWN = 8, 2
+"""How many items of each kind are named as striking."""
 Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Striking:
+    """An item to be looked at first: `kind` is "empty", "lattice" or "cut away", `value` (0-1) how much."""
+
+    item: str
+    kind: str
+    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,7 @@ class Quality:
 
     `flat` counts empty fields by answer, and the items of that answer. `leak` is None if only one target
     exists, or if too few items were explained for both. `leak_p` is corrected over conditions [Holm 1979].
+    `striking` are the items to be looked at first.
     """
 
     condition: str
@@ -70,6 +82,7 @@ class Quality:
     cut_away: float
     on_region: float
     region: float
+    striking: tuple[Striking, ...] = ()
 
     @property
     def flat_difference(self) -> tuple[float, float, float]:
@@ -183,7 +196,8 @@ def _of_condition(
     groups = [views[key].group for key in forms]
     # Only maps lie on the picture: of all other kinds there is no number about places.
     fields = {key: form.field for key, form in forms.items() if form.field is not None}
-    maps = {key: made[shown[key].attribution_key] for key in fields}
+    drawn = {key: made[shown[key].attribution_key] for key in fields}
+    maps = {key: of for key, of in drawn.items() if isinstance(of, PixelAttribution)}
     regions = {}
     if gathered.opened[source].regions:
         for key, spec in shown.items():
@@ -200,12 +214,27 @@ def _of_condition(
         picture_auc=_auc([picture_features(view) for view in _views(shown, forms, store)], first, groups),
         mean_map=mean_map_correlation(list(fields.values())),
         lattice=_mean(lattice_energy(field) for field in fields.values()),
-        cut_away=_mean(
-            cut_away(drawn.values, recipe) for drawn in maps.values() if isinstance(drawn, PixelAttribution)
-        ),
+        cut_away=_mean(cut_away(of.values, recipe) for of in maps.values()),
         on_region=_mean(share_inside(fields[key], region) for key, region in regions.items()),
         region=_mean(float(region.mean()) for region in regions.values()),
+        striking=_striking(forms, maps, recipe),
     )
+
+
+def _striking(
+    forms: Mapping[str, Form], maps: Mapping[str, PixelAttribution], recipe: RenderSpec
+) -> tuple[Striking, ...]:
+    """Empty explanations, then maps with the most lattice and the most evidence cut away; an item once."""
+    empty = [Striking(key, "empty", 1.0) for key in sorted(forms) if forms[key].is_flat][:EMPTY_SHOWN]
+    chosen = {striking.item: striking for striking in empty}
+    values = {
+        "lattice": {key: lattice_energy(form.field) for key, form in forms.items() if form.field is not None},
+        "cut away": {key: cut_away(made.values, recipe) for key, made in maps.items()},
+    }
+    for kind, by_item in values.items():
+        ranked = sorted((-value, key) for key, value in by_item.items() if value > 0 and key not in chosen)
+        chosen.update({key: Striking(key, kind, -value) for value, key in ranked[:OTHERS_SHOWN]})
+    return tuple(chosen.values())
 
 
 def _leak(
@@ -313,30 +342,60 @@ def _mean(values: Iterable[float]) -> float:
     return float(np.mean(known)) if known else float("nan")
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with the explanations of a condition: `kind` is "flat", "leak" or "lattice". `refuses`:
+    people are not paid to look at it before it is acknowledged by name.
+    """
+
+    condition: str
+    kind: str
+    what: str
+    remedy: str = ""
+    refuses: bool = False
+
+    @property
+    def sentence(self) -> str:
+        return ": ".join(filter(None, (self.what, self.remedy)))
+
+
 def warnings_about(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[str]:
+    """What a careful researcher would mend, as sentences; see `faults_in`."""
+    return [fault.sentence for fault in faults_in(measured, seen_with_answer=seen_with_answer)]
+
+
+def faults_in(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[Fault]:
     """What a careful researcher would mend. `seen_with_answer`: the explanation stands beside the answer, and
     is gone when the answer is asked; then a leak gives nothing away, and is only printed."""
     said = []
     for quality in measured:
+        name = quality.condition
         if quality.is_flat_by_answer:
-            flat = " and ".join(
-                f"{count} of {of} for {name!r}" for name, (count, of) in sorted(quality.flat.items())
-            )
-            said.append(
-                f"{quality.condition}: empty explanations by answer: {flat}. An empty one then gives the "
-                "answer away: take another layer or method, or drop those items"
-            )
+            remedy = "take another layer or method, or drop such items ([stimuli] drop_flagged)"
+            said.append(Fault(name, "flat", _flat_words(quality), remedy, not seen_with_answer))
         if quality.is_leaking and not seen_with_answer:
-            assert quality.leak is not None
-            said.append(
-                f"{quality.condition}: the form of an explanation tells which answer it explains in "
-                f"{quality.leak.auc:.2f} of the items (95 % interval from {quality.leak.low:.2f}, limit "
-                f"{LEAK_MAX:.2f}): people could answer by it without the item"
-            )
+            said.append(Fault(name, "leak", _leak_words(quality), refuses=True))
         if quality.lattice > LATTICE_MAX:
-            said.append(
-                f"{quality.condition}: {quality.lattice:.2f} of the maps' structure is a regular grid (limit "
-                f"{LATTICE_MAX:.2f}), which the network's strides leave: set [render] smooth_px, or take "
-                "another network or method"
+            what = (
+                f"{name}: {quality.lattice:.2f} of the maps' structure is a regular grid (limit "
+                f"{LATTICE_MAX:.2f}), which the network's strides leave"
             )
+            remedy = "set [render] smooth_px, or take another network or method"
+            said.append(Fault(name, "lattice", what, remedy))
     return said
+
+
+def _flat_words(quality: Quality) -> str:
+    flat = " and ".join(f"{count} of {of} for {name!r}" for name, (count, of) in sorted(quality.flat.items()))
+    return (
+        f"{quality.condition}: empty explanations by answer: {flat}. An empty one then gives the answer away"
+    )
+
+
+def _leak_words(quality: Quality) -> str:
+    assert quality.leak is not None
+    return (
+        f"{quality.condition}: the form of an explanation tells which answer it explains in "
+        f"{quality.leak.auc:.2f} of the items (95 % interval from {quality.leak.low:.2f}, limit "
+        f"{LEAK_MAX:.2f}): people could answer by it without the item"
+    )

@@ -23,6 +23,7 @@ from django.contrib.auth import get_user_model
 from analysis.refresh import store_report
 from analysis.reports.text import print_report
 from crowd.models import Posting
+from crowd.recruiting.measured import measure_and_print
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import StudyError
@@ -51,6 +52,8 @@ from stimuli.types import WHOLE, Mask, Pixels
 
 START_DEADLINE_S = 60.0
 WAVES_MAX = 12
+MEASURED = 40
+"""Items whose explanations are measured: enough to see a fault, a third of the time of all."""
 
 
 SHORT = {
@@ -90,6 +93,7 @@ def prepare(path: Path, changes: dict[str, Any], terminal: Terminal) -> Study:
     terminal.line(
         f"{slug} is open: {Slot.objects.filter(study=study).count()} slots in {conditions} conditions."
     )
+    measure_and_print(study, path.parent, terminal, MEASURED)
     return study
 
 

@@ -92,7 +92,8 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """An item as one model sees it. `index` is the logit of the predicted label."""
+    """An item as one model sees it. `index` is the logit of the predicted label. `flagged`: it must not be
+    chosen, for its explanation is empty under a condition of the study."""
 
     key: str
     truth: str
@@ -101,6 +102,7 @@ class Surveyed:
     index: int
     confidence: float
     logits: tuple[float, ...]
+    flagged: bool = False
 
 
 Source = tuple[str, str]

@@ -108,18 +108,19 @@ def as_asked(definition: StudyDefinition, survey: Survey) -> list[Surveyed]:
 
 
 def choose_items(definition: StudyDefinition, items: Sequence[Surveyed]) -> list[Surveyed]:
-    """At most `[stimuli] items`, as equally as possible over predicted label x correct, by the study's
-    seed."""
-    wanted = definition.stimuli.items
-    if len(items) <= wanted:
-        return sorted(items, key=lambda item: item.key)
+    """At most `[stimuli] items` of those that are not flagged, as equally as possible over predicted label x
+    correct, by the study's seed. A flagged item's place goes to the next of its cell; the others stay."""
+    free = [item for item in items if not item.flagged]
+    wanted = min(definition.stimuli.items, len(free))
+    if len(items) <= definition.stimuli.items:
+        return sorted(free, key=lambda item: item.key)
     streams = Streams(definition.seed)
     cells: dict[tuple[str, bool], list[Surveyed]] = {}
     for item in sorted(items, key=lambda item: item.key):
         cells.setdefault((item.predicted, item.truth == item.predicted), []).append(item)
     for name, members in sorted(cells.items()):
         order = streams("pool", name[0], int(name[1])).permutation(len(members))
-        cells[name] = [members[i] for i in order]
+        cells[name] = [members[i] for i in order if not members[i].flagged]
     chosen: list[Surveyed] = []
     # One from each cell in turn: a small cell gives all it has, the others make up for it.
     while len(chosen) < wanted:

@@ -17,8 +17,8 @@ from experiments.models import Study
 
 OPEN_TO_ALL = {"login", "logout", "enter"}
 POSTED = {"unseal", "refresh", "export", "build", "posting_act", "settle", "answer", "answered"}
-POSTED |= {"release_places"}
-VALUES = {"stimulus": "1", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}
+POSTED |= {"release_places", "acknowledge"}
+VALUES = {"stimulus": "0", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}
 VALUES |= {"posting": "1", "act": "pause", "payout": "1", "letter": "1", "submission": "1"}
 OF_ONE = {
     "picture",
@@ -86,7 +86,7 @@ def test_it_keeps_pages_out_of_caches_frames_and_scripts(study: Study, desk: Cli
 FORMS = [
     *("close", "unseal", "refresh", "export", "build", "logout"),
     *("posting_act", "posting_add", "posting_close", "settle", "withhold", "proposals"),
-    *("answer", "answered", "exclude", "work", "posting_cap", "roles", "release_places"),
+    *("answer", "answered", "exclude", "work", "posting_cap", "roles", "release_places", "acknowledge"),
 ]
 
 

@@ -44,6 +44,7 @@ TABLE: dict[str, tuple[Verb, Verb]] = {
     "exclusions": ((ALL, 200), (ALL, 405)),
     "exclude": ((ALL, 200), ("run", 302)),
     "stimuli": ((ALL, 200), (ALL, 405)),
+    "acknowledge": (("run", 405), ("run", 302)),
     "picture": ((ALL, 200), (ALL, 405)),
     "preview": ((ALL, 200), (ALL, 405)),
     "recruitment": ((ALL, 200), (ALL, 405)),
@@ -82,6 +83,7 @@ without a role 404, a request without a login 302. Setting roles takes an admini
 roles."""
 POSTED: dict[str, dict[str, str]] = {
     "exclude": {"act": "leave_out", "reason": REASON},
+    "acknowledge": {"reason": REASON},
     "release_places": {"sender": "a" * 32},
     "work": {"act": "note", "text": REASON},
     "posting_cap": {"amount": "500.00", "reason": REASON},
@@ -383,7 +385,7 @@ def test_it_keeps_the_roles_of_a_draft_that_is_replaced(study: Study) -> None:
 @pytest.mark.both_databases("migrations")
 @pytest.mark.django_db(transaction=True)
 def test_it_leaves_the_logins_of_an_older_installation_what_they_could_do() -> None:
-    before = [("crowd", "0006_posting_columns"), ("experiments", "0006_picture_bytes")]
+    before = [("crowd", "0006_posting_columns"), ("experiments", "0007_stimulus_quality")]
     executor = MigrationExecutor(connection)
     latest = executor.loader.graph.leaf_nodes()
     try:

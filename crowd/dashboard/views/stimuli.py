@@ -7,16 +7,24 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
 from django.db.models import Avg, Count, F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
 
 from analysis.reports.formats import condition_label
-from crowd.dashboard.access import study_page
+from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import drawing_of
 from crowd.dashboard.layout import choices, page_of, study_response
+from crowd.dashboard.measured import LEGEND, measured_of
+from crowd.people.seals import printed_name
+from crowd.recruiting.measured import acknowledge_as
 from experiments.drafts import picture_keys
+from experiments.dropping import dropped_rows, dropped_sentence
+from experiments.errors import StudyError
 from experiments.models import Condition, Item, Rendering, Study
+from experiments.quality import REASON_MIN
 from stimuli.build import identical_pictures
 from stimuli.errors import NotRendered, StoreSilent
 from stimuli.models import Stimulus
@@ -71,8 +79,30 @@ def stimuli(request: HttpRequest, study: Study) -> HttpResponse:
         "groups": groups[:GROUPS_SHOWN],
         "groups_left": max(0, len(groups) - GROUPS_SHOWN),
         "is_filtered": bool(answer),
+        "quality": measured_of(study, conditions),
+        "quality_legend": LEGEND,
+        "reason_min": REASON_MIN,
+        "dropped": dropped_sentence(study.dropped),
+        "dropped_rows": dropped_rows(study.dropped) if study.dropped else (),
+        "printed_name": printed_name(researcher_of(request)),
     }
     return study_response(request, study, "stimuli", content)
+
+
+@study_page("run")
+@require_POST
+def acknowledge(request: HttpRequest, study: Study) -> HttpResponse:
+    """The user knows the warnings about the stimuli, and goes on; reports print name and reason."""
+    user = researcher_of(request)
+    try:
+        reason = request.POST.get("reason", "")[:1000]
+        count = acknowledge_as(study, user.get_username(), printed_name(user), reason)
+    except StudyError as error:
+        messages.error(request, str(error))
+    else:
+        are = "warning is" if count == 1 else "warnings are"
+        messages.success(request, f"{count} {are} acknowledged; every report prints your name and reason.")
+    return redirect("dashboard:stimuli", slug=study.slug)
 
 
 @study_page("view")

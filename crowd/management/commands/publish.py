@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
 from crowd.ground.amounts import amount_of, cents_of, is_typed
@@ -15,13 +16,16 @@ from crowd.ground.audit import at_the_terminal
 from crowd.models import Posting
 from crowd.money.cap import change_cap
 from crowd.money.run import look
+from crowd.people.seals import printed_name
 from crowd.platforms import HERE, PLATFORMS, has_service, traits_of
 from crowd.platforms.base import Mode, PlatformError, Quote, Unsupported
 from crowd.recruiting import publishing
+from crowd.recruiting.measured import acknowledge_as
 from crowd.recruiting.places import add_places, ensure_pilot, named, room
 from crowd.recruiting.quoting import address_of, adopt_recruiting, hourly_cents, quote_of
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Slot, Study
+from experiments.quality import stimuli_sentences, unacknowledged
 from experiments.selectors import definition_of
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
@@ -48,7 +52,10 @@ class Command(StudyCommand):
         parser.add_argument("--cap", metavar="AMOUNT", help="the most it may cost (the total shown)")
         parser.add_argument("--total", metavar="AMOUNT", help="the sum, instead of typing it")
         parser.add_argument("--by", default="", help="your name, for the study's log")
-        parser.add_argument("--reason", default="", help="why the cap of a posting changes; the log keeps it")
+        parser.add_argument(
+            "--acknowledge", metavar="NAME", default="", help="who knows the warnings about the stimuli"
+        )
+        parser.add_argument("--reason", default="", help="why the cap changes, or why you go on all the same")
         change = parser.add_mutually_exclusive_group()
         change.add_argument("--add", type=int, metavar="N", help="offer N places more")
         change.add_argument("--pause", action="store_true", help="no new person may come")
@@ -65,7 +72,10 @@ class Command(StudyCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         options["by"] = options["by"] or at_the_terminal()
         try:
-            self._handle(self._study(options["study"]), options)
+            study = self._study(options["study"])
+            if options["acknowledge"]:
+                self._acknowledge(study, options)
+            self._handle(study, options)
         except (Unsupported, PlatformError) as error:
             raise CommandError(str(error)) from error
 
@@ -77,6 +87,15 @@ class Command(StudyCommand):
         study = study_of(definition.slug)
         adopt_recruiting(study, definition)
         return study
+
+    def _acknowledge(self, study: Study, options: dict[str, Any]) -> None:
+        if not unacknowledged(study):
+            self.stdout.write("No warning about the stimuli awaits an acknowledgement.")
+            return
+        name = options["acknowledge"]
+        user = User.objects.filter(username=name).first()
+        count = acknowledge_as(study, options["by"], printed_name(user) if user else name, options["reason"])
+        self.stdout.write(f"{count} warnings about the stimuli are acknowledged; every report says so.")
 
     def _handle(self, study: Study, options: dict[str, Any]) -> None:
         platform = options["platform"]
@@ -168,6 +187,8 @@ class Command(StudyCommand):
 
     def _show(self, posting: Posting, quote: Quote, more: int = 0) -> None:
         definition, currency = definition_of(posting.study), posting.currency
+        for sentence in stimuli_sentences(posting.study):
+            self.stdout.write(sentence)
         floor = settings.HOURLY_FLOOR_CENTS.get(currency, 0)
         total = posting.places + more
         self._lines(

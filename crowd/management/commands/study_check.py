@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from crowd.recruiting.checking import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
 from crowd.recruiting.listing import list_items
-from crowd.recruiting.quality import CONTENT, CONTENT_LEGEND, FORM, FORM_LEGEND
+from crowd.recruiting.measured import print_quality
 from crowd.recruiting.told import print_models
 from experiments.management.base import StudyCommand
 from experiments.study_file import find_study, load_study
@@ -118,10 +118,7 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         f"{cost:,.2f} {definition.reward.currency}, without platform fees and people screened out."
     )
     if run.quality:
-        terminal.table("The form of explanations", FORM, [quality.form_row() for quality in run.quality])
-        terminal.line(FORM_LEGEND)
-        terminal.table("What they show", CONTENT, [quality.content_row() for quality in run.quality])
-        terminal.line(CONTENT_LEGEND)
+        print_quality(run.quality, terminal)
     if pairs:
         rows = run.confused_pairs()[:20]
         terminal.table("Most confused classes", ("a", "b", "a taken for b", "b taken for a"), rows)

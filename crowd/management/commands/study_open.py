@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from crowd.recruiting.measured import MEASURED_MAX, measure_and_print
 from experiments.management.base import StudyCommand
 from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Slot, Study, Trial
@@ -20,8 +21,17 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", help="a slug or the path of a study.toml")
+        parser.add_argument(
+            "--quality",
+            type=int,
+            metavar="N",
+            help="how many items are explained for both answers to measure the stimuli; given, they are "
+            f"measured again ({MEASURED_MAX}, and only once; 0 leaves it out)",
+        )
 
-    def handle(self, *args: Any, study: str, **options: Any) -> None:
+    def handle(self, *args: Any, study: str, quality: int | None, **options: Any) -> None:
+        if quality is not None and quality < 0:
+            raise CommandError(f"--quality is {quality} and must be 0 or more.")
         path = find_study(study, tuple(settings.STUDY_DIRS))
         with Terminal() as terminal:
             slug = build_study(path, terminal)
@@ -32,3 +42,4 @@ class Command(StudyCommand):
                 f"{Trial.objects.filter(slot__in=slots).count():,} trials, "
                 f"plans {opened.plan_digest[:12]}."
             )
+            measure_and_print(opened, path.parent, terminal, quality)

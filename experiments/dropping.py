@@ -1,0 +1,107 @@
+"""Items whose explanation is empty, left out before anything is planned: under all conditions alike, with
+counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stimuli.claims import device
+from stimuli.errors import NotApplicable
+from stimuli.pipeline import Bench, Order, explain
+from stimuli.quality.fields import is_flat
+from stimuli.render.field import drawn_field
+from stimuli.types import ConceptAttribution, PixelAttribution, TokenAttribution
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stimuli.render.recipe import RenderSpec
+    from stimuli.spec import StimulusSpec
+    from stimuli.store import Store
+    from stimuli.types import Attribution
+
+    Progress = Callable[[str, int, int], None]
+
+COLUMNS = ("Condition", "The model says", "Empty", "Looked at")
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What was looked at: per (item, condition) what the model says of the item, and whether its explanation
+    is empty.
+    """
+
+    looked: Mapping[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The items with an empty explanation under any condition."""
+        return frozenset(item for (item, _), (_, is_empty_one) in self.looked.items() if is_empty_one)
+
+    def as_json(self) -> dict[str, Any]:
+        """Rule, items, and counts by condition and answer: (condition, answer, empty, looked at)."""
+        of = Counter((condition, answer) for (_, condition), (answer, _) in self.looked.items())
+        empty = Counter((condition, answer) for (_, condition), (answer, e) in self.looked.items() if e)
+        return {
+            "rule": ["flat"],
+            "items": sorted(self.keys),
+            "looked_at": len({item for item, _ in self.looked}),
+            "counts": [[*cell, empty[cell], count] for cell, count in sorted(of.items())],
+        }
+
+
+def look(
+    specs: Mapping[tuple[str, str], StimulusSpec],
+    answers: Mapping[tuple[str, str], str],
+    recipe: RenderSpec,
+    before: Dropped,
+    store: Store,
+    progress: Progress,
+) -> Dropped:
+    """`before`, and what the explanations of `specs`, by item and condition, look like. Maps that the store
+    lacks are made in it. One that cannot be made is not empty: the build names it, with its reason."""
+    of_map = {spec.attribution_key: spec for spec in specs.values() if spec.explainer is not None}
+    empty: dict[str, bool] = {}
+    orders = [Order((spec,)) for spec in of_map.values()]
+    for done, result in enumerate(explain(orders, Bench(store, device())), 1):
+        if result.attribution is not None:
+            empty[result.order.spec.attribution_key] = is_empty(result.attribution, recipe)
+        progress("looking for empty explanations", done, len(orders))
+    now = {
+        cell: (answers[cell], empty[spec.attribution_key])
+        for cell, spec in specs.items()
+        if spec.explainer is not None and spec.attribution_key in empty
+    }
+    return Dropped({**before.looked, **now})
+
+
+def is_empty(made: Attribution, recipe: RenderSpec) -> bool:
+    """Whether an explanation marks nothing: an even picture, or weights that are all 0. Pictures and
+    sentences are never empty."""
+    if isinstance(made, PixelAttribution):
+        try:
+            return is_flat(drawn_field(made, recipe))
+        except NotApplicable:
+            return False
+    return isinstance(made, TokenAttribution | ConceptAttribution) and not made.values.any()
+
+
+def dropped_sentence(dropped: Mapping[str, Any]) -> str:
+    """How many items a study dropped, as one sentence; empty if it has no such rule."""
+    if not dropped:
+        return ""
+    count = len(dropped["items"])
+    are = "item was" if count == 1 else "items were"
+    return (
+        f"{count} of {dropped['looked_at']} {are} left out under all conditions, for their explanation is "
+        "empty under at least one."
+    )
+
+
+def dropped_rows(dropped: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Rows under `COLUMNS`."""
+    return [(condition, answer, str(empty), str(of)) for condition, answer, empty, of in dropped["counts"]]
