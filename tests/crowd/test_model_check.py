@@ -127,7 +127,7 @@ def test_what_the_view_cuts_off_is_told(tmp_path: Path, trained: Trained, outcom
         (f"mean = [0.0, 0.0, 0.0], std = {QUARTER}", "with pictures in -2 to 2"),
         (
             "published_accuracy = 0.89",
-            "published_accuracy is 0.89, on people's pictures the model is",
+            "with pictures in -2 to 2",
         ),
         ("mean = [127.5, 127.5, 127.5], std = [63.75, 63.75, 63.75]", "divide mean and std by 255"),
     ],
