@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from crowd.rehearsal.demo import DemoFailed, check_port
+from experiments.simulation.population import DEFAULT_MIX
 from tests import services
 from tests.world import write_study
 
@@ -68,7 +69,7 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
         assert any(row[1] == "2" for row in cells(printed, name) if len(row) > 1), (name, printed)
     assert re.search(r"F\(3, 4\) = |No group has any variance", printed)
     before, controls = printed.split("Controls of the observers")
-    assert "Computational observers, not people. Mix: learner=0.8" in before
+    assert f"Computational observers, not people. Mix: {DEFAULT_MIX}" in before
     assert "Computational observers, not people." in controls
     report = json.loads((Path(project_env["LEGIBLE_VAR"]) / "controls.json").read_text())
     assert report["heading"] == "Computational observers, not people."
