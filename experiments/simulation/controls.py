@@ -34,6 +34,11 @@ CONTROLS = {
     "oracle": "planted region (oracle)",
     "ceiling": "unseen pictures with answers (ceiling)",
 }
+ALL = "all observers"
+
+
+Accuracies = dict[tuple[str, str], Floats]
+"""Accuracy of each sitting, float32 (sittings,), by control and condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +81,12 @@ class ControlRow:
 
 @dataclass(frozen=True, slots=True)
 class ControlReport:
-    """All controls of one run. `seed` names the observers and the shuffles."""
+    """All controls of one run. `seed` names the observers and the shuffles. `faults` are sentences about
+    observers that learn more from maps than their ceiling allows."""
 
     seed: int
     rows: tuple[ControlRow, ...]
+    faults: tuple[str, ...] = ()
     heading: str = field(default=HEADING)
 
     def row(self, control: str, condition: str = "", observer: str = "") -> ControlRow:
@@ -91,7 +98,8 @@ class ControlReport:
         raise KeyError(f"no control {control!r} for condition {condition!r} and observer {observer!r}")
 
     def as_json(self) -> dict[str, object]:
-        return {"heading": self.heading, "seed": self.seed, "rows": [asdict(row) for row in self.rows]}
+        rows = [asdict(row) for row in self.rows]
+        return {"heading": self.heading, "seed": self.seed, "rows": rows, "faults": list(self.faults)}
 
     def table(self) -> tuple[tuple[str, ...], ...]:
         """As text, a header row first; percentages."""
@@ -133,17 +141,25 @@ def run_controls(
     wanted += [("oracle", "")] if pictures.mask is not None else []
     wanted += [("ceiling", "")] if pictures.unseen else []
     rows: list[ControlRow] = []
+    faults: list[str] = []
+    all_of: list[Accuracies] = []
     for place, kind in enumerate(kinds):
         observers = [person_class(kind).drawn(seed, number) for number in range(len(sittings))]
-        accuracies: dict[tuple[str, str], Floats] = {}
+        accuracies: Accuracies = {}
         for done, (control, condition) in enumerate(wanted):
             progress("controls", place * len(wanted) + done, len(kinds) * len(wanted))
             pairs = list(zip(observers, sittings, strict=True))
             agreed = [_agreement(*pair, eye, control, condition) for pair in pairs]
             accuracies[control, condition] = np.array(agreed, dtype=np.float32)
         rows += _rows(kind, accuracies, len(_scored(sittings[0])))
-    progress("controls", 1, 1)
-    return ControlReport(seed, tuple(rows))
+        faults += _faults(kind, accuracies)
+        all_of.append(accuracies)
+    progress("controls", len(kinds) * len(wanted), len(kinds) * len(wanted))
+    if len(kinds) > 1:
+        # Observers take the same sittings, which are the unit: average over observers first.
+        together = {names: np.stack([one[names] for one in all_of]).mean(axis=0) for names in wanted}
+        rows += _rows(ALL, together, len(kinds) * len(_scored(sittings[0])))
+    return ControlReport(seed, tuple(rows), tuple(faults))
 
 
 def sit(
@@ -291,6 +307,24 @@ def _rows(observer: str, accuracies: Mapping[tuple[str, str], Floats], scored: i
     return rows
 
 
+def _faults(observer: str, accuracies: Accuracies) -> list[str]:
+    """A sentence for each condition whose gain over the ceiling lies above 0 by intervals that hold together
+    (Bonferroni over the conditions)."""
+    ceiling = accuracies.get(("ceiling", ""))
+    shown = {name: values for (control, name), values in accuracies.items() if control == "shown"}
+    if ceiling is None or len(ceiling) < 2:
+        return []
+    found = []
+    for name, values in shown.items():
+        more, low, high = _interval(values - ceiling, 0.05 / len(shown))
+        if low > 0:
+            found.append(
+                f"Fault of the observer {observer}: with {name} it agrees {100 * more:.1f} points more often "
+                f"[{100 * low:.1f}, {100 * high:.1f}] than its ceiling."
+            )
+    return found
+
+
 def _row(names: tuple[str, str, str], values: Floats, base: Floats, scored: int) -> ControlRow:
     accuracy, low, high = _interval(values)
     gain, gain_low, gain_high = _interval(values - base)
@@ -300,14 +334,14 @@ def _row(names: tuple[str, str, str], values: Floats, base: Floats, scored: int)
     )
 
 
-def _interval(values: Floats) -> tuple[float, float, float]:
-    """Mean and 95 % Student interval; the whole range -1 to 1 for a single session, which has no spread."""
+def _interval(values: Floats, error: float = 0.05) -> tuple[float, float, float]:
+    """Mean and Student interval of level 1 - `error`; -1 to 1 for a single session, which has none."""
     from scipy.special import stdtrit
 
     mean = float(values.mean())
     if len(values) < 2:
         return mean, -1.0, 1.0
-    half = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1)) / len(values) ** 0.5
+    half = float(stdtrit(len(values) - 1, 1 - error / 2)) * float(values.std(ddof=1)) / len(values) ** 0.5
     return mean, mean - half, mean + half
 
 
