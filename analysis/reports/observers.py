@@ -46,11 +46,11 @@ def population(frames: Frames) -> list[Section]:
 
 def _seen(content: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     """What had been seen before each version that answered was frozen."""
-    found = {version.number: version for kind in content if (version := version_of(kind)) is not None}
+    answered = {version.number: version for kind in content if (version := version_of(kind)) is not None}
     return tuple(
-        f"Version {number} ({', '.join(found[number].kinds)}), frozen {found[number].frozen}. Seen before: "
-        f"{'; '.join(found[number].seen)}."
-        for number in sorted(found)
+        f"Version {version.number} ({', '.join(version.kinds)}), frozen {version.frozen}. "
+        f"Seen before: {'; '.join(version.seen)}."
+        for _, version in sorted(answered.items())
     )
 
 

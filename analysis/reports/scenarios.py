@@ -50,7 +50,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Pearson's r of Utility with a metric over (scenario x method) points; None where it is not defined."""
+    """Pearson's r of Utility with a metric over (scenario x method) points; None if it is not defined."""
 
     metric: str
     n: int
@@ -170,9 +170,9 @@ def _utilities(scenarios: Sequence[Scenario]) -> Table:
     )
 
 
-def _correlation_table(found: Sequence[Correlation]) -> Table:
+def _correlation_table(rows_of: Sequence[Correlation]) -> Table:
     rows = tuple(
-        (PREDICTORS[c.metric], str(c.n), number(c.r), _correlation_interval(c)) for c in found if c.n
+        (PREDICTORS[c.metric], str(c.n), number(c.r), _correlation_interval(c)) for c in rows_of if c.n
     )
     return Table(
         "scenario_correlations",
@@ -184,12 +184,12 @@ def _correlation_table(found: Sequence[Correlation]) -> Table:
     )
 
 
-def _correlation_interval(found: Correlation) -> str:
-    if found.r is None:
+def _correlation_interval(correlation: Correlation) -> str:
+    if correlation.r is None:
         return "no spread, or too few points"
-    if found.low is None or found.high is None:
+    if correlation.low is None or correlation.high is None:
         return f"n too small ({POINTS_MIN} needed)"
-    return interval(Interval(found.low, found.high))
+    return interval(Interval(correlation.low, correlation.high))
 
 
 def _control_table(scenarios: Sequence[Scenario]) -> Table:
@@ -238,6 +238,6 @@ def as_json(scenarios: Sequence[Scenario]) -> dict[str, Any]:
     return {
         "heading": SIMULATED_HEADING,
         "scenarios": [asdict(scenario) for scenario in scenarios],
-        "correlations": [asdict(found) for found in correlations(scenarios)],
+        "correlations": [asdict(row) for row in correlations(scenarios)],
         "reading": reading(scenarios),
     }

@@ -73,17 +73,17 @@ def _metrics(study: Study) -> Mapping[str, Mapping[str, float]]:
 
 def print_scenarios(scenarios: list[Scenario], terminal: Terminal) -> None:
     """The tables in the terminal, and in scenarios.json and scenarios.html."""
-    found = tables(scenarios)
+    printed = tables(scenarios)
     notes = [f"{s.slug}: {note}" for s in scenarios for note in s.notes]
     terminal.line("")
     terminal.line(SIMULATED_HEADING)
-    for table in found:
+    for table in printed:
         terminal.console.print(rich_table(table))
         terminal.line(table.note)
     for sentence in (reading(scenarios), *notes):
         terminal.line(sentence)
     path = settings.VAR_DIR / "scenarios.json"
     path.write_text(json.dumps(as_json(scenarios), indent=2), encoding="utf-8")
-    page = document(TITLE, SIMULATED_HEADING, [reading(scenarios), *notes], found)
+    page = document(TITLE, SIMULATED_HEADING, [reading(scenarios), *notes], printed)
     path.with_suffix(".html").write_text(page, encoding="utf-8")
     terminal.line(f"Written to {path} and {path.with_suffix('.html')}.")

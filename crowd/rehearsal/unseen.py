@@ -56,10 +56,10 @@ def unseen_pictures(
     if not path.exists():
         _keep(path, *_looked_at(data, study.predictor["key"], count, progress))
     with np.load(io.BytesIO(path.read_bytes())) as kept:
-        answers, features, own = kept["answers"], kept["features"], kept["own"]
+        answers, features, unguided = kept["answers"], kept["features"], kept["unguided"]
     choices = {value for value, _ in definition.choices}
-    rows = zip(features, own, answers, strict=True)
-    return [(Percept(f, own=o), str(a)) for f, o, a in rows if str(a) in choices], ""
+    rows = zip(features, unguided, answers, strict=True)
+    return [(Percept(f, unguided=o), str(a)) for f, o, a in rows if str(a) in choices], ""
 
 
 def _redrawn(component: Component, folder: Path, count: int) -> Any:
@@ -82,14 +82,14 @@ def _looked_at(data: Dataset, predictor_key: str, count: int, progress: Progress
         answers += [predictor.labels[int(row.argmax())] for row in predictor.logits(views)]
         seen += [perceive(view) for view in views]
         progress("unseen pictures for the ceiling", len(seen), len(items))
-    own = [cast("Any", percept.own) for percept in seen]
-    return np.array(answers), np.stack([percept.features for percept in seen]), np.stack(own)
+    unguided = [cast("Any", percept.unguided) for percept in seen]
+    return np.array(answers), np.stack([percept.features for percept in seen]), np.stack(unguided)
 
 
-def _keep(path: Path, answers: Any, features: Any, own: Any) -> None:
+def _keep(path: Path, answers: Any, features: Any, unguided: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     written = io.BytesIO()
-    np.savez_compressed(written, answers=answers, features=features, own=own)
+    np.savez_compressed(written, answers=answers, features=features, unguided=unguided)
     partial = path.with_suffix(".part")
     partial.write_bytes(written.getvalue())
     partial.replace(path)

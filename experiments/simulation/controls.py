@@ -19,7 +19,7 @@ from experiments.design.rng import Streams
 from experiments.paradigms.base import Plan, PlannedTrial
 from experiments.simulation import HEADING, OBSERVERS, person_class
 from experiments.simulation.looking import led, perceive
-from experiments.simulation.observers import Mind, Observer
+from experiments.simulation.observers import FrozenObserver, Mind
 from experiments.simulation.people import ExampleView, Person, TestView
 from experiments.simulation.sight import CELLS, GRID, Floats, Percept, read_heat
 from stimuli.render.heatmap import painted
@@ -157,7 +157,9 @@ def run_controls(
     progress("controls", len(kinds) * len(wanted), len(kinds) * len(wanted))
     if len(kinds) > 1:
         # Observers take the same sittings, which are the unit: average over observers first.
-        together = {names: np.stack([one[names] for one in all_of]).mean(axis=0) for names in wanted}
+        together = {
+            names: np.stack([accuracies[names] for accuracies in all_of]).mean(axis=0) for names in wanted
+        }
         rows += _rows(ALL, together, len(kinds) * len(_scored(sittings[0])))
     return ControlReport(seed, tuple(rows), tuple(faults))
 
@@ -181,7 +183,7 @@ def sit(
             consulted = bool(trial.reservoir) and observer.consults(trial.position)
             seen = tuple(examples)
             view = TestView(trial.position, trial.choices, seen, plain(trial.item), reservoir=consulted)
-            if isinstance(observer, Observer):
+            if isinstance(observer, FrozenObserver):
                 reply = observer.answer_from(mind, view)
             else:
                 reply = observer.answer(view)
@@ -189,7 +191,7 @@ def sit(
     return chosen
 
 
-def informed_mind(observer: Observer, plan: Plan, unseen: Sequence[tuple[Percept, str]]) -> Mind:
+def informed_mind(observer: FrozenObserver, plan: Plan, unseen: Sequence[tuple[Percept, str]]) -> Mind:
     """What the observer remembers of the unseen pictures, all of them at hand."""
     choices = _scored(plan)[0].choices
     # Positions of their own, so that no look at them is the look at a picture of the session.
@@ -287,7 +289,7 @@ def _training_items(plans: Sequence[Plan]) -> list[str]:
 def _agreement(observer: Person, plan: Plan, eye: _Eye, control: str, condition: str) -> float:
     """The share of scored trials at which the observer says what the model says."""
     mind = None
-    if control == "ceiling" and isinstance(observer, Observer):
+    if control == "ceiling" and isinstance(observer, FrozenObserver):
         mind = informed_mind(observer, plan, eye.pictures.unseen)
     chosen = sit(observer, plan, eye.looking(control, condition), eye.plain, mind)
     predicted = eye.pictures.predicted
@@ -314,15 +316,15 @@ def _faults(observer: str, accuracies: Accuracies) -> list[str]:
     shown = {name: values for (control, name), values in accuracies.items() if control == "shown"}
     if ceiling is None or len(ceiling) < 2:
         return []
-    found = []
+    sentences = []
     for name, values in shown.items():
         more, low, high = _interval(values - ceiling, 0.05 / len(shown))
         if low > 0:
-            found.append(
+            sentences.append(
                 f"Fault of the observer {observer}: with {name} it agrees {100 * more:.1f} points more often "
                 f"[{100 * low:.1f}, {100 * high:.1f}] than its ceiling."
             )
-    return found
+    return sentences
 
 
 def _row(names: tuple[str, str, str], values: Floats, base: Floats, scored: int) -> ControlRow:

@@ -34,7 +34,7 @@ Shares = NDArray[np.float64]
 def perceive(original: Pixels, overlay: Pixels | None = None) -> Percept:
     """Looks at a picture and, if there is one, at its overlay; uint8 (H, W, 3) each, of one size."""
     features = patch_features(original)
-    plain = Percept(features, own=own_looking(features))
+    plain = Percept(features, unguided=own_looking(features))
     heat = None if overlay is None else read_heat(original, overlay)
     return plain if heat is None else led(plain, heat)
 
@@ -45,7 +45,7 @@ def led(plain: Percept, heat: Floats) -> Percept:
 
 
 def own_looking(features: Floats) -> Floats:
-    """Where the eye goes by itself, float32 (100,), sums to 1: the central bias times the contrast with the
+    """How the eye looks by itself, float32 (100,), sums to 1: the central bias times the contrast with the
     border."""
     spread = np.maximum(features.std(axis=0), JUST_NOTICEABLE)
     scaled = features / spread
@@ -58,7 +58,7 @@ def own_looking(features: Floats) -> Floats:
 
 
 def guidance(heat: Floats) -> Floats | None:
-    """Where a map leads, float32 (100,), sums to 1; None if it cannot be read.
+    """The places that a map leads to, float32 (100,), sums to 1; None if it cannot be read.
 
     Neighbours within the critical spacing are averaged; what then spans less than one step of the scale is
     not read. So a square of a cells at heat h on an empty map, within the spacing of w x w cells, is read if
@@ -76,8 +76,8 @@ def guidance(heat: Floats) -> Floats | None:
 
 def where_looked(percept: Percept) -> Shares:
     """The share of fixations that each patch gets, float64 (100,), sums to 1."""
-    own = own_looking(percept.features) if percept.own is None else percept.own
-    alone = own.astype(np.float64)
+    unguided = own_looking(percept.features) if percept.unguided is None else percept.unguided
+    alone = unguided.astype(np.float64)
     if percept.guided is None:
         return alone
     # Guides multiply: a map that is bright everywhere, or at random, leads nowhere.

@@ -58,7 +58,7 @@ class Mind:
 
 
 @dataclass(frozen=True, slots=True)
-class Observer(Someone):
+class FrozenObserver(Someone):
     """Looks, remembers, passes the checks with a few mistakes. Subclasses say what the evidence is."""
 
     @classmethod
@@ -144,7 +144,7 @@ class Observer(Someone):
 
 
 @dataclass(frozen=True, slots=True)
-class Exemplar(Observer):
+class Exemplar(FrozenObserver):
     """Answers by resemblance to whole remembered examples."""
 
     kind: ClassVar[str] = "exemplar"
@@ -154,7 +154,7 @@ class Exemplar(Observer):
 
 
 @dataclass(frozen=True, slots=True)
-class Prototype(Observer):
+class Prototype(FrozenObserver):
     """Answers by the nearer mean of a label."""
 
     kind: ClassVar[str] = "prototype"
@@ -165,7 +165,7 @@ class Prototype(Observer):
 
 
 @dataclass(frozen=True, slots=True)
-class OneReason(Observer):
+class OneReason(FrozenObserver):
     """Answers by the one feature that told the remembered examples apart best."""
 
     kind: ClassVar[str] = "one_reason"

@@ -59,12 +59,12 @@ class Percept:
 
     `attention` is where an explanation leads an eye that reads every cell of it (observers of version 1),
     `guided` one that reads as people do (`looking`); None if nothing led it: no explanation, or one that says
-    nothing. `own` is where that eye goes by itself.
+    nothing. `unguided` is where that eye goes by itself.
     """
 
     features: Floats
     attention: Floats | None = None
-    own: Floats | None = None
+    unguided: Floats | None = None
     guided: Floats | None = None
 
     def where(self) -> Floats:

@@ -62,13 +62,14 @@ def three() -> list[Scenario]:
 
 def test_it_correlates_utility_with_one_minus_deletion_over_methods_of_all_scenarios() -> None:
     scenarios = three()
-    found = {c.metric: c for c in correlations(scenarios)}["deletion"]
+    correlation = {c.metric: c for c in correlations(scenarios)}["deletion"]
     rows = [(s, r) for s in scenarios for r in s.conditions if r["role"] == "method"]
     utility = [r["utility"] for _, r in rows]
     faithful = [1 - s.metrics[r["name"]]["deletion"] for s, r in rows]
     expected = pearsonr(utility, faithful)
-    assert (found.n, found.r) == (12, pytest.approx(expected.statistic))
-    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert correlation.n == 12
+    assert correlation.r == pytest.approx(expected.statistic)
+    assert (correlation.low, correlation.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
 
 
 def test_it_gives_no_interval_of_few_points_and_no_correlation_without_spread() -> None:
@@ -96,10 +97,10 @@ def test_it_lays_out_conditions_by_scenarios() -> None:
 
 
 def test_a_null_stays_a_null() -> None:
-    """Whatever p and gain are, every condition of every scenario has its row and its number."""
-    nothing = scenario("failure", 4, oracle=0.0)
-    for row in nothing.conditions[1:]:
-        row["tukey_p"], row["utility"] = 0.9, 1.0
+    """With a high p and no gain, every condition has its row and its number all the same."""
+    made = scenario("failure", 4, oracle=0.0)
+    rows = [{**row, "utility": 1.0, "tukey_p": 0.9} for row in made.conditions]
+    nothing = Scenario(made.slug, rows, made.metrics, made.controls)
     cells = [row[4] for row in tables([nothing])[0].rows]
     assert cells == ["\N{EN DASH}", *["1.00"] * 5]
 

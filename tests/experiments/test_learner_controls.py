@@ -25,7 +25,7 @@ from experiments.simulation.controls import (
     sit,
 )
 from experiments.simulation.learner import Learner, choice_shares, resemblance
-from experiments.simulation.observers import Observer
+from experiments.simulation.observers import FrozenObserver
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.sight import CELLS, FEATURES, PATCHES, Percept
 from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
@@ -254,7 +254,7 @@ def of_lightness() -> Plan:
 def test_a_ceiling_is_learned_from_answers_and_from_no_map(kind: str) -> None:
     """The mind has every unseen picture with its answer; what is shown in training leaves no trace in it."""
     person = person_class(kind).drawn(5, 0)
-    assert isinstance(person, Observer)
+    assert isinstance(person, FrozenObserver)
     plan, levels = of_lightness(), np.linspace(0, 1, 300)
     unseen = [(lit(level), answer(level)) for level in levels]
     mind = informed_mind(person, plan, unseen)

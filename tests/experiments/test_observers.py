@@ -13,7 +13,7 @@ from experiments.kinds.base import Choice
 from experiments.simulation import OBSERVERS, person_class
 from experiments.simulation.looking import guidance, own_looking, perceive, where_looked
 from experiments.simulation.observers import (
-    Observer,
+    FrozenObserver,
     answer_shares,
     exemplar_evidence,
     one_reason_evidence,
@@ -104,12 +104,12 @@ def test_it_reads_no_clutter_and_no_faint_map_and_is_led_by_a_clear_one() -> Non
     assert led is not None
     half = led.reshape(GRID, GRID)[:, :5].sum()
     assert half > 0.8
-    own = own_looking(flat())
-    product = np.array([o * g for o, g in zip(own, led, strict=True)], dtype=np.float64)
+    alone = own_looking(flat())
+    product = np.array([o * g for o, g in zip(alone, led, strict=True)], dtype=np.float64)
     assert where_looked(Percept(flat(), guided=led)) == pytest.approx(product / product.sum(), abs=1e-6)
     # A map that is even leads nowhere.
     even = np.full(PATCHES, 1 / PATCHES, np.float32)
-    assert where_looked(Percept(flat(), guided=even)) == pytest.approx(own, abs=1e-6)
+    assert where_looked(Percept(flat(), guided=even)) == pytest.approx(alone, abs=1e-6)
 
 
 def plain_spread(rows: np.ndarray) -> list[float]:
@@ -138,7 +138,7 @@ def test_the_exemplar_observer_averages_similarity_over_examples(seen: tuple[np.
         ]
         similar.append(np.exp(-2.5 * np.mean(distances)))
     wanted = [
-        np.log(np.mean([s for s, own in zip(similar, labels, strict=True) if own == k])) for k in (0, 1)
+        np.log(np.mean([s for s, label in zip(similar, labels, strict=True) if label == k])) for k in (0, 1)
     ]
     assert exemplar_evidence(traces, labels, patches, 2, 2.5) == pytest.approx(wanted, abs=1e-4)
 
@@ -151,8 +151,8 @@ def test_the_prototype_observer_goes_by_the_nearer_mean() -> None:
     # Means .1 and .9; spread sqrt(.17); one of ten features differs, so the root mean square divides by
     # sqrt(10).
     scale = 3.0 / np.sqrt(0.17) / np.sqrt(10)
-    found = prototype_evidence(vectors, np.array([0, 0, 1, 1]), glance, 2, 3.0)
-    assert found == pytest.approx([-0.2 * scale, -0.6 * scale], rel=1e-5)
+    evidence_of = prototype_evidence(vectors, np.array([0, 0, 1, 1]), glance, 2, 3.0)
+    assert evidence_of == pytest.approx([-0.2 * scale, -0.6 * scale], rel=1e-5)
 
 
 def test_the_one_reason_observer_uses_the_most_valid_feature_alone() -> None:
@@ -163,8 +163,8 @@ def test_the_one_reason_observer_uses_the_most_valid_feature_alone() -> None:
     glance = np.full(len(FEATURES), 100.0, np.float32)
     glance[5] = 0.4
     spread = np.sqrt(0.1)
-    found = one_reason_evidence(vectors, labels, glance, 2, 2.0)
-    assert found == pytest.approx([-2 * 0.2 / spread, -2 * 0.4 / spread], rel=1e-5)
+    evidence_of = one_reason_evidence(vectors, labels, glance, 2, 2.0)
+    assert evidence_of == pytest.approx([-2 * 0.2 / spread, -2 * 0.4 / spread], rel=1e-5)
 
 
 @pytest.mark.parametrize("evidence", [exemplar_evidence, prototype_evidence, one_reason_evidence])
@@ -172,12 +172,12 @@ def test_it_says_nothing_of_an_answer_without_example(evidence: object) -> None:
     rng = np.random.default_rng(1)
     labels = np.array([0, 0])
     if evidence is exemplar_evidence:
-        found = exemplar_evidence(rng.random((2, 3, 10), np.float32), labels, flat(), 2, 1.0)
+        evidence_of = exemplar_evidence(rng.random((2, 3, 10), np.float32), labels, flat(), 2, 1.0)
     else:
-        found = evidence(rng.random((2, 10), np.float32), labels, flat()[0], 2, 1.0)  # type: ignore[operator]
-    assert np.isfinite(found[0]) and np.isnan(found[1])
+        evidence_of = evidence(rng.random((2, 10), np.float32), labels, flat()[0], 2, 1.0)  # type: ignore[operator]
+    assert np.isfinite(evidence_of[0]) and np.isnan(evidence_of[1])
     # Then only the base rates speak: 3 of 4 by Laplace's rule.
-    assert answer_shares(found, np.array([2, 0])) == pytest.approx([0.75, 0.25])
+    assert answer_shares(evidence_of, np.array([2, 0])) == pytest.approx([0.75, 0.25])
 
 
 def test_it_weighs_evidence_with_base_rates() -> None:
@@ -245,7 +245,7 @@ def test_it_guesses_without_examples(kind: str) -> None:
 @every_observer
 def test_it_answers_alike_from_the_same_memory(kind: str) -> None:
     person = person_class(kind).drawn(3, 1)
-    assert isinstance(person, Observer)
+    assert isinstance(person, FrozenObserver)
     examples = tuple(ExampleView(i, ("Dark", "Light")[i % 2], SIDES, percept(0.1 * i, 0.5)) for i in range(6))
     mind = person.mind(examples, SIDES)
     assert mind.traces.shape == (6, value("memory", "fixations"), 10)

@@ -96,9 +96,9 @@ def scenario_file(folder: Path, slug: str, scenario: str) -> Path:
     dataset = f'{{ name = "synthetic", scenario = "{scenario}", count = 64, model_count = 16, size_px = 64 }}'
     classes = {"biased": ["husky", "wolf"], "lookalike": ["kit fox", "red fox"]}[scenario]
     path = write_study(folder / slug, slug, dataset=f"dataset = {dataset}", classes=f"classes = {classes}")
+    # A model that is a formula errs as it likes: only its answers are balanced.
     text = path.read_text()
-    assert 'predictor = { name = "toy"' in text
-    path.write_text(text)
+    path.write_text(text.replace("[[conditions]]", 'balance = "prediction"\n[[conditions]]', 1))
     return path
 
 
@@ -116,17 +116,17 @@ def test_it_runs_every_scenario_and_sets_them_side_by_side(
     assert printed.count("people came, 9 passed") == len(SCENARIOS)
     assert printed.count("The ceiling is learned from 40 unseen pictures.") == len(SCENARIOS)
     told = json.loads((Path(project_env["LEGIBLE_VAR"]) / "scenarios.json").read_text())
-    assert [one["slug"] for one in told["scenarios"]] == list(SCENARIOS)
+    assert [made["slug"] for made in told["scenarios"]] == list(SCENARIOS)
     assert told["reading"] in printed
     table = printed.split("Accuracy (%) per block, and Utility, by scenario")[1]
-    for row in (one["conditions"] for one in told["scenarios"]):
+    for row in (made["conditions"] for made in told["scenarios"]):
         for condition in row:
             shown = cells(table, condition["label"])[0]
             assert f"{100 * condition['accuracy'][0]:.1f}" in shown
-    for one in told["scenarios"]:
-        assert set(one["controls"]) == {"baseline", "shown", "permuted", "other_image", "oracle", "ceiling"}
+    for made in told["scenarios"]:
+        assert set(made["controls"]) == {"baseline", "shown", "permuted", "other_image", "oracle", "ceiling"}
         assert {"deletion", "deletion_drawn", "insertion", "insertion_drawn", "jpeg_complexity"} <= set(
-            one["metrics"]["saliency"]
+            made["metrics"]["saliency"]
         )
     page = (Path(project_env["LEGIBLE_VAR"]) / "scenarios.html").read_text()
     for text in (printed, page):

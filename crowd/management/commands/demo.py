@@ -72,11 +72,11 @@ class Command(StudyCommand):
         paths = [find_study(name, tuple(settings.STUDY_DIRS)) for name in names]
         paths = [with_photographs(p, terminal) if p.parent.name == PHOTOGRAPHS else p for p in paths]
         asked = [Asked.of(path, options["participants"], every is not None) for path in paths]
-        studies = [demo.prepare(one.path, one.changes, terminal) for one in asked]
+        studies = [demo.prepare(each.path, each.changes, terminal) for each in asked]
         url = f"http://127.0.0.1:{options['port']}"
         with demo.serving(options["port"], url) as server:
             pairs = zip(studies, asked, strict=True)
-            done = [one.run(study, url, terminal, options) for study, one in pairs]
+            done = [each.run(study, url, terminal, options) for study, each in pairs]
             if every is not None:
                 print_scenarios(done, terminal)
             demo.print_addresses(studies[-1], url, terminal, stays=not options["no_serve"])
