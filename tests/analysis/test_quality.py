@@ -207,3 +207,23 @@ def test_it_names_the_mix_of_simulated_observers() -> None:
     }
     assert first.digest[:12] in str(made.tables[0].rows) and first.seen[0] in made.paragraphs[0]
     assert [s.key for s in open_sections(frames_of([person("a", "baseline")]), study())] == ["arrival"]
+
+
+def test_it_sets_observers_side_by_side_and_names_a_differing_ranking() -> None:
+    people, trials = [], []
+    right = {"exemplar": {"grad_cam": (1, 1), "baseline": (0, 1)}, "prototype": {"grad_cam": (1, 0)}}
+    for kind, conditions in right.items():
+        for condition, answers in conditions.items():
+            name = f"{kind} {condition}"
+            people.append(person(name, condition, simulated_kind=kind))
+            trials += [trial(name, condition, matches_model=bool(answer)) for answer in answers]
+    made = section("observers", frames_of(people, trials))
+    rows = {row["condition"]: row["observers"] for row in made.content}
+    assert rows["grad_cam"] == {
+        "exemplar": {"n": 1, "accuracy": 1.0},
+        "prototype": {"n": 1, "accuracy": 0.5},
+    }
+    assert rows["baseline"]["prototype"] == {"n": 0, "accuracy": None}
+    assert len(made.paragraphs) == 1
+    one_kind = frames_of([p for p in people if p["simulated_kind"] == "exemplar"], trials)
+    assert all(s.key != "observers" for s in sections(one_kind, study()))
