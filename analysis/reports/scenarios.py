@@ -179,16 +179,16 @@ def _correlation_table(rows_of: Sequence[Correlation]) -> Table:
         "Utility and automatic metrics, over scenario x method",
         ("Metric", "n", "Pearson's r", "95 % interval"),
         rows,
-        f"{SIMULATED_HEADING} Fisher's z; methods of one scenario share its pictures and baseline, so the "
-        "points are not independent and the intervals are too narrow.",
+        f"{SIMULATED_HEADING} Fisher's z, from {POINTS_MIN} points on; methods of one scenario share its "
+        "pictures and baseline, so the points are not independent and the intervals are too narrow.",
     )
 
 
 def _correlation_interval(correlation: Correlation) -> str:
     if correlation.r is None:
-        return "no spread, or too few points"
+        return "not defined"
     if correlation.low is None or correlation.high is None:
-        return f"n too small ({POINTS_MIN} needed)"
+        return "n too small"
     return interval(Interval(correlation.low, correlation.high))
 
 
