@@ -4,6 +4,7 @@ server.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from analysis.reports.base import Figure, Section, Table
@@ -32,6 +33,20 @@ def page(report: Report) -> str:
         f"{_header(report)}{_banners(report)}{_numbers(report)}"
         f'<nav aria-label="Contents"><ol>{links}</ol></nav><main>{body}</main>'
         f"{_footer(report)}</body></html>\n"
+    )
+
+
+def document(title: str, heading: str, sentences: Sequence[str], tables: Sequence[Table]) -> str:
+    """A page of tables alone, under a heading that must stand above them."""
+    body = "".join(_table(table, {}) for table in tables)
+    words = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{STYLE}</style></head><body>'
+        f"<header><h1>{escape(title)}</h1></header>"
+        f'<p class="banner observers"><strong>{escape(heading)}</strong></p>'
+        f"<main><section>{body}{words}</section></main></body></html>\n"
     )
 
 

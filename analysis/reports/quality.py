@@ -11,18 +11,19 @@ from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
 from analysis.reports.flow import group_head, members, named
 from analysis.reports.formats import number, percent
+from analysis.reports.observers import by_observer, population
 from experiments.dropping import COLUMNS
 from experiments.kinds.base import INSTRUCTED, REPEAT
 
 
 def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
     """Results per condition, so only for a report that is not sealed."""
-    return [_behaviour(frames, facts), *_questions(frames, facts)]
+    return [*by_observer(frames, facts), _behaviour(frames, facts), *_questions(frames, facts)]
 
 
 def open_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
     """What may be seen while data are collected."""
-    return [_arrival(frames, facts), *_population(frames, facts), *_stimuli(facts)]
+    return [_arrival(frames, facts), *population(frames), *_stimuli(facts)]
 
 
 def _stimuli(facts: StudyFacts) -> list[Section]:
@@ -150,27 +151,6 @@ def _arrival(frames: Frames, facts: StudyFacts) -> Section:
         "Places that were freed are filled later; a drift over time would show here.",
     )
     return Section("arrival", f"Arrival by {group_head(facts).lower()}", rows, (), (table,))
-
-
-def _population(frames: Frames, facts: StudyFacts) -> list[Section]:
-    """The mix of simulated observers, so that no reader has to guess it."""
-    people = frames.participants[frames.participants["simulated_kind"] != ""]
-    if people.empty:
-        return []
-    counts = {
-        str(kind): {
-            "sittings": int((people["simulated_kind"] == kind).sum()),
-            "kept": int(((people["simulated_kind"] == kind) & (people["status"] == "passed")).sum()),
-        }
-        for kind in sorted(people["simulated_kind"].unique())
-    }
-    table = Table(
-        "population",
-        "Observers by kind",
-        ("Kind", "Sittings", "Kept"),
-        tuple((kind, str(n["sittings"]), str(n["kept"])) for kind, n in counts.items()),
-    )
-    return [Section("population", "The simulated population", counts, (), (table,))]
 
 
 def _median(values: pd.Series) -> float | None:

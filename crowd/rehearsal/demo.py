@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,11 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from analysis.refresh import store_report
+from analysis.reports.report import Report
 from analysis.reports.text import print_report
 from crowd.models import Posting
 from crowd.recruiting.measured import measure_and_print
+from crowd.rehearsal.unseen import unseen_pictures
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import StudyError
@@ -36,7 +39,7 @@ from experiments.selectors import definition_of
 from experiments.sessions import ENDED, mark_left
 from experiments.simulation import HEADING
 from experiments.simulation.client import Outcome, run_people
-from experiments.simulation.controls import Pictures, run_controls
+from experiments.simulation.controls import ControlReport, Pictures, run_controls
 from experiments.simulation.line import Refused
 from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate
 from experiments.terminal import Terminal
@@ -62,6 +65,7 @@ SHORT = {
     "permuted": "permuted in space",
     "other_image": "of another image",
     "oracle": "planted region",
+    "ceiling": "unseen pictures",
 }
 
 
@@ -179,15 +183,19 @@ def send_people(
         )
 
 
-def print_results(study: Study, terminal: Terminal) -> None:
+def print_results(study: Study, terminal: Terminal) -> Report:
     """The report of the simulated people, printed and stored."""
     study.refresh_from_db()
-    print_report(store_report(study, "simulated"), terminal.console)
+    report = store_report(study, "simulated")
+    print_report(report, terminal.console)
+    return report
 
 
-def print_controls(study: Study, folder: Path, seed: int, terminal: Terminal) -> None:
+def print_controls(
+    study: Study, folder: Path, seed: int, terminal: Terminal, path: Path, unseen: int = 0
+) -> ControlReport | None:
     """The same observers on spoiled and on perfect explanations: what the table above is to be read
-    against."""
+    against. `unseen` pictures teach the ceiling; 0 leaves it out. None if there is no training."""
     definition = definition_of(study)
     paradigm = get_paradigm(study.paradigm)
     pool = stored_pool(study, definition)
@@ -195,12 +203,17 @@ def print_controls(study: Study, folder: Path, seed: int, terminal: Terminal) ->
     explained = [c.name for c in definition.conditions if c.explainer]
     if not any(trial.phase == "train" for plan in plans for trial in plan.trials):
         terminal.line("This design has no training that an observer could learn from, so no controls ran.")
-        return
-    report = run_controls(plans, explained, material(study, folder), seed=seed, progress=terminal.progress)
-    path = settings.VAR_DIR / "controls.json"
+        return None
+    pictures = material(study, folder)
+    if unseen:
+        further, none = unseen_pictures(study, definition, folder, unseen, terminal.progress)
+        pictures = replace(pictures, unseen=further)
+        terminal.line(none or f"The ceiling is learned from {len(further):,} unseen pictures.")
+    report = run_controls(plans, explained, pictures, seed=seed, progress=terminal.progress)
     path.write_text(json.dumps(report.as_json(), indent=2))
     rows = [
         (
+            row.observer,
             SHORT[row.control],
             row.answers_count,
             f"{100 * row.accuracy:.1f} [{100 * row.low:.1f}, {100 * row.high:.1f}]",
@@ -209,8 +222,12 @@ def print_controls(study: Study, folder: Path, seed: int, terminal: Terminal) ->
         for row in report.rows
         if not row.condition or len(explained) == 1
     ]
-    terminal.table("Controls of the observers", ("explanation", "answers", "accuracy %", "gain"), rows)
+    heads = ("observer", "explanation", "answers", "accuracy %", "gain")
+    terminal.table("Controls of the observers", heads, rows)
+    for fault in report.faults:
+        terminal.line(fault)
     terminal.line(f"{report.heading} The same observers on the first sittings; per condition in {path}.")
+    return report
 
 
 def material(study: Study, folder: Path) -> Pictures:

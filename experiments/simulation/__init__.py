@@ -17,12 +17,18 @@ PEOPLE: Table[type[Person]] = Table(
     "kind of simulated person",
     {
         "learner": "experiments.simulation.learner:Learner",
+        "exemplar": "experiments.simulation.observers:Exemplar",
+        "prototype": "experiments.simulation.observers:Prototype",
+        "one_reason": "experiments.simulation.observers:OneReason",
         "guesser": "experiments.simulation.people:Guesser",
         "careless": "experiments.simulation.people:Careless",
         "leaver": "experiments.simulation.leaver:Leaver",
     },
 )
 """Kinds that take a study over HTTP."""
+
+OBSERVERS = ("exemplar", "prototype", "one_reason")
+"""Those that stand side by side in every run; `learner` is version 1, kept for what was run with it."""
 
 
 def person_class(kind: str) -> type[Person]:

@@ -6,13 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import blake2b
 from threading import Lock
-from typing import TypeVar
 
-from experiments.simulation.sight import Floats, Percept, attention_of, patch_features, read_heat
+from experiments.simulation.looking import led, perceive
+from experiments.simulation.sight import Percept, read_heat
 from stimuli.render.png import decode
 from stimuli.store.padding import unpadded
 
-V = TypeVar("V")
 KEPT = 20_000
 """Percepts kept: about a hundred megabytes at most."""
 
@@ -26,26 +25,26 @@ class Album:
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
         self._lock = Lock()
-        self._features: OrderedDict[bytes, Floats] = OrderedDict()
-        self._attention: OrderedDict[bytes, Floats | None] = OrderedDict()
+        self._shelf: OrderedDict[bytes, Percept] = OrderedDict()
 
     def percept(self, original: bytes, overlay: bytes | None = None) -> Percept:
         """What is seen in a PNG file, and in the file of its overlay. Raises ShapeMismatch if one cannot be
         read."""
         name = _name(original)
-        features = self._once(self._features, name, lambda: patch_features(decode(original)))
+        plain = self._once(name, lambda: perceive(decode(original)))
         if overlay is None:
-            return Percept(features)
+            return plain
 
-        def attended() -> Floats | None:
+        def guided() -> Percept:
             below, above = decode(original), decode(overlay)
             # Bars, sentences and other pictures stand beside the item and lead no eye over it.
             heat = read_heat(below, above) if below.shape == above.shape else None
-            return None if heat is None else attention_of(heat)
+            return plain if heat is None else led(plain, heat)
 
-        return Percept(features, self._once(self._attention, name + _name(overlay), attended))
+        return self._once(name + _name(overlay), guided)
 
-    def _once(self, shelf: OrderedDict[bytes, V], name: bytes, make: Callable[[], V]) -> V:
+    def _once(self, name: bytes, make: Callable[[], Percept]) -> Percept:
+        shelf = self._shelf
         with self._lock:
             if name in shelf:
                 shelf.move_to_end(name)

@@ -4,7 +4,8 @@ table.
 The same observers take the same plans and pictures, in memory, once per control: without explanation,
 with the explanation as shown, with its patches shuffled in space, with the explanation of another image, and
 with the planted region if it is known (oracle). Overlays of the controls are drawn by the study's own
-recipe and read by the observer like any other.
+recipe and read by the observer like any other. The ceiling is by construction: the same observer learns from
+the model's answers on thousands of unseen pictures, and no map enters it.
 """
 
 from __future__ import annotations
@@ -16,19 +17,11 @@ import numpy as np
 
 from experiments.design.rng import Streams
 from experiments.paradigms.base import Plan, PlannedTrial
-from experiments.simulation import HEADING
-from experiments.simulation.learner import Learner
-from experiments.simulation.people import ExampleView, TestView
-from experiments.simulation.sight import (
-    CELLS,
-    GRID,
-    Floats,
-    Percept,
-    attention_of,
-    perceive,
-    place_in_square,
-    read_heat,
-)
+from experiments.simulation import HEADING, OBSERVERS, person_class
+from experiments.simulation.looking import led, perceive
+from experiments.simulation.observers import FrozenObserver, Mind
+from experiments.simulation.people import ExampleView, Person, TestView
+from experiments.simulation.sight import CELLS, GRID, Floats, Percept, place_in_square, read_heat
 from stimuli.render.heatmap import painted
 from stimuli.render.recipe import RenderSpec
 from stimuli.types import Mask, Pixels
@@ -39,7 +32,13 @@ CONTROLS = {
     "permuted": "explanation permuted in space",
     "other_image": "explanation of another image",
     "oracle": "planted region (oracle)",
+    "ceiling": "unseen pictures with answers (ceiling)",
 }
+ALL = "all observers"
+
+
+Accuracies = dict[tuple[str, str], Floats]
+"""Accuracy of each sitting, float32 (sittings,), by control and condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,8 @@ class Pictures:
     `original(item)` is uint8 (H, W, 3); `shown(item, condition)` the overlay of the same size, None if there
     is none; `mask(item)` the planted decisive region, bool (H, W), None for studies without one; `predicted`
     the model's answer per item, as a choice value; `seen(item)` the rows and columns of the picture on which
-    explanations are drawn.
+    explanations are drawn. `unseen` are percepts of further pictures with the model's answers, for the
+    ceiling; empty if there are too few.
     """
 
     original: Callable[[str], Pixels]
@@ -58,14 +58,17 @@ class Pictures:
     render: RenderSpec
     mask: Callable[[str], Mask] | None = None
     seen: Callable[[str], tuple[slice, slice]] = lambda item: (slice(None), slice(None))
+    unseen: Sequence[tuple[Percept, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ControlRow:
-    """One control: accuracy (0-1) with a 95 % interval over sessions, and its gain over the baseline, paired.
-    `condition` is empty if all conditions are taken together, or if none is involved.
+    """One control of one kind of observer: accuracy (0-1) with a 95 % interval over sessions, and its gain
+    over the baseline, paired. `condition` is empty if all conditions are taken together, or if none is
+    involved.
     """
 
+    observer: str
     control: str
     condition: str
     sittings_count: int
@@ -80,25 +83,30 @@ class ControlRow:
 
 @dataclass(frozen=True, slots=True)
 class ControlReport:
-    """All controls of one run. `seed` names the observers and the shuffles."""
+    """All controls of one run. `seed` names the observers and the shuffles. `faults` are sentences about
+    observers that learn more from maps than their ceiling allows."""
 
     seed: int
     rows: tuple[ControlRow, ...]
+    faults: tuple[str, ...] = ()
     heading: str = field(default=HEADING)
 
-    def row(self, control: str, condition: str = "") -> ControlRow:
-        """Raises KeyError for a control that was not run."""
+    def row(self, control: str, condition: str = "", observer: str = "") -> ControlRow:
+        """Of the first observer unless one is named. Raises KeyError for a control that was not run."""
+        observer = observer or self.rows[0].observer
         for row in self.rows:
-            if (row.control, row.condition) == (control, condition):
+            if (row.observer, row.control, row.condition) == (observer, control, condition):
                 return row
-        raise KeyError(f"no control {control!r} for condition {condition!r}")
+        raise KeyError(f"no control {control!r} for condition {condition!r} and observer {observer!r}")
 
     def as_json(self) -> dict[str, object]:
-        return {"heading": self.heading, "seed": self.seed, "rows": [asdict(row) for row in self.rows]}
+        rows = [asdict(row) for row in self.rows]
+        return {"heading": self.heading, "seed": self.seed, "rows": rows, "faults": list(self.faults)}
 
     def table(self) -> tuple[tuple[str, ...], ...]:
         """As text, a header row first; percentages."""
         header = (
+            "observer",
             "control",
             "condition",
             "sittings",
@@ -117,51 +125,83 @@ def run_controls(
     *,
     seed: int,
     sittings_max: int = 10,
+    kinds: Sequence[str] = OBSERVERS,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> ControlReport:
     """Runs every control on the sessions of one condition: plans are matched, so all conditions share them.
 
-    `conditions` are those with an explanation. Observer j is the same person in every control. Raises
-    ValueError without a plan. Takes about a third of a second per session and condition.
+    `conditions` are those with an explanation. Observer j of a kind is the same person in every control.
+    Raises ValueError without a plan. Takes about a third of a second per session and condition.
     """
     if not plans:
         raise ValueError("no plans to run controls on; open the study first.")
     first = plans[0].condition
     sittings = [plan for plan in plans if plan.condition == first][:sittings_max]
-    observers = [Learner.drawn(seed, number) for number in range(len(sittings))]
     eye = _Eye(pictures, Streams(seed), _training_items(sittings))
     wanted = [("baseline", "")]
     wanted += [(control, name) for control in ("shown", "permuted", "other_image") for name in conditions]
     wanted += [("oracle", "")] if pictures.mask is not None else []
-    accuracies: dict[tuple[str, str], Floats] = {}
-    for done, (control, condition) in enumerate(wanted):
-        progress("controls", done, len(wanted))
-        look = eye.looking(control, condition)
-        pairs = zip(observers, sittings, strict=True)
-        accuracies[control, condition] = np.array(
-            [_agreement(*pair, eye, look) for pair in pairs], dtype=np.float32
-        )
-    progress("controls", len(wanted), len(wanted))
-    scored = len(_scored(sittings[0]))
-    return ControlReport(seed, tuple(_rows(accuracies, scored)))
+    wanted += [("ceiling", "")] if pictures.unseen else []
+    rows: list[ControlRow] = []
+    faults: list[str] = []
+    all_of: list[Accuracies] = []
+    for place, kind in enumerate(kinds):
+        observers = [person_class(kind).drawn(seed, number) for number in range(len(sittings))]
+        accuracies: Accuracies = {}
+        for done, (control, condition) in enumerate(wanted):
+            progress("controls", place * len(wanted) + done, len(kinds) * len(wanted))
+            pairs = list(zip(observers, sittings, strict=True))
+            agreed = [_agreement(*pair, eye, control, condition) for pair in pairs]
+            accuracies[control, condition] = np.array(agreed, dtype=np.float32)
+        rows += _rows(kind, accuracies, len(_scored(sittings[0])))
+        faults += _faults(kind, accuracies)
+        all_of.append(accuracies)
+    progress("controls", len(kinds) * len(wanted), len(kinds) * len(wanted))
+    if len(kinds) > 1:
+        # Observers take the same sittings, which are the unit: average over observers first.
+        together = {
+            names: np.stack([accuracies[names] for accuracies in all_of]).mean(axis=0) for names in wanted
+        }
+        rows += _rows(ALL, together, len(kinds) * len(_scored(sittings[0])))
+    return ControlReport(seed, tuple(rows), tuple(faults))
 
 
 def sit(
-    observer: Learner, plan: Plan, look: Callable[[str], Percept], plain: Callable[[str], Percept]
+    observer: Person,
+    plan: Plan,
+    look: Callable[[str], Percept],
+    plain: Callable[[str], Percept],
+    mind: Mind | None = None,
 ) -> dict[int, str]:
     """The choices of one observer through one plan, by position; `look` sees training, `plain` test
-    pictures."""
+    pictures. With a `mind`, what is shown in training is not needed."""
     examples: list[ExampleView] = []
     chosen: dict[int, str] = {}
     for trial in plan.trials:
         if trial.phase == "train" and trial.item is not None:
-            examples.append(ExampleView(trial.position, trial.label, trial.choices, look(trial.item)))
+            if mind is None:
+                examples.append(ExampleView(trial.position, trial.label, trial.choices, look(trial.item)))
         elif _is_scored(trial) and trial.item is not None:
             consulted = bool(trial.reservoir) and observer.consults(trial.position)
             seen = tuple(examples)
             view = TestView(trial.position, trial.choices, seen, plain(trial.item), reservoir=consulted)
-            chosen[trial.position] = str(observer.answer(view).value["choice"])
+            if isinstance(observer, FrozenObserver):
+                reply = observer.answer_from(mind, view)
+            else:
+                reply = observer.answer(view)
+            chosen[trial.position] = str(reply.value["choice"])
     return chosen
+
+
+def informed_mind(observer: FrozenObserver, plan: Plan, unseen: Sequence[tuple[Percept, str]]) -> Mind:
+    """What the observer remembers of the unseen pictures, all of them at hand."""
+    choices = _scored(plan)[0].choices
+    # Positions of their own, so that no look at them is the look at a picture of the session.
+    first = len(plan.trials)
+    return observer.mind(
+        [ExampleView(first + i, label, choices, percept) for i, (percept, label) in enumerate(unseen)],
+        choices,
+    )
 
 
 class _Eye:
@@ -194,7 +234,7 @@ class _Eye:
             return perceive(self.pictures.original(item))
         overlaid = self._overlay(control, condition, item)
         heat = None if overlaid is None else read_heat(self.pictures.original(item), overlaid)
-        return Percept(self.plain(item).features, None if heat is None else attention_of(heat))
+        return self.plain(item) if heat is None else led(self.plain(item), heat)
 
     def _overlay(self, control: str, condition: str, item: str) -> Pixels | None:
         if control == "shown":
@@ -260,14 +300,17 @@ def _training_items(plans: Sequence[Plan]) -> list[str]:
     return sorted({t.item for t in trials if t.phase == "train" and t.item is not None})
 
 
-def _agreement(observer: Learner, plan: Plan, eye: _Eye, look: Callable[[str], Percept]) -> float:
+def _agreement(observer: Person, plan: Plan, eye: _Eye, control: str, condition: str) -> float:
     """The share of scored trials at which the observer says what the model says."""
-    chosen = sit(observer, plan, look, eye.plain)
+    mind = None
+    if control == "ceiling" and isinstance(observer, FrozenObserver):
+        mind = informed_mind(observer, plan, eye.pictures.unseen)
+    chosen = sit(observer, plan, eye.looking(control, condition), eye.plain, mind)
     predicted = eye.pictures.predicted
     return float(np.mean([chosen[t.position] == predicted[t.item or ""] for t in _scored(plan)]))
 
 
-def _rows(accuracies: Mapping[tuple[str, str], Floats], scored: int) -> list[ControlRow]:
+def _rows(observer: str, accuracies: Mapping[tuple[str, str], Floats], scored: int) -> list[ControlRow]:
     base = accuracies["baseline", ""]
     rows = []
     for control in CONTROLS:
@@ -275,29 +318,46 @@ def _rows(accuracies: Mapping[tuple[str, str], Floats], scored: int) -> list[Con
         if len(single) > 1:
             # One person's sessions under several conditions are not independent: average them first.
             together: Floats = np.stack(list(single.values())).mean(axis=0)
-            rows.append(_row(control, "", together, base, scored * len(single)))
-        rows += [_row(control, name, values, base, scored) for name, values in single.items()]
+            rows.append(_row((observer, control, ""), together, base, scored * len(single)))
+        rows += [_row((observer, control, name), values, base, scored) for name, values in single.items()]
     return rows
 
 
-def _row(control: str, condition: str, values: Floats, base: Floats, scored: int) -> ControlRow:
+def _faults(observer: str, accuracies: Accuracies) -> list[str]:
+    """A sentence for each condition whose gain over the ceiling lies above 0 by intervals that hold together
+    (Bonferroni over the conditions)."""
+    ceiling = accuracies.get(("ceiling", ""))
+    shown = {name: values for (control, name), values in accuracies.items() if control == "shown"}
+    if ceiling is None or len(ceiling) < 2:
+        return []
+    sentences = []
+    for name, values in shown.items():
+        more, low, high = _interval(values - ceiling, 0.05 / len(shown))
+        if low > 0:
+            sentences.append(
+                f"Fault of the observer {observer}: with {name} it agrees {100 * more:.1f} points more often "
+                f"[{100 * low:.1f}, {100 * high:.1f}] than its ceiling."
+            )
+    return sentences
+
+
+def _row(names: tuple[str, str, str], values: Floats, base: Floats, scored: int) -> ControlRow:
     accuracy, low, high = _interval(values)
     gain, gain_low, gain_high = _interval(values - base)
     low, high = max(0.0, low), min(1.0, high)
-    answers = scored * len(values)
     return ControlRow(
-        control, condition, len(values), answers, accuracy, low, high, gain, gain_low, gain_high
+        *names, len(values), scored * len(values), accuracy, low, high, gain, gain_low, gain_high
     )
 
 
-def _interval(values: Floats) -> tuple[float, float, float]:
-    """Mean and 95 % Student interval; the whole range -1 to 1 for a single session, which has no spread."""
+def _interval(values: Floats, error: float = 0.05) -> tuple[float, float, float]:
+    """Mean and Student interval of level 1 - `error`; -1 to 1 for a single session, which has none."""
     from scipy.special import stdtrit
 
     mean = float(values.mean())
     if len(values) < 2:
         return mean, -1.0, 1.0
-    half = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1)) / len(values) ** 0.5
+    half = float(stdtrit(len(values) - 1, 1 - error / 2)) * float(values.std(ddof=1)) / len(values) ** 0.5
     return mean, mean - half, mean + half
 
 
@@ -307,4 +367,12 @@ def _printed(row: ControlRow) -> tuple[str, ...]:
     condition = row.condition or (
         "all together" if row.control in ("shown", "permuted", "other_image") else "-"
     )
-    return (CONTROLS[row.control], condition, str(row.sittings_count), str(row.answers_count), *percent, gain)
+    return (
+        row.observer,
+        CONTROLS[row.control],
+        condition,
+        str(row.sittings_count),
+        str(row.answers_count),
+        *percent,
+        gain,
+    )

@@ -12,7 +12,7 @@ from experiments.simulation import PEOPLE, person_class
 from experiments.simulation.people import Person
 from stimuli.errors import UnknownName
 
-DEFAULT_MIX = "learner=0.8,guesser=0.08,careless=0.07,leaver=0.05"
+DEFAULT_MIX = "exemplar=0.27,prototype=0.27,one_reason=0.26,guesser=0.08,careless=0.07,leaver=0.05"
 
 
 @dataclass(frozen=True, slots=True)

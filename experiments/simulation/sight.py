@@ -57,28 +57,24 @@ PAGE = 236
 
 @dataclass(frozen=True, slots=True)
 class Percept:
-    """What was taken in: `features` float32 (100, 10), row-major patches; `attention` float32 (100,), sums to
+    """What was taken in: `features` float32 (100, 10), row-major patches; the others float32 (100,), sums to
     1.
 
-    `attention` is None if nothing guided the eye: no explanation, or one that says nothing.
+    `attention` is where an explanation leads an eye that reads every cell of it (observers of version 1),
+    `guided` one that reads as people do (`looking`); None if nothing led it: no explanation, or one that says
+    nothing. `unguided` is where that eye goes by itself.
     """
 
     features: Floats
     attention: Floats | None = None
+    unguided: Floats | None = None
+    guided: Floats | None = None
 
     def where(self) -> Floats:
         """The share of looking that each patch gets; even without guidance."""
         if self.attention is not None:
             return self.attention
         return np.full(PATCHES, 1.0 / PATCHES, dtype=np.float32)
-
-
-def perceive(original: Pixels, overlay: Pixels | None = None) -> Percept:
-    """Looks at a picture and, if there is one, at its overlay; uint8 (H, W, 3) each, of one size."""
-    if overlay is None:
-        return Percept(patch_features(original))
-    heat = read_heat(original, overlay)
-    return Percept(patch_features(original), None if heat is None else attention_of(heat))
 
 
 def patch_features(picture: Pixels) -> Floats:

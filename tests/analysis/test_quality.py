@@ -13,6 +13,7 @@ import pytest
 from analysis.frames import Frames, frame
 from analysis.reports.base import QuestionFacts, Section, SlotFacts, StudyFacts
 from analysis.reports.quality import open_sections, sections
+from experiments.simulation.versions import versions
 from tests.analysis.worlds import START, facts
 
 pytestmark = pytest.mark.pure
@@ -197,5 +198,32 @@ def test_it_names_the_mix_of_simulated_observers() -> None:
         person("c", "grad_cam", simulated_kind="guesser"),
     ]
     made = section("population", frames_of(people))
-    assert made.content == {"guesser": {"sittings": 1, "kept": 1}, "learner": {"sittings": 2, "kept": 1}}
+    first = versions()[0]
+    assert first.kinds == ("learner",)
+    frozen = {"version": first.number, "digest": first.digest}
+    assert made.content == {
+        "guesser": {"sittings": 1, "kept": 1},
+        "learner": {"sittings": 2, "kept": 1, **frozen},
+    }
+    assert first.digest[:12] in str(made.tables[0].rows) and first.seen[0] in made.paragraphs[0]
     assert [s.key for s in open_sections(frames_of([person("a", "baseline")]), study())] == ["arrival"]
+
+
+def test_it_sets_observers_side_by_side_and_names_a_differing_ranking() -> None:
+    people, trials = [], []
+    right = {"exemplar": {"grad_cam": (1, 1), "baseline": (0, 1)}, "prototype": {"grad_cam": (1, 0)}}
+    for kind, conditions in right.items():
+        for condition, answers in conditions.items():
+            name = f"{kind} {condition}"
+            people.append(person(name, condition, simulated_kind=kind))
+            trials += [trial(name, condition, matches_model=bool(answer)) for answer in answers]
+    made = section("observers", frames_of(people, trials))
+    rows = {row["condition"]: row["observers"] for row in made.content}
+    assert rows["grad_cam"] == {
+        "exemplar": {"n": 1, "accuracy": 1.0},
+        "prototype": {"n": 1, "accuracy": 0.5},
+    }
+    assert rows["baseline"]["prototype"] == {"n": 0, "accuracy": None}
+    assert len(made.paragraphs) == 1
+    one_kind = frames_of([p for p in people if p["simulated_kind"] == "exemplar"], trials)
+    assert all(s.key != "observers" for s in sections(one_kind, study()))

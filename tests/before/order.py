@@ -26,6 +26,8 @@ from django.core.management import call_command
 from tests import services
 
 PEOPLE_SEED = 7
+MIX = "learner=0.8,guesser=0.08,careless=0.07,leaver=0.05"
+"""The people of that time: observers of version 1."""
 MADE = ("made_at", "code_version")
 """What a report says of how it was made; it differs in every report."""
 DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
@@ -79,7 +81,9 @@ def run(path: Path, env: Mapping[str, str], folder: Path, people: int) -> Told:
     call_command("study_open", str(path), stdout=io.StringIO())
     call_command("publish", slug, platform="local", by="grace", stdout=io.StringIO())
     with services.web_server(env) as server:
-        simulated = said("simulate", str(path), count=people, url=server.url, seed=PEOPLE_SEED, concurrency=1)
+        simulated = said(
+            "simulate", str(path), count=people, url=server.url, seed=PEOPLE_SEED, concurrency=1, mix=MIX
+        )
     printed = said("report", slug, origin="simulated", out=folder)
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     report = {name: undated(value) for name, value in report.items() if name not in MADE}

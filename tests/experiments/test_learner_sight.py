@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from experiments.simulation.album import Album
+from experiments.simulation.looking import perceive
 from experiments.simulation.sight import (
     CELLS,
     FEATURES,
@@ -16,7 +17,6 @@ from experiments.simulation.sight import (
     SCALES,
     attention_of,
     patch_features,
-    perceive,
     read_heat,
     squared,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from experiments.simulation import SPEECH_MARK, person_class
+from experiments.simulation.looking import perceive
 from experiments.simulation.pages import Reader
 from experiments.simulation.people import Person
-from experiments.simulation.sight import Percept, perceive
+from experiments.simulation.sight import Percept
 from experiments.simulation.wire import ChoiceWire, MediaWire, PageWire, QuestionWire
 from stimuli.datasets.practice import practice_pictures
 from stimuli.errors import UnknownName

@@ -7,7 +7,7 @@ import pytest
 
 from experiments.design.rng import Streams
 from experiments.kinds.base import Choice
-from experiments.simulation import PEOPLE, person_class
+from experiments.simulation import OBSERVERS, PEOPLE, person_class
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.population import (
     DEFAULT_MIX,
@@ -91,7 +91,7 @@ def test_it_takes_a_plausible_time_as_a_learner() -> None:
 
 
 def test_it_passes_instructed_checks_when_attentive_and_fails_them_when_careless() -> None:
-    assert kept_checks("learner").mean() > 0.95
+    assert all(kept_checks(kind).mean() > 0.95 for kind in ("learner", *OBSERVERS))
     assert 0.6 < kept_checks("guesser").mean() < 0.95
     # A person who does not read still presses the right key of four by chance.
     assert kept_checks("careless").mean() < 0.5
@@ -159,7 +159,8 @@ def test_it_reads_the_text_of_a_button_too() -> None:
 def test_it_parses_a_mix_and_keeps_it_exactly() -> None:
     mix = parse_mix(DEFAULT_MIX)
     assert str(mix) == DEFAULT_MIX
-    assert mix.counts(240) == {"learner": 192, "guesser": 19, "careless": 17, "leaver": 12}
+    observers = {"exemplar": 65, "prototype": 65, "one_reason": 62}
+    assert mix.counts(240) == {**observers, "guesser": 19, "careless": 17, "leaver": 12}
     for total in range(1, 60):
         assert sum(mix.counts(total).values()) == total
 

@@ -17,6 +17,9 @@ from pathlib import Path
 import pytest
 
 from crowd.rehearsal.demo import DemoFailed, check_port
+from experiments.simulation import OBSERVERS
+from experiments.simulation.controls import ALL
+from experiments.simulation.population import DEFAULT_MIX
 from tests import services
 from tests.world import write_study
 
@@ -68,18 +71,67 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
         assert any(row[1] == "2" for row in cells(printed, name) if len(row) > 1), (name, printed)
     assert re.search(r"F\(3, 4\) = |No group has any variance", printed)
     before, controls = printed.split("Controls of the observers")
-    assert "Computational observers, not people. Mix: learner=0.8" in before
+    assert f"Computational observers, not people. Mix: {DEFAULT_MIX}" in before
     assert "Computational observers, not people." in controls
     report = json.loads((Path(project_env["LEGIBLE_VAR"]) / "controls.json").read_text())
     assert report["heading"] == "Computational observers, not people."
     together = [row for row in report["rows"] if not row["condition"]]
-    assert [row["control"] for row in together] == ["baseline", "shown", "permuted", "other_image"]
+    each = ["baseline", "shown", "permuted", "other_image"]
+    wanted = [(kind, control) for kind in (*OBSERVERS, ALL) for control in each]
+    assert [(row["observer"], row["control"]) for row in together] == wanted
     for row in together:
-        numbers = str(row["answers_count"]), f"{100 * row['accuracy']:.1f}", f"{100 * row['gain']:+.1f}"
-        found_row = rf"^\S.* {'.* '.join(re.escape(number) for number in numbers)} "
+        shares = f"{100 * row['accuracy']:.1f}", f"{100 * row['gain']:+.1f}"
+        numbers = row["observer"], str(row["answers_count"]), *shares
+        found_row = rf"^{'.* '.join(re.escape(number) for number in numbers)} "
         assert re.search(found_row, controls, re.MULTILINE), (row, controls)
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0  # its server has ended as well
+
+
+SCENARIOS = {"first": "biased", "second": "lookalike"}
+
+
+def scenario_file(folder: Path, slug: str, scenario: str) -> Path:
+    """The small study on few pictures of a planted scenario."""
+    dataset = f'{{ name = "synthetic", scenario = "{scenario}", count = 64, model_count = 16, size_px = 64 }}'
+    classes = {"biased": ["husky", "wolf"], "lookalike": ["kit fox", "red fox"]}[scenario]
+    path = write_study(folder / slug, slug, dataset=f"dataset = {dataset}", classes=f"classes = {classes}")
+    # A model that is a formula errs as it likes: only its answers are balanced.
+    text = path.read_text()
+    path.write_text(text.replace("[[conditions]]", 'balance = "prediction"\n[[conditions]]', 1))
+    return path
+
+
+@pytest.mark.both_databases("the demo keeps its rows in SQLite")
+def test_it_runs_every_scenario_and_sets_them_side_by_side(
+    project_env: dict[str, str], tmp_path: Path
+) -> None:
+    files = [str(scenario_file(tmp_path, slug, scenario)) for slug, scenario in SCENARIOS.items()]
+    port = str(services.free_port())
+    options = ("--participants", "7", "--unseen", "40", "--port", port, "--all-scenarios", *files)
+    result = run_demo(project_env, files[0], *options)
+    assert result.returncode == 0, result.stderr[-2000:]
+    printed = result.stdout
+    # 7 people over 3 conditions: 3 each in every scenario.
+    assert printed.count("people came, 9 passed") == len(SCENARIOS)
+    assert printed.count("The ceiling is learned from 40 unseen pictures.") == len(SCENARIOS)
+    told = json.loads((Path(project_env["LEGIBLE_VAR"]) / "scenarios.json").read_text())
+    assert [made["slug"] for made in told["scenarios"]] == list(SCENARIOS)
+    assert told["reading"] in printed
+    table = printed.split("Accuracy (%) per block, and Utility, by scenario")[1]
+    for row in (made["conditions"] for made in told["scenarios"]):
+        for condition in row:
+            shown = cells(table, condition["label"])[0]
+            assert f"{100 * condition['accuracy'][0]:.1f}" in shown
+    for made in told["scenarios"]:
+        # The model sees 32 of 64 pixels, so the planted region is not on people's grid.
+        assert set(made["controls"]) == {"baseline", "shown", "permuted", "other_image", "ceiling"}
+        assert {"deletion", "deletion_drawn", "insertion", "insertion_drawn", "jpeg_complexity"} <= set(
+            made["metrics"]["saliency"]
+        )
+    page = (Path(project_env["LEGIBLE_VAR"]) / "scenarios.html").read_text()
+    for text in (printed, page):
+        assert "Computational observers, not people." in text
 
 
 class Neighbour(BaseHTTPRequestHandler):

@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 
+from analysis.reports.scenarios import Scenario
 from crowd.rehearsal import demo
+from crowd.rehearsal.scenarios import SCENARIO_STUDIES, metric_tables, print_scenarios, scenario_of
+from crowd.rehearsal.unseen import UNSEEN
 from experiments.definition import StudyDefinition
 from experiments.errors import StudyError
 from experiments.management.base import StudyCommand
+from experiments.models import Study
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.datasets.photographs import cut
@@ -35,6 +40,18 @@ class Command(StudyCommand):
         )
         parser.add_argument("--seed", type=int, default=1, help="draws the simulated people (1)")
         parser.add_argument("--port", type=int, default=8000, help="where the server listens (8000)")
+        parser.add_argument(
+            "--all-scenarios",
+            nargs="*",
+            metavar="STUDY",
+            help="the scenarios of the paper one after another, and their table (or the studies named)",
+        )
+        parser.add_argument(
+            "--unseen",
+            type=int,
+            metavar="N",
+            help=f"pictures that teach the ceiling ({UNSEEN} with --all-scenarios, else 0: none)",
+        )
         parser.add_argument("--no-serve", action="store_true", help="stop the server at the end")
         parser.add_argument(
             "--here", action="store_true", help="use the current settings instead of var/demo"
@@ -49,20 +66,53 @@ class Command(StudyCommand):
 
     def run(self, terminal: Terminal, options: dict[str, Any]) -> None:
         call_command("migrate", verbosity=0)
-        path = find_study(options["study"], tuple(settings.STUDY_DIRS))
-        if path.parent.name == PHOTOGRAPHS:
-            path = with_photographs(path, terminal)
-        definition = load_study(path)
-        wanted, changes = scaled(definition, options["participants"])
-        study = demo.prepare(path, changes, terminal)
+        every: list[str] | None = options["all_scenarios"]
+        names = [options["study"]] if every is None else every or list(SCENARIO_STUDIES)
+        # All are looked up and read before any work is done.
+        paths = [find_study(name, tuple(settings.STUDY_DIRS)) for name in names]
+        paths = [with_photographs(p, terminal) if p.parent.name == PHOTOGRAPHS else p for p in paths]
+        asked = [Asked.of(path, options["participants"], every is not None) for path in paths]
+        studies = [demo.prepare(each.path, each.changes, terminal) for each in asked]
         url = f"http://127.0.0.1:{options['port']}"
         with demo.serving(options["port"], url) as server:
-            demo.send_people(study, definition, url, wanted, options["seed"], terminal)
-            demo.print_results(study, terminal)
-            demo.print_controls(study, path.parent, options["seed"], terminal)
-            demo.print_addresses(study, url, terminal, stays=not options["no_serve"])
+            pairs = zip(studies, asked, strict=True)
+            done = [each.run(study, url, terminal, options) for study, each in pairs]
+            if every is not None:
+                print_scenarios(done, terminal)
+            demo.print_addresses(studies[-1], url, terminal, stays=not options["no_serve"])
             if not options["no_serve"]:
                 demo.wait_for_end(server)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One study of a demo: its file, how many are to pass, and what is changed for that. `is_scenario`: one
+    of several, with metrics and a ceiling."""
+
+    path: Path
+    definition: StudyDefinition
+    wanted: int
+    changes: dict[str, Any]
+    is_scenario: bool
+
+    @classmethod
+    def of(cls, path: Path, participants: int, is_scenario: bool) -> Asked:
+        definition = load_study(path)
+        wanted, changes = scaled(definition, participants)
+        if is_scenario:
+            changes = {**changes, "metrics": metric_tables()}
+        return cls(path, definition, wanted, changes, is_scenario)
+
+    def run(self, study: Study, url: str, terminal: Terminal, options: dict[str, Any]) -> Scenario:
+        """From the simulated people to the controls."""
+        seed, unseen = options["seed"], options["unseen"]
+        demo.send_people(study, self.definition, url, self.wanted, seed, terminal)
+        report = demo.print_results(study, terminal)
+        told = settings.VAR_DIR / (f"controls-{study.slug}.json" if self.is_scenario else "controls.json")
+        if unseen is None:
+            unseen = UNSEEN if self.is_scenario else 0
+        controls = demo.print_controls(study, self.path.parent, seed, terminal, told, unseen)
+        return scenario_of(study, report, controls)
 
 
 def restart_in_empty_folder(folder: Path, port: int) -> None:

@@ -1,0 +1,120 @@
+"""The simulated population, its frozen versions, and the results of each kind of observer side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+
+from analysis.frames import Frames
+from analysis.reports.base import Section, StudyFacts, Table
+from analysis.reports.formats import NONE, percent
+from experiments.simulation.versions import version_of
+
+
+def population(frames: Frames) -> list[Section]:
+    """The mix of simulated people with version and digest of the observers, so that no reader has to guess
+    it."""
+    people = frames.participants[frames.participants["simulated_kind"] != ""]
+    if people.empty:
+        return []
+    content: dict[str, dict[str, Any]] = {}
+    for kind in sorted(str(kind) for kind in people["simulated_kind"].unique()):
+        of_kind = people[people["simulated_kind"] == kind]
+        version = version_of(kind)
+        content[kind] = {
+            "sittings": len(of_kind),
+            "kept": int((of_kind["status"] == "passed").sum()),
+            **({"version": version.number, "digest": version.digest} if version else {}),
+        }
+    rows = tuple(
+        (kind, str(n["sittings"]), str(n["kept"]), str(n.get("version", NONE)), n.get("digest", NONE)[:12])
+        for kind, n in content.items()
+    )
+    table = Table(
+        "population",
+        "Observers by kind",
+        ("Kind", "Sittings", "Kept", "Version", "Digest"),
+        rows,
+        "Version and digest name the source and parameters that were frozen before the observers met these "
+        "stimuli, if they were: what had been seen before stands with the version.",
+    )
+    return [Section("population", "The simulated population", content, _seen(content), (table,))]
+
+
+def _seen(content: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    """What had been seen before each version that answered was frozen."""
+    answered = {version.number: version for kind in content if (version := version_of(kind)) is not None}
+    return tuple(
+        f"Version {version.number} ({', '.join(version.kinds)}), frozen {version.frozen}. "
+        f"Seen before: {'; '.join(version.seen)}."
+        for _, version in sorted(answered.items())
+    )
+
+
+def by_observer(frames: Frames, facts: StudyFacts) -> list[Section]:
+    """Accuracy by condition and observer, and whether the observers rank the methods alike; none if fewer
+    than two kinds of observers were kept."""
+    kept = frames.kept()
+    scored = kept.trials[kept.trials["scored_index"].notna()]
+    accuracy = scored.groupby("session")["matches_model"].mean().rename("accuracy")
+    people = kept.participants.set_index("session")[["simulated_kind", "condition"]].join(
+        accuracy, how="inner"
+    )
+    kinds = [k for k in sorted(people["simulated_kind"].unique()) if version_of(str(k)) is not None]
+    if len(kinds) < 2:
+        return []
+    cells = {(c.name, kind): _cell(people, c.name, kind) for c in facts.conditions for kind in kinds}
+    methods = [c.name for c in facts.conditions if c.role == "method"]
+    means = {kind: {name: cells[name, kind]["accuracy"] for name in methods} for kind in kinds}
+    content = [
+        {"condition": c.name, "observers": {kind: cells[c.name, kind] for kind in kinds}}
+        for c in facts.conditions
+    ]
+    rows = tuple((c.label, *(_printed(cells[c.name, kind]) for kind in kinds)) for c in facts.conditions)
+    table = Table(
+        "observers",
+        "Accuracy (%) by observer, n in brackets",
+        ("Condition", *kinds),
+        rows,
+        "Of the sittings that were kept.",
+    )
+    return [Section("observers", "Observers side by side", content, (agreement(means),), (table,))]
+
+
+def _cell(people: pd.DataFrame, condition: str, kind: str) -> dict[str, Any]:
+    values = people.loc[
+        (people["condition"] == condition) & (people["simulated_kind"] == kind), "accuracy"
+    ].astype("float64")
+    return {"n": len(values), "accuracy": float(values.mean()) if len(values) else None}
+
+
+def _printed(cell: Mapping[str, Any]) -> str:
+    return f"{percent(cell['accuracy'])} ({cell['n']})"
+
+
+def agreement(means: Mapping[str, Mapping[str, float | None]]) -> str:
+    """Whether all observers rank the methods alike: mean accuracy by observer and method."""
+    methods = list(next(iter(means.values()), {}))
+    pairs = list(combinations(methods, 2))
+    rows = list(means.values())
+    alike = sum(_is_alike([row[a] for row in rows], [row[b] for row in rows]) for a, b in pairs)
+    if not pairs:
+        return "There is one method at most, so nothing is ranked."
+    if alike == len(pairs):
+        return "All observers rank the methods alike."
+    return (
+        f"The observers rank the methods differently ({alike} of {len(pairs)} pairs stand in one order for "
+        "all of them): the ranking is undecided."
+    )
+
+
+def _is_alike(first: Sequence[float | None], second: Sequence[float | None]) -> bool:
+    """Whether every observer has the same one of two methods ahead; no value or a tie is no order."""
+    signs = {
+        0 if a is None or b is None or a == b else (1 if a > b else -1)
+        for a, b in zip(first, second, strict=True)
+    }
+    return len(signs) == 1 and 0 not in signs
