@@ -91,7 +91,7 @@ class SyntheticParams(Params):
     count: Annotated[int, Field(ge=8, le=10_000)] = 240
     model_count: Annotated[int, Field(ge=16, le=20_000)] = 600
     seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
-    size_px: Annotated[int, Field(ge=64, le=320)] = 160
+    size_px: Annotated[int, Field(ge=64, le=640)] = 160
 
     @model_validator(mode="after")
     def _even(self) -> SyntheticParams:
