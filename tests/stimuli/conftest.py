@@ -60,7 +60,9 @@ def _plant(name: str) -> Planted:
     scenario = name.split()[0]
     dataset = open_synthetic(Component("synthetic", {"scenario": scenario, **dataset_params}), Path())
     component = Component("trained_cnn", predictor_params)
-    predictor = trained_once(f"planted-{name.replace(' ', '-')}", lambda: open_predictor(component, Path(), dataset))
+    predictor = trained_once(
+        f"planted-{name.replace(' ', '-')}", lambda: open_predictor(component, Path(), dataset)
+    )
     assert isinstance(predictor, TorchPredictor)
     return Planted(dataset, predictor)
 

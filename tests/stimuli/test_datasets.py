@@ -241,7 +241,8 @@ def test_it_draws_what_it_drew_before_there_were_larger_pictures(scenario: str, 
 def test_it_draws_the_same_scene_at_every_size(scenario: str) -> None:
     params = {"scenario": scenario, "count": 8, "model_count": 16}
     small, *larger = (
-        open_synthetic(Component("synthetic", {**params, "size_px": size}), Path()) for size in (160, 320, 640)
+        open_synthetic(Component("synthetic", {**params, "size_px": size}), Path())
+        for size in (160, 320, 640)
     )
     for key in [item.key for item in small.items("people")[:3]]:
         scene = small.pixels(key).mean(axis=2)
@@ -265,7 +266,9 @@ def test_it_draws_the_same_picture_from_the_same_seed(scenario: str) -> None:
     assert first.content_digest() != other.content_digest()
 
 
-@pytest.mark.parametrize(("scenario", "agree"), [("biased", 0.5), ("strategy", 0.5), ("lookalike", 0.6), ("unseen", 0.5)])
+@pytest.mark.parametrize(
+    ("scenario", "agree"), [("biased", 0.5), ("strategy", 0.5), ("lookalike", 0.6), ("unseen", 0.5)]
+)
 def test_it_plants_the_cue_in_the_shares_it_says(scenario: str, agree: float) -> None:
     dataset = open_synthetic(Component("synthetic", {"scenario": scenario, "count": 40}), Path())
     plans = [dataset.plans[item.key] for item in dataset.items("people")]

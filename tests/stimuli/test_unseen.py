@@ -14,7 +14,7 @@ from stimuli.spec import Component
 
 pytestmark = pytest.mark.pure
 JUST_NOTICED = 1.0
-"""CIEDE2000 between two even patches side by side, about the least that is noticed [Luo, Cui and Rigg 2001]."""
+"""CIEDE2000 between two even patches side by side: about the least that is noticed."""
 
 
 def colours(pixels: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Three planted scenarios, drawn by our own code: the cue that the model uses is known, and can be exchanged
+"""Four planted scenarios, drawn by our own code: the cue that the model uses is known, and can be exchanged
 alone.
 
 Each item has a class and a cue. While the model learns, the cue agrees with the class nearly always, so
@@ -31,8 +31,9 @@ SPLIT_WORDS: dict[Split, int] = {"model": 1, "people": 2}
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`number` is a part of every item's seed. `aspects` names the cue and the rest; `agree_*` are the shares (0-1) of items whose cue fits their
-    class. `draw` makes the picture of a plan, `show` says which concepts are in it.
+    """`number` is a part of every item's seed. `aspects` names the cue and the rest; `agree_*` are the shares
+    (0-1) of items whose cue fits their class. `draw` makes the picture of a plan, `show` says which concepts
+    are in it.
     """
 
     number: int

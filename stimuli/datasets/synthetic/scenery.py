@@ -6,7 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stimuli.datasets.synthetic.drawing import Colour, Plane, Sheet, fineness_of, mix, noise, over, ramp, smooth, vary
+from stimuli.datasets.synthetic.drawing import (
+    Colour,
+    Plane,
+    Sheet,
+    fineness_of,
+    mix,
+    noise,
+    over,
+    ramp,
+    smooth,
+    vary,
+)
 
 
 @dataclass(frozen=True, slots=True)
