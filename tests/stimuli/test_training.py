@@ -114,7 +114,7 @@ def test_its_gradients_have_no_grid(seed: int) -> None:
             picture = torch.rand(1, 3, 160, 160, requires_grad=True)
             (slope,) = torch.autograd.grad(network(picture)[0, 0], picture)
         energies[downsampling] = lattice_energy(slope[0].mean(0).numpy())
-    assert energies["average"] < 0.02 < 0.2 < energies["stride"]
+    assert energies["average"] < 0.02 < 0.1 < energies["stride"]
 
 
 def test_it_is_restored_from_its_archive() -> None:
@@ -151,5 +151,5 @@ def test_it_is_weak_on_real_photographs_as_asked(tmp_path: Path) -> None:
         for label in (0, 1)
         for right in (True, False)
     ]
-    assert min(cells) >= 15
+    assert min(cells) >= 12  # a session takes 9 of each
     assert restore(predictor.dump()).key == predictor.key
