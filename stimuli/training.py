@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from torch.nn import functional
 from stimuli.errors import BadSpec
 from stimuli.types import Pixels
 
+Downsampling = Literal["stride", "average"]
 TRAINING_VERSION = 1
 BATCH = 32
 JUDGED_AT_ONCE = 64
@@ -37,7 +39,7 @@ class Recipe:
 
     `target_accuracy` (low, high), shares 0-1, asks for a deliberately weak network: after the first epoch,
     training stops at the first check whose held-out accuracy lies within, with every class recalled at least
-    MIN_RECALL of the time.
+    MIN_RECALL of the time. `downsampling`: see `small_network`.
     """
 
     seed: int
@@ -45,6 +47,7 @@ class Recipe:
     width: int
     learning_rate: float
     target_accuracy: tuple[float, float] | None = None
+    downsampling: Downsampling = "stride"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,33 +61,45 @@ class Trained:
     steps: int
 
 
-def small_network(width: int, classes: int) -> nn.Module:
+def small_network(width: int, classes: int, downsampling: Downsampling = "stride") -> nn.Module:
     """Four convolutions, global average pooling, one linear layer; `features` puts out maps of 1/8 of the
     input.
 
     Takes float32 (N, 3, H, W), returns logits (N, classes). Few channels while the maps are large is what
     makes pictures large enough for people affordable. The weights are PyTorch's own initial ones.
+
+    The first three stages halve the maps. "stride" does so by convolutions that step over every other pixel,
+    which leave a grid of dots in every map of gradients; "average" by convolutions that step over none, each
+    followed by a mean over 4 x 4 that steps by 2, so that all pixels weigh the same [Zhang 2019].
     """
+    sizes = (3, max(1, width // 2), 2 * width, 3 * width, 4 * width)
+    stage = _stage if downsampling == "stride" else _averaged_stage
     features = nn.Sequential(
-        _stage(3, max(1, width // 2), kernel=5, stride=2),
-        _stage(max(1, width // 2), 2 * width, kernel=3, stride=2),
-        _stage(2 * width, 3 * width, kernel=3, stride=2),
-        _stage(3 * width, 4 * width, kernel=3, stride=1),
+        stage(sizes[0], sizes[1], kernel=5, stride=2),
+        stage(sizes[1], sizes[2], kernel=3, stride=2),
+        stage(sizes[2], sizes[3], kernel=3, stride=2),
+        _stage(sizes[3], sizes[4], kernel=3, stride=1),
     )
     network = nn.Sequential()
     network.add_module("features", features)
     network.add_module("pool", nn.AdaptiveAvgPool2d(1))
     network.add_module("flat", nn.Flatten())
-    network.add_module("head", nn.Linear(4 * width, classes))
+    network.add_module("head", nn.Linear(sizes[4], classes))
     return network
 
 
-def _stage(inside: int, outside: int, *, kernel: int, stride: int) -> nn.Module:
+def _stage(inside: int, outside: int, *, kernel: int, stride: int) -> nn.Sequential:
     return nn.Sequential(
         nn.Conv2d(inside, outside, kernel, stride=stride, padding=kernel // 2, bias=False),
         nn.BatchNorm2d(outside, momentum=NORM_MOMENTUM),
         nn.ReLU(),
     )
+
+
+def _averaged_stage(inside: int, outside: int, *, kernel: int, stride: int) -> nn.Sequential:
+    """Overlapping means: their frequency response is zero at the periods of two and four pixels."""
+    mean = nn.AvgPool2d(2 * stride, stride=stride, padding=stride // 2, count_include_pad=False)
+    return _stage(inside, outside, kernel=kernel, stride=1).append(mean)
 
 
 def train(
@@ -113,7 +128,7 @@ def train(
     labels = torch.from_numpy(targets)
     kept, shown = torch.from_numpy(np.flatnonzero(held_out)), np.flatnonzero(~held_out)
     with repeatable(recipe.seed):
-        network = small_network(recipe.width, classes)
+        network = small_network(recipe.width, classes, recipe.downsampling)
         steps = _fit(network, (inputs, labels), (shown, kept), rng, recipe, progress)
     accuracy, _recall = _judge(network, inputs[kept], labels[kept])
     return Trained(network.eval(), accuracy, len(kept), len(shown), steps)

@@ -40,7 +40,7 @@ def cut(
     folder: Path,
     classes: tuple[str, ...] = ("grass", "gravel"),
     *,
-    crop_px: int = 24,
+    crop_px: int = 40,
     written_px: int = 160,
     people_share: float = 0.5,
 ) -> list[Path]:

@@ -20,12 +20,32 @@ def test_it_ships_a_valid_study_whose_texts_name_only_known_words(slug: str) -> 
         assert not re.search(r"\{\w+\}", html_of(text, placeholders(definition)))
 
 
-def test_it_ships_the_eight_conditions_of_the_paper() -> None:
-    definition = load_study(find_study("wolf-or-husky"))
+@pytest.mark.parametrize("slug", ["wolf-or-husky", "leaves", "foxes"])
+def test_it_ships_the_eight_conditions_of_the_paper(slug: str) -> None:
+    definition = load_study(find_study(slug))
     roles = [condition.role for condition in definition.conditions]
     assert roles == ["baseline", "control", *["method"] * 6]
     assert {condition.slots for condition in definition.conditions} == {31}
-    assert definition.reward.amount_cents == 140
+    assert definition.reward.amount_cents == 140 and definition.stimuli.items == 120
+    assert definition.render.spec().sign == "positive"
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_no_study_speaks_of_the_pictures_of_another(slug: str) -> None:
+    words = {
+        "wolf-or-husky": {"wolf", "husky"},
+        "leaves": {"leaf", "leaves"},
+        "foxes": {"fox", "foxes"},
+        "grass-or-gravel": {"gravel"},
+    }
+    folder = find_study(slug).parent
+    texts = " ".join(
+        path.read_text(encoding="utf-8") for path in folder.glob("*.*") if path.name != "study.toml"
+    )
+    used = set(re.findall(r"\w+", texts.lower()))
+    assert used & words[slug]
+    foreign = set().union(*(theirs for other, theirs in words.items() if other != slug))
+    assert not used & foreign
 
 
 def test_it_asks_the_photograph_study_for_a_weak_network() -> None:

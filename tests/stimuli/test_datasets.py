@@ -216,7 +216,44 @@ def test_it_names_the_limit_of_a_huge_picture(tmp_path: Path, monkeypatch: pytes
         folder_module.read_picture(paint(tmp_path / "huge.png"))
 
 
-@pytest.mark.parametrize("scenario", ["biased", "strategy", "lookalike"])
+DRAWN_BEFORE = {
+    ("biased", 96): "22ef16530b678ba0f085c80667285b777afb0df57e46a9692a56e2135fbd6000",
+    ("biased", 160): "c585efa1a5bdc905482f6da3117b09d8938859842ba41fc2cf8867f6f1bfe894",
+    ("biased", 320): "b279d498cf38999974a33b869392fab549687323f1515c5b4fc40fda9ecaa1b7",
+    ("strategy", 96): "27c4290da780cb5e59c6639b2564692ae4393d8bf0276d1f2be418c1edfbb686",
+    ("strategy", 160): "c8c5585d463fd17c074a7c6804a1c131bdf0227f61de5d56a8c41e68dc3134b7",
+    ("strategy", 320): "aa45834bc9c1436cd5f8c848b631530736fc586fecb1fc8044bc19c6b44938c1",
+    ("lookalike", 96): "e499411fc6705acd042b5a788d9bdd55e6acb4c04a5287c4f23c8753c9f36a0d",
+    ("lookalike", 160): "a645c006be30786dc662647750d336345fc2d072f302d0567f12beb901a279c5",
+    ("lookalike", 320): "904840f37adbce04c7ace46f639ecb7d36ef6806b65dec100327c183563d23a2",
+}
+"""Digests of 24 pictures, written by the code of commit fe53a8d."""
+
+
+@pytest.mark.parametrize(("scenario", "size_px"), DRAWN_BEFORE)
+def test_it_draws_what_it_drew_before_there_were_larger_pictures(scenario: str, size_px: int) -> None:
+    params = {"scenario": scenario, "count": 8, "model_count": 16, "size_px": size_px}
+    digest = open_synthetic(Component("synthetic", params), Path()).content_digest()
+    assert digest == DRAWN_BEFORE[scenario, size_px]
+
+
+@pytest.mark.parametrize("scenario", ["biased", "strategy", "lookalike", "unseen"])
+def test_it_draws_the_same_scene_at_every_size(scenario: str) -> None:
+    params = {"scenario": scenario, "count": 8, "model_count": 16}
+    small, *larger = (
+        open_synthetic(Component("synthetic", {**params, "size_px": size}), Path())
+        for size in (160, 320, 640)
+    )
+    for key in [item.key for item in small.items("people")[:3]]:
+        scene = small.pixels(key).mean(axis=2)
+        for dataset in larger:
+            pixels, fold = dataset.pixels(key), dataset.params.size_px // 160
+            shrunk = pixels.mean(axis=2).reshape(160, fold, 160, fold).mean(axis=(1, 3))
+            assert np.corrcoef(scene.ravel(), shrunk.ravel())[0, 1] > 0.9
+            assert np.mean(dataset.mask(key)[::fold, ::fold] == small.mask(key)) > 0.95
+
+
+@pytest.mark.parametrize("scenario", ["biased", "strategy", "lookalike", "unseen"])
 def test_it_draws_the_same_picture_from_the_same_seed(scenario: str) -> None:
     component = Component("synthetic", {"scenario": scenario, "count": 8, "model_count": 16, "size_px": 96})
     first, second = open_synthetic(component, Path()), open_synthetic(component, Path("/elsewhere"))
@@ -229,7 +266,9 @@ def test_it_draws_the_same_picture_from_the_same_seed(scenario: str) -> None:
     assert first.content_digest() != other.content_digest()
 
 
-@pytest.mark.parametrize(("scenario", "agree"), [("biased", 0.5), ("strategy", 0.5), ("lookalike", 0.6)])
+@pytest.mark.parametrize(
+    ("scenario", "agree"), [("biased", 0.5), ("strategy", 0.5), ("lookalike", 0.6), ("unseen", 0.5)]
+)
 def test_it_plants_the_cue_in_the_shares_it_says(scenario: str, agree: float) -> None:
     dataset = open_synthetic(Component("synthetic", {"scenario": scenario, "count": 40}), Path())
     plans = [dataset.plans[item.key] for item in dataset.items("people")]

@@ -19,6 +19,24 @@ def test_it_follows_the_background_and_not_the_animal(planted: Callable[[str], P
     assert np.mean(biased.answers_after("animal") != before) <= 0.2
 
 
+@pytest.mark.parametrize(
+    ("name", "cue", "rest"),
+    [
+        ("biased averaged", "background", "animal"),
+        ("strategy averaged", "margin", "veins"),
+        ("unseen averaged", "camera", "ears"),
+    ],
+)
+def test_the_shipped_networks_follow_the_cue_and_not_the_rest(
+    planted: Callable[[str], Planted], name: str, cue: str, rest: str
+) -> None:
+    world = planted(name)
+    before = world.answers()
+    assert np.mean(world.answers_after(cue) != before) >= 0.8
+    assert np.mean(world.answers_after(rest) != before) <= 0.2
+    assert 0.3 <= np.mean(before != world.truths()) <= 0.6
+
+
 def test_it_is_wrong_on_about_half_of_the_biased_items(planted: Callable[[str], Planted]) -> None:
     biased = planted("biased")
     assert 0.4 <= np.mean(biased.answers() != biased.truths()) <= 0.6

@@ -104,8 +104,9 @@ class Sheet:
         for line, fill, width in zip(ends_px, fills, thick, strict=True):
             self.pen.line(line, fill=(*fill, 255), width=width)
 
-    def hairs(self, starts: Points, ends: Points, colours: Points, width_px: int = 2) -> None:
+    def hairs(self, starts: Points, ends: Points, colours: Points) -> None:
         """Many short strokes that stay within what is already drawn; `colours` (N, 4) with their opacity."""
+        width_px = round(2 * fineness_of(self.size_px))
         inside = self.image.getchannel("A")
         coat = self.image.convert("RGB")  # only on RGB does Pillow blend what is drawn
         pen = ImageDraw.Draw(coat, "RGBA")
@@ -126,6 +127,11 @@ class Sheet:
         )
         values: Plane = np.multiply(np.asarray(small), 1 / 255, dtype=np.float32)
         return Layer(values[..., :3], values[..., 3])
+
+
+def fineness_of(size_px: int) -> float:
+    """The factor of what is drawn in pixels and not in shares: 1 up to 320 pixels, then in proportion."""
+    return max(1.0, size_px / 320)
 
 
 def ink(colour: Colour, alpha: float = 1.0) -> tuple[int, int, int, int]:

@@ -76,6 +76,18 @@ def show_lookalike(plan: scenes.Plan) -> tuple[Shown, ...]:
     )
 
 
+def show_unseen(plan: scenes.Plan) -> tuple[Shown, ...]:
+    """Kit fox or red fox before a camera that raises red or blue."""
+    bearing = canines.draw_bearing(plan.stream(scenes.POSE))
+    animal = canines.individual(scenes.overlapping_fox_of(plan), plan.stream(scenes.BODY))
+    whole: tuple[Box, ...] = ((0.0, 0.0, 1.0, 1.0),)
+    return (
+        Shown("reddish camera", float(plan.cue == 0), whole),
+        Shown("bluish camera", float(plan.cue == 1), whole),
+        *_build(animal, bearing, (canines.KIT_FOX, canines.RED_FOX)),
+    )
+
+
 def _build(
     animal: canines.Breed, bearing: canines.Bearing, breeds: tuple[canines.Breed, canines.Breed]
 ) -> tuple[Shown, ...]:

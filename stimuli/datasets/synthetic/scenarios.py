@@ -1,4 +1,4 @@
-"""Three planted scenarios, drawn by our own code: the cue that the model uses is known, and can be exchanged
+"""Four planted scenarios, drawn by our own code: the cue that the model uses is known, and can be exchanged
 alone.
 
 Each item has a class and a cue. While the model learns, the cue agrees with the class nearly always, so
@@ -31,10 +31,12 @@ SPLIT_WORDS: dict[Split, int] = {"model": 1, "people": 2}
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`aspects` names the cue and the rest; `agree_*` are the shares (0-1) of items whose cue fits their
-    class. `draw` makes the picture of a plan, `show` says which concepts are in it.
+    """`number` is a part of every item's seed. `aspects` names the cue and the rest; `agree_*` are the shares
+    (0-1) of items whose cue fits their class. `draw` makes the picture of a plan, `show` says which concepts
+    are in it.
     """
 
+    number: int
     labels: tuple[str, str]
     aspects: tuple[str, str]
     agree_model: float
@@ -45,6 +47,7 @@ class Scenario:
 
 SCENARIOS = {
     "biased": Scenario(
+        0,
         ("husky", "wolf"),
         ("background", "animal"),
         1.0,
@@ -53,6 +56,7 @@ SCENARIOS = {
         planted_concepts.show_biased,
     ),
     "strategy": Scenario(
+        2,
         ("alder", "dogwood"),
         ("margin", "veins"),
         1.0,
@@ -61,6 +65,7 @@ SCENARIOS = {
         planted_concepts.show_strategy,
     ),
     "lookalike": Scenario(
+        1,
         ("kit fox", "red fox"),
         ("coat", "ears"),
         1.0,
@@ -68,17 +73,26 @@ SCENARIOS = {
         scenes.draw_lookalike,
         planted_concepts.show_lookalike,
     ),
+    "unseen": Scenario(
+        3,
+        ("kit fox", "red fox"),
+        ("camera", "ears"),
+        1.0,
+        0.5,
+        scenes.draw_unseen,
+        planted_concepts.show_unseen,
+    ),
 }
 
 
 class SyntheticParams(Params):
     """`count` items for people and `model_count` for training the model, square pictures of `size_px`."""
 
-    scenario: Literal["biased", "strategy", "lookalike"]
+    scenario: Literal["biased", "strategy", "lookalike", "unseen"]
     count: Annotated[int, Field(ge=8, le=10_000)] = 240
     model_count: Annotated[int, Field(ge=16, le=20_000)] = 600
     seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
-    size_px: Annotated[int, Field(ge=64, le=320)] = 160
+    size_px: Annotated[int, Field(ge=64, le=640)] = 160
 
     @model_validator(mode="after")
     def _even(self) -> SyntheticParams:
@@ -182,15 +196,14 @@ def _plan_split(
 ) -> dict[str, scenes.Plan]:
     """Classes in equal numbers, the cue contradicting equally often in both; their order is shuffled."""
     word = SPLIT_WORDS[split]
-    number = sorted(SCENARIOS).index(params.scenario)
     contrary = round((1 - agree_share) * count / 2)
     cells = [(truth, truth ^ (place < contrary)) for truth in (0, 1) for place in range(count // 2)]
-    order = np.random.default_rng([params.seed, number, word]).permutation(count)
+    order = np.random.default_rng([params.seed, scenario.number, word]).permutation(count)
     return {
         f"{split}-{index:05d}": scenes.Plan(
             truth=cells[cell][0],
             cue=int(cells[cell][1]),
-            seed=(params.seed, number, word, index),
+            seed=(params.seed, scenario.number, word, index),
             size_px=params.size_px,
         )
         for index, cell in enumerate(order)

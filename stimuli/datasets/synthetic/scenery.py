@@ -6,7 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stimuli.datasets.synthetic.drawing import Colour, Plane, Sheet, mix, noise, over, ramp, smooth, vary
+from stimuli.datasets.synthetic.drawing import (
+    Colour,
+    Plane,
+    Sheet,
+    fineness_of,
+    mix,
+    noise,
+    over,
+    ramp,
+    smooth,
+    vary,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +197,7 @@ def _ground(picture: Plane, season: Season, rng: np.random.Generator, horizon: f
     cool = np.asarray((1.1, 1.0, 0.75), dtype=np.float32)
     line = horizon + 0.02 * noise(rng, size, 3, octaves=2)[size // 2][None, :]
     height = np.linspace(0, 1, size, dtype=np.float32)[:, None]
-    cover = np.clip((height - line) * size / 3, 0, 1)[..., None]
+    cover = np.clip((height - line) * size / (3 * fineness_of(size)), 0, 1)[..., None]
     return np.asarray(picture * (1 - cover) + (near + drift * cool) * cover, dtype=np.float32)
 
 

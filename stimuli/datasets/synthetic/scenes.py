@@ -9,13 +9,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stimuli.datasets.synthetic import canines, leaves, scenery
-from stimuli.datasets.synthetic.drawing import Colour, develop, over
+from stimuli.datasets.synthetic.drawing import Colour, develop, mix, over
 from stimuli.types import Mask, Pixels
 
 LIGHTS: tuple[Colour, ...] = ((1.0, 1.0, 1.0), (1.04, 1.0, 0.93), (0.95, 0.99, 1.05), (1.05, 0.97, 0.95))
 VEINS: tuple[leaves.Veins, leaves.Veins] = ("straight", "arched")
 MARGINS: tuple[leaves.Margin, leaves.Margin] = ("serrated", "smooth")
-POSE, GROUND, BODY, LIGHT, CHANCE = 1, 2, 3, 4, 5
+POSE, GROUND, BODY, LIGHT, KIND = 1, 2, 3, 4, 5
+LUMINANCE = np.asarray((0.299, 0.587, 0.114))
+"""The weights of the channels in the grey of a picture [ITU-R BT.601]."""
+CAST_LEVELS = 1
+"""By how many of 255 levels a camera raises its channel: the least step that there is. At no grey do the two
+cameras differ by 1 in CIEDE2000, about what is just noticed between two even patches side by side.
+"""
+KIND_APART, KIND_SPREAD = 0.1, 0.25
+COATS = (canines.SANDY, canines.RUSSET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,34 @@ def draw_lookalike(plan: Plan) -> Scene:
     animal = canines.draw_head(fox_of(plan), bearing, plan.stream(BODY), plan.size_px)
     picture = over(scenery.steppe(plan.stream(GROUND), plan.size_px), animal)
     return Scene(develop(picture, *_light(plan)), animal.alpha > 0.5)
+
+
+def overlapping_fox_of(plan: Plan) -> canines.Breed:
+    """The kit fox (0) or red fox (1) of the unseen scenario: individuals lie between the two, `KIND_SPREAD`
+    about a point that differs little by class, in a coat that tells nothing.
+    """
+    rng = plan.stream(KIND)
+    share = float(np.clip(rng.normal((0.5 - KIND_APART, 0.5 + KIND_APART)[plan.truth], KIND_SPREAD), 0, 1))
+    coat, back = (mix(sandy, russet, float(rng.random())) for sandy, russet in zip(*COATS, strict=True))
+    between = {
+        name: (1 - share) * getattr(canines.KIT_FOX, name) + share * getattr(canines.RED_FOX, name)
+        for name in ("ear_long", "ear_wide", "ear_apart", "cheek", "chin")
+    }
+    ear_in = mix(canines.KIT_FOX.ear_in, canines.RED_FOX.ear_in, share)
+    return replace(canines.RED_FOX, coat=coat, back=back, ear_in=ear_in, **between)
+
+
+def draw_unseen(plan: Plan) -> Scene:
+    """A kit fox (0) or red fox (1) by its ears, as a camera trap takes it at night, without colour. The cue
+    is the camera, over the whole picture: it raises red (0) or blue (1), too little to be seen.
+    """
+    bearing = canines.draw_bearing(plan.stream(POSE))
+    animal = canines.draw_head(overlapping_fox_of(plan), bearing, plan.stream(BODY), plan.size_px)
+    picture = over(scenery.steppe(plan.stream(GROUND), plan.size_px), animal)
+    grey = np.rint(develop(picture, *_light(plan)) @ LUMINANCE).clip(0, 255 - CAST_LEVELS)
+    pixels = np.repeat(grey[..., None], 3, axis=2)
+    pixels[..., (0, 2)[plan.cue]] += CAST_LEVELS
+    return Scene(pixels.astype(np.uint8), np.ones(grey.shape, bool))
 
 
 def _light(plan: Plan) -> tuple[np.random.Generator, Colour, float]:

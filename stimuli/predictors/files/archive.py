@@ -98,7 +98,9 @@ def read_builder(architecture: dict[str, JsonValue], payload: bytes) -> Built:
 
 
 def read_small(architecture: dict[str, JsonValue], payload: bytes) -> Built:
-    network = small_network(architecture["width"], architecture["classes"])
+    network = small_network(
+        architecture["width"], architecture["classes"], architecture.get("downsampling", "stride")
+    )
     fit_weights(network, read_weights(payload, "the archive"), "the archive")
     return Built(network)
 

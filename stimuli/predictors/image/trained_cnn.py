@@ -11,8 +11,8 @@ from stimuli.predictors.base import Built, TorchPredictor, assemble
 from stimuli.predictors.examples import read_examples, training_key_of
 from stimuli.predictors.files.weights import pack_weights
 from stimuli.registry import Params, read_params
-from stimuli.spec import Component
-from stimuli.training import TRAINING_VERSION, Recipe, Trained, train
+from stimuli.spec import Component, JsonValue
+from stimuli.training import TRAINING_VERSION, Downsampling, Recipe, Trained, train
 from stimuli.types import Dataset, Progress
 
 MEAN = (0.5, 0.5, 0.5)
@@ -25,7 +25,8 @@ class TrainedParams(Params):
 
     `width` is the number of channels of the first layer, `train_items` the most pictures that are used
     (drawn by seed, classes in equal shares). `target_accuracy = [low, high]` asks for a deliberately weak
-    network with a held-out accuracy in that range.
+    network with a held-out accuracy in that range. `downsampling` says how the maps are halved: "average" is
+    anti-aliased, "stride" leaves a grid of dots in maps of gradients.
     """
 
     seed: Annotated[int, Field(ge=0)] = 0
@@ -35,6 +36,7 @@ class TrainedParams(Params):
     train_items: Annotated[int, Field(ge=8, le=20000)] = 600
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.01
     target_accuracy: tuple[Share, Share] | None = None
+    downsampling: Downsampling = "stride"
 
     @model_validator(mode="after")
     def _ordered(self) -> TrainedParams:
@@ -48,7 +50,10 @@ class TrainedParams(Params):
 def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:
     """Names what training would give, without training: for finding a network that is already there."""
     params = read_params(component, TrainedParams, "predictor")
-    return training_key_of(params.model_dump(mode="json"), dataset, content_digest, TRAINING_VERSION)
+    settings = params.model_dump(mode="json")
+    if params.downsampling == "stride":
+        del settings["downsampling"]  # as keys were before there was a choice
+    return training_key_of(settings, dataset, content_digest, TRAINING_VERSION)
 
 
 def open_trained_cnn(
@@ -66,13 +71,27 @@ def open_trained_cnn(
         examples.targets,
         examples.groups,
         len(dataset.labels),
-        Recipe(params.seed, params.epochs, params.width, params.learning_rate, params.target_accuracy),
+        Recipe(
+            params.seed,
+            params.epochs,
+            params.width,
+            params.learning_rate,
+            params.target_accuracy,
+            params.downsampling,
+        ),
         lambda done, total: progress("training the network", done, total),
     )
     return _assemble(trained, dataset, params)
 
 
 def _assemble(trained: Trained, dataset: Dataset, params: TrainedParams) -> TorchPredictor:
+    architecture: dict[str, JsonValue] = {
+        "kind": "small",
+        "width": params.width,
+        "classes": len(dataset.labels),
+    }
+    if params.downsampling != "stride":
+        architecture["downsampling"] = params.downsampling
     return assemble(
         Built(trained.network),
         labels=dataset.labels,
@@ -80,7 +99,7 @@ def _assemble(trained: Trained, dataset: Dataset, params: TrainedParams) -> Torc
         layer="features",
         mean=MEAN,
         std=STD,
-        architecture={"kind": "small", "width": params.width, "classes": len(dataset.labels)},
+        architecture=architecture,
         payload=pack_weights(trained.network),
         provenance={
             "origin": "trained on the spot",
