@@ -18,7 +18,7 @@ from experiments.models import Rendering, Study
 from experiments.simulation.controls import ALL, ControlReport
 from experiments.terminal import Terminal
 
-SCENARIO_STUDIES = ("wolf-or-husky",)
+SCENARIO_STUDIES = ("wolf-or-husky", "leaves", "foxes")
 """The shipped studies of the scenarios, in the order of the paper."""
 TITLE = "Scenarios side by side"
 

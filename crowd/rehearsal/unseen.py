@@ -14,7 +14,7 @@ from experiments.definition import StudyDefinition
 from experiments.models import Item, Study
 from experiments.simulation import OBSERVERS
 from experiments.simulation.looking import perceive
-from experiments.simulation.sight import Percept
+from experiments.simulation.sight import WORKING_PX, Percept
 from experiments.simulation.versions import version_of
 from stimuli.datasets import open_dataset
 from stimuli.errors import BadSpec
@@ -63,12 +63,13 @@ def unseen_pictures(
 
 
 def _redrawn(component: Component, folder: Path, count: int) -> Any:
-    """The dataset with another seed and `count` pictures. BadSpec if it draws none."""
+    """The dataset with another seed and `count` pictures, as large as observers see them. BadSpec if it draws
+    none."""
     seed = int(component.params.get("seed", 0)) + SEEDS_ON
     # Classes and cues in equal cells ask for a multiple of four.
     drawn = max(8, count + -count % 4)
-    more = {**component.params, "seed": seed, "count": drawn, "model_count": 16}
-    return open_dataset(Component(component.name, more), folder)
+    more = {"seed": seed, "count": drawn, "model_count": 16, "size_px": WORKING_PX}
+    return open_dataset(Component(component.name, {**component.params, **more}), folder)
 
 
 def _looked_at(data: Dataset, predictor_key: str, count: int, progress: Progress) -> tuple[Any, Any, Any]:
@@ -78,9 +79,10 @@ def _looked_at(data: Dataset, predictor_key: str, count: int, progress: Progress
     answers: list[str] = []
     seen: list[Percept] = []
     for start in range(0, len(items), AT_ONCE):
-        views = [predictor.view(data.pixels(item.key)) for item in items[start : start + AT_ONCE]]
-        answers += [predictor.labels[int(row.argmax())] for row in predictor.logits(views)]
-        seen += [perceive(view) for view in views]
+        drawn = [data.pixels(item.key) for item in items[start : start + AT_ONCE]]
+        rows = predictor.logits([predictor.view(pixels) for pixels in drawn])
+        answers += [predictor.labels[int(row.argmax())] for row in rows]
+        seen += [perceive(pixels) for pixels in drawn]
         progress("unseen pictures for the ceiling", len(seen), len(items))
     unguided = [cast("Any", percept.unguided) for percept in seen]
     return np.array(answers), np.stack([percept.features for percept in seen]), np.stack(unguided)

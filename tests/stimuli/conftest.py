@@ -28,7 +28,10 @@ RECIPES = {
         {"count": 48, "model_count": 600, "size_px": 112},
         {**AVERAGED, "epochs": 20, "input_px": 112, "learning_rate": 0.005},
     ),
-    "unseen averaged": ({"count": 48, "model_count": 600}, {**AVERAGED, "train_items": 320, "epochs": 6}),
+    "imperceptible averaged": (
+        {"count": 48, "model_count": 600},
+        {**AVERAGED, "train_items": 320, "epochs": 6},
+    ),
 }
 
 

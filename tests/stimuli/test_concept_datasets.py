@@ -23,7 +23,7 @@ from stimuli.spec import Component
 from stimuli.types import Part
 
 pytestmark = pytest.mark.pure
-SCENARIOS = ("biased", "strategy", "lookalike", "unseen")
+SCENARIOS = ("biased", "strategy", "lookalike", "imperceptible")
 
 
 @pytest.fixture

@@ -237,7 +237,7 @@ def test_it_draws_what_it_drew_before_there_were_larger_pictures(scenario: str, 
     assert digest == DRAWN_BEFORE[scenario, size_px]
 
 
-@pytest.mark.parametrize("scenario", ["biased", "strategy", "lookalike", "unseen"])
+@pytest.mark.parametrize("scenario", ["biased", "strategy", "lookalike", "imperceptible"])
 def test_it_draws_the_same_scene_at_every_size(scenario: str) -> None:
     params = {"scenario": scenario, "count": 8, "model_count": 16}
     small, *larger = (
@@ -253,7 +253,7 @@ def test_it_draws_the_same_scene_at_every_size(scenario: str) -> None:
             assert np.mean(dataset.mask(key)[::fold, ::fold] == small.mask(key)) > 0.95
 
 
-@pytest.mark.parametrize("scenario", ["biased", "strategy", "lookalike", "unseen"])
+@pytest.mark.parametrize("scenario", ["biased", "strategy", "lookalike", "imperceptible"])
 def test_it_draws_the_same_picture_from_the_same_seed(scenario: str) -> None:
     component = Component("synthetic", {"scenario": scenario, "count": 8, "model_count": 16, "size_px": 96})
     first, second = open_synthetic(component, Path()), open_synthetic(component, Path("/elsewhere"))
@@ -267,7 +267,7 @@ def test_it_draws_the_same_picture_from_the_same_seed(scenario: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "agree"), [("biased", 0.5), ("strategy", 0.5), ("lookalike", 0.6), ("unseen", 0.5)]
+    ("scenario", "agree"), [("biased", 0.5), ("strategy", 0.5), ("lookalike", 0.6), ("imperceptible", 0.5)]
 )
 def test_it_plants_the_cue_in_the_shares_it_says(scenario: str, agree: float) -> None:
     dataset = open_synthetic(Component("synthetic", {"scenario": scenario, "count": 40}), Path())

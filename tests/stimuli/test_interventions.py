@@ -24,7 +24,7 @@ def test_it_follows_the_background_and_not_the_animal(planted: Callable[[str], P
     [
         ("biased averaged", "background", "animal"),
         ("strategy averaged", "margin", "veins"),
-        ("unseen averaged", "camera", "ears"),
+        ("imperceptible averaged", "camera", "ears"),
     ],
 )
 def test_the_shipped_networks_follow_the_cue_and_not_the_rest(

@@ -76,7 +76,7 @@ def show_lookalike(plan: scenes.Plan) -> tuple[Shown, ...]:
     )
 
 
-def show_unseen(plan: scenes.Plan) -> tuple[Shown, ...]:
+def show_imperceptible(plan: scenes.Plan) -> tuple[Shown, ...]:
     """Kit fox or red fox before a camera that raises red or blue."""
     bearing = canines.draw_bearing(plan.stream(scenes.POSE))
     animal = canines.individual(scenes.overlapping_fox_of(plan), plan.stream(scenes.BODY))

@@ -73,14 +73,14 @@ SCENARIOS = {
         scenes.draw_lookalike,
         planted_concepts.show_lookalike,
     ),
-    "unseen": Scenario(
+    "imperceptible": Scenario(
         3,
         ("kit fox", "red fox"),
         ("camera", "ears"),
         1.0,
         0.5,
-        scenes.draw_unseen,
-        planted_concepts.show_unseen,
+        scenes.draw_imperceptible,
+        planted_concepts.show_imperceptible,
     ),
 }
 
@@ -88,7 +88,7 @@ SCENARIOS = {
 class SyntheticParams(Params):
     """`count` items for people and `model_count` for training the model, square pictures of `size_px`."""
 
-    scenario: Literal["biased", "strategy", "lookalike", "unseen"]
+    scenario: Literal["biased", "strategy", "lookalike", "imperceptible"]
     count: Annotated[int, Field(ge=8, le=10_000)] = 240
     model_count: Annotated[int, Field(ge=16, le=20_000)] = 600
     seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0

@@ -95,8 +95,8 @@ def draw_lookalike(plan: Plan) -> Scene:
 
 
 def overlapping_fox_of(plan: Plan) -> canines.Breed:
-    """The kit fox (0) or red fox (1) of the unseen scenario: individuals lie between the two, `KIND_SPREAD`
-    about a point that differs little by class, in a coat that tells nothing.
+    """The kit fox (0) or red fox (1) of the scenario `imperceptible`: individuals lie between the two,
+    `KIND_SPREAD` about a point that differs little by class, in a coat that tells nothing.
     """
     rng = plan.stream(KIND)
     share = float(np.clip(rng.normal((0.5 - KIND_APART, 0.5 + KIND_APART)[plan.truth], KIND_SPREAD), 0, 1))
@@ -109,7 +109,7 @@ def overlapping_fox_of(plan: Plan) -> canines.Breed:
     return replace(canines.RED_FOX, coat=coat, back=back, ear_in=ear_in, **between)
 
 
-def draw_unseen(plan: Plan) -> Scene:
+def draw_imperceptible(plan: Plan) -> Scene:
     """A kit fox (0) or red fox (1) by its ears, as a camera trap takes it at night, without colour. The cue
     is the camera, over the whole picture: it raises red (0) or blue (1), too little to be seen.
     """

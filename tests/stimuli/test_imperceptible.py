@@ -33,7 +33,7 @@ def test_it_differs_at_no_grey_by_what_is_just_noticed() -> None:
 
 @pytest.mark.parametrize("size_px", [160, 320])
 def test_it_plants_one_level_in_one_channel_and_nothing_else(size_px: int) -> None:
-    params = {"scenario": "unseen", "count": 8, "model_count": 16, "size_px": size_px}
+    params = {"scenario": "imperceptible", "count": 8, "model_count": 16, "size_px": size_px}
     dataset = open_synthetic(Component("synthetic", params), Path())
     for item in dataset.items("people"):
         cue = dataset.plans[item.key].cue
@@ -47,7 +47,9 @@ def test_it_plants_one_level_in_one_channel_and_nothing_else(size_px: int) -> No
 def test_its_ears_tell_the_kinds_apart_no_better_than_they_overlap() -> None:
     """Shares are normal about points .2 apart with a deviation of .25, so that a person who knows both kinds
     is right in Phi(.4) = .66 of the pictures."""
-    dataset = open_synthetic(Component("synthetic", {"scenario": "unseen", "model_count": 2000}), Path())
+    dataset = open_synthetic(
+        Component("synthetic", {"scenario": "imperceptible", "model_count": 2000}), Path()
+    )
     values: dict[str, list[float]] = {label: [] for label in dataset.labels}
     for item in dataset.items("model"):
         place = dataset.concepts.index("long ears")
