@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from tests.trained import trained_once
 
 AVERAGED = {"downsampling": "average", "width": 8, "epochs": 4}
 """As the shipped studies ask for, with fewer pictures."""
-RECIPES = {
+RECIPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "biased": ({"count": 48, "model_count": 240}, {"epochs": 4, "train_items": 240}),
     "lookalike": ({"count": 48, "model_count": 240}, {"epochs": 4, "train_items": 240}),
     "strategy": ({"count": 48, "model_count": 600}, {"epochs": 8, "train_items": 600}),

@@ -17,18 +17,20 @@ JUST_NOTICED = 1.0
 """CIEDE2000 between two even patches side by side: about the least that is noticed."""
 
 
-def colours(pixels: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.asarray(rgb2lab((pixels / 255.0)[None])[0])
+def difference(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+    """The largest CIEDE2000 of two rows of colours (N, 3) of 0-255."""
+    first, second = (rgb2lab((pixels / 255.0)[None])[0] for pixels in (one, other))
+    return float(np.max(deltaE_ciede2000(first, second)))  # type: ignore[no-untyped-call]
 
 
 def test_it_differs_at_no_grey_by_what_is_just_noticed() -> None:
     """Over every picture that there can be: the two cameras' colours of all 255 greys."""
     grey = np.repeat(np.arange(255)[:, None], 3, axis=1)
     reddish, bluish = grey + (1, 0, 0), grey + (0, 0, 1)
-    assert deltaE_ciede2000(colours(reddish), colours(bluish)).max() < JUST_NOTICED
-    assert deltaE_ciede2000(colours(reddish), colours(grey)).max() < JUST_NOTICED
-    two = deltaE_ciede2000(colours(grey[:-1] + (2, 0, 0)), colours(grey[:-1] + (0, 0, 2)))
-    assert two.max() > JUST_NOTICED  # twice the step would be noticed
+    assert difference(reddish, bluish) < JUST_NOTICED
+    assert difference(reddish, grey) < JUST_NOTICED
+    # Twice the step would be noticed.
+    assert difference(grey[:-1] + (2, 0, 0), grey[:-1] + (0, 0, 2)) > JUST_NOTICED
 
 
 @pytest.mark.parametrize("size_px", [160, 320])

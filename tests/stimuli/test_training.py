@@ -125,6 +125,7 @@ def test_it_is_restored_from_its_archive() -> None:
     predictor = open_predictor(Component("trained_cnn", params), Path(), dataset)
     assert isinstance(predictor, TorchPredictor)
     again = restore(predictor.dump())
+    assert isinstance(again, TorchPredictor)
     view = predictor.view(dataset.pixels(dataset.items("people")[0].key))
     assert again.key == predictor.key
     assert np.array_equal(again.logits([view]), predictor.logits([view]))
