@@ -13,7 +13,7 @@ import pytest
 from analysis.frames import Frames, frame
 from analysis.reports.base import QuestionFacts, Section, SlotFacts, StudyFacts
 from analysis.reports.quality import open_sections, sections
-from experiments.simulation.versions import versions
+from experiments.simulation.versions import version_of
 from tests.analysis.worlds import START, facts
 
 pytestmark = pytest.mark.pure
@@ -198,14 +198,14 @@ def test_it_names_the_mix_of_simulated_observers() -> None:
         person("c", "grad_cam", simulated_kind="guesser"),
     ]
     made = section("population", frames_of(people))
-    first = versions()[0]
-    assert first.kinds == ("learner",)
-    frozen = {"version": first.number, "digest": first.digest}
+    newest = version_of("learner")
+    assert newest is not None and newest.kinds == ("learner",)
+    frozen = {"version": newest.number, "digest": newest.digest}
     assert made.content == {
         "guesser": {"sittings": 1, "kept": 1},
         "learner": {"sittings": 2, "kept": 1, **frozen},
     }
-    assert first.digest[:12] in str(made.tables[0].rows) and first.seen[0] in made.paragraphs[0]
+    assert newest.digest[:12] in str(made.tables[0].rows) and newest.seen[0] in made.paragraphs[0]
     assert [s.key for s in open_sections(frames_of([person("a", "baseline")]), study())] == ["arrival"]
 
 

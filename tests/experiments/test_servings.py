@@ -141,7 +141,7 @@ def test_a_picture_that_was_stored_anew_and_longer_is_served_whole(
     small: Study, three: list[Session], settings: Settings
 ) -> None:
     reference, picture = next(iter(media_files(three[0])))
-    noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), np.uint8)
+    noise = np.random.default_rng(1).integers(0, 256, (160, 160, 3), np.uint8)
     Image.fromarray(noise).save(stored(settings, picture.file), "PNG")
     content = Client().get(f"/m/{reference}").content
     assert len(content) > small.picture_bytes[picture.part] + LEAST_BYTES + SPREAD_BYTES

@@ -176,7 +176,7 @@ def test_it_permutes_the_map_of_the_method_as_it_is_set(name: str) -> None:
         ("[1]", "is no JSON object"),
         ("{patch_share: 1}", "is no JSON object"),
         ("[" * 100_000, "is no JSON object"),
-        ('{"patch": 1}', "explainer .*, the method that it permutes.*'patch' .*did you mean 'patch_share'"),
+        ('{"patch": 1}', "explainer .*, the method that it permutes.*'patch' .*did you mean 'patch_px'"),
         ('{"patch_share": 7}', "must lie between 0.01 and 1.0"),
         ('{"patch_share": NaN}', "must lie between 0.01 and 1.0"),
         ('{"name": "saliency"}', "no parameter 'name'"),

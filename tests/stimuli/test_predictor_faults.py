@@ -28,7 +28,7 @@ LABELS = ["cat", "dog"]
 BY_GRADIENT = {
     *("saliency", "gradient_x_input", "integrated_gradients", "smooth_grad", "guided_backprop", "full_grad"),
     *("grad_cam", "hires_cam", "grad_cam_elementwise", "grad_cam_plus_plus", "xgrad_cam", "layer_cam"),
-    *("ablation_cam", "eigen_grad_cam", "captum"),
+    *("ablation_cam", "eigen_grad_cam", "captum", "lrp", "generic_attention", "attention_rollout"),
 }
 BY_CHANGES = ("occlusion", "rise", "lime_image", "shap_partition", "score_cam", "eigen_cam")
 

@@ -81,7 +81,7 @@ def test_it_draws_what_grad_cam_draws(name: str, kind: str) -> None:
     """The library adds 1e-7 to what it divides by: its maps by gradients are made large beside that."""
     is_tried = name in ("score_cam", "eigen_cam")
     predictor = network(kind, factor=1.0 if is_tried else 30.0)
-    chosen = subjects(predictor.layer, {"score_cam": 1}.get(name, 6))
+    chosen = subjects(predictor.layer, {"score_cam": 1}.get(name, 12))
     maps = maps_of(name, predictor, chosen, rows=16, preset="grad-cam")
     defaults = maps_of(name, predictor, chosen, rows=16)
     expected = [by_library(name, predictor, subject) for subject in chosen]
