@@ -87,6 +87,7 @@ PARTICIPANTS = (
     ORIGIN,
     ARRIVAL,
     Column("simulated_kind", "text", "Kind of computational observer; empty for people."),
+    Column("simulated_digest", "text", "Digest of that observer's source and parameters; empty for people."),
     Column("lane", "text", "Which slots this sitting could claim."),
     CONDITION,
     ROLE,

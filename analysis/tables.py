@@ -320,6 +320,7 @@ def _sitting_row(
         "origin": session.origin,
         "arrival": session.arrival,
         "simulated_kind": session.simulated_kind,
+        "simulated_digest": session.simulated_digest,
         "lane": session.lane,
         "arm": sitting.arm,
         "slot": sitting.slot,

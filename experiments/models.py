@@ -291,6 +291,7 @@ class Session(models.Model):
     origin = models.CharField(max_length=10, choices=Origin)
     arrival = models.CharField(max_length=13, choices=Arrival, blank=True)
     simulated_kind = models.CharField(max_length=20, blank=True)
+    simulated_digest = models.CharField(max_length=64, blank=True)
     lane = models.CharField(max_length=40, default="participant")
     state = models.CharField(max_length=12, choices=State, default=State.GATES)
     slot = models.ForeignKey(Slot, on_delete=models.PROTECT, null=True, related_name="sessions")

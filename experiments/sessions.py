@@ -39,6 +39,7 @@ from experiments.models import Event, Gate, Participant, Response, Session, Slot
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
 from experiments.selectors import arm_of, cards_of, definition_of, next_position, views_of
+from experiments.simulation.versions import digest_here
 from experiments.tokens import hash_token, new_media_id, new_token
 from stimuli.spec import content_key
 
@@ -73,6 +74,7 @@ def start_session(
         participant=participant,
         origin=origin,
         simulated_kind=simulated_kind,
+        simulated_digest=digest_here(simulated_kind),
         arrival=arrival,
         lease_s=lease_s,
         token_hash=hash_token(token),

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
 from analysis.reports.formats import NONE, percent
-from experiments.simulation.versions import version_of
+from experiments.simulation.versions import version_of, version_with, versions
 
 
 def population(frames: Frames) -> list[Section]:
@@ -20,37 +20,42 @@ def population(frames: Frames) -> list[Section]:
     people = frames.participants[frames.participants["simulated_kind"] != ""]
     if people.empty:
         return []
-    content: dict[str, dict[str, Any]] = {}
-    for kind in sorted(str(kind) for kind in people["simulated_kind"].unique()):
-        of_kind = people[people["simulated_kind"] == kind]
-        version = version_of(kind)
-        content[kind] = {
-            "sittings": len(of_kind),
-            "kept": int((of_kind["status"] == "passed").sum()),
-            **({"version": version.number, "digest": version.digest} if version else {}),
-        }
+    content: list[dict[str, Any]] = []
+    for (kind, digest), same in people.groupby(["simulated_kind", "simulated_digest"]):
+        version = version_with(str(digest))
+        content.append(
+            {
+                "kind": str(kind),
+                "sittings": len(same),
+                "kept": int((same["status"] == "passed").sum()),
+                "digest": str(digest),
+                "version": version.number if version else None,
+            }
+        )
     rows = tuple(
-        (kind, str(n["sittings"]), str(n["kept"]), str(n.get("version", NONE)), n.get("digest", NONE)[:12])
-        for kind, n in content.items()
+        (n["kind"], str(n["sittings"]), str(n["kept"]), str(n["version"] or NONE), n["digest"][:12] or NONE)
+        for n in content
     )
     table = Table(
         "population",
         "Observers by kind",
         ("Kind", "Sittings", "Kept", "Version", "Digest"),
         rows,
-        "Version and digest name the source and parameters that were frozen before the observers met these "
-        "stimuli, if they were: what had been seen before stands with the version.",
+        "The digest is over the source and parameters that answered, taken when they came. With a version, "
+        "they were frozen before the observers met these stimuli, if they were: what had been seen before "
+        "stands with the version. A digest without a version was never frozen.",
     )
     return [Section("population", "The simulated population", content, _seen(content), (table,))]
 
 
-def _seen(content: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+def _seen(content: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """What had been seen before each version that answered was frozen."""
-    answered = {version.number: version for kind in content if (version := version_of(kind)) is not None}
+    answered = {n["version"] for n in content}
     return tuple(
         f"Version {version.number} ({', '.join(version.kinds)}), frozen {version.frozen}. "
         f"Seen before: {'; '.join(version.seen)}."
-        for _, version in sorted(answered.items())
+        for version in versions()
+        if version.number in answered
     )
 
 

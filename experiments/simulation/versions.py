@@ -52,6 +52,19 @@ def version_of(kind: str) -> Version | None:
     return next((version for version in reversed(versions()) if kind in version.kinds), None)
 
 
+def version_with(digest: str) -> Version | None:
+    """The newest version with that digest; None if there is none, so that the source was never frozen."""
+    return next((version for version in reversed(versions()) if version.digest == digest), None)
+
+
+@lru_cache
+def digest_here(kind: str) -> str:
+    """The digest of the files as they stand here, frozen or not; "" for a kind of person that is no
+    observer."""
+    version = version_of(kind)
+    return digest_of(version.files) if version else ""
+
+
 def digest_of(files: Sequence[str], read: Callable[[str], bytes] | None = None) -> str:
     """SHA-256 over names and contents of files of this folder, line ends as LF. `read` may take them from
     elsewhere, for example from a commit."""

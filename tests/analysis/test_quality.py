@@ -13,7 +13,7 @@ import pytest
 from analysis.frames import Frames, frame
 from analysis.reports.base import QuestionFacts, Section, SlotFacts, StudyFacts
 from analysis.reports.quality import open_sections, sections
-from experiments.simulation.versions import version_of
+from experiments.simulation.versions import version_of, versions
 from tests.analysis.worlds import START, facts
 
 pytestmark = pytest.mark.pure
@@ -35,6 +35,7 @@ def person(name: str, condition: str, **changes: Any) -> dict[str, Any]:
         "status": "passed",
         "claimed_at": START,
         "answers": "",
+        "simulated_digest": "",
         **changes,
     }
 
@@ -192,20 +193,37 @@ def test_it_tells_arrival_and_answers_by_lane_without_conditions() -> None:
 
 
 def test_it_names_the_mix_of_simulated_observers() -> None:
+    """By what answered then, not by what stands here now: an older version, and one that was never frozen."""
+    oldest, newest = versions()[0], version_of("learner")
+    assert newest is not None and oldest.kinds == newest.kinds == ("learner",) and oldest != newest
     people = [
-        person("a", "baseline", simulated_kind="learner"),
-        person("b", "baseline", simulated_kind="learner", status="screened"),
+        person("a", "baseline", simulated_kind="learner", simulated_digest=oldest.digest),
+        person("b", "baseline", simulated_kind="learner", simulated_digest=oldest.digest, status="screened"),
         person("c", "grad_cam", simulated_kind="guesser"),
+        person("d", "baseline", simulated_kind="learner", simulated_digest="0" * 64),
     ]
     made = section("population", frames_of(people))
-    newest = version_of("learner")
-    assert newest is not None and newest.kinds == ("learner",)
-    frozen = {"version": newest.number, "digest": newest.digest}
-    assert made.content == {
-        "guesser": {"sittings": 1, "kept": 1},
-        "learner": {"sittings": 2, "kept": 1, **frozen},
+    by_digest = {(row["kind"], row["digest"]): row for row in made.content}
+    assert by_digest == {
+        ("guesser", ""): {"kind": "guesser", "sittings": 1, "kept": 1, "digest": "", "version": None},
+        ("learner", "0" * 64): {
+            "kind": "learner",
+            "sittings": 1,
+            "kept": 1,
+            "digest": "0" * 64,
+            "version": None,
+        },
+        ("learner", oldest.digest): {
+            "kind": "learner",
+            "sittings": 2,
+            "kept": 1,
+            "digest": oldest.digest,
+            "version": oldest.number,
+        },
     }
-    assert newest.digest[:12] in str(made.tables[0].rows) and newest.seen[0] in made.paragraphs[0]
+    assert oldest.digest[:12] in str(made.tables[0].rows)
+    (paragraph,) = made.paragraphs
+    assert oldest.seen[0] in paragraph
     assert [s.key for s in open_sections(frames_of([person("a", "baseline")]), study())] == ["arrival"]
 
 

@@ -12,6 +12,7 @@ from crowd.ground.identities import person_hash
 from crowd.joining.entry import preview_query
 from crowd.models import ExcludedPerson, Identity, Posting, Submission
 from experiments.models import Participant, Session, Slot, Study
+from experiments.simulation.versions import version_of
 from experiments.tokens import keyed_hash
 from tests.crowd.arrivals import HIT, SUBMIT, Visitor, posting, prolific, refused, turker
 from tests.world import silent
@@ -333,9 +334,18 @@ def test_it_marks_everybody_of_a_rehearsal_as_simulated(small: Study, asked: str
     ada = prolific("ada", spec, extra={"simulated": asked} if asked else {})
     ada.join()
     assert (ada.session().origin, ada.session().simulated_kind) == ("simulated", kind)
+    assert ada.session().simulated_digest == "", "neither is an observer, so nothing of theirs was frozen"
     refused(prolific("bo", spec, extra={"simulated": "<b>"}).join(), 400, "invalid")
     posting(small, "mturk")
     refused(prolific("cy", spec).join(), 403, "not_admitted")
+
+
+def test_it_keeps_the_digest_of_the_observer_who_comes(small: Study) -> None:
+    spec = posting(small, "prolific", mode="rehearsal", site="http://127.0.0.1:4711")
+    ada = prolific("ada", spec, extra={"simulated": "exemplar"})
+    ada.join()
+    frozen = version_of("exemplar")
+    assert frozen is not None and ada.session().simulated_digest == frozen.digest
 
 
 def test_it_does_not_believe_a_simulated_person_of_a_live_posting(offered: Posting) -> None:

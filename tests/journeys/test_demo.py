@@ -124,8 +124,8 @@ def test_it_runs_every_scenario_and_sets_them_side_by_side(
             shown = cells(table, condition["label"])[0]
             assert f"{100 * condition['accuracy'][0]:.1f}" in shown
     for made in told["scenarios"]:
-        # The model sees 32 of 64 pixels, so the planted region is not on people's grid.
-        assert set(made["controls"]) == {"baseline", "shown", "permuted", "other_image", "ceiling"}
+        # People see the original picture, on whose grid the planted region is, so the oracle answers too.
+        assert set(made["controls"]) == {"baseline", "shown", "permuted", "other_image", "oracle", "ceiling"}
         assert {"deletion", "deletion_drawn", "insertion", "insertion_drawn", "jpeg_complexity"} <= set(
             made["metrics"]["saliency"]
         )

@@ -118,8 +118,8 @@ EVERY = [pytest.param(name, marks=() if name == QUICK else pytest.mark.full) for
 
 def fenced(language: str, word: str) -> str:
     """The one block of the section in this language that has the word."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$", SECTION, re.M | re.S)
-    (block,) = [text for text in found if word in text]
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", SECTION, re.M | re.S)
+    (block,) = [text for text in blocks if word in text]
     return str(block)
 
 

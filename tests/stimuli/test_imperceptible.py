@@ -17,9 +17,9 @@ JUST_NOTICED = 1.0
 """CIEDE2000 between two even patches side by side: about the least that is noticed."""
 
 
-def difference(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+def difference(left: NDArray[np.int64], right: NDArray[np.int64]) -> float:
     """The largest CIEDE2000 of two rows of colours (N, 3) of 0-255."""
-    first, second = (rgb2lab((pixels / 255.0)[None])[0] for pixels in (one, other))
+    first, second = (rgb2lab((pixels / 255.0)[None])[0] for pixels in (left, right))
     return float(np.max(deltaE_ciede2000(first, second)))  # type: ignore[no-untyped-call]
 
 

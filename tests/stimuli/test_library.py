@@ -29,7 +29,7 @@ from stimuli.datasets import open_dataset
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch, StimulusError
 from stimuli.explainers import bound
 from stimuli.explainers.targets import Target
-from stimuli.library import Explanations
+from stimuli.library.explanations import Explanations
 from stimuli.pipeline import Bench, Rendered, attempt
 from stimuli.predictors import restore, training_key_of
 from stimuli.predictors.base import TorchPredictor

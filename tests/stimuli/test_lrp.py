@@ -68,15 +68,16 @@ def zennit_relevance(module: nn.Module, x: Tensor, target: int, canonizer: str) 
 @pytest.mark.parametrize(
     ("name", "canonizer", "tolerance"),
     [
-        ("vgg11", "VGGCanonizer", 2e-6),
-        ("vgg11_bn", "VGGCanonizer", 1e-5),
+        ("vgg11", "VGGCanonizer", 1e-9),
+        ("vgg11_bn", "VGGCanonizer", 1e-9),
         ("resnet18", "ResNetCanonizer", 1e-5),
-        ("resnet50", "ResNetCanonizer", 1e-4),
+        ("resnet50", "ResNetCanonizer", 1e-5),
     ],
 )
 def test_it_is_zennit_s(name: str, canonizer: str, tolerance: float) -> None:
     """Batch normalisations without epsilon: zennit merges them, and leaves one of variance 1 with its epsilon
-    behind, which divides by 1.000005 once more."""
+    behind, which divides by 1.000005 once more. In double precision: in single precision the rounding of a
+    processor decides which of two nearly equal values wins a max pooling."""
     witness = torchvision_network(name, num_classes=5)
     for part in witness.modules():
         if isinstance(part, nn.BatchNorm2d):
@@ -91,6 +92,7 @@ def test_it_is_zennit_s(name: str, canonizer: str, tolerance: float) -> None:
         .sub_(0.5)
         .div_(0.25)
     )
+    x, witness, ours = x.double(), witness.double(), ours.double()
     expected, theirs = zennit_relevance(witness, x, 2, canonizer)
     got, logits = relevance(ours.eval().requires_grad_(False), x, 2, Relevance(epsilon=TINY))
     largest = float(expected.abs().max())

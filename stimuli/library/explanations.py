@@ -23,7 +23,7 @@ from stimuli.datasets import open_dataset
 from stimuli.errors import BadSpec, NotApplicable, StimulusError
 from stimuli.explainers import bound, check_explainer, is_recorded
 from stimuli.explainers.targets import Target
-from stimuli.given import (
+from stimuli.library.given import (
     DEFAULT,
     Images,
     Many,
