@@ -20,27 +20,23 @@ def population(frames: Frames) -> list[Section]:
     people = frames.participants[frames.participants["simulated_kind"] != ""]
     if people.empty:
         return []
-    content: list[dict[str, Any]] = []
-    for (kind, digest), same in people.groupby(["simulated_kind", "simulated_digest"]):
-        version = version_with(str(digest))
-        content.append(
-            {
-                "kind": str(kind),
-                "sittings": len(same),
-                "kept": int((same["status"] == "passed").sum()),
-                "digest": str(digest),
-                "version": version.number if version else None,
-            }
-        )
-    rows = tuple(
-        (n["kind"], str(n["sittings"]), str(n["kept"]), str(n["version"] or NONE), n["digest"][:12] or NONE)
-        for n in content
-    )
+    content: dict[str, dict[str, Any]] = {}
+    rows = []
+    for kind, same in people.groupby("simulated_kind"):
+        content[str(kind)] = {"sittings": len(same), "kept": _kept(same)}
+        for digest, answered in same.groupby("simulated_digest"):
+            version = version_with(str(digest))
+            number = version.number if version else None
+            if digest:
+                told = {"digest": str(digest), "version": number, "sittings": len(answered)}
+                content[str(kind)].setdefault("answered", []).append(told)
+            cells = (len(answered), _kept(answered), number or NONE, str(digest)[:12] or NONE)
+            rows.append((str(kind), *map(str, cells)))
     table = Table(
         "population",
         "Observers by kind",
         ("Kind", "Sittings", "Kept", "Version", "Digest"),
-        rows,
+        tuple(rows),
         "The digest is over the source and parameters that answered, taken when they came. With a version, "
         "they were frozen before the observers met these stimuli, if they were: what had been seen before "
         "stands with the version. A digest without a version was never frozen.",
@@ -48,9 +44,13 @@ def population(frames: Frames) -> list[Section]:
     return [Section("population", "The simulated population", content, _seen(content), (table,))]
 
 
-def _seen(content: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _kept(people: pd.DataFrame) -> int:
+    return int((people["status"] == "passed").sum())
+
+
+def _seen(content: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     """What had been seen before each version that answered was frozen."""
-    answered = {n["version"] for n in content}
+    answered = {told["version"] for kind in content.values() for told in kind.get("answered", ())}
     return tuple(
         f"Version {version.number} ({', '.join(version.kinds)}), frozen {version.frozen}. "
         f"Seen before: {'; '.join(version.seen)}."

@@ -203,24 +203,19 @@ def test_it_names_the_mix_of_simulated_observers() -> None:
         person("d", "baseline", simulated_kind="learner", simulated_digest="0" * 64),
     ]
     made = section("population", frames_of(people))
-    by_digest = {(row["kind"], row["digest"]): row for row in made.content}
-    assert by_digest == {
-        ("guesser", ""): {"kind": "guesser", "sittings": 1, "kept": 1, "digest": "", "version": None},
-        ("learner", "0" * 64): {
-            "kind": "learner",
-            "sittings": 1,
-            "kept": 1,
-            "digest": "0" * 64,
-            "version": None,
-        },
-        ("learner", oldest.digest): {
-            "kind": "learner",
-            "sittings": 2,
-            "kept": 1,
-            "digest": oldest.digest,
-            "version": oldest.number,
-        },
+    answered = [
+        {"digest": "0" * 64, "version": None, "sittings": 1},
+        {"digest": oldest.digest, "version": oldest.number, "sittings": 2},
+    ]
+    assert made.content == {
+        "guesser": {"sittings": 1, "kept": 1},
+        "learner": {"sittings": 3, "kept": 2, "answered": answered},
     }
+    assert [row[1:4] for row in made.tables[0].rows] == [
+        ("1", "1", "–"),
+        ("1", "1", "–"),
+        ("2", "1", str(oldest.number)),
+    ]
     assert oldest.digest[:12] in str(made.tables[0].rows)
     (paragraph,) = made.paragraphs
     assert oldest.seen[0] in paragraph
