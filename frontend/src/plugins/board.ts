@@ -124,8 +124,9 @@ export class Board {
     this.buttons[index]?.classList.add("pressed");
     this.later(() => {
       const shown_ms = this.exposure.stop();
-      const dropped_frames = this.exposure.dropped_frames;
-      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, dropped_frames } });
+      const { dropped_frames, refresh_ms } = this.exposure;
+      const frames = refresh_ms === null ? { dropped_frames } : { dropped_frames, refresh_ms };
+      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, ...frames } });
     }, PRESSED_MS);
   }
 
