@@ -56,8 +56,8 @@ def help_text(session: Session, definition: StudyDefinition) -> str:
     hold a slot."""
     arm = arm_of(session.slot, session.study) if session.slot is not None else ()
     # In the order of the blocks, each text once.
-    own = dict.fromkeys(_arm_text(definition, is_explained) for is_explained in arm)
-    return "\n\n".join([definition.texts["instructions"], *filter(None, own)])
+    of_arm = dict.fromkeys(_arm_text(definition, is_explained) for is_explained in arm)
+    return "\n\n".join([definition.texts["instructions"], *filter(None, of_arm)])
 
 
 def _arm_text(definition: StudyDefinition, is_explained: bool) -> str:

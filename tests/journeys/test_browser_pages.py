@@ -98,8 +98,8 @@ PLACES = """() => Object.fromEntries(
 Box = tuple[float, float, float, float]
 
 
-def overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def overlap(left: Box, right: Box) -> bool:
+    return left[0] < right[2] and right[0] < left[2] and left[1] < right[3] and right[1] < left[3]
 
 
 def test_it_shows_a_whole_trial_beside_its_examples_in_every_window(
