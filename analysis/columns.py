@@ -73,7 +73,10 @@ TRIALS = (
     Column("onset_ms", "number", "Onset of the stimulus on the page's clock.", "ms"),
     Column("image_px", "number", "Width of the picture as drawn.", "CSS px"),
     Column("pixel_ratio", "number", "Device pixels per CSS pixel."),
-    Column("dropped_frames", "integer", "Animation frames missed between request and onset.", "frames"),
+    Column(
+        "dropped_frames", "integer", "Frames of the display that did not come during the trial.", "frames"
+    ),
+    Column("refresh_ms", "number", "The usual length of a frame of the display.", "ms"),
     Column("reservoir_ms", "integer", "How long the reservoir was open during the trial.", "ms"),
     Column("focus_losses", "integer", "How often the page lost the focus during the trial."),
     Column("reloads", "integer", "How often the page was reloaded during the trial."),

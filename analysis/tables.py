@@ -372,5 +372,6 @@ def _context(context: Mapping[str, Any]) -> Row:
         context.get("onset_ms"),
         context.get("image_px"),
         context.get("pixel_ratio"),
-        *(context.get(key) for key in ("dropped_frames", "reservoir_ms", "focus_losses", "reloads")),
+        *(context.get(key) for key in ("dropped_frames", "refresh_ms")),
+        *(context.get(key) for key in ("reservoir_ms", "focus_losses", "reloads")),
     )

@@ -25,6 +25,7 @@ CONTEXT_FIELDS: Mapping[str, tuple[type, ...]] = {
     "image_px": (int, float),
     "pixel_ratio": (int, float),
     "dropped_frames": (int,),
+    "refresh_ms": (int, float),
     "reservoir_ms": (int,),
     "focus_losses": (int,),
     "reloads": (int,),

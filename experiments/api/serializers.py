@@ -135,6 +135,7 @@ class ResponseContext(serializers.Serializer[Any]):
     image_px = serializers.FloatField(required=False)
     pixel_ratio = serializers.FloatField(required=False)
     dropped_frames = serializers.IntegerField(required=False)
+    refresh_ms = serializers.FloatField(required=False)
     reservoir_ms = serializers.IntegerField(required=False)
     focus_losses = serializers.IntegerField(required=False)
     reloads = serializers.IntegerField(required=False)

@@ -13,6 +13,7 @@ from experiments.api.serializers import SessionState
 from experiments.definition import StudyDefinition
 from experiments.gates import get_gate
 from experiments.gates.consent import NAME as CONSENT
+from experiments.gates.instructions import help_text
 from experiments.gates.pages import page_digest, page_html
 from experiments.kinds import get_kind
 from experiments.models import HandOut, Session
@@ -49,7 +50,7 @@ def _facts(session: Session, definition: StudyDefinition) -> dict[str, Any]:
         "title": definition.title,
         "language": definition.language,
         "contact": definition.ethics.contact,
-        "instructions": html_of(definition.texts["instructions"], placeholders(definition)),
+        "instructions": html_of(help_text(session, definition), placeholders(definition)),
         "picture_px": getattr(design, "picture_px", 320),
         "tile_px": definition.render.tile_px,
         "min_view_ms": getattr(design, "min_view_ms", 1500),

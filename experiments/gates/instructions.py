@@ -51,6 +51,15 @@ class Instructions(base.BaseGate):
         return (stop,) if _arm_text(definition, is_explained) else ()
 
 
+def help_text(session: Session, definition: StudyDefinition) -> str:
+    """All that this person was told of the task: the instructions, and those of their own condition once they
+    hold a slot."""
+    arm = arm_of(session.slot, session.study) if session.slot is not None else ()
+    # In the order of the blocks, each text once.
+    of_arm = dict.fromkeys(_arm_text(definition, is_explained) for is_explained in arm)
+    return "\n\n".join([definition.texts["instructions"], *filter(None, of_arm)])
+
+
 def _arm_text(definition: StudyDefinition, is_explained: bool) -> str:
     key = "instructions_explained" if is_explained else "instructions_baseline"
     return definition.texts.get(key, "")

@@ -1,4 +1,7 @@
-/** The examples seen so far, below the answers: tiles in training order that enlarge in place. */
+/**
+ * The examples seen so far, beside the stimulus: tiles by the machine's answer, in training order, that enlarge in
+ * place. They have a scroll of their own and never lie over the stimulus, the question or the answers.
+ */
 import { h } from "./dom";
 import type { EventKind, Example, Media } from "./model";
 import type { Words } from "./words";
@@ -28,7 +31,7 @@ export class Reservoir {
     this.panel = h("div", { class: "reservoir-panel", role: "region", "aria-label": title });
     this.toggle = spec.mode === "always" ? null : this.toggleButton();
     const head = this.toggle ?? h("h2", { class: "reservoir-title" }, title);
-    this.element = h("section", { class: "reservoir" }, head, this.panel);
+    this.element = h("section", { class: "reservoir" }, h("div", { class: "reservoir-inside" }, head, this.panel));
     if (spec.mode === "always") this.open();
     else this.panel.hidden = true;
   }
@@ -76,11 +79,22 @@ export class Reservoir {
   }
 
   private fill(): void {
-    const tiles = this.spec.examples.map((example, index) => this.tile(example, index));
     const { title, hint } = this.spec.words.reservoir;
     if (this.toggle)
       this.panel.append(h("h2", { class: "reservoir-title" }, title(this.spec.examples.length)));
-    this.panel.append(h("p", { class: "sr-only" }, hint), h("ol", { class: "tiles" }, ...tiles));
+    this.panel.append(h("p", { class: "sr-only" }, hint), ...this.groups());
+  }
+
+  /** One list per answer, in the order of the alphabet: the order of training would tell which came first. */
+  private groups(): HTMLElement[] {
+    const answers = [...new Set(this.spec.examples.map((example) => example.label))].sort();
+    return answers.map((answer) => {
+      const tiles = this.spec.examples.flatMap((example, index) =>
+        example.label === answer ? [this.tile(example, index)] : [],
+      );
+      const name = h("h3", { class: "tiles-label" }, answer);
+      return h("section", { class: "tiles-group" }, name, h("ol", { class: "tiles", "aria-label": answer }, ...tiles));
+    });
   }
 
   private tile(example: Example, index: number): HTMLElement {
@@ -97,7 +111,6 @@ export class Reservoir {
         "aria-label": words.reservoir.tile(index + 1, example.label),
       },
       h("span", { class: "tile-pictures" }, ...shown.map((media) => picture(media))),
-      h("span", { class: "tile-label" }, example.label),
     );
     this.listen(tile, example);
     return h("li", { class: `tile-place of-${shown.length}` }, tile);
@@ -129,17 +142,7 @@ export class Reservoir {
     this.enlarged = { tile, example, since_ms: this.now_ms() };
     tile.classList.add("enlarged");
     tile.setAttribute("aria-pressed", "true");
-    this.keepInside(tile);
     tile.scrollIntoView?.({ block: "nearest" });
-  }
-
-  /** An enlarged tile grows down and to the side, but not out of the panel. */
-  private keepInside(tile: HTMLElement): void {
-    const panel = this.panel.getBoundingClientRect();
-    const box = tile.getBoundingClientRect();
-    const over_px = Math.max(0, box.right - panel.right);
-    const under_px = Math.max(0, panel.left - box.left);
-    tile.style.setProperty("--shift-px", `${Math.round(under_px - over_px)}px`);
   }
 
   private shrink(): void {
@@ -147,7 +150,6 @@ export class Reservoir {
     const { tile, example, since_ms } = this.enlarged;
     this.enlarged = null;
     tile.classList.remove("enlarged");
-    tile.style.removeProperty("--shift-px");
     tile.setAttribute("aria-pressed", "false");
     this.spec.log("tile_enlarged", { example: example.trial, open_ms: Math.round(this.now_ms() - since_ms) });
   }

@@ -405,6 +405,8 @@ export interface components {
             /** Format: double */
             pixel_ratio?: number;
             dropped_frames?: number;
+            /** Format: double */
+            refresh_ms?: number;
             reservoir_ms?: number;
             focus_losses?: number;
             reloads?: number;

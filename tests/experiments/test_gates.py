@@ -14,6 +14,7 @@ from experiments.gates import GATES, get_gate, instructions
 from experiments.gates.base import PLACES, Stop, answers_to, flag_of, limit_of, question_row
 from experiments.gates.device import described_device
 from experiments.gates.forms import FORMS
+from experiments.gates.instructions import help_text
 from experiments.gates.plan import gate_plan
 from experiments.models import Gate, Session, Study
 from experiments.selectors import definition_of
@@ -61,6 +62,22 @@ def test_it_tells_each_arm_its_own_words(small: Study) -> None:
         told[session.slot.condition.role] = get_gate("instructions").text(session, stop)
     assert told["control"] == told["method"] == definition.texts["instructions_explained"]
     assert told["baseline"] == definition.texts["instructions_baseline"]
+
+
+def test_the_help_holds_what_this_person_was_told_and_no_other_text(small: Study) -> None:
+    definition = definition_of(small)
+    common = definition.texts["instructions"]
+    assert help_text(Session(study=small), definition) == common
+    for number in range(9):
+        person = Person(f"h{number}")
+        person.arrive()
+        session = person.session()
+        assert session.slot is not None and session.slot.condition is not None
+        is_explained = session.slot.condition.role != "baseline"
+        mine, others = ("explained", "baseline") if is_explained else ("baseline", "explained")
+        told = help_text(session, definition)
+        assert told == f"{common}\n\n{definition.texts[f'instructions_{mine}']}"
+        assert definition.texts[f"instructions_{others}"] not in told
 
 
 def test_it_has_a_page_before_each_block_if_blocks_differ(

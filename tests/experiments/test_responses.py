@@ -64,7 +64,8 @@ def test_it_stores_what_was_sent(ada: Person) -> None:
         "image_px": 320,
         "reloads": 0,
     }
-    context |= {"pixel_ratio": 1.25, "dropped_frames": 1, "reservoir_ms": 0, "focus_losses": 2}
+    context |= {"pixel_ratio": 1.25, "dropped_frames": 1, "refresh_ms": 16.67}
+    context |= {"reservoir_ms": 0, "focus_losses": 2}
     reply = ada.respond({**ada.good_response(trial), "context": context})
     assert reply.json() == {"next": 1, "step": "trials", "feedback": {}}
     [row] = rows()

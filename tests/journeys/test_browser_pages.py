@@ -86,3 +86,65 @@ def test_it_stops_at_a_small_window_before_consent(visitor: Visitor, site: WebSe
     visitor.page.set_viewport_size({"width": 1280, "height": 800})
     visitor.press_primary()
     visitor.page.wait_for_selector("[data-page=consent]")
+
+
+WINDOWS = ((1366, 625), (1280, 800), (1920, 1080), (700, 500), (640, 400))
+"""A laptop's window, common ones, the smallest that is let in by default, and 1280 x 800 at 200 %."""
+PLACES = """() => Object.fromEntries(
+    [".middle .picture", ".ask", ".answers", ".reservoir-panel", ".tools", ".line"].map((place) => {
+        const box = document.querySelector(place).getBoundingClientRect();
+        return [place, [box.left, box.top, box.right, box.bottom]];
+    }))"""
+Box = tuple[float, float, float, float]
+
+
+def overlap(left: Box, right: Box) -> bool:
+    return left[0] < right[2] and right[0] < left[2] and left[1] < right[3] and right[1] < left[3]
+
+
+def test_it_shows_a_whole_trial_beside_its_examples_in_every_window(
+    visitor: Visitor, site: WebServer
+) -> None:
+    """Nothing below the fold or over something else; opening or enlarging an example moves nothing."""
+    visitor.arrive(f"{site.url}/join/small/?person=fay&submission=s6")
+    page = visitor.page
+    toggle = page.locator(".reservoir-toggle")
+    while not (visitor.settle() == "trial" and toggle.count()):
+        visitor.step()
+    for width, height in WINDOWS:
+        page.set_viewport_size({"width": width, "height": height})
+        closed = page.evaluate(PLACES)
+        toggle.click()
+        opened = page.evaluate(PLACES)
+        page.locator(".tile").last.click()
+        assert page.locator(".tile.enlarged").count() == 1
+        enlarged = page.evaluate(PLACES)
+        panel = ".reservoir-panel"
+        for place, box in opened.items():
+            assert 0 <= box[0] < box[2] <= width and 0 <= box[1] < box[3] <= height, (width, place, box)
+            assert place == panel or closed[place] == box == enlarged[place], (width, place)
+        pairs = [(a, b) for a in opened for b in opened if a < b]
+        assert not [pair for pair in pairs if overlap(enlarged[pair[0]], enlarged[pair[1]])], width
+        left, _, right, _ = opened[".middle .picture"]
+        answers = opened[".answers"]
+        assert (left + right) / 2 == pytest.approx((answers[0] + answers[2]) / 2, abs=1)
+        # In the middle of the window, as far as the examples leave room for it.
+        assert width < 1000 or (left + right) / 2 == pytest.approx(width / 2, abs=1)
+        toggle.click()
+
+
+def test_after_the_help_the_space_bar_goes_on(visitor: Visitor, site: WebServer) -> None:
+    """It used to open the help again, for ever. The help holds the texts of the person's own condition."""
+    visitor.arrive(f"{site.url}/join/small/?person=gil&submission=s7")
+    page = visitor.page
+    while not (visitor.settle() == "trial" and page.locator(FRESH).count() == 1):
+        visitor.step()
+    visitor.tab_to(".tool:first-child")
+    page.keyboard.press("Enter")
+    assert page.locator("dialog h1").count() >= 2
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+    visitor.leave(".board")
+    page.keyboard.press("Space")
+    visitor.settle()
+    assert page.locator("dialog").count() == 0

@@ -55,13 +55,20 @@ export async function askToLeave(desk: Desk): Promise<Leaving | null> {
   return leaving;
 }
 
+/** During trials the focus goes to the stage, so that Space answers the trial and does not open the help again. */
+function comeBack(before: Element | null): void {
+  const stage = document.querySelector<HTMLElement>(".stage");
+  const next = stage ?? before;
+  if (next instanceof HTMLElement && next.isConnected) next.focus({ preventScroll: true });
+}
+
 function dialog(content: (close: () => void) => (Node | null)[]): Promise<void> {
   return new Promise((resolve) => {
     const before = document.activeElement;
     const box = h("dialog", { class: "dialog" });
     const close = (): void => {
       box.remove();
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      comeBack(before);
       resolve();
     };
     box.addEventListener("cancel", close);

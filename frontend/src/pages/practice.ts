@@ -74,7 +74,7 @@ async function ask(view: GateView, question: Question): Promise<string> {
         announce: (text) => desk.shell.announce(text),
         ask: h("p", { class: "ask" }, question.prompt || desk.words.trial.question),
         answers: (question.choices ?? []).map((choice) => ({ ...choice, printed: choice.key.toUpperCase() })),
-        below: null,
+        beside: null,
         ready: desk.words.trial.ready,
       },
       (pressed) => resolve(pressed.answer.value),

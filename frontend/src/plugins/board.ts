@@ -18,7 +18,8 @@ export interface BoardSpec extends Pick<Shown, "picture_px" | "min_view_ms" | "w
   stimulus: HTMLElement;
   ask: HTMLElement;
   answers: Answer[];
-  below: HTMLElement | null;
+  /** What may be consulted, beside the stimulus and its answers; null keeps no place for it. */
+  beside: HTMLElement | null;
   /** What a screen reader hears when the buttons become active. */
   ready: string;
 }
@@ -66,15 +67,9 @@ export class Board {
       { class: `answers of-${spec.answers.length}`, role: "group", "aria-label": spec.words.trial.choices },
       ...this.buttons,
     );
-    return h(
-      "div",
-      { class: "board" },
-      spec.stimulus,
-      spec.ask,
-      h("p", { class: "sr-only", id: "answers-wait" }, spec.words.trial.wait),
-      group,
-      spec.below,
-    );
+    const wait = h("p", { class: "sr-only", id: "answers-wait" }, spec.words.trial.wait);
+    const middle = h("div", { class: "middle" }, spec.stimulus, spec.ask, wait, group);
+    return h("div", { class: "board" }, middle, spec.beside);
   }
 
   private answerButton(answer: Answer, index: number): HTMLButtonElement {
@@ -129,8 +124,9 @@ export class Board {
     this.buttons[index]?.classList.add("pressed");
     this.later(() => {
       const shown_ms = this.exposure.stop();
-      const dropped_frames = this.exposure.dropped_frames;
-      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, dropped_frames } });
+      const { dropped_frames, refresh_ms } = this.exposure;
+      const frames = refresh_ms === null ? { dropped_frames } : { dropped_frames, refresh_ms };
+      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, ...frames } });
     }, PRESSED_MS);
   }
 

@@ -66,7 +66,7 @@ export function choicePlugin<P extends Choosing>(info: PluginInfo, ask: (trial: 
           stimulus: asked.stimulus,
           ask: h("p", { class: "ask" }, asked.question),
           answers: trial.choices.map((choice) => ({ ...choice, printed: choice.key.toUpperCase() })),
-          below: reservoir?.element ?? null,
+          beside: reservoir?.element ?? null,
           ready: trial.words.trial.ready,
         },
         (pressed) => {

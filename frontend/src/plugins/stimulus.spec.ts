@@ -73,11 +73,10 @@ test("the labels of texts and pairs name what they are, not what they mean", () 
   expect(labels).toEqual(["Text", "A", "B"]);
 });
 
-test("it keeps the places of a picture empty if there is nothing to show", () => {
-  expect(shown({}).outerHTML).toBe(
-    '<div class="pictures beside"><div class="place empty"></div><div class="place empty"></div></div>',
-  );
-  expect(shown({}, "overlay").outerHTML).toBe('<div class="pictures overlay"><div class="place empty"></div></div>');
+test("it keeps the place of a picture empty if there is nothing to show", () => {
+  const empty = '<div class="pictures alone"><div class="place empty"></div></div>';
+  expect(shown({}).outerHTML).toBe(empty);
+  expect(shown({}, "overlay").outerHTML).toBe(empty);
 });
 
 test("it shows a picture beside its explanation, or the explanation in its place", () => {
@@ -91,7 +90,7 @@ test("it shows a picture beside its explanation, or the explanation in its place
 
 test("it shows the picture that explains a text below the text, and no empty place", () => {
   const block = shown({ text: text(["one", null]), explanation: media("x") });
-  expect([...block.children].map((part) => part.className)).toEqual(["text", "pictures overlay"]);
+  expect([...block.children].map((part) => part.className)).toEqual(["text", "pictures alone"]);
   expect(block.querySelectorAll("img")).toHaveLength(1);
   expect(block.querySelector(".empty")).toBeNull();
 });

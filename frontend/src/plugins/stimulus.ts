@@ -24,7 +24,7 @@ export function stimulus(shown: Stimulus, given: Given): HTMLElement {
     // What explains a text by a picture stands below it.
     hasPictures || explanation === null
       ? null
-      : h("div", { class: "pictures overlay" }, place(explanation, explained, given)),
+      : h("div", { class: "pictures alone" }, place(explanation, explained, given)),
     pair === null ? null : pairBlock(pair, given),
   ].filter((part) => part !== null);
   return parts.length === 1 ? parts[0]! : h("div", { class: "stimuli" }, ...parts);
@@ -41,19 +41,18 @@ function eachOnce(picture: Given["picture"]): Given["picture"] {
   };
 }
 
-/** Two places beside each other, or one; an empty place stays a place, so that nothing moves between trials. */
+/**
+ * A picture alone stands in the middle, one with its explanation beside it around the middle. Without any there is
+ * an empty place, so that question and answers stay where they are.
+ */
 function pictures(image: Media | null, explanation: Media | null, given: Given): HTMLElement {
   const { original, explanation: explained } = given.words.trial;
-  if (given.display === "overlay") {
-    const caption = explanation ? explained : original;
-    return h("div", { class: "pictures overlay" }, place(explanation ?? image, caption, given));
+  if (given.display === "beside" && image !== null && explanation !== null) {
+    const both = [place(image, original, given), place(explanation, explained, given)];
+    return h("div", { class: "pictures beside" }, ...both);
   }
-  return h(
-    "div",
-    { class: "pictures beside" },
-    place(image, original, given),
-    place(explanation, explained, given),
-  );
+  const caption = explanation === null ? original : explained;
+  return h("div", { class: "pictures alone" }, place(explanation ?? image, caption, given));
 }
 
 function place(media: Media | null, caption: string, given: Given): HTMLElement {

@@ -21,9 +21,9 @@ test("it shows picture, explanation and the machine's answer", async () => {
   expect(find(".ask").textContent).toBe("The machine's answer: Wolf");
 });
 
-test("it keeps the explanation's place empty where there is none", async () => {
+test("it shows a picture without an explanation alone", async () => {
   await startTimeline([trial({ explanation: null })]);
-  expect(document.querySelectorAll(".place")).toHaveLength(2);
+  expect(document.querySelectorAll(".place")).toHaveLength(1);
   expect(document.querySelectorAll(".picture img")).toHaveLength(1);
 });
 

@@ -56,7 +56,7 @@ export class LearnPlugin implements JsPsychPlugin<Info> {
         stimulus: stimulus(trial, trial),
         ask: h("p", { class: "ask" }, `${says.label} `, h("strong", { class: "label" }, trial.label)),
         answers: [{ value: "seen", text: says.next, key: " ", printed: says.space }],
-        below: null,
+        beside: null,
         ready: says.ready_next,
       },
       (pressed) => this.jsPsych.finishTrial(dataOf(pressed, SEEN)),

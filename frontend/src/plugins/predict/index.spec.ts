@@ -68,7 +68,7 @@ test("it asks a check's own question with four answers and no picture", async ()
   const four = ["1", "2", "3", "4"].map((key) => ({ value: key, text: `Answer ${key}`, key }));
   const { getData } = await startTimeline([trial({ image: null, prompt: "Press 3.", choices: four })]);
   expect(find(".ask").textContent).toBe("Press 3.");
-  expect(document.querySelectorAll(".place.empty")).toHaveLength(2);
+  expect(document.querySelectorAll(".place.empty")).toHaveLength(1);
   await until(isActive);
   await pressKey("3");
   expect(await finished(getData)).toMatchObject({ value: { choice: "3" } });
@@ -82,11 +82,16 @@ test("it opens the examples on request, enlarges one, and logs both", async () =
   ]);
   expect(find(".reservoir-panel").hidden).toBe(true);
   find(".reservoir-toggle").click();
-  expect([...document.querySelectorAll(".tile-label")].map((label) => label.textContent)).toEqual([
-    "Wolf",
-    "Husky",
+  // By answer, whatever the order of training; each tile is named with its place in that order.
+  const groups = [...document.querySelectorAll(".tiles-group")].map((group) => [
+    group.querySelector("h3")?.textContent,
+    ...[...group.querySelectorAll(".tile")].map((tile) => tile.getAttribute("aria-label")?.slice(0, 9)),
   ]);
-  const tile = find(".tile-place:nth-child(2) .tile");
+  expect(groups).toEqual([
+    ["Husky", "Example 2"],
+    ["Wolf", "Example 1"],
+  ]);
+  const tile = find(".tiles-group .tile");
   tile.focus();
   expect(tile.classList.contains("enlarged")).toBe(true);
   await until(isActive);

@@ -24,7 +24,7 @@ const info = {
 
 type Parameters = Choosing & Stimulus & { prompt: string | null };
 
-/** A test trial: the picture, the question, the answers; below them the examples seen so far. No feedback. */
+/** A test trial: the picture, the question, the answers; beside them the examples seen so far. No feedback. */
 export const PredictPlugin = choicePlugin<Parameters>(info, (trial) => {
   const { trial: says } = trial.words;
   const question = trial.prompt ?? says.question;
