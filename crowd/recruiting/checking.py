@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from analysis.stats.power import anova_power, minimal_detectable_f
+from crowd.platforms import PLATFORMS
 from crowd.recruiting.indistinct import Alike, look_alikes
 from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
 from crowd.recruiting.showing import Showing, showing_of
@@ -38,6 +39,7 @@ from experiments.paradigms.coverage import exposures
 from stimuli.errors import StimulusError
 from stimuli.quality.causes import causes, unknowing
 from stimuli.quality.model import ModelLook
+from stimuli.registry import closest
 from stimuli.render import png
 from stimuli.store import LocalStore, Store
 from stimuli.store.files import view_file
@@ -342,6 +344,12 @@ def warnings_of(run: DryRun) -> list[str]:
         )
     if run.showing is not None and run.showing.warning:
         warnings.append(run.showing.warning)
+    warnings += [
+        f"[platforms.{name}] belongs to no platform{closest(name, PLATFORMS)} and is not read; platforms are "
+        f"{', '.join(PLATFORMS)}"
+        for name in run.definition.platforms
+        if name not in PLATFORMS
+    ]
     warnings += warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
     if run.definition.reward.amount_cents == 0:
         warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")

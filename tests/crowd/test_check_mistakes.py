@@ -74,6 +74,14 @@ def test_a_quiz_has_tables_too(tmp_path: Path, outcome: Outcome) -> None:
     assert "quiz.0.promt = 'What?': is not a key of this table (did you mean 'prompt'?)." in why
 
 
+def test_a_table_of_no_platform_is_warned_of(tmp_path: Path, outcome: Outcome) -> None:
+    path = world.write_study(tmp_path)
+    path.write_text(path.read_text() + '[platforms.prolifc]\nproject = "x"\n')
+    printed, why = outcome(path)
+    said = "Warning: [platforms.prolifc] belongs to no platform (did you mean 'prolific'?) and is not read"
+    assert why == "" and said in printed
+
+
 def test_nothing_near_and_too_many_keys_list_none(tmp_path: Path, outcome: Outcome) -> None:
     why = outcome(changed(world.write_study(tmp_path), "seed = 11", "seed = 11\nzzzzz = 1"))[1]
     assert "zzzzz = 1: is not a key of this table. Remove it, or mend its spelling." in why
