@@ -141,7 +141,9 @@ def test_it_goes_from_an_empty_folder_to_a_verified_export(reader: Reader) -> No
 @pytest.mark.pure
 def test_it_shows_messages_as_the_code_writes_them() -> None:
     code = "".join(
-        path.read_text() for room in ("stimuli", "experiments") for path in (ROOT / room).rglob("*.py")
+        path.read_text()
+        for room in ("stimuli", "experiments", "crowd")
+        for path in (ROOT / room).rglob("*.py")
     )
     code = re.sub(r'"\s*\n\s*f?"', "", re.sub(r"\{[^{}]*\}", "…", code))
     shown = re.findall(r"^\| `([^`]+)` \|", PAGE.split("## When something is refused")[1], re.MULTILINE)
