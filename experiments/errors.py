@@ -20,6 +20,11 @@ class Problem:
         return f"{self.key}{value}: {self.limit}. {self.remedy}"
 
 
+def sentence(text: str) -> str:
+    """The text with a full stop, unless it ends in a mark."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 class StudyError(Exception):
     """A study cannot be used as it is."""
 

@@ -78,6 +78,7 @@ def _look(definition: StudyDefinition, asked: Asked, source: Source, store: Stor
         published=cast("float | None", opened.predictor.provenance.get("published_accuracy")),
         untouched=_is_untouched(opened),
         cropped=_cropped([views[item.key] for item in kept]),
+        grey=sum(views[item.key].is_grey for item in kept),
         mean=tuple(getattr(opened.predictor, "mean", ())),
         std=tuple(getattr(opened.predictor, "std", ())),
     )

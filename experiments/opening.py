@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.errors import StudyError
+from experiments.errors import StudyError, sentence
 from experiments.kinds import get_kind
 from experiments.looks import reasons_of
 from experiments.models import Condition, Item, OtherStimulus, Rendering, Slot, Study, Trial
@@ -91,7 +91,8 @@ def open_study(study: Study, progress: Progress) -> Study:
         try:
             study.plan_digest = _store_plans(study, plans, wanted, progress)
         except PlanError as error:
-            raise StudyError(f"{study.slug!r} cannot be planned: {shortage(error, reasons)}.") from error
+            why = f"{study.slug!r} cannot be planned: {shortage(error, reasons)}"
+            raise StudyError(sentence(why)) from error
         if unfit := answers.unfit(pool, reasons):
             raise StudyError(
                 f"{study.slug!r} may not open: {'; '.join(unfit)}. study_check measures the usual causes."

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from experiments.definition import StudyDefinition, TextFiles
 from experiments.errors import InvalidStudy, Problem, StudyError
@@ -17,8 +17,11 @@ from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.base import Paradigm, Role
 from experiments.paradigms.screening import BadRules, read_rules
 from stimuli.errors import StimulusError, UnknownName
+from stimuli.registry import closest, parts_of
 from stimuli.spec import Component
 
+KEYS_MAX = 12
+"""Up to here, the keys of a table are listed for one that is like none of them."""
 STUDIES_DIR = Path(__file__).parent / "studies"
 
 
@@ -68,7 +71,8 @@ def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> Study
         definition = StudyDefinition.model_validate(raw)
     except ValidationError as error:
         # A tuple whose parts are wrong counts as too short as well; the parts' own mistakes say more.
-        problems.extend(_problem_of(detail) for detail in error.errors() if not _is_echo(detail, raw))
+        details = [detail for detail in error.errors() if not _is_echo(detail, raw)]
+        problems.extend(_problem_of(detail, StudyDefinition) for detail in details)
     problems.extend(_cross_checks(raw, definition, paradigm))
     if problems or definition is None:
         raise InvalidStudy(source, problems)
@@ -80,7 +84,7 @@ def _with_texts(raw: dict[str, Any], folder: Path, problems: list[Problem]) -> d
     try:
         files = TextFiles.model_validate(raw.get("texts", {}))
     except ValidationError as error:
-        problems.extend(_problem_of(detail, "texts") for detail in error.errors())
+        problems.extend(_problem_of(detail, TextFiles, "texts") for detail in error.errors())
         return {**raw, "texts": {}}
     contents = {}
     for key, name in files.model_dump(exclude_none=True).items():
@@ -112,17 +116,34 @@ def _is_echo(detail: Any, raw: Mapping[str, Any]) -> bool:
     return detail["type"] == "too_short" and detail["loc"] == ("conditions",) and bool(raw.get("conditions"))
 
 
-def _problem_of(detail: Any, prefix: str = "") -> Problem:
-    """pydantic's error as a problem with limit and remedy."""
+def _problem_of(detail: Any, table: type[BaseModel], prefix: str = "") -> Problem:
+    """pydantic's error about a value of `table`, which is called `prefix`, as a problem with limit and
+    remedy."""
     key = ".".join([*([prefix] if prefix else []), *(str(part) for part in detail["loc"])]) or "study"
     kind, message = detail["type"], str(detail["msg"]).removeprefix("Value error, ")
     if kind == "missing":
         return Problem(key, "", "is missing", "Add it.")
     if kind == "extra_forbidden":
-        return Problem(
-            key, repr(detail["input"])[:60], "is not a key of this table", "Remove it, or mend its spelling."
-        )
+        hint = _near(str(detail["loc"][-1]), _table_at(table, detail["loc"][:-1]))
+        limit = f"is not a key of this table{hint}"
+        return Problem(key, repr(detail["input"])[:60], limit, "Remove it, or mend its spelling.")
     return Problem(key, repr(detail["input"])[:60], message[:1].lower() + message[1:], "Change the value.")
+
+
+def _table_at(table: type[BaseModel], path: Sequence[object]) -> type[BaseModel]:
+    """The innermost table that a path leads through; names and numbers of rows lead to no other."""
+    for part in path:
+        declared = table.model_fields.get(str(part))
+        inner = parts_of(declared.annotation) if declared is not None else ()
+        table = next((t for t in inner if isinstance(t, type) and issubclass(t, BaseModel)), table)
+    return table
+
+
+def _near(key: str, table: type[BaseModel]) -> str:
+    """The key of the table that was meant, or what keys there are; "" if they are many and none is near."""
+    known = list(table.model_fields)
+    few = f"; its keys are {', '.join(known)}" if known and len(known) <= KEYS_MAX else ""
+    return closest(key, known) or few
 
 
 def _paradigm_of(raw: Mapping[str, Any], problems: list[Problem]) -> Paradigm | None:
@@ -150,7 +171,7 @@ def _cross_checks(
             is_designed = True
         except ValidationError as error:
             for detail in error.errors():
-                yield _problem_of(detail, "design")
+                yield _problem_of(detail, paradigm.Design, "design")
     if definition is not None:
         yield from _definition_checks(definition)
         yield from _source_checks(definition)

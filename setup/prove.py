@@ -3,7 +3,8 @@
     .venv/bin/python setup/prove.py [--seed S] [PROOF ...]
 
 A proof is a list of units. A unit that has passed at this commit with this seed is not run again, so an
-interrupted proof continues with its next unit. `make test` runs a short form of each proof (tests/proofs/).
+interrupted proof continues with its next unit. `make test` runs a short form of each proof but `measured`
+(docs/running.md, "Tests and proofs").
 """
 
 import argparse

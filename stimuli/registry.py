@@ -327,7 +327,7 @@ def bounds(field: FieldInfo) -> dict[str, float]:
     """The limits of a number as its declaration has them: "ge" and "le" included, "gt" and "lt" not."""
     return {
         sign: getattr(mark, sign)
-        for part in _parts_of(field.annotation)
+        for part in parts_of(field.annotation)
         for mark in (*field.metadata, *getattr(part, "__metadata__", ()))
         for mark in getattr(mark, "metadata", [mark])
         for sign in _SIGN_WORDS
@@ -337,12 +337,12 @@ def bounds(field: FieldInfo) -> dict[str, float]:
 
 def choices(field: FieldInfo) -> tuple[str, ...]:
     """The words that a parameter may be; none if it may be any."""
-    parts = _parts_of(field.annotation)
+    parts = parts_of(field.annotation)
     return tuple(word for part in parts if get_origin(part) is Literal for word in get_args(part))
 
 
-def _parts_of(annotation: object) -> Iterator[object]:
+def parts_of(annotation: object) -> Iterator[object]:
     """The annotation and what it is made of: `int` within `int | None`."""
     yield annotation
     for part in get_args(annotation) if get_origin(annotation) is not Literal else ():
-        yield from _parts_of(part)
+        yield from parts_of(part)

@@ -82,7 +82,7 @@ class PredictedItem:
     `index` is the logit of the predicted label, `confidence` its softmax probability (0-1), `image_key` names
     the stored view or text, `width_px` and `height_px` are the view's size, 0 for texts. `box` is the part of
     the picture that the view shows (see `Framing.box`), `cropped_share` what it leaves out (0-1);
-    `original_px` is the picture's own width and height.
+    `original_px` is the picture's own width and height, `is_grey` says that it has no colour at all.
     """
 
     key: str
@@ -97,6 +97,7 @@ class PredictedItem:
     height_px: int
     box: Box = WHOLE
     original_px: tuple[int, int] = (0, 0)
+    is_grey: bool = False
 
     @property
     def cropped_share(self) -> float:
@@ -168,7 +169,8 @@ def _ask_pictures(items: Sequence[Item], source: Source, store: Store) -> Iterab
         size = view.shape[1], view.shape[0]
         original_px = picture.shape[1], picture.shape[0]
         predicted = _predicted(item, logits, predictor.labels, image_key, size)
-        yield replace(predicted, box=box, original_px=original_px)
+        is_grey = bool((picture == picture[..., :1]).all())
+        yield replace(predicted, box=box, original_px=original_px, is_grey=is_grey)
 
 
 def _has_regions(dataset: Any) -> bool:

@@ -26,6 +26,7 @@ from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.screening import RULES
 from experiments.simulation import PEOPLE
 from experiments.words import LANGUAGES
+from setup.prove import PROOFS
 from stimuli.datasets import DATASETS
 from stimuli.explainers import EXPLAINERS
 from stimuli.metrics import METRICS, SET_METRICS
@@ -225,6 +226,11 @@ def test_it_documents_every_setting_and_no_other() -> None:
     for name, default in read.items():
         if isinstance(default, ast.Constant) and isinstance(default.value, str | int) and default.value != "":
             assert f"`{default.value}`".lower() in documented[name][0].lower(), name
+
+
+def test_it_documents_every_proof_and_no_other() -> None:
+    table = PAGES["docs/running.md"].split("| proof |")[1].split("\n\n")[0]
+    assert list(rows(table)) == [proof.name for proof in PROOFS]
 
 
 def test_it_documents_what_other_programs_read_from_the_environment() -> None:

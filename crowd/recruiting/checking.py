@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 
 from analysis.stats.power import anova_power, minimal_detectable_f
+from crowd.platforms import PLATFORMS
 from crowd.recruiting.indistinct import Alike, look_alikes
 from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
 from crowd.recruiting.showing import Showing, showing_of
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import Gathered, ask, choose
-from experiments.errors import StudyError
+from experiments.errors import StudyError, sentence
 from experiments.gates.quiz import NAME as QUIZ
 from experiments.kinds import get_kind
-from experiments.looks import looks_of
+from experiments.looks import Asked, looks_of
 from experiments.paradigms import design_of, get_paradigm
-from experiments.paradigms.base import Plan, PlanError
+from experiments.paradigms.base import GroupsTooLarge, Plan, PlanError
 from experiments.paradigms.blind import (
     BlindScore,
     ModelAnswers,
@@ -38,6 +39,7 @@ from experiments.paradigms.coverage import exposures
 from stimuli.errors import StimulusError
 from stimuli.quality.causes import causes, unknowing
 from stimuli.quality.model import ModelLook
+from stimuli.registry import closest
 from stimuli.render import png
 from stimuli.store import LocalStore, Store
 from stimuli.store.files import view_file
@@ -71,12 +73,15 @@ class ReadThrough:
 @dataclass(frozen=True, slots=True)
 class Models:
     """What is known of a study's models before anything is planned: by name, each on people's items, and the
-    pool as (answer, right or wrong, items), empty if none could be made of their answers.
+    pool as (answer, right or wrong, items), empty if none could be made of their answers. `told` is what the
+    datasets say of themselves, `doubted` what of it was hardly meant.
     """
 
     definition: StudyDefinition
     looks: Mapping[str, ModelLook]
     pool_cells: tuple[tuple[str, str, int], ...] = ()
+    told: tuple[str, ...] = ()
+    doubted: tuple[str, ...] = ()
 
     @property
     def is_asked(self) -> bool:
@@ -251,13 +256,18 @@ def _gathered(
 ) -> tuple[Gathered, Models]:
     asked = ask(definition, folder, store, progress)
     looks = looks_of(definition, asked, store)
-    models = Models(definition, {" with ".join(filter(None, reversed(s))): look for s, look in looks.items()})
+    models = Models(
+        definition,
+        {" with ".join(filter(None, reversed(s))): look for s, look in looks.items()},
+        told=_of_datasets(asked, "told"),
+        doubted=_of_datasets(asked, "doubted"),
+    )
     try:
         gathered = choose(definition, asked, folder, store, progress)
     except (StudyError, StimulusError) as error:
         told(models)
         known = models.unknowing if models.is_asked else []
-        raise StudyError("; ".join([str(error).rstrip("."), *known]) + ".") from error
+        raise StudyError(sentence("; ".join([str(error).rstrip("."), *known]))) from error
     models = replace(models, pool_cells=_cells(gathered))
     told(models)
     return gathered, models
@@ -271,7 +281,18 @@ def _plans(gathered: Gathered, models: Models) -> Iterator[Plan]:
         yield from paradigm.plans(design, gathered.material.pool, Streams(definition.seed))
     except PlanError as error:
         known = [*models.unknowing, *models.causes] if models.is_asked else []
-        raise StudyError(f"{definition.slug} cannot be planned: {shortage(error, known)}.") from error
+        why = [shortage(error, known)]
+        if isinstance(error, GroupsTooLarge):
+            said = (getattr(opened.dataset, "grouping", "") for opened in gathered.opened.values())
+            why += filter(None, dict.fromkeys(said))
+        raise StudyError(sentence(f"{definition.slug} cannot be planned: {'; '.join(why)}")) from error
+
+
+def _of_datasets(asked: Asked, what: str) -> tuple[str, ...]:
+    """What the datasets say of themselves, each once, with its name if the study has several."""
+    named = {name: opened.dataset for (name, _), opened in asked.opened.items()}
+    said = [(name, line) for name, dataset in named.items() for line in getattr(dataset, what, ())]
+    return tuple(f"{name}: {line}" if name else line for name, line in said)
 
 
 def _cells(gathered: Gathered) -> tuple[tuple[str, str, int], ...]:
@@ -299,7 +320,7 @@ def _features(gathered: Gathered, store: Store) -> Callable[[str], np.ndarray[An
 
 def warnings_of(run: DryRun) -> list[str]:
     """What a careful researcher would correct before people are paid."""
-    warnings = [*([run.imbalance] if run.imbalance else []), *run.models.causes]
+    warnings = [*([run.imbalance] if run.imbalance else []), *run.models.doubted, *run.models.causes]
     if not run.unfit:
         warnings += run.models.unknowing
     guesser = run.pass_rows()[0][1]
@@ -323,6 +344,12 @@ def warnings_of(run: DryRun) -> list[str]:
         )
     if run.showing is not None and run.showing.warning:
         warnings.append(run.showing.warning)
+    warnings += [
+        f"[platforms.{name}] belongs to no platform{closest(name, PLATFORMS)} and is not read; platforms are "
+        f"{', '.join(PLATFORMS)}"
+        for name in run.definition.platforms
+        if name not in PLATFORMS
+    ]
     warnings += warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
     if run.definition.reward.amount_cents == 0:
         warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")

@@ -15,6 +15,8 @@ POOL = ("the model says", "and is", "items")
 def print_models(models: Models, terminal: Terminal) -> None:
     definition = models.definition
     terminal.line(f"{definition.slug}: {definition.title} (definition {definition.digest[:12]})")
+    for line in models.told:
+        terminal.line(f"{line[0].upper()}{line[1:]}.")
     terminal.table("Pool of items", POOL, models.pool_cells)
     for name, look in models.looks.items():
         columns, rows = confusion_rows(look)
@@ -41,6 +43,8 @@ def accuracy_lines(look: ModelLook) -> list[str]:
     lines = [f"Its accuracy on them: {look.asked}."]
     if look.asked.of:
         lines.append(f"The same answers, dealt out by chance, would be right on {look.asked.guessing:.2f}.")
+    if look.grey and not look.asked.is_above_guessing:
+        lines.append(f"{look.grey} of {look.asked.of} pictures have no colour.")
     if look.outside:
         lines.append(f"Left out are {look.outside} items, of which it names a class that the study lacks.")
     if look.held_out is not None:

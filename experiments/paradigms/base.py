@@ -262,6 +262,10 @@ class NotEnoughItems(PlanError):
         self.need = need or message
 
 
+class GroupsTooLarge(NotEnoughItems):
+    """The items would do, but items of one group stay together, and the groups are too few or too large."""
+
+
 class BadDesign(PlanError):
     """Design, conditions and checks contradict each other; the message names the value, the limit, and the
     remedy."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.kinds import get_kind
-from experiments.paradigms.base import Paradigm, Plan, PlanError, PlannedTrial, Pool
+from experiments.paradigms.base import GroupsTooLarge, Paradigm, Plan, PlanError, PlannedTrial, Pool
 
 TRUE_CLASS_RANGE = (0.40, 0.60)
 """Allowed range of the score of "true class" in a study that asks for balance."""
@@ -180,7 +180,10 @@ class ModelAnswers:
 
 
 def shortage(error: PlanError, causes: Sequence[str]) -> str:
-    """Why a study cannot be planned: with known causes instead of the usual remedies."""
+    """Why a study cannot be planned: with known causes instead of the usual remedies, unless groups are why:
+    no other model would divide them."""
+    if isinstance(error, GroupsTooLarge):
+        return str(error)
     return "; ".join([getattr(error, "need", str(error)), *causes]) if causes else str(error)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from experiments.design.balance import RIGHT, WRONG, Cell, balanced_cells, most_needed
 from experiments.design.rng import Streams
-from experiments.paradigms.base import NotEnoughItems, Pool, PoolItem
+from experiments.paradigms.base import GroupsTooLarge, NotEnoughItems, Pool, PoolItem
 
+NAMED_MAX = 2
 GROUP_TRIES = 8
 """Cheap attempts to divide groups between training and test before the exact solver is called."""
 
@@ -153,12 +154,16 @@ class ItemSampler:
             bounds=Bounds(0, 1),
         )
         if not solution.success:
-            raise NotEnoughItems(
+            raise GroupsTooLarge(
                 f"the pool's {len(names)} groups of items cannot be divided into training "
                 f"({_counts(train_need)}) and test ({_counts(test_need)}), since items of one group never "
-                f"stand on both sides: {self.remedy}, from more groups"
+                f"stand on both sides, such as {self._largest_groups()}: {self.remedy}, from more groups"
             )
         return frozenset(name for name, chosen in zip(names, solution.x, strict=True) if chosen > 0.5)
+
+    def _largest_groups(self) -> str:
+        largest = sorted(self.groups.items(), key=lambda group: (-len(group[1]), group[0]))[:NAMED_MAX]
+        return " and ".join(f'the {len(items)} of "{name}"' for name, items in largest)
 
     def _refuse_shortage(self) -> None:
         totals = sum(self.train_sizes), sum(self.test_sizes)

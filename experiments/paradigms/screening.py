@@ -12,6 +12,7 @@ from experiments.kinds import get_kind
 from experiments.kinds.base import INSTRUCTED, REPEAT, Check, TrialView
 from experiments.kinds.scoring import is_as_asked
 from experiments.paradigms.base import Answer, GateTry, Reason, Timing, Verdict
+from stimuli.registry import closest
 
 Limit = float | tuple[float, float]
 
@@ -126,7 +127,7 @@ class _Session:
 
 def _read_rule(name: str, written: object) -> Rule:
     if name not in RULES:
-        raise ValueError(f"unknown rule, choose among {', '.join(RULES)}")
+        raise ValueError(f"unknown rule{closest(name, RULES)}, choose among {', '.join(RULES)}")
     kind = RULES[name]
     timing: Any = kind.timing
     limit = written

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from pydantic import Field
 
 from stimuli.datasets.annotations import Annotations, Size, annotation_files, read_annotations
-from stimuli.datasets.lines import check_sides, first_alike
+from stimuli.datasets.lines import check_sides, first_alike, said_of_sides
 from stimuli.errors import BadSpec
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component
@@ -32,6 +32,8 @@ MAX_PIXELS = 50_000_000
 MIN_SIDE_PX = 8
 MAX_NAMED = 3
 SPLITS: tuple[Split, Split] = ("model", "people")
+SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+"""Written by file managers: that they are not read needs no warning."""
 GROUP_MARK = "__"
 ORIENTATION = 274
 SIDEWAYS = frozenset({5, 6, 7, 8})
@@ -56,13 +58,35 @@ class FolderDataset:
     A key is the path below the root. The group is the part of the file name before "__" (with class and
     folder), so that `park__1.png` and `park__2.png`, crops of one photograph, always stay together; else
     the key. Files that are equal byte for byte are of one group too, and so are their groups; it is called
-    after its first picture. The same picture saved anew, with other bytes, is not recognised.
+    after its first picture. The same picture saved anew, with other bytes, is not recognised. `unread` counts
+    the files and folders that are no pictures of a class by their suffix, or name if they have none.
+    `people_share` is None if the folders say which pictures are people's.
     """
 
     root: Path
     labels: tuple[str, ...]
     files: tuple[Item, ...]
     annotations: Annotations = field(default_factory=Annotations)
+    unread: Mapping[str, int] = field(default_factory=dict)
+    people_share: float | None = None
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Which pictures are whose, if neither people nor folders have said so, and what is not read."""
+        return (*said_of_sides(self.files, "pictures", self.people_share), *_said_of_unread(self.unread))
+
+    @property
+    def doubted(self) -> tuple[str, ...]:
+        """What of it was hardly meant: that files are not read, but for those of file managers."""
+        return _said_of_unread(self.unread) if self.unread.keys() - SYSTEM_FILES else ()
+
+    @property
+    def grouping(self) -> str:
+        """What makes pictures one group, in words."""
+        return (
+            f'pictures of one folder whose names are equal up to "{GROUP_MARK}" are one group, crops of one '
+            "photograph; so are equal files"
+        )
 
     @property
     def concepts(self) -> tuple[str, ...]:
@@ -127,6 +151,8 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
             f'dataset folder: there is no folder "{root}"; put one folder of pictures per class there'
         )
     has_sides = all((root / split).is_dir() for split in SPLITS)
+    if not has_sides:
+        _refuse_one_side(root)
     if has_sides:
         items = tuple(item for split in SPLITS for item in _read_tree(root, root / split, split))
     else:
@@ -140,7 +166,9 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
     if not has_sides:
         items = _share_out(items, params.people_share)
     annotations = read_annotations(root, [item.key for item in items], lambda key: _upright_size(root / key))
-    return FolderDataset(root, tuple(sorted({item.truth for item in items})), items, annotations)
+    unread = _unread(root, [root / split for split in SPLITS] if has_sides else [root])
+    labels = tuple(sorted({item.truth for item in items}))
+    return FolderDataset(root, labels, items, annotations, unread, None if has_sides else params.people_share)
 
 
 def read_picture(path: Path) -> Pixels:
@@ -196,25 +224,92 @@ def _too_large(path: Path, size: str) -> str:
     return f'the picture "{path}" has {size} pixels, the limit is {MAX_PIXELS:,}; scale it down'
 
 
-def _read_tree(root: Path, place: Path, split: Split) -> tuple[Item, ...]:
-    classes = sorted(entry for entry in place.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    if len(classes) < MIN_CLASSES:
+def _refuse_one_side(root: Path) -> None:
+    """BadSpec if model/ or people/ stands alone: a folder of that name with folders in it, and no picture."""
+    for split, other in (SPLITS, SPLITS[::-1]):
+        place = root / split
+        if not any(p.is_dir() for p in _entries(place)) or any(_is_picture(p) for p in _entries(place)):
+            continue
         raise BadSpec(
-            f'dataset folder: "{place}" holds {len(classes)} class folder(s), at least {MIN_CLASSES} '
-            "are needed; make one folder per class"
+            f'dataset folder: "{root}" has {split}/ and no {other}/: put {other}/ beside it, with the same '
+            f"class folders; or, if the model was trained elsewhere, put the class folders of {split}/ into "
+            f'"{root}" itself and set people_share = 1.0'
+        )
+
+
+def _read_tree(root: Path, place: Path, split: Split) -> tuple[Item, ...]:
+    classes = _class_folders(place)
+    if len(classes) < MIN_CLASSES:
+        named = f" ({', '.join(entry.name for entry in classes)})" if classes else ""
+        raise BadSpec(
+            "; ".join(
+                [
+                    f'dataset folder: "{place}" holds {len(classes)} class folder(s){named}, at least '
+                    f"{MIN_CLASSES} are needed; make one folder per class",
+                    *_said_of_unread(_unread(place, [place])),
+                ]
+            )
         )
     return tuple(item for entry in classes for item in _read_class(root, entry, split))
 
 
 def _read_class(root: Path, place: Path, split: Split) -> list[Item]:
-    names = sorted(p.name for p in place.iterdir() if p.suffix.lower() in SUFFIXES and p.is_file())
+    names = sorted(p.name for p in place.iterdir() if _is_picture(p))
     if len(names) < MIN_PER_CLASS:
         raise BadSpec(
-            f'dataset folder: class "{place.name}" has {len(names)} picture(s) in "{place}", at least '
-            f"{MIN_PER_CLASS} are needed; add pictures ({', '.join(sorted(SUFFIXES))}) or remove the folder"
+            "; ".join(
+                [
+                    f'dataset folder: class "{place.name}" has {len(names)} picture(s) in "{place}", at '
+                    f"least {MIN_PER_CLASS} are needed; add pictures ({', '.join(sorted(SUFFIXES))}) or "
+                    "remove the folder",
+                    *_said_of_unread(Counter(map(_kind, _not_pictures(place)))),
+                ]
+            )
         )
     keys = [f"{place.relative_to(root).as_posix()}/{name}" for name in names]
     return [Item(key, place.name, _named_group(key), split) for key in keys]
+
+
+def _class_folders(place: Path) -> list[Path]:
+    return sorted(entry for entry in place.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _entries(place: Path) -> list[Path]:
+    return list(place.iterdir()) if place.is_dir() else []
+
+
+def _is_picture(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and path.is_file()
+
+
+def _not_pictures(place: Path) -> list[Path]:
+    return [path for path in place.iterdir() if not _is_picture(path)]
+
+
+def _unread(root: Path, sides: Sequence[Path]) -> dict[str, int]:
+    """Kind -> number of what lies in the class folders and is no picture, and of the files beside them."""
+    beside = {path for place in {root, *sides} for path in place.iterdir() if path.is_file()}
+    within = [path for side in sides for folder in _class_folders(side) for path in _not_pictures(folder)]
+    return dict(Counter(map(_kind, [*within, *beside.difference(annotation_files(root))])))
+
+
+def _kind(path: Path) -> str:
+    """The suffix of a file, or what else it is known by."""
+    if path.is_dir():
+        return "folder"
+    return path.name if path.name in SYSTEM_FILES else path.suffix.lower() or path.name
+
+
+def _said_of_unread(unread: Mapping[str, int]) -> tuple[str, ...]:
+    if not unread:
+        return ()
+    kinds = sorted(unread.items(), key=lambda kind: (-kind[1], kind[0]))
+    count = sum(unread.values())
+    return (
+        f"{count} {'file is' if count == 1 else 'files are'} not read: "
+        f"{', '.join(f'{n} {kind}' for kind, n in kinds)}; "
+        f"pictures are {', '.join(sorted(SUFFIXES))} in class folders",
+    )
 
 
 def _named_group(key: str) -> str:

@@ -63,7 +63,7 @@ class _Line:
 @dataclass(frozen=True)
 class LinesDataset:
     """Texts of a file. Labels stand in the order of their numbers if all are numbers, else of the alphabet,
-    before `names` are given.
+    before `names` are given. `people_share` is None if the file has a split.
 
     A key is the line's number. The group is the file's; texts that are equal but for case and spaces are of
     one group too, and no group stands on both sides.
@@ -72,6 +72,17 @@ class LinesDataset:
     labels: tuple[str, ...]
     all_items: tuple[Item, ...]
     texts: dict[str, str]
+    people_share: float | None = None
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Which texts are whose, if the file does not say so."""
+        return said_of_sides(self.all_items, "texts", self.people_share)
+
+    @property
+    def grouping(self) -> str:
+        """What makes texts one group, in words."""
+        return "texts of one `group` are one group; so are texts that are equal but for case and spaces"
 
     def items(self, split: Split) -> Sequence[Item]:
         return tuple(item for item in self.all_items if item.split == split)
@@ -106,7 +117,8 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
     path = (folder / params.path).resolve()
     lines = _read(path)
     labels, groups = _labels(path, lines), _groups(lines)
-    if any(line.split for line in lines):
+    is_split = any(line.split for line in lines)
+    if is_split:
         splits = _by_file(path, lines, groups)
     else:
         splits = _by_share(lines, groups, params)
@@ -127,7 +139,7 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
     named = tuple(params.names.get(label, label) for label in labels)
     if len(set(named)) < len(named):
         raise BadSpec(f"names: two labels would be called the same ({', '.join(named)}); choose other names")
-    return LinesDataset(named, items, texts)
+    return LinesDataset(named, items, texts, None if is_split else params.people_share)
 
 
 def _key(line: _Line) -> str:
@@ -317,6 +329,18 @@ def check_sides(
                 f'"{truth}", in {len({group for group, _ in members})} group(s), to {has} and none to '
                 f"{lacks}; {remedy}, or set people_share to 1 if the model was trained elsewhere"
             )
+
+
+def said_of_sides(items: Sequence[Item], words: str, people_share: float | None) -> tuple[str, ...]:
+    """How many `items` are people's, if `people_share` was what divided them and left some to the model."""
+    of_people = sum(item.split == "people" for item in items)
+    if people_share is None or of_people == len(items):
+        return ()
+    return (
+        f"{of_people} of {len(items)} {words} are people's, the other {len(items) - of_people} are kept for "
+        f"training the model (people_share = {people_share:g}); "
+        "if it was trained elsewhere, set people_share = 1.0",
+    )
 
 
 def _labels(path: Path, lines: Sequence[_Line]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from stimuli.types import Box, Layout, Modality, Pixels
 Channels = tuple[float, float, float]
 PROBE_BATCHES = (2, 3)
 OTHER_PRECISION = re.compile(r"\b(Half|BFloat16|Double|Float8\w*|dtype)\b")
+OTHER_CHANNELS = (1, 2, 4)
 BINARY_BATCH = 3  # two numbers for two pictures could be two logits of one
 
 
@@ -362,10 +363,32 @@ def _run_blank(module: Normalised, count: int, input_px: int) -> object:
                 f"the model does not take pictures in float32 ({first}): it changes to another precision "
                 "inside; bring the whole of it to float32, and export it again"
             ) from error
+        if (channels := _taken_channels(module, count, input_px)) is not None:
+            raise ShapeMismatch(
+                f"the network takes pictures of {channels} channel{'s' * (channels > 1)}, not of 3, which "
+                "people's pictures have (red, green, blue): export it with a first layer that takes three "
+                f"channels, or inside a module that makes {channels} of three{_HOW.get(channels, '')}"
+            ) from error
         raise ShapeMismatch(
             f"the model does not take a batch of {count} pictures of 3 x {input_px} x {input_px} ({first}); "
             "check input_px, and export with a dynamic batch dimension"
         ) from error
+
+
+_HOW = {1: ", such as pictures.mean(1, keepdim=True)"}
+
+
+def _taken_channels(module: Normalised, count: int, input_px: int) -> int | None:
+    """How many channels the network takes in place of three, tried on blank pictures; None if it takes none
+    of the numbers tried."""
+    for channels in OTHER_CHANNELS:
+        try:
+            with torch.no_grad():
+                module.network(torch.full((count, channels, input_px, input_px), 0.5))
+        except (RuntimeError, ValueError, TypeError, AssertionError):
+            continue
+        return channels
+    return None
 
 
 def _is_single(output: object) -> bool:

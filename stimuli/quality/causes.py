@@ -40,7 +40,7 @@ def causes(look: ModelLook) -> list[str]:
         return reasons or _below_published(look)
     if look.is_unknowing:
         other = "no other normalisation and no other" if look.mean else "no other"
-        return [f"{other} order of the labels does better: were the trained weights loaded?"]
+        return [f"{other} order of the labels does better: {_usual(look)}"]
     if look.asked.is_below_guessing:
         return [
             f"the model is right on {look.asked}, less often than guessing ({look.asked.guessing:.2f}): is "
@@ -49,8 +49,18 @@ def causes(look: ModelLook) -> list[str]:
     return [
         f"the model is right on {look.asked} of these {_words(look)}, which is what guessing gives "
         f"({look.asked.guessing:.2f}): that is as it should be only if they were chosen so that it errs; "
-        "else, were the trained weights loaded?"
+        f"else, {_usual(look)}"
     ]
+
+
+def _usual(look: ModelLook) -> str:
+    """What to ask if nothing that was measured is the cause."""
+    if 2 * look.grey > look.asked.of:
+        return (
+            f"was the model trained on pictures in colour? {look.grey} of these {look.asked.of} have none: "
+            "show it pictures like those of its training"
+        )
+    return "were the trained weights loaded?"
 
 
 def _first_weights(look: ModelLook) -> list[str]:

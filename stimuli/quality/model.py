@@ -76,8 +76,9 @@ class ModelLook:
     the largest difference (0-1) between items in the probability of an answer. `held_out` is (right, of) on
     items that were kept from its training, `published` a declared share; None if not known. `untouched` says
     that all its normalisation layers stand as they are made. `cropped` holds the mean and the largest share
-    of a picture that the view leaves out. `mean` and `std` are the declared ones, () for texts. `better` is
-    another normalisation under which it is right more often, if one was found.
+    of a picture that the view leaves out, `grey` is how many of the pictures asked have no colour. `mean` and
+    `std` are the declared ones, () for texts. `better` is another normalisation under which it is right more
+    often, if one was found.
     """
 
     labels: tuple[str, ...]
@@ -91,6 +92,7 @@ class ModelLook:
     published: float | None = None
     untouched: bool = False
     cropped: tuple[float, float] = (0.0, 0.0)
+    grey: int = 0
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     relabelled: Relabelled | None = None

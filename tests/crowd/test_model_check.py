@@ -144,6 +144,36 @@ def test_the_cause_is_named_whether_it_can_be_planned_or_not(
         assert "weaker model" not in why and "stronger model" not in why
 
 
+def test_pictures_without_colour_are_named_as_the_cause(
+    tmp_path: Path, trained: Trained, outcome: Outcome
+) -> None:
+    """The network knows the classes by their tint alone."""
+    params = f"{SMALL}, input_px = {SIDE}, {NORMALISED}"
+    for balance in ("none", "prediction_x_correct"):
+        path = study(tmp_path / balance, trained.network, params, balance)
+        for at in (tmp_path / balance / "images").rglob("*.png"):
+            with Image.open(at) as picture:
+                grey = picture.convert("L")
+            grey.save(at)
+        printed, why = outcome(path)
+        assert "160 of 160 pictures have no colour." in printed
+        asked = "was the model trained on pictures in colour? 160 of these 160 have none: show it pictures"
+        assert asked in printed + why and "weights loaded" not in printed + why
+        assert not any(mark in printed + why for mark in ("?.", ".."))
+
+
+def test_a_few_pictures_without_colour_are_no_cause(
+    tmp_path: Path, trained: Trained, outcome: Outcome
+) -> None:
+    path = study(tmp_path, trained.network, f"{SMALL}, input_px = {SIDE}, {NORMALISED}")
+    for at in sorted((tmp_path / "images" / "left").glob("*.png"))[:5]:
+        with Image.open(at) as picture:
+            grey = picture.convert("L")
+        grey.save(at)
+    printed, why = outcome(path)
+    assert "colour" not in printed + why  # it knows the others: the accuracy is above guessing
+
+
 def collapsed(network: nn.Module) -> nn.Module:
     made = torch.nn.Sequential()
     for name, part in network.named_children():
@@ -174,6 +204,7 @@ def test_a_network_that_knows_nothing_is_refused_with_the_true_cause(
     assert "Pool of items" in printed and "Its accuracy on them: 0." in printed
     assert "the network does not know these pictures: its accuracy" in why and "is what guessing gives" in why
     assert "were the trained weights loaded?" in why and "weaker model" not in why
+    assert "?." not in printed + why
 
 
 def test_such_a_study_does_not_open_either(tmp_path: Path, store_folder: Path) -> None:

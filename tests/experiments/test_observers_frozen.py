@@ -57,6 +57,14 @@ def test_every_version_says_what_was_seen_before() -> None:
     assert version_of("guesser") is None
 
 
+def test_the_page_has_every_version_with_its_observers() -> None:
+    page = (ROOT / "docs" / "science.md").read_text(encoding="utf-8")
+    rows = page.split("| version | observers |")[1].split("\n\n")[0].splitlines()[2:]
+    told = [(int(number), tuple(re.findall(r"`(\w+)`", kinds))) for _, number, kinds, *_ in
+            (row.split("|") for row in rows)]  # fmt: skip
+    assert told == [(version.number, version.kinds) for version in versions()]
+
+
 @pytest.mark.parametrize("name", version_of("exemplar").files)  # type: ignore[union-attr]
 def test_one_changed_byte_changes_the_digest(name: str) -> None:
     version = version_of("exemplar")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from experiments.design.rng import Streams
 from experiments.kinds.scoring import score
 from experiments.paradigms.base import NotEnoughItems, Plan, PlanCondition, PlanError, PlannedTrial, Pool
+from experiments.paradigms.blind import shortage
 from experiments.paradigms.coverage import exposures
 from experiments.paradigms.meta_predictor import MetaPredictor, MetaPredictorDesign
 from tests.experiments.pools import make_pool, view
@@ -256,8 +257,10 @@ def test_it_names_the_cell_that_is_too_small() -> None:
 
 
 def test_it_says_when_groups_cannot_be_divided() -> None:
-    with pytest.raises(NotEnoughItems, match="2 groups of items cannot be divided"):
+    with pytest.raises(NotEnoughItems, match="2 groups of items cannot be divided") as refused:
         plans(make_pool(80, group_size=79))
+    assert 'such as the 79 of "' in str(refused.value)
+    assert shortage(refused.value, ["were the trained weights loaded?"]) == str(refused.value)
 
 
 def test_it_refuses_predictions_outside_the_answers() -> None:

@@ -21,7 +21,7 @@ from tests.services import ROOT, is_answering, listening_url, new_folder
 PAGE = (ROOT / "docs" / "own-study.md").read_text()
 BLOCK = re.compile(r"(?:^Save as `([^`]+)`:\n\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SMALLER = {
-    "SIZE_PX = 160": "SIZE_PX = 48",
+    "SIZE_PX = 640": "SIZE_PX = 48",
     "PER_CELL = 40": "PER_CELL = 12",
     "INPUT_PX = 96": "INPUT_PX = 48",
     "input_px = 96\n": "input_px = 48\n",

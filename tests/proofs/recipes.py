@@ -150,9 +150,7 @@ def read(recipe: RenderSpec, photographs: Sequence[str], seed: int) -> Read:
                 agreement(field[::STEP, ::STEP].ravel().astype(np.float64), decoded(drawn, recipe, vision))
                 for picture in crops(name)
                 for field in fields(seed, name)
-                for drawn in [
-                    painted(picture, 2 * field - 1 if recipe.sign == "diverging" else field, recipe)
-                ]
+                for drawn in [painted(picture, _sided(field, recipe), recipe)]
             ]
             means.append(float(np.mean(numbers)))
         least[vision] = min(means)

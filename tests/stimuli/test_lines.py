@@ -74,6 +74,8 @@ def test_it_divides_by_seed_and_share_within_classes(tmp_path: Path) -> None:
     again = lines(tmp_path, many(), people_share=0.25)
     other = lines(tmp_path, many(), people_share=0.25, seed=1)
     assert again.items("people") == dataset.items("people") != other.items("people")
+    assert dataset.told[0].startswith("10 of 40 texts are people's, the other 30 are kept for training")
+    assert lines(tmp_path, many(), people_share=1.0).told == ()
 
 
 def test_it_keeps_groups_and_equal_texts_together(tmp_path: Path) -> None:

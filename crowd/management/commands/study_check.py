@@ -12,6 +12,7 @@ from crowd.recruiting.checking import DryRun, dry_run, preregistration, rows_of_
 from crowd.recruiting.listing import list_items
 from crowd.recruiting.measured import print_quality
 from crowd.recruiting.told import print_models
+from experiments.errors import sentence
 from experiments.management.base import StudyCommand
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
@@ -73,7 +74,7 @@ class Command(StudyCommand):
             else:
                 _print(run, terminal, pairs)
         if faults := _faults(run):
-            raise CommandError(f"{study}: {'; '.join(faults)}.")
+            raise CommandError(sentence(f"{study}: {'; '.join(faults)}"))
 
 
 def _faults(run: DryRun) -> list[str]:
@@ -123,4 +124,4 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         rows = run.confused_pairs()[:20]
         terminal.table("Most confused classes", ("a", "b", "a taken for b", "b taken for a"), rows)
     for warning in warnings_of(run):
-        terminal.line(f"Warning: {warning}.")
+        terminal.line(sentence(f"Warning: {warning}"))
