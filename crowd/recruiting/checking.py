@@ -113,6 +113,14 @@ class DryRun:
     alike: tuple[Alike, ...] = ()
     quality: tuple[Quality, ...] = ()
     showing: Showing | None = None
+    is_looked_at: bool = False
+
+    @property
+    def unmade(self) -> list[str]:
+        """Conditions of whose explanations none could be made and drawn, if any was looked at."""
+        known = {quality.condition for quality in self.quality}
+        conditions = self.definition.conditions if self.is_looked_at else ()
+        return [c.name for c in conditions if c.explainer is not None and c.name not in known]
 
     @property
     def is_seen_with_answer(self) -> bool:
@@ -239,6 +247,7 @@ def dry_run(
             alike=look_alikes(definition, gathered, reading, pictures, progress) if pictures else (),
             quality=stimulus_quality(definition, gathered, reading, quality, progress) if quality else (),
             showing=showing_of(definition, gathered),
+            is_looked_at=quality > 0,
         )
 
 
@@ -323,6 +332,11 @@ def warnings_of(run: DryRun) -> list[str]:
         )
     if run.showing is not None and run.showing.warning:
         warnings.append(run.showing.warning)
+    if run.unmade:
+        warnings.append(
+            f"no explanation of {', '.join(run.unmade)} could be made and drawn, so nothing is said of them: "
+            "build_stimuli names the reason"
+        )
     warnings += warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
     if run.definition.reward.amount_cents == 0:
         warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -14,7 +15,10 @@ from crowd.recruiting import indistinct
 from experiments.drafts import build_draft
 from experiments.models import Study
 from experiments.study_file import load_study
+from stimuli.errors import NotApplicable
+from stimuli.explainers.perturbation.occlusion import Occlusion
 from stimuli.models import Measurement, Stimulus
+from stimuli.planner.asks import Steps
 from tests import world
 from tests.experiments.protocols import RATING, TWO_MODELS, write
 
@@ -105,6 +109,30 @@ def test_it_refuses_methods_that_do_not_apply_all_at_once(tmp_path: Path, store_
         assert "condition 'words'" in str(refused.value) and "condition 'parts'" in str(refused.value)
         assert "'good'" not in str(refused.value)
     assert not Stimulus.objects.exists() and not Study.objects.exists()
+
+
+def test_it_refuses_both_sides_of_methods_without_a_sign(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    path = study_with(tmp_path, plain='{ name = "saliency" }', parts='{ name = "occlusion" }')
+    text = path.read_text()
+    path.write_text(f'{text}[render]\nsign = "diverging"\n')
+    check(path, refused="methods of control, saliency, plain have no sign")
+    path.write_text(f'{text}[render]\nsign = "diverging"\nunsigned = "for"\n')
+    printed = check(path)
+    assert "The form of explanations" in printed and "could be made and drawn" not in printed
+
+
+def test_it_says_so_if_a_method_cannot_be_looked_at(
+    tmp_path: Path, store_folder: Path, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(self: Occlusion, predictor: Any, subject: Any) -> Steps:
+        raise NotApplicable("this picture has nothing to hide")
+        yield
+
+    monkeypatch.setattr(Occlusion, "explain", none)
+    printed = check(study_with(tmp_path, parts='{ name = "occlusion" }'))
+    assert "no explanation of parts could be made and drawn" in printed
 
 
 def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) -> None:
