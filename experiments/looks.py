@@ -80,6 +80,7 @@ def _look(definition: StudyDefinition, asked: Asked, source: Source, store: Stor
         cropped=_cropped([views[item.key] for item in kept]),
         mean=tuple(getattr(opened.predictor, "mean", ())),
         std=tuple(getattr(opened.predictor, "std", ())),
+        cast_from=str(opened.predictor.provenance.get("cast_from", "")),
     )
     if held_out is not None:
         return look  # what was trained for the study has its labels and its normalisation by itself

@@ -77,7 +77,8 @@ class ModelLook:
     items that were kept from its training, `published` a declared share; None if not known. `untouched` says
     that all its normalisation layers stand as they are made. `cropped` holds the mean and the largest share
     of a picture that the view leaves out. `mean` and `std` are the declared ones, () for texts. `better` is
-    another normalisation under which it is right more often, if one was found.
+    another normalisation under which it is right more often, if one was found. `cast_from` names precisions
+    of stored weights that were cast to float32, "" if none were.
     """
 
     labels: tuple[str, ...]
@@ -95,6 +96,7 @@ class ModelLook:
     std: tuple[float, ...] = ()
     relabelled: Relabelled | None = None
     better: Probe | None = None
+    cast_from: str = ""
 
     @property
     def is_one_answer(self) -> bool:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
+import torch
 from django.core.management import CommandError, call_command
 
 from crowd.recruiting import indistinct
@@ -19,6 +21,7 @@ from stimuli.errors import NotApplicable
 from stimuli.explainers.perturbation.occlusion import Occlusion
 from stimuli.models import Measurement, Stimulus
 from stimuli.planner.asks import Steps
+from stimuli.training import small_network
 from tests import world
 from tests.experiments.protocols import RATING, TWO_MODELS, write
 
@@ -121,6 +124,21 @@ def test_it_refuses_both_sides_of_methods_without_a_sign(
     path.write_text(f'{text}[render]\nsign = "diverging"\nunsigned = "for"\n')
     printed = check(path)
     assert "The form of explanations" in printed and "could be made and drawn" not in printed
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float64", "float32"])
+def test_it_says_from_which_precision_weights_were_cast(
+    tmp_path: Path, store_folder: Path, check: Check, kind: str
+) -> None:
+    own = """{ name = "torch_image", weights = "w.safetensors", input_px = 32, labels = ["left", "right"],
+        builder = "stimuli.training:small_network", builder_params = { width = 4, classes = 2 } }"""
+    path = study_with(tmp_path, " ".join(own.split()))
+    state = small_network(4, 2).state_dict()
+    cast = {n: v.to(getattr(torch, kind)) if v.is_floating_point() else v for n, v in state.items()}
+    safetensors.torch.save_file(cast, path.parent / "w.safetensors")
+    printed = check(path, refused="does not know these pictures")
+    told = f"Weights that are stored in {kind} were cast to float32."
+    assert (told in printed) == (kind != "float32") and ("were cast" in printed) == (kind != "float32")
 
 
 def test_it_says_so_if_a_method_cannot_be_looked_at(
