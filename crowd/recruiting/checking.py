@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from analysis.stats.power import anova_power, minimal_detectable_f
 from crowd.recruiting.indistinct import Alike, look_alikes
 from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
 from crowd.recruiting.showing import Showing, showing_of
+from crowd.recruiting.signs import signs_of, signs_sentence
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import Gathered, ask, choose
@@ -114,6 +115,13 @@ class DryRun:
     quality: tuple[Quality, ...] = ()
     showing: Showing | None = None
     is_looked_at: bool = False
+    signs: Mapping[str, bool | None] = field(default_factory=dict)
+
+    @property
+    def signs_words(self) -> str:
+        """Which maps have a sign, and what of them is shown; nothing if there are no maps."""
+        cut_away = {quality.condition: quality.cut_away for quality in self.quality}
+        return signs_sentence(self.signs, self.definition.render.spec().sign, cut_away) if self.signs else ""
 
     @property
     def unmade(self) -> list[str]:
@@ -248,6 +256,7 @@ def dry_run(
             quality=stimulus_quality(definition, gathered, reading, quality, progress) if quality else (),
             showing=showing_of(definition, gathered),
             is_looked_at=quality > 0,
+            signs=signs_of(definition, gathered, reading),
         )
 
 

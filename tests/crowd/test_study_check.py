@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
@@ -18,10 +19,12 @@ from experiments.drafts import build_draft
 from experiments.models import Study
 from experiments.study_file import load_study
 from stimuli.errors import NotApplicable
+from stimuli.explainers.gradients.gradient import GradientXInput
 from stimuli.explainers.perturbation.occlusion import Occlusion
 from stimuli.models import Measurement, Stimulus
 from stimuli.planner.asks import Steps
 from stimuli.training import small_network
+from stimuli.types import PixelAttribution
 from tests import world
 from tests.experiments.protocols import RATING, TWO_MODELS, write
 
@@ -139,6 +142,28 @@ def test_it_says_from_which_precision_weights_were_cast(
     printed = check(path, refused="does not know these pictures")
     told = f"Weights that are stored in {kind} were cast to float32."
     assert (told in printed) == (kind != "float32") and ("were cast" in printed) == (kind != "float32")
+
+
+def test_it_says_which_maps_have_a_sign_and_what_is_cut_away(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    """A map (-x, x) of a planted method loses half of its mass under "positive", and nothing under others."""
+    path = study_with(tmp_path, parts='{ name = "occlusion" }', ramp='{ name = "gradient_x_input" }')
+
+    def planted(self: GradientXInput, predictor: Any, subject: Any) -> Steps:
+        height, width = subject.pixels.shape[1:]
+        row = np.linspace(-1, 1, width, dtype=np.float32)
+        return PixelAttribution(np.tile(row, (height, 1)), signed=True)
+        yield
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GradientXInput, "explain", planted)
+        printed = check(path)
+        unsigned = "without (their strength is drawn): control, saliency."
+        assert "With a sign (their evidence for the answer is drawn): parts" in printed
+        assert f"ramp (0.50 of it cut away); {unsigned}" in printed
+        path.write_text(f'{path.read_text()}[render]\nsign = "magnitude"\n')
+        assert f"With a sign (their magnitudes are drawn): parts, ramp; {unsigned}" in check(path)
 
 
 def test_it_says_so_if_a_method_cannot_be_looked_at(
