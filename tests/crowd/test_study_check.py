@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from io import StringIO
@@ -14,6 +15,8 @@ import safetensors.torch
 import torch
 from django.core.management import CommandError, call_command
 
+from analysis.reports import faithfulness
+from analysis.tables import read_frames, study_facts
 from crowd.recruiting import indistinct
 from experiments.drafts import build_draft
 from experiments.models import Study
@@ -23,6 +26,10 @@ from stimuli.explainers.gradients.gradient import GradientXInput
 from stimuli.explainers.perturbation.occlusion import Occlusion
 from stimuli.models import Measurement, Stimulus
 from stimuli.planner.asks import Steps
+from stimuli.render.field import drawn_field
+from stimuli.spec import StimulusSpec
+from stimuli.store.files import read_attribution
+from stimuli.store.media import current_store
 from stimuli.training import small_network
 from stimuli.types import PixelAttribution
 from tests import world
@@ -192,6 +199,35 @@ def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) ->
     call_command("build_stimuli", str(path), stdout=StringIO())
     assert Study.objects.get().digest == digest
     assert Measurement.objects.filter(metric="sparsity", value__isnull=False).count() == explained
+
+
+def test_the_report_has_faithfulness_of_the_map_and_of_what_was_seen(
+    tmp_path: Path, store_folder: Path
+) -> None:
+    path = study_with(tmp_path, parts='{ name = "occlusion" }')
+    asked = "".join(f'[[metrics]]\nname = "{name}"\n' for name in ("deletion", "deletion_drawn"))
+    path.write_text(path.read_text().replace("[texts]", f"{asked}[texts]"))
+    call_command("build_stimuli", str(path), stdout=StringIO())
+    study = Study.objects.get()
+    (section,) = faithfulness.sections(read_frames(study), study_facts(study))
+    rows = {row["condition"]: row for row in section.content[0]["conditions"]}
+    assert set(rows) == {"control", "saliency", "parts"}
+    for name, row in rows.items():
+        stimuli = Stimulus.objects.filter(renderings__condition__name=name)
+        specs = [StimulusSpec.from_json(spec) for spec in stimuli.values_list("spec", flat=True)]
+        assert row["n"] == len(specs) > 0
+        for column, metric in (("method", "deletion"), ("seen", "deletion_drawn")):
+            values = Measurement.objects.filter(stimulus__in=stimuli, metric=metric).values_list("value")
+            assert row[column] == pytest.approx(np.mean(values))
+        for column in ("method", "seen"):
+            shares = []
+            for spec in specs:
+                made = read_attribution(current_store(), spec.attribution_key)
+                assert isinstance(made, PixelAttribution)
+                plane = made.values if column == "method" else drawn_field(made, spec.render)
+                counts = Counter(plane.ravel().tolist())
+                shares.append(sum(counts[value] > 1 for value in plane.ravel().tolist()) / plane.size)
+            assert row[f"tied_{column}"] == pytest.approx(np.mean(shares))
 
 
 @pytest.mark.parametrize(
