@@ -120,11 +120,11 @@ def test_parameters_decide_whether_a_map_has_a_sign(explainer: dict[str, Any], s
 
 
 def test_a_picture_without_colours_does_not_stand_alone() -> None:
-    alone = {"design": {"display": "overlay"}, "render": {"base": "grey"}}
+    alone: dict[str, Any] = {"design": {"display": "overlay"}, "render": {"base": "grey"}}
     said = refused(alone)
     assert "'grey'" in said and 'display is "overlay"' in said and 'base = "colour"' in said
-    for change in ({"design": {}}, {"render": {}}):
-        load_study(SHIPPED, changes={**alone, **change})
+    for mended in ("design", "render"):
+        load_study(SHIPPED, changes={**alone, mended: {}})
 
 
 def test_a_recipe_of_before_the_signs_means_what_it_meant() -> None:
