@@ -44,7 +44,7 @@ def signs_sentence(signs: Mapping[str, bool | None], sign: Sign, cut_away: Mappi
     recipe does not show, by condition; it may lack some."""
     signed = [_with_share(name, cut_away) for name, has in signs.items() if has]
     parts = [f"With a sign ({DRAWN[sign]}): {', '.join(signed) or 'none'}"]
-    for has, words in ((False, "without (their strength is drawn)"), (None, "not known, by their package")):
+    for has, words in ((False, "without (their strength is drawn)"), (None, "not said by their package")):
         if named := [name for name in signs if signs[name] is has]:
             parts.append(f"{words}: {', '.join(named)}")
     return f"{'; '.join(parts)}."

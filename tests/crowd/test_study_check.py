@@ -18,6 +18,7 @@ from django.core.management import CommandError, call_command
 from analysis.reports import faithfulness
 from analysis.tables import read_frames, study_facts
 from crowd.recruiting import indistinct
+from crowd.recruiting.signs import signs_sentence
 from experiments.drafts import build_draft
 from experiments.models import Study
 from experiments.study_file import load_study
@@ -171,6 +172,14 @@ def test_it_says_which_maps_have_a_sign_and_what_is_cut_away(
         assert f"ramp (0.50 of it cut away); {unsigned}" in printed
         path.write_text(f'{path.read_text()}[render]\nsign = "magnitude"\n')
         assert f"With a sign (their magnitudes are drawn): parts, ramp; {unsigned}" in check(path)
+
+
+def test_it_says_so_if_a_package_does_not_say_whether_its_maps_have_a_sign() -> None:
+    said = signs_sentence({"rings": None, "cam": False}, "signed_range", {})
+    assert said == (
+        "With a sign (their whole range is drawn): none; without (their strength is drawn): cam; not said "
+        "by their package: rings."
+    )
 
 
 def test_it_says_so_if_a_method_cannot_be_looked_at(

@@ -1,6 +1,7 @@
 """[render] of study.toml: presets, recipes of before the signs, and the one wording of what marks mean."""
 
 import tomllib
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from experiments.study_file import STUDIES_DIR, load_study
 from experiments.texts import html_of
 from experiments.words import LANGUAGES, legend_of, placeholders, table_of
 from stimuli.explainers import has_sign
+from stimuli.explainers.base import sign_of
 from stimuli.render.recipe import COLORMAPS, PRESETS, RenderSpec
 from stimuli.spec import Component
 
@@ -117,6 +119,11 @@ def test_both_sides_are_refused_of_methods_without_a_sign() -> None:
 )
 def test_parameters_decide_whether_a_map_has_a_sign(explainer: dict[str, Any], sign: bool | None) -> None:
     assert has_sign(Component.from_json(explainer)) is sign
+
+
+def test_what_a_package_does_not_say_is_not_known() -> None:
+    silent: Any = SimpleNamespace(kind="image")
+    assert sign_of(silent) is None
 
 
 def test_a_picture_without_colours_does_not_stand_alone() -> None:
