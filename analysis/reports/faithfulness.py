@@ -1,6 +1,6 @@
 """Faithfulness of the explanations, twice: of the method's own map, and of what people saw drawn.
 
-Neither stands in for the other. Where the two put the methods in another order, one sentence says so.
+Neither stands in for the other. If the two put the methods in another order, one sentence says so.
 """
 
 from __future__ import annotations

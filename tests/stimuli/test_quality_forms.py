@@ -83,7 +83,7 @@ def test_it_counts_concepts_as_they_are_drawn() -> None:
 def test_it_finds_words_that_name_what_is_no_reason(
     values: tuple[float, ...], changes: dict[str, Any], wrong: tuple[bool, bool]
 ) -> None:
-    """What PASTA's list says of (wheel 1, wet grass -0.6), where the comments say what people read."""
+    """As PASTA lists (wheel 1, wet grass -0.6); the comments say what people read."""
     recipe = RenderSpec(**{"concept_form": "names", "concept_signed": False, **changes})
     assert misnamed(concepts(*values), recipe) == wrong
 
