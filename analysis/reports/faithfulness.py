@@ -37,24 +37,26 @@ def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
     if not measured:
         return []
     content = [_content(metric, parameters, by, facts) for (metric, parameters), by in measured.items()]
-    tables = tuple(_table(place, one, content) for place, one in enumerate(content))
+    tables = tuple(_table(place, measure, content) for place, measure in enumerate(content))
     return [Section("faithfulness", "Faithfulness of the explanations", content, sentences(content), tables)]
 
 
 def _measured(frames: Frames) -> dict[tuple[str, str], Values]:
     """By metric (without what it scores) and its parameters as JSON, in the order of `FAITHFULNESS`."""
-    found: dict[tuple[str, str], dict[str, dict[str, dict[str, Any]]]] = {}
+    by_metric: dict[tuple[str, str], dict[str, dict[str, dict[str, Any]]]] = {}
     stimuli = frames.stimuli[frames.stimuli["metrics"] != ""]
     for condition, item, cell in zip(stimuli["condition"], stimuli["item"], stimuli["metrics"], strict=True):
-        for one in json.loads(cell):
-            name = str(one["metric"])
+        for measure in json.loads(cell):
+            name = str(measure["metric"])
             if (metric := name.removesuffix(DRAWN)) in FAITHFULNESS:
-                key = metric, json.dumps(one["parameters"], sort_keys=True)
-                by = found.setdefault(key, defaultdict(lambda: defaultdict(dict)))
+                key = metric, json.dumps(measure["parameters"], sort_keys=True)
+                by = by_metric.setdefault(key, defaultdict(lambda: defaultdict(dict)))
                 column = by[str(condition)][OF_DRAWN if name.endswith(DRAWN) else OF_METHOD]
-                if one["version"] >= column.get(str(item), one)["version"]:
-                    column[str(item)] = one
-    return {key: found[key] for key in sorted(found, key=lambda key: (FAITHFULNESS.index(key[0]), key[1]))}
+                if measure["version"] >= column.get(str(item), measure)["version"]:
+                    column[str(item)] = measure
+    return {
+        key: by_metric[key] for key in sorted(by_metric, key=lambda key: (FAITHFULNESS.index(key[0]), key[1]))
+    }
 
 
 def _content(metric: str, parameters: str, by: Values, facts: StudyFacts) -> dict[str, Any]:
@@ -79,8 +81,8 @@ def _row(name: str, label: str, role: str, of: Mapping[str, Mapping[str, Any]]) 
     row: dict[str, Any] = {"condition": name, "label": label, "role": role, "n": len(items)}
     for column in (OF_METHOD, OF_DRAWN):
         measured = [columns[column][item] for item in items] if column in columns else []
-        row[column] = _mean(one["value"] for one in measured)
-        row[f"tied_{column}"] = _mean(one.get("tied") for one in measured)
+        row[column] = _mean(measure["value"] for measure in measured)
+        row[f"tied_{column}"] = _mean(measure.get("tied") for measure in measured)
     return row
 
 
@@ -106,38 +108,40 @@ def _differs(methods: Sequence[Mapping[str, Any]]) -> bool:
 
 def sentences(content: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """One for each metric: whether its two columns put the methods in one order."""
-    return tuple(_sentence(one, _name(one, content)) for one in content if one["differs"] is not None)
+    return tuple(
+        _sentence(measure, _name(measure, content)) for measure in content if measure["differs"] is not None
+    )
 
 
 def differing(content: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Those of the sentences that a reader must not miss."""
-    return tuple(_sentence(one, _name(one, content)) for one in content if one["differs"])
+    return tuple(_sentence(measure, _name(measure, content)) for measure in content if measure["differs"])
 
 
-def _sentence(one: Mapping[str, Any], name: str) -> str:
-    if not one["differs"]:
+def _sentence(measure: Mapping[str, Any], name: str) -> str:
+    if not measure["differs"]:
         return f"By {name}, the methods stand in one order by their own maps and by what was seen."
-    own, seen = (", ".join(one["order"][column]) for column in (OF_METHOD, OF_DRAWN))
-    methods = [row for row in one["conditions"] if row["role"] == "method"]
+    by_map, seen = (", ".join(measure["order"][column]) for column in (OF_METHOD, OF_DRAWN))
+    methods = [row for row in measure["conditions"] if row["role"] == "method"]
     tied = [_mean(row[f"tied_{column}"] for row in methods) for column in (OF_METHOD, OF_DRAWN)]
     said = (
         f"By {name}, the methods stand in another order by what was seen ({seen}) than by their own maps "
-        f"({own})"
+        f"({by_map})"
     )
     if None in tied:
         return f"{said}."
     return f"{said}; tied are {percent(tied[1])} % and {percent(tied[0])} % of the pixels."
 
 
-def _name(one: Mapping[str, Any], content: Sequence[Mapping[str, Any]]) -> str:
+def _name(measure: Mapping[str, Any], content: Sequence[Mapping[str, Any]]) -> str:
     """The metric, with the parameters in which it differs from others of its name."""
-    others = [other["parameters"] for other in content if other["metric"] == one["metric"]]
+    others = [other["parameters"] for other in content if other["metric"] == measure["metric"]]
     told = [
         f"{key} {value}"
-        for key, value in one["parameters"].items()
+        for key, value in measure["parameters"].items()
         if any(other.get(key) != value for other in others)
     ]
-    return f"{one['metric']} ({', '.join(told)})" if told else str(one["metric"])
+    return f"{measure['metric']} ({', '.join(told)})" if told else str(measure["metric"])
 
 
 def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -148,16 +152,16 @@ def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _table(place: int, one: Mapping[str, Any], content: Sequence[Mapping[str, Any]]) -> Table:
-    rows = tuple((str(row["label"]), str(row["n"]), *cells(row)) for row in one["conditions"])
+def _table(place: int, measure: Mapping[str, Any], content: Sequence[Mapping[str, Any]]) -> Table:
+    rows = tuple((str(row["label"]), str(row["n"]), *cells(row)) for row in measure["conditions"])
     lacking = [
-        f"{one['metric']}{suffix}"
+        f"{measure['metric']}{suffix}"
         for column, suffix in ((OF_METHOD, ""), (OF_DRAWN, DRAWN))
-        if all(row[column] is None for row in one["conditions"])
+        if all(row[column] is None for row in measure["conditions"])
     ]
     note = f"{TIED} Not measured: {', '.join(lacking)}; name it in [[metrics]]." if lacking else TIED
-    name = _name(one, content)
-    title = f"{name[0].upper()}{name[1:]}: mean over items, {one['better']} is more faithful"
+    name = _name(measure, content)
+    title = f"{name[0].upper()}{name[1:]}: mean over items, {measure['better']} is more faithful"
     return Table(f"faithfulness_{place}", title, ("Condition", "Items", *COLUMNS), rows, note)
 
 
@@ -165,10 +169,10 @@ def across(scenarios: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Table,
     """The same of several studies: one table, and the sentences on orders that differ. `scenarios` holds the
     content of each study's section by its slug, empty if nothing was measured."""
     rows = [
-        (slug, _name(one, content), str(row["label"]), *cells(row))
+        (slug, _name(measure, content), str(row["label"]), *cells(row))
         for slug, content in scenarios.items()
-        for one in content
-        for row in one["conditions"]
+        for measure in content
+        for row in measure["conditions"]
     ]
     short = ("Scenario", "Metric", "Condition", "own", "seen", "tied", "seen")
     table = Table(

@@ -35,10 +35,10 @@ def stored(numbers: Numbers, tied: Mapping[str, float] | None = None, **more: An
     for metric, by_condition in numbers.items():
         for condition, values in by_condition.items():
             for item, value in enumerate(values):
-                one = {"metric": metric, "parameters": {"steps": 10}, "version": 2, "value": value}
-                one |= {"unit": "mean score", "scores": "method"} | more
-                one |= {"tied": tied[metric]} if tied else {}
-                cells.setdefault((condition, f"i{item}"), []).append(one)
+                measure = {"metric": metric, "parameters": {"steps": 10}, "version": 2, "value": value}
+                measure |= {"unit": "mean score", "scores": "method"} | more
+                measure |= {"tied": tied[metric]} if tied else {}
+                cells.setdefault((condition, f"i{item}"), []).append(measure)
     return [
         {"study": "s", "item": item, "condition": condition, "metrics": json.dumps(some) if some else ""}
         for (condition, item), some in cells.items()
@@ -58,15 +58,15 @@ def content_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_it_prints_both_columns_and_says_where_their_orders_differ() -> None:
     rows = stored(DELETION, {"deletion": 0.25, "deletion_drawn": 0.5})
     report = meta_predictor.report(with_stimuli(rows), facts(NAMES))
-    (one,) = report.json()["faithfulness"]
-    means = {row["condition"]: (row["method"], row["seen"]) for row in one["conditions"]}
+    (measure,) = report.json()["faithfulness"]
+    means = {row["condition"]: (row["method"], row["seen"]) for row in measure["conditions"]}
     assert {name: pytest.approx(pair) for name, pair in means.items()} == {
         "control": (0.9, 0.8),
         "saliency": (0.3, 0.6),
         "grad_cam": (0.6, 0.3),
     }
-    assert {(row["tied_method"], row["tied_seen"]) for row in one["conditions"]} == {(0.25, 0.5)}
-    assert one["differs"] and one["better"] == "lower"
+    assert {(row["tied_method"], row["tied_seen"]) for row in measure["conditions"]} == {(0.25, 0.5)}
+    assert measure["differs"] and measure["better"] == "lower"
     said = (
         "By deletion, the methods stand in another order by what was seen (Grad-CAM, Saliency) than by their "
         "own maps (Saliency, Grad-CAM); tied are 50.0 % and 25.0 % of the pixels."
@@ -88,7 +88,7 @@ def test_it_is_never_sealed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "own", "seen", "differs"),
+    ("metric", "by_map", "seen", "differs"),
     [
         ("deletion", (0.1, 0.2), (0.3, 0.4), False),
         ("deletion", (0.1, 0.2), (0.4, 0.3), True),
@@ -98,26 +98,26 @@ def test_it_is_never_sealed() -> None:
     ],
 )
 def test_only_methods_that_change_places_differ(
-    metric: str, own: tuple[float, float], seen: tuple[float, float], differs: bool
+    metric: str, by_map: tuple[float, float], seen: tuple[float, float], differs: bool
 ) -> None:
     numbers = {
         name: {"control": (9.0,), "saliency": (pair[0],), "grad_cam": (pair[1],)}
-        for name, pair in ((metric, own), (f"{metric}_drawn", seen))
+        for name, pair in ((metric, by_map), (f"{metric}_drawn", seen))
     }
-    (one,) = content_of(stored(numbers))
-    (sentence,) = faithfulness.sentences([one])
-    assert one["differs"] == differs and ("in one order" in sentence) != differs
-    assert bool(faithfulness.differing([one])) == differs and "tied" not in sentence
+    (measure,) = content_of(stored(numbers))
+    (sentence,) = faithfulness.sentences([measure])
+    assert measure["differs"] == differs and ("in one order" in sentence) != differs
+    assert bool(faithfulness.differing([measure])) == differs and "tied" not in sentence
     better = min if metric == "deletion" else max
-    first = ("Saliency", "Grad-CAM")[own.index(better(own))]
-    assert one["order"]["method"][0] == first
+    first = ("Saliency", "Grad-CAM")[by_map.index(better(by_map))]
+    assert measure["order"]["method"][0] == first
 
 
 def test_means_are_over_the_items_that_both_have() -> None:
     rows = stored({"road": {"saliency": (1.0, 3.0)}, "road_drawn": {"saliency": (5.0,)}})
-    (one,) = content_of(rows)
-    assert [(row["n"], row["method"], row["seen"]) for row in one["conditions"]] == [(1, 1.0, 5.0)]
-    assert one["differs"] is None, "one method has no order"
+    (measure,) = content_of(rows)
+    assert [(row["n"], row["method"], row["seen"]) for row in measure["conditions"]] == [(1, 1.0, 5.0)]
+    assert measure["differs"] is None, "one method has no order"
 
 
 def test_a_column_that_was_not_measured_is_named() -> None:
@@ -140,7 +140,7 @@ def test_settings_are_kept_apart_and_the_newest_version_counts() -> None:
         for (condition, item), some in cells.items()
     ]
     content = content_of(joined)
-    assert [one["parameters"] for one in content] == [{"steps": 10}, {"steps": 20}]
+    assert [measure["parameters"] for measure in content] == [{"steps": 10}, {"steps": 20}]
     first, second = faithfulness.sentences(content)
     assert "By deletion (steps 10)," in first and "By deletion (steps 20)," in second
     assert content[0]["conditions"][1]["method"] == pytest.approx(0.3)

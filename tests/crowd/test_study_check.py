@@ -141,9 +141,9 @@ def test_it_refuses_both_sides_of_methods_without_a_sign(
 def test_it_says_from_which_precision_weights_were_cast(
     tmp_path: Path, store_folder: Path, check: Check, kind: str
 ) -> None:
-    own = """{ name = "torch_image", weights = "w.safetensors", input_px = 32, labels = ["left", "right"],
+    network = """{ name = "torch_image", weights = "w.safetensors", input_px = 32, labels = ["left", "right"],
         builder = "stimuli.training:small_network", builder_params = { width = 4, classes = 2 } }"""
-    path = study_with(tmp_path, " ".join(own.split()))
+    path = study_with(tmp_path, " ".join(network.split()))
     state = small_network(4, 2).state_dict()
     cast = {n: v.to(getattr(torch, kind)) if v.is_floating_point() else v for n, v in state.items()}
     safetensors.torch.save_file(cast, path.parent / "w.safetensors")
