@@ -177,7 +177,7 @@ STIMULI = (
         "metrics",
         "json",
         "Automatic metrics of this explanation: a list of metric, parameters, version, value, unit and "
-        "what it scores: the method, or the drawn field.",
+        "what it scores: the method, or the drawn field; for rankings of pixels the share that is tied.",
     ),
     Column("predictor_key", "text", "Digest of the model: weights, architecture and labels."),
     Column("predictor", "json", "The model: its name with all its parameters, its labels and its origin."),

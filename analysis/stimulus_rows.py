@@ -146,6 +146,7 @@ def _metrics(stimulus: Stimulus) -> str:
             "value": m.value,
             "unit": m.unit,
             "scores": m.scores,
+            **({"tied": m.details["tied"]} if "tied" in m.details else {}),
         }
         for m in stimulus.measurements.all()
         if m.measured_at is not None and m.value is not None

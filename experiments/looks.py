@@ -81,6 +81,7 @@ def _look(definition: StudyDefinition, asked: Asked, source: Source, store: Stor
         grey=sum(views[item.key].is_grey for item in kept),
         mean=tuple(getattr(opened.predictor, "mean", ())),
         std=tuple(getattr(opened.predictor, "std", ())),
+        cast_from=str(opened.predictor.provenance.get("cast_from", "")),
     )
     if held_out is not None:
         return look  # what was trained for the study has its labels and its normalisation by itself

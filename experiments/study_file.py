@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from experiments.definition import StudyDefinition, TextFiles
+from experiments.definition import ConditionTable, StudyDefinition, TextFiles
 from experiments.errors import InvalidStudy, Problem, StudyError
 from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.base import Paradigm, Role
@@ -179,6 +179,7 @@ def _cross_checks(
     if definition is not None and paradigm is not None and is_designed:
         yield from _answer_checks(definition, paradigm)
         yield from _bonus_checks(definition, paradigm)
+        yield from _recipe_checks(definition, paradigm)
         yield from paradigm.check_definition(definition)
 
 
@@ -286,6 +287,39 @@ def _bonus_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[P
             f"nothing is right or wrong in this {paradigm.name} study, so no answer can earn a bonus",
             "Set it and bonus_max_cents to 0.",
         )
+
+
+def _recipe_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
+    """What the recipe cannot show, or not so on the paradigm's pages."""
+    render = definition.render
+    if render.sign == "diverging" and render.unsigned == "refuse":
+        unsigned = [c.name for c in definition.conditions if _has_sign(c) is False]
+        if unsigned:
+            yield Problem(
+                "render.sign",
+                "'diverging'",
+                f"shows evidence for and against, but the methods of {', '.join(unsigned)} have no sign",
+                'Set [render] unsigned = "for", which draws their strength on the side of the answer, or '
+                'sign = "positive".',
+            )
+    display = getattr(paradigm.Design.model_validate(definition.design), "display", "beside")
+    if render.base == "grey" and display == "overlay":
+        yield Problem(
+            "render.base",
+            "'grey'",
+            'takes the colours from the only picture that people see, for [design] display is "overlay"',
+            'Set display = "beside", which shows the original too, or base = "colour".',
+        )
+
+
+def _has_sign(condition: ConditionTable) -> bool | None:
+    """None for a condition without maps, and if it is not known; that it cannot be read is told elsewhere."""
+    from stimuli.explainers import has_sign
+
+    try:
+        return has_sign(condition.explainer.component()) if condition.explainer else None
+    except StimulusError:
+        return None
 
 
 def _screening_checks(raw: Mapping[str, Any]) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.frames import Frames, by_hand
-from analysis.reports import figures, quality
+from analysis.reports import faithfulness, figures, quality
 from analysis.reports.accuracy import (
     LEVEL,
     Analysis,
@@ -58,7 +58,8 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
             _blocked(analysed),
             *quality.sections(frames, definition),
         ]
-    sections = (pooled, *results, *quality.open_sections(frames, definition), flow)
+    measured = faithfulness.sections(frames, definition)
+    sections = (pooled, *results, *measured, *quality.open_sections(frames, definition), flow)
     return Report(
         definition,
         origin,
@@ -84,11 +85,14 @@ def _headline(sections: tuple[Section, ...]) -> tuple[Headline, ...]:
 
 
 def _main(sections: tuple[Section, ...]) -> tuple[Main, ...]:
-    """Table 1, the ANOVA in a sentence, and the comparisons with the baseline."""
+    """Table 1, the ANOVA in a sentence, the comparisons with the baseline, and if measures of the maps and of
+    what was seen rank the methods otherwise."""
     by_key = {section.key: section for section in sections}
     tables = {table.key: table for section in sections for table in section.tables}
     sentences = tuple(f"One-way ANOVA of accuracy per person: {text}" for text in by_key["anova"].paragraphs)
-    return (Main(tables["conditions"]), Main(tables.get("tukey_baseline"), sentences))
+    measured = by_key.get("faithfulness")
+    unlike = faithfulness.differing(measured.content) if measured else ()
+    return (Main(tables["conditions"]), Main(tables.get("tukey_baseline"), sentences), Main(None, unlike))
 
 
 def _opening(pooled: Section, look: figures.Look) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from analysis.reports.base import Table
+from analysis.reports.faithfulness import across
 from analysis.reports.formats import NONE, interval, number, p_value, percent, stars
 from analysis.reports.report import SIMULATED_HEADING
 from analysis.stats.results import Interval
@@ -39,13 +40,15 @@ READ = ("baseline", "permuted", "other_image", "oracle", "ceiling")
 class Scenario:
     """One study: `conditions` as in its report.json, `metrics` the mean value by condition and metric,
     `controls` the rows of all observers together, by control: accuracy, gain, gain_low, gain_high (0-1).
-    `notes` are sentences about it, such as faults of observers."""
+    `notes` are sentences about it, such as faults of observers, `faithfulness` is that part of its
+    report.json."""
 
     slug: str
     conditions: Sequence[Mapping[str, Any]]
     metrics: Mapping[str, Mapping[str, float]]
     controls: Mapping[str, Mapping[str, float]]
     notes: tuple[str, ...] = ()
+    faithfulness: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,17 @@ def tables(scenarios: Sequence[Scenario]) -> tuple[Table, ...]:
         _utilities(scenarios),
         _correlation_table(correlations(scenarios)),
         _control_table(scenarios),
+        *((faithful,) if (faithful := _faithfulness(scenarios)[0]).rows else ()),
     )
+
+
+def _faithfulness(scenarios: Sequence[Scenario]) -> tuple[Table, tuple[str, ...]]:
+    return across({s.slug: s.faithfulness for s in scenarios})
+
+
+def rankings(scenarios: Sequence[Scenario]) -> tuple[str, ...]:
+    """Where the methods stand in another order by what was seen than by their own maps."""
+    return _faithfulness(scenarios)[1]
 
 
 def _ordered(scenarios: Sequence[Scenario]) -> list[tuple[str, str]]:
@@ -240,4 +253,5 @@ def as_json(scenarios: Sequence[Scenario]) -> dict[str, Any]:
         "scenarios": [asdict(scenario) for scenario in scenarios],
         "correlations": [asdict(row) for row in correlations(scenarios)],
         "reading": reading(scenarios),
+        "rankings": list(rankings(scenarios)),
     }

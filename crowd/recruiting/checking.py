@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from crowd.platforms import PLATFORMS
 from crowd.recruiting.indistinct import Alike, look_alikes
 from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
 from crowd.recruiting.showing import Showing, showing_of
+from crowd.recruiting.signs import signs_of, signs_sentence
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import Gathered, ask, choose
@@ -118,6 +119,21 @@ class DryRun:
     alike: tuple[Alike, ...] = ()
     quality: tuple[Quality, ...] = ()
     showing: Showing | None = None
+    is_looked_at: bool = False
+    signs: Mapping[str, bool | None] = field(default_factory=dict)
+
+    @property
+    def signs_words(self) -> str:
+        """Which maps have a sign, and what of them is shown; nothing if there are no maps."""
+        cut_away = {quality.condition: quality.cut_away for quality in self.quality}
+        return signs_sentence(self.signs, self.definition.render.spec().sign, cut_away) if self.signs else ""
+
+    @property
+    def unmade(self) -> list[str]:
+        """Conditions of whose explanations none could be made and drawn, if any was looked at."""
+        known = {quality.condition for quality in self.quality}
+        conditions = self.definition.conditions if self.is_looked_at else ()
+        return [c.name for c in conditions if c.explainer is not None and c.name not in known]
 
     @property
     def is_seen_with_answer(self) -> bool:
@@ -244,6 +260,8 @@ def dry_run(
             alike=look_alikes(definition, gathered, reading, pictures, progress) if pictures else (),
             quality=stimulus_quality(definition, gathered, reading, quality, progress) if quality else (),
             showing=showing_of(definition, gathered),
+            is_looked_at=quality > 0,
+            signs=signs_of(definition, gathered, reading),
         )
 
 
@@ -350,6 +368,11 @@ def warnings_of(run: DryRun) -> list[str]:
         for name in run.definition.platforms
         if name not in PLATFORMS
     ]
+    if run.unmade:
+        warnings.append(
+            f"no explanation of {', '.join(run.unmade)} could be made and drawn, so nothing is said of them: "
+            "build_stimuli names the reason"
+        )
     warnings += warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
     if run.definition.reward.amount_cents == 0:
         warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")

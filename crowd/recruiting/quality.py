@@ -31,10 +31,11 @@ from stimuli.quality.fields import (
     picture_features,
     share_inside,
 )
-from stimuli.quality.forms import Form, form_of
+from stimuli.quality.forms import Form, form_of, misnamed
 from stimuli.quality.looks import PAIRS_MIN, Decoded, decode
 from stimuli.render.field import cut_away
 from stimuli.render.recipe import RenderSpec
+from stimuli.render.sentences import LEAST_SHARE
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
 from stimuli.store.files import read_region, read_view, text_file
@@ -67,7 +68,8 @@ class Quality:
 
     `flat` counts empty fields by answer, and the items of that answer. `leak` is None if only one target
     exists, or if too few items were explained for both. `leak_p` is corrected over conditions [Holm 1979].
-    `striking` are the items to be looked at first.
+    `striking` are the items to be looked at first. `naming_against` and `naming_tiny` count those whose words
+    name a concept that speaks against the answer, or hardly weighs, like those that speak for it.
     """
 
     condition: str
@@ -83,6 +85,8 @@ class Quality:
     on_region: float
     region: float
     striking: tuple[Striking, ...] = ()
+    naming_against: int = 0
+    naming_tiny: int = 0
 
     @property
     def flat_difference(self) -> tuple[float, float, float]:
@@ -198,6 +202,7 @@ def _of_condition(
     fields = {key: form.field for key, form in forms.items() if form.field is not None}
     drawn = {key: made[shown[key].attribution_key] for key in fields}
     maps = {key: of for key, of in drawn.items() if isinstance(of, PixelAttribution)}
+    named = [misnamed(made[shown[key].attribution_key], recipe) for key in forms]
     regions = {}
     if gathered.opened[source].regions:
         for key, spec in shown.items():
@@ -218,6 +223,8 @@ def _of_condition(
         on_region=_mean(share_inside(fields[key], region) for key, region in regions.items()),
         region=_mean(float(region.mean()) for region in regions.values()),
         striking=_striking(forms, maps, recipe),
+        naming_against=sum(against for against, _ in named),
+        naming_tiny=sum(tiny for _, tiny in named),
     )
 
 
@@ -344,8 +351,8 @@ def _mean(values: Iterable[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with the explanations of a condition: `kind` is "flat", "leak" or "lattice". `refuses`:
-    people are not paid to look at it before it is acknowledged by name.
+    """What is wrong with the explanations of a condition: `kind` is "flat", "leak", "lattice" or "names".
+    `refuses`: people are not paid to look at it before it is acknowledged by name.
     """
 
     condition: str
@@ -382,6 +389,21 @@ def faults_in(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[Fa
             )
             remedy = "set [render] smooth_px, or take another network or method"
             said.append(Fault(name, "lattice", what, remedy))
+        said += _misnamed(quality)
+    return said
+
+
+def _misnamed(quality: Quality) -> list[Fault]:
+    said = []
+    of = f"{quality.condition}: the words of {{}} of {quality.items} explanations name a concept that"
+    if quality.naming_against:
+        what = f"{of.format(quality.naming_against)} speaks against the answer like those that speak for it"
+        remedy = "set [render] concept_signed = true, which marks it"
+        said.append(Fault(quality.condition, "names", what, remedy))
+    if quality.naming_tiny:
+        what = f"{of.format(quality.naming_tiny)} weighs less than {LEAST_SHARE:g} of the first"
+        remedy = 'set [render] concept_form = "bars" or "reasons", or a smaller concept_top'
+        said.append(Fault(quality.condition, "names", what, remedy))
     return said
 
 

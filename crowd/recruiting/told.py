@@ -51,6 +51,9 @@ def accuracy_lines(look: ModelLook) -> list[str]:
         lines.append(f"Held-out accuracy, on items kept from its training: {look.held_out}.")
     if look.published is not None:
         lines.append(f"published_accuracy, as declared: {look.published:.2f}.")
+    if look.cast_from:
+        stored = " and ".join(look.cast_from.split(", "))
+        lines.append(f"Weights that are stored in {stored} were cast to float32.")
     mean, largest = look.cropped
     if largest > 0:
         lines.append(f"The view cuts off {mean:.2f} of a picture on average, {largest:.2f} at most.")

@@ -12,7 +12,7 @@ from django.db.models import Avg
 
 from analysis.reports.html import document
 from analysis.reports.report import SIMULATED_HEADING, Report
-from analysis.reports.scenarios import PREDICTORS, Scenario, as_json, reading, tables
+from analysis.reports.scenarios import PREDICTORS, Scenario, as_json, rankings, reading, tables
 from analysis.reports.text import rich_table
 from experiments.models import Rendering, Study
 from experiments.simulation.controls import ALL, ControlReport
@@ -48,6 +48,7 @@ def scenario_of(study: Study, report: Report, controls: ControlReport | None) ->
         _metrics(study),
         read,
         controls.faults if controls else (),
+        json_report.get("faithfulness", ()),
     )
 
 
@@ -74,7 +75,7 @@ def _metrics(study: Study) -> Mapping[str, Mapping[str, float]]:
 def print_scenarios(scenarios: list[Scenario], terminal: Terminal) -> None:
     """The tables in the terminal, and in scenarios.json and scenarios.html."""
     printed = tables(scenarios)
-    notes = [f"{s.slug}: {note}" for s in scenarios for note in s.notes]
+    notes = [*(f"{s.slug}: {note}" for s in scenarios for note in s.notes), *rankings(scenarios)]
     terminal.line("")
     terminal.line(SIMULATED_HEADING)
     for table in printed:

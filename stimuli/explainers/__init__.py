@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from stimuli.explainers.base import Explainer, Kind, StudyItem
+from stimuli.explainers.base import Explainer, Kind, StudyItem, sign_of
 from stimuli.explainers.presets import completed
 from stimuli.registry import CORE, Table, read_params, written_out
 from stimuli.spec import Component, StimulusSpec
@@ -18,6 +18,7 @@ __all__ = [
     "bound",
     "tied",
     "check_explainer",
+    "has_sign",
     "is_recorded",
     "is_seeded",
     "open_explainer",
@@ -160,6 +161,13 @@ def kind_of(component: Component) -> Kind:
     if is_recorded(component):
         return cast(Kind, component.params.get("kind", RECORDED))
     return EXPLAINERS.load(component.name).kind
+
+
+def has_sign(component: Component) -> bool | None:
+    """Whether the named method's maps have evidence against what is explained too. None if it draws no maps,
+    if they were recorded elsewhere, or if its package does not say.
+    """
+    return None if is_recorded(component) else sign_of(open_explainer(component))
 
 
 def is_recorded(component: Component) -> bool:

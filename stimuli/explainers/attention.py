@@ -31,12 +31,15 @@ class AttentionMethod(ByGradient):
         ByGradient.require(self, predictor, layer)
         _grid(predictor, _token_count(predictor))
 
+    def has_sign(self) -> bool:
+        return False
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         traced = yield AttentionTrace()
         layout = _grid(predictor, len(traced.read))
         rows = self.combined(traced)[traced.read].mean(0)
         cells = rows[layout.prefix :].reshape(layout.height, layout.width)
-        return pixel_map(enlarged(cells.float(), subject.pixels), signed=False)
+        return pixel_map(enlarged(cells.float(), subject.pixels), signed=self.has_sign())
 
     def combined(self, traced: Traced) -> Tensor:
         """How much of each token (columns) is in each of the last block's (rows), (T, T)."""

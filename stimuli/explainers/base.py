@@ -36,6 +36,9 @@ class Explainer(Protocol):
         """
         ...
 
+    # A method of maps also has has_sign() -> bool: whether negative values are evidence against what is
+    # explained. It depends on the parameters alone. What a package does not say is not known: see `sign_of`.
+
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         """Ask for passes; return an attribution of the method's kind."""
         ...
@@ -106,6 +109,14 @@ def refuse_operator(method: Explainer, name: str, operator: Operator) -> None:
             "for a method follow(operator)"
         )
     method.follow(operator)
+
+
+def sign_of(method: Explainer) -> bool | None:
+    """Whether the maps of `method` have evidence against what is explained too; None if it draws no maps, or
+    does not say.
+    """
+    says = getattr(method, "has_sign", None)
+    return says() if says is not None and method.kind == "image" else None
 
 
 def follow_output(method: str, output: str, operator: Operator, unbounded: str = "logit") -> None:

@@ -132,9 +132,12 @@ class Captum:
                 f"wrong: explain {remedy}, or name another method such as 'IntegratedGradients'"
             )
 
+    def has_sign(self) -> bool:
+        return True
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         values = yield OwnPasses(self._run)
-        return pixel_map(values, signed=True)
+        return pixel_map(values, signed=self.has_sign())
 
     def _class(self) -> Any:
         from captum import attr

@@ -24,6 +24,7 @@ from stimuli.render.field import drawn_field
 from stimuli.render.heatmap import grey
 from stimuli.render.panels import draw_panels_tile
 from stimuli.render.recipe import RenderSpec
+from stimuli.render.sentences import LEAST_SHARE
 from stimuli.render.tokens import shades_of
 from stimuli.types import (
     Attribution,
@@ -125,6 +126,21 @@ def sentence_looks(text: str, labels: Sequence[str]) -> Floats:
 def _words(text: str) -> list[str]:
     """The words of a text or label; what joins them in names of classes is none of them."""
     return WORD.findall(normalize("NFC", text).casefold().replace("_", " "))
+
+
+def misnamed(made: Attribution, recipe: RenderSpec) -> tuple[bool, bool]:
+    """Whether concepts that are told in words include, like those that speak for the answer, one that speaks
+    against it; and one that weighs less than `LEAST_SHARE` of the first. Never of anything else.
+    """
+    if not isinstance(made, ConceptAttribution) or recipe.concept_form == "bars":
+        return False, False
+    shares, sides = importance(made), has_sides(made)
+    named = [place for place in ranking(made)[: recipe.concept_top] if sides or shares[place] > 0]
+    tiny = [place for place in named if shares[place] < LEAST_SHARE]
+    if recipe.concept_form == "reasons":
+        named, tiny = [place for place in named if place not in tiny], []
+    against = sides and not recipe.concept_signed and any(made.values[place] < 0 for place in named)
+    return against, bool(tiny)
 
 
 FORMS: Mapping[type[Attribution], Callable[[Any, RenderSpec, Sequence[str]], Form]] = {

@@ -78,7 +78,8 @@ class ModelLook:
     that all its normalisation layers stand as they are made. `cropped` holds the mean and the largest share
     of a picture that the view leaves out, `grey` is how many of the pictures asked have no colour. `mean` and
     `std` are the declared ones, () for texts. `better` is another normalisation under which it is right more
-    often, if one was found.
+    often, if one was found. `cast_from` names precisions of stored weights that were cast to float32, "" if
+    none were.
     """
 
     labels: tuple[str, ...]
@@ -97,6 +98,7 @@ class ModelLook:
     std: tuple[float, ...] = ()
     relabelled: Relabelled | None = None
     better: Probe | None = None
+    cast_from: str = ""
 
     @property
     def is_one_answer(self) -> bool:

@@ -12,13 +12,14 @@ import pytest
 from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
 from experiments.drafts import Gathered, gather
 from experiments.study_file import load_study
+from stimuli.explainers.concepts.concept_surrogates import ShapCbm
 from stimuli.explainers.gradients.gradient import Saliency
 from stimuli.explainers.text.methods import InputGradientText
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.quality.looks import Decoded
 from stimuli.store.media import current_store
-from stimuli.types import silent
+from stimuli.types import ConceptAttribution, silent
 from tests.crowd.test_recorded_study import FORMS, explain_all
 from tests.crowd.test_recorded_study import write_study as write_recorded
 from tests.crowd.test_study_check import Check, check, study_with
@@ -208,6 +209,40 @@ def test_it_looks_at_concepts_beside_maps(tmp_path: Path, store_folder: Path, ch
 
 
 @pytest.mark.django_db
+def test_it_counts_lists_that_name_what_speaks_against_the_answer(
+    tmp_path: Path, store_folder: Path, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted method: for the first answer a concept speaks against it, for the other one hardly weighs."""
+
+    def planted(self: ShapCbm, predictor: Any, subject: Subject) -> Steps:
+        names = predictor.bottleneck.concepts
+        last = -0.6 if subject.target == 0 else 0.001
+        return ConceptAttribution(names, np.array([*[1.0] * (len(names) - 1), last], np.float32))
+        yield
+
+    monkeypatch.setattr(ShapCbm, "explain", planted)
+    path = write(tmp_path, "rating", "rating", CONCEPTS, sources=PLANTED)
+    path.write_text(path.read_text().replace("items = 8", "items = 12"))
+    assert "name a concept that" not in check(path, "--quality", "12"), "bars have a length and a side"
+    text = path.read_text() + '[render]\nconcept_form = "names"\nconcept_top = 15\n'
+    path.write_text(text)
+    measured, gathered = looked_at(path)
+    (chosen,) = gathered.material.chosen.values()
+    answers = [item.index for item in chosen]
+    assert 0 < answers.count(0) < len(answers) == 12
+    tiny = f"concepts: the words of {answers.count(1)} of 12 explanations name a concept that weighs less"
+    said_of_names = check(path, "--quality", "12")
+    assert tiny in said_of_names and "speaks against" not in said_of_names, "a minus marks it"
+    path.write_text(text + "concept_signed = false\n")
+    against = (
+        f"the words of {answers.count(0)} of 12 explanations name a concept that speaks against the answer"
+    )
+    printed = check(path, "--quality", "12")
+    assert against in printed and tiny in printed
+    assert measured["map"].naming_tiny == 0
+
+
+@pytest.mark.django_db
 def test_sentences_and_pictures_made_elsewhere_have_one_target(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
@@ -218,4 +253,6 @@ def test_sentences_and_pictures_made_elsewhere_have_one_target(
     for quality in measured.values():
         assert quality.leak is None and quality.leak_words == "unknown"
         assert not any(count for count, _ in quality.flat.values())
-    assert "why 12 left 0/6, right 0/6 unknown" in check(path, "--quality", "12")
+    printed = check(path, "--quality", "12")
+    assert "why 12 left 0/6, right 0/6 unknown" in printed
+    assert "With a sign (their evidence for the answer is drawn): heat (" in printed

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import safetensors.torch
+import torch
 from django.core.management import CommandError, call_command
 
+from analysis.reports import faithfulness
+from analysis.tables import read_frames, study_facts
 from crowd.recruiting import indistinct
+from crowd.recruiting.signs import signs_sentence
 from experiments.drafts import build_draft
 from experiments.models import Study
 from experiments.study_file import load_study
+from stimuli.errors import NotApplicable
+from stimuli.explainers.gradients.gradient import GradientXInput
+from stimuli.explainers.perturbation.occlusion import Occlusion
 from stimuli.models import Measurement, Stimulus
+from stimuli.planner.asks import Steps
+from stimuli.render.field import drawn_field
+from stimuli.spec import StimulusSpec
+from stimuli.store.files import read_attribution
+from stimuli.store.media import current_store
+from stimuli.training import small_network
+from stimuli.types import PixelAttribution
 from tests import world
 from tests.experiments.protocols import RATING, TWO_MODELS, write
 
@@ -107,6 +125,75 @@ def test_it_refuses_methods_that_do_not_apply_all_at_once(tmp_path: Path, store_
     assert not Stimulus.objects.exists() and not Study.objects.exists()
 
 
+def test_it_refuses_both_sides_of_methods_without_a_sign(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    path = study_with(tmp_path, plain='{ name = "saliency" }', parts='{ name = "occlusion" }')
+    text = path.read_text()
+    path.write_text(f'{text}[render]\nsign = "diverging"\n')
+    check(path, refused="methods of control, saliency, plain have no sign")
+    path.write_text(f'{text}[render]\nsign = "diverging"\nunsigned = "for"\n')
+    printed = check(path)
+    assert "The form of explanations" in printed and "could be made and drawn" not in printed
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float64", "float32"])
+def test_it_says_from_which_precision_weights_were_cast(
+    tmp_path: Path, store_folder: Path, check: Check, kind: str
+) -> None:
+    network = """{ name = "torch_image", weights = "w.safetensors", input_px = 32, labels = ["left", "right"],
+        builder = "stimuli.training:small_network", builder_params = { width = 4, classes = 2 } }"""
+    path = study_with(tmp_path, " ".join(network.split()))
+    state = small_network(4, 2).state_dict()
+    cast = {n: v.to(getattr(torch, kind)) if v.is_floating_point() else v for n, v in state.items()}
+    safetensors.torch.save_file(cast, path.parent / "w.safetensors")
+    printed = check(path, refused="does not know these pictures")
+    told = f"Weights that are stored in {kind} were cast to float32."
+    assert (told in printed) == (kind != "float32") and ("were cast" in printed) == (kind != "float32")
+
+
+def test_it_says_which_maps_have_a_sign_and_what_is_cut_away(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    """A map (-x, x) of a planted method loses half of its mass under "positive", and nothing under others."""
+    path = study_with(tmp_path, parts='{ name = "occlusion" }', ramp='{ name = "gradient_x_input" }')
+
+    def planted(self: GradientXInput, predictor: Any, subject: Any) -> Steps:
+        height, width = subject.pixels.shape[1:]
+        row = np.linspace(-1, 1, width, dtype=np.float32)
+        return PixelAttribution(np.tile(row, (height, 1)), signed=True)
+        yield
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GradientXInput, "explain", planted)
+        printed = check(path)
+        unsigned = "without (their strength is drawn): control, saliency."
+        assert "With a sign (their evidence for the answer is drawn): parts" in printed
+        assert f"ramp (0.50 of it cut away); {unsigned}" in printed
+        path.write_text(f'{path.read_text()}[render]\nsign = "magnitude"\n')
+        assert f"With a sign (their magnitudes are drawn): parts, ramp; {unsigned}" in check(path)
+
+
+def test_it_says_so_if_a_package_does_not_say_whether_its_maps_have_a_sign() -> None:
+    said = signs_sentence({"rings": None, "cam": False}, "signed_range", {})
+    assert said == (
+        "With a sign (their whole range is drawn): none; without (their strength is drawn): cam; not said "
+        "by their package: rings."
+    )
+
+
+def test_it_says_so_if_a_method_cannot_be_looked_at(
+    tmp_path: Path, store_folder: Path, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(self: Occlusion, predictor: Any, subject: Any) -> Steps:
+        raise NotApplicable("this picture has nothing to hide")
+        yield
+
+    monkeypatch.setattr(Occlusion, "explain", none)
+    printed = check(study_with(tmp_path, parts='{ name = "occlusion" }'))
+    assert "no explanation of parts could be made and drawn" in printed
+
+
 def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) -> None:
     path = study_with(tmp_path, few=TWO_STEPS)
     metrics = '[[metrics]]\nname = "deletion"\nsteps = 5\n[[metrics]]\nname = "method_similarity"\n[texts]'
@@ -121,6 +208,36 @@ def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) ->
     call_command("build_stimuli", str(path), stdout=StringIO())
     assert Study.objects.get().digest == digest
     assert Measurement.objects.filter(metric="sparsity", value__isnull=False).count() == explained
+
+
+def test_the_report_has_faithfulness_of_the_map_and_of_what_was_seen(
+    tmp_path: Path, store_folder: Path
+) -> None:
+    path = study_with(tmp_path, parts='{ name = "occlusion" }')
+    asked = "".join(f'[[metrics]]\nname = "{name}"\n' for name in ("deletion", "deletion_drawn"))
+    path.write_text(path.read_text().replace("[texts]", f"{asked}[texts]"))
+    call_command("build_stimuli", str(path), stdout=StringIO())
+    study = Study.objects.get()
+    (section,) = faithfulness.sections(read_frames(study), study_facts(study))
+    rows = {row["condition"]: row for row in section.content[0]["conditions"]}
+    assert set(rows) == {"control", "saliency", "parts"}
+    for name, row in rows.items():
+        stimuli = Stimulus.objects.filter(renderings__condition__name=name)
+        specs = [StimulusSpec.from_json(spec) for spec in stimuli.values_list("spec", flat=True)]
+        assert row["n"] == len(specs) > 0
+        for column, metric in (("method", "deletion"), ("seen", "deletion_drawn")):
+            known = Measurement.objects.filter(stimulus__in=stimuli, metric=metric, value__isnull=False)
+            values = [measurement.value or 0.0 for measurement in known]
+            assert row[column] == pytest.approx(sum(values) / len(specs))
+        for column in ("method", "seen"):
+            shares = []
+            for spec in specs:
+                made = read_attribution(current_store(), spec.attribution_key)
+                assert isinstance(made, PixelAttribution)
+                plane = made.values if column == "method" else drawn_field(made, spec.render)
+                counts = Counter(plane.ravel().tolist())
+                shares.append(sum(counts[value] > 1 for value in plane.ravel().tolist()) / plane.size)
+            assert row[f"tied_{column}"] == pytest.approx(np.mean(shares))
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,24 @@
 """[render] of study.toml: presets, recipes of before the signs, and the one wording of what marks mean."""
 
+import tomllib
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from experiments.definition import Render, StudyDefinition
+from experiments.errors import InvalidStudy
 from experiments.study_file import STUDIES_DIR, load_study
 from experiments.texts import html_of
 from experiments.words import LANGUAGES, legend_of, placeholders, table_of
+from stimuli.explainers import has_sign
+from stimuli.explainers.base import sign_of
 from stimuli.render.recipe import COLORMAPS, PRESETS, RenderSpec
+from stimuli.spec import Component
 
 pytestmark = pytest.mark.pure
+BOTH_SIDES = {"sign": "diverging", "unsigned": "for"}
 SHIPPED = STUDIES_DIR / "wolf-or-husky" / "study.toml"
 
 
@@ -64,6 +71,69 @@ def test_diverging_brings_its_palette() -> None:
     assert Render.model_validate({"sign": "diverging"}).colormap == "PuOr_r"
 
 
+SIGNS = {
+    "bottom_up_saliency": False,  # conspicuity is a rate of change [Itti, Koch and Niebur 1998]
+    "saliency": False,  # a magnitude [Simonyan, Vedaldi and Zisserman 2014, section 3.1]
+    "gradient_x_input": True,
+    "integrated_gradients": True,  # adds up to a difference of logits, which has two signs
+    "smooth_grad": True,  # a mean of gradients
+    "grad_cam": False,  # behind a ReLU [Selvaraju et al. 2017, equation 2]
+    "occlusion": True,  # a fall of the logit, or a rise
+}
+"""The methods of the shipped study, by what their papers say of negative values."""
+
+
+def refused(changes: dict[str, Any]) -> str:
+    with pytest.raises(InvalidStudy) as caught:
+        load_study(SHIPPED, changes=changes)
+    return str(caught.value)
+
+
+def test_both_sides_are_refused_of_methods_without_a_sign() -> None:
+    rows = tomllib.loads(SHIPPED.read_text(encoding="utf-8"))["conditions"]
+    methods = {row["name"]: row["explainer"]["name"] for row in rows if "explainer" in row}
+    assert {*methods.values()} == {*SIGNS}
+    unsigned = ", ".join(name for name, method in methods.items() if not SIGNS[method])
+    said = refused({"render": {"sign": "diverging"}})
+    assert f"the methods of {unsigned} have no sign" in said
+    assert "'diverging'" in said and '[render] unsigned = "for"' in said
+    signed = [row for row in rows if SIGNS.get(row.get("explainer", {}).get("name"), True)]
+    parts = [*signed, {**signed[-1], "name": "again", "role": "control"}]
+    for changes in ({"render": BOTH_SIDES}, {"render": {"sign": "diverging"}, "conditions": parts}):
+        assert load_study(SHIPPED, changes=changes).render.sign == "diverging"
+
+
+@pytest.mark.parametrize(
+    ("explainer", "sign"),
+    [
+        ({"name": "hires_cam", "signed": True}, True),
+        ({"name": "hires_cam"}, False),
+        ({"name": "rise"}, False),
+        ({"name": "rise", "output": "logit"}, True),
+        ({"name": "lime_image", "preset": "pasta"}, False),
+        ({"name": "permuted", "of": "occlusion"}, True),
+        ({"name": "permuted", "of": "grad_cam"}, False),
+        ({"name": "recorded", "path": "maps"}, None),
+        ({"name": "lime_text"}, None),
+    ],
+)
+def test_parameters_decide_whether_a_map_has_a_sign(explainer: dict[str, Any], sign: bool | None) -> None:
+    assert has_sign(Component.from_json(explainer)) is sign
+
+
+def test_what_a_package_does_not_say_is_not_known() -> None:
+    silent: Any = SimpleNamespace(kind="image")
+    assert sign_of(silent) is None
+
+
+def test_a_picture_without_colours_does_not_stand_alone() -> None:
+    alone: dict[str, Any] = {"design": {"display": "overlay"}, "render": {"base": "grey"}}
+    said = refused(alone)
+    assert "'grey'" in said and 'display is "overlay"' in said and 'base = "colour"' in said
+    for mended in ("design", "render"):
+        load_study(SHIPPED, changes={**alone, mended: {}})
+
+
 def test_a_recipe_of_before_the_signs_means_what_it_meant() -> None:
     """Digest and key of a study that names `absolute` are those of a definition stored by f38355e."""
     before = {"absolute": True, "colormap": "viridis", "clip_low": 1.0, "clip_high": 99.0, "tile_px": 112}
@@ -87,7 +157,7 @@ def test_what_people_see_is_part_of_the_digest_and_not_of_the_recipe() -> None:
 
 
 def test_a_definition_survives_being_stored() -> None:
-    for render in ({}, {"sign": "diverging"}, {"absolute": False}, {"preset": "pasta"}):
+    for render in ({}, BOTH_SIDES, {"absolute": False}, {"preset": "pasta"}):
         made = with_recipe(render)
         assert StudyDefinition.model_validate(made.as_met()).digest == made.digest
         assert StudyDefinition.model_validate(made.model_dump(mode="json")) == made
@@ -101,8 +171,8 @@ def test_every_recipe_has_one_sentence_of_what_marks_mean(language: str) -> None
     recipes: list[dict[str, Any]] = [
         *({"colormap": name} for name in COLORMAPS if name not in ("PuOr_r", "jet", "bwr")),
         *({"preset": name, "sign": "magnitude"} for name in PRESETS),
-        {"sign": "diverging"},
-        {"sign": "diverging", "style": "contour"},
+        BOTH_SIDES,
+        {**BOTH_SIDES, "style": "contour"},
         *({"style": style} for style in ("contour", "mask", "top_share")),
     ]
     for render in recipes:

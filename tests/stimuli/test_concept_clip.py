@@ -245,3 +245,11 @@ def test_it_says_that_siglip_is_not_the_papers(study: Study, tmp_path: Path) -> 
 def test_it_refuses_what_makes_no_sense(study: Study, params: dict[str, object], words: str) -> None:
     with pytest.raises(BadSpec, match=words):
         load(study, **params)
+
+
+def test_it_says_from_which_precision_the_weights_were_cast(study: Study, tmp_path: Path) -> None:
+    for name in ("net", "images"):
+        shutil.copytree(study[0] / name, tmp_path / name)
+    save_clip(tmp_path / "net").half().save_pretrained(tmp_path / "net")
+    made = load((tmp_path, *study[1:]))
+    assert made.provenance["cast_from"] == "float16" and "cast_from" not in load(study).provenance

@@ -32,6 +32,7 @@ from stimuli.explainers import (
     open_explainer,
     version_of,
 )
+from stimuli.explainers.base import sign_of
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.text import drive_texts
@@ -263,6 +264,7 @@ def test_it_returns_what_its_kind_promises(name: str) -> None:
             assert isinstance(attribution, PixelAttribution)
             assert attribution.values.shape == tuple(subject.pixels.shape[1:])
             assert attribution.signed or (attribution.values >= 0).all()
+            assert attribution.signed is sign_of(case.method)
         elif case.method.kind == "concept":
             assert isinstance(attribution, ConceptAttribution)
             assert attribution.concepts == case.net.bottleneck.concepts

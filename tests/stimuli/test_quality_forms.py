@@ -4,11 +4,12 @@ accused."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from stimuli.quality.forms import FORMS, form_of, sentence_looks
+from stimuli.quality.forms import FORMS, form_of, misnamed, sentence_looks
 from stimuli.quality.looks import decode, looks_of
 from stimuli.render.recipe import RenderSpec
 from stimuli.types import (
@@ -63,6 +64,34 @@ def test_it_counts_concepts_as_they_are_drawn() -> None:
     assert form_of(concepts(0.0, 0.0), RECIPE, LABELS).is_flat and not form.is_flat
     told = form_of(concepts(2.0, -1.0), RenderSpec(concept_form="reasons"), LABELS)
     assert told.looks[6] == 10, "The decision rests mostly on c0; c1 speaks against it."
+
+
+@pytest.mark.parametrize(
+    ("values", "changes", "wrong"),
+    [
+        ((1.0, -0.6, 0.2), {}, (True, False)),  # c0, c1, c2
+        ((1.0, -0.6, 0.2), {"concept_signed": True}, (False, False)),  # c0, -c1, c2
+        ((1.0, -0.6, 0.2), {"concept_form": "bars"}, (False, False)),
+        ((1.0, -0.6, 0.2), {"concept_form": "reasons"}, (True, False)),  # rests mostly on c0, c1 and c2
+        ((1.0, 0.6, -0.2), {"concept_top": 2}, (False, False)),  # c0, c1
+        ((1.0, 0.6, 0.009), {}, (False, True)),  # c0, c1, c2
+        ((1.0, 0.6, 0.011), {}, (False, False)),
+        ((1.0, 0.6, -0.009), {"concept_form": "reasons"}, (False, False)),  # rests mostly on c0 and c1
+        ((1.0, -0.6, 0.0), {}, (True, True)),  # c0, c1, c2
+    ],
+)
+def test_it_finds_words_that_name_what_is_no_reason(
+    values: tuple[float, ...], changes: dict[str, Any], wrong: tuple[bool, bool]
+) -> None:
+    """As PASTA lists (wheel 1, wet grass -0.6); the comments say what people read."""
+    recipe = RenderSpec(**{"concept_form": "names", "concept_signed": False, **changes})
+    assert misnamed(concepts(*values), recipe) == wrong
+
+
+def test_distances_name_nothing_wrongly_by_their_sign() -> None:
+    recipe = RenderSpec(concept_form="names", concept_signed=False)
+    assert misnamed(concepts(0.1, -0.2, 1000.0, order="ascending"), recipe) == (False, False)
+    assert misnamed(tokens(1.0, -1.0), recipe) == (False, False)
 
 
 def test_it_counts_words_and_the_labels_own() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
 from stimuli.datasets.lines import open_lines
@@ -261,6 +262,20 @@ def test_it_has_the_logits_of_the_library(tmp_path: Path) -> None:
             np.testing.assert_allclose(
                 net.text_logits([text])[0], theirs(input_ids=ids).logits[0].numpy(), rtol=1e-5, atol=2e-6
             )
+
+
+@pytest.mark.parametrize("kind", ["Bert", "frozen"])
+def test_it_says_from_which_precision_its_weights_were_cast(tmp_path: Path, kind: str) -> None:
+    assert "cast_from" not in of_kind(kind, tmp_path).provenance
+    file = tmp_path / "model" / "model.safetensors"
+    state = safetensors.torch.load_file(file)
+    safetensors.torch.save_file({name: value.half() for name, value in state.items()}, file)
+    data = open_lines(texts_file(tmp_path), tmp_path)
+    params = {**FEW, "encoder": "transformers", "encoder_path": "model"}
+    name = "trained_text" if kind == "frozen" else "transformers_text"
+    made = open_predictor(Component(name, params if kind == "frozen" else {"path": "model"}), tmp_path, data)
+    assert made.provenance["cast_from"] == "float16"
+    assert restore(made.dump()).provenance["cast_from"] == "float16"
 
 
 def test_it_cuts_words_as_the_tokenizer_says_and_maps_them_back(tmp_path: Path) -> None:

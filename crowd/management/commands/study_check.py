@@ -120,6 +120,8 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
     )
     if run.quality:
         print_quality(run.quality, terminal)
+    if run.signs:
+        terminal.line(run.signs_words)
     if pairs:
         rows = run.confused_pairs()[:20]
         terminal.table("Most confused classes", ("a", "b", "a taken for b", "b taken for a"), rows)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from stimuli.errors import BadSpec
 from stimuli.explainers import CONTROLS, kind_of, open_explainer, stored_form
-from stimuli.explainers.base import Explainer, Kind, refuse_operator
+from stimuli.explainers.base import Explainer, Kind, refuse_operator, sign_of
 from stimuli.planner.values import Operator
 from stimuli.registry import parameters
 from stimuli.spec import Component, canonical_json
@@ -45,6 +45,10 @@ class OfMethod:
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable if the method is not applicable."""
         self.method.require(predictor, layer)
+
+    def has_sign(self) -> bool | None:
+        """As that method; None if it does not say."""
+        return sign_of(self.method)
 
     def follow(self, operator: Operator) -> None:
         """NotApplicable if the method cannot explain that number."""

@@ -28,9 +28,12 @@ class NoMap(AnyImage):
 
     version: ClassVar[int] = 1
 
+    def has_sign(self) -> bool:
+        return False
+
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         height, width = subject.pixels.shape[1:]
-        return PixelAttribution(np.zeros((height, width), np.float32), signed=False)
+        return PixelAttribution(np.zeros((height, width), np.float32), signed=self.has_sign())
         yield
 
 
@@ -42,9 +45,12 @@ class BottomUpSaliency(AnyImage):
 
     version: ClassVar[int] = 1
 
+    def has_sign(self) -> bool:
+        return False
+
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         picture = subject.pixels.detach().cpu().numpy().transpose(1, 2, 0)
-        return PixelAttribution(bottom_up_map(picture), signed=False)
+        return PixelAttribution(bottom_up_map(picture), signed=self.has_sign())
         yield
 
 

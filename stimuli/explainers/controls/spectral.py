@@ -26,9 +26,12 @@ class SpectralResidual(AnyImage):
     side: Annotated[int, Field(ge=8, le=512)] = 64
     sigma: Annotated[float, Field(ge=0.0, le=50.0)] = 2.5
 
+    def has_sign(self) -> bool:
+        return False
+
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         picture = subject.pixels.detach().cpu().numpy().transpose(1, 2, 0)
-        return PixelAttribution(spectral_residual_map(picture, self.side, self.sigma), signed=False)
+        return PixelAttribution(spectral_residual_map(picture, self.side, self.sigma), signed=self.has_sign())
         yield
 
 

@@ -52,6 +52,9 @@ class BCos:
         reason = "BCos reads the sum over pixels that a logit is, and a probability is none"
         refuse_probability(operator, reason, "'integrated_gradients'")
 
+    def has_sign(self) -> bool:
+        return self.drawn == "contributions"
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         from torch.nn import functional
 
@@ -66,7 +69,7 @@ class BCos:
             lengths = matrix.norm(dim=0).where(contributions >= 0, 0.0)
             half = self.smooth_px // 2
             values = functional.avg_pool2d(lengths[None], 2 * half + 1, stride=1, padding=half)[0]
-        return pixel_map(values, signed=self.drawn == "contributions", checks={"completeness_gap": gap})
+        return pixel_map(values, signed=self.has_sign(), checks={"completeness_gap": gap})
 
 
 def _dynamic_matrix(network: Network, subject: Subject) -> tuple[Tensor, Tensor, float]:

@@ -60,6 +60,9 @@ class FullGrad(AnyImage):
         reason = "FullGrad reads the sum over input and biases that a logit is, and a probability is none"
         refuse_probability(operator, reason, "'integrated_gradients'")
 
+    def has_sign(self) -> bool:
+        return False
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         traced = yield Trace(input_gradient=True, biases=True)
         if traced.bias_map is None:
@@ -68,4 +71,4 @@ class FullGrad(AnyImage):
         magnitudes = (traced.input_gradient * centred(predictor, subject)).abs()
         low = magnitudes.amin((1, 2), keepdim=True)
         scaled = (magnitudes - low) / (TINY + magnitudes.amax((1, 2), keepdim=True) - low)
-        return pixel_map(scaled.sum(0) + traced.bias_map, signed=False)
+        return pixel_map(scaled.sum(0) + traced.bias_map, signed=self.has_sign())

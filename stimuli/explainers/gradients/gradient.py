@@ -23,9 +23,12 @@ class Saliency(ByGradient):
 
     version: ClassVar[int] = 2
 
+    def has_sign(self) -> bool:
+        return False
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         traced = yield Trace(input_gradient=True)
-        return pixel_map(traced.input_gradient.abs().amax(0), signed=False)
+        return pixel_map(traced.input_gradient.abs().amax(0), signed=self.has_sign())
 
 
 @parameters
@@ -34,9 +37,12 @@ class GradientXInput(ByGradient):
 
     version: ClassVar[int] = 2
 
+    def has_sign(self) -> bool:
+        return True
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         traced = yield Trace(input_gradient=True)
-        return pixel_map((traced.input_gradient * subject.pixels).mean(0), signed=True)
+        return pixel_map((traced.input_gradient * subject.pixels).mean(0), signed=self.has_sign())
 
 
 @parameters
@@ -53,6 +59,9 @@ class IntegratedGradients(ByGradient):
     steps: Annotated[int, Field(ge=2, le=1000)] = 50
     baseline: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
 
+    def has_sign(self) -> bool:
+        return True
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         last = self.steps - 1
         shares = [place / last for place in range(last)]
@@ -67,7 +76,7 @@ class IntegratedGradients(ByGradient):
         change = float(subject.explained(traced.logits)) - float(start[0])
         values = total * (subject.pixels - self.baseline).double()
         gap = abs(float(values.sum()) - change) / max(abs(change), 1e-12)
-        return pixel_map(values.mean(0), signed=True, checks={"completeness_gap": gap})
+        return pixel_map(values.mean(0), signed=self.has_sign(), checks={"completeness_gap": gap})
 
 
 @parameters
@@ -84,7 +93,10 @@ class SmoothGrad(ByGradient):
     draws: Annotated[int, Field(ge=1, le=1000)] = 50
     sigma: Annotated[float, Field(ge=0.0, le=2.0)] = 0.2
 
+    def has_sign(self) -> bool:
+        return True
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         noisy = Noisy(subject, self.draws, self.sigma)
         total = yield SummedGradient(noisy, [1 / self.draws] * self.draws)
-        return pixel_map(total.mean(0), signed=True)
+        return pixel_map(total.mean(0), signed=self.has_sign())

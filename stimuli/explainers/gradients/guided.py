@@ -39,9 +39,12 @@ class GuidedBackprop:
     def follow(self, operator: Operator) -> None:
         """Accept every number."""
 
+    def has_sign(self) -> bool:
+        return True
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         gradient = yield OwnPasses(_guided)
-        return pixel_map(gradient.mean(0), signed=True)
+        return pixel_map(gradient.mean(0), signed=self.has_sign())
 
 
 def _guided(network: Network, subject: Subject) -> Tensor:

@@ -47,12 +47,15 @@ class Lrp(ByGradient):
         reason = "Lrp shares out the sum that a logit is, and a probability is none"
         refuse_probability(operator, reason, "'integrated_gradients'")
 
+    def has_sign(self) -> bool:
+        return True
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         traced = yield self._asked()
         relevance = (traced.input_gradient * centred(predictor, subject)).double().sum(0)
         number = float(subject.explained(traced.logits))
         absorbed = 1 - float(relevance.sum()) / number if number else 0.0
-        return pixel_map(relevance, signed=True, checks={"absorbed_share": absorbed})
+        return pixel_map(relevance, signed=self.has_sign(), checks={"absorbed_share": absorbed})
 
     def _asked(self) -> Relevance:
         return Relevance(self.composite, self.epsilon, self.softmax)

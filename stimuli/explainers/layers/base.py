@@ -51,5 +51,9 @@ class LayerMethod:
                 "of the last block"
             )
 
+    def has_sign(self) -> bool:
+        """Negative values are set to 0, unless a method says otherwise."""
+        return False
+
     def follow(self, operator: Operator) -> None:
         """Accept every number: what the planner answers is that of the subject."""

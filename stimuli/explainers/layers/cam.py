@@ -32,15 +32,11 @@ class ClassActivationMap(LayerMethod):
         name = self.chosen(predictor, subject.layer)
         traced = yield Trace(layers=(name,), gradients=True)
         coarse = self.coarse(traced.activations[name], traced.gradients[name])
-        return pixel_map(enlarged(coarse, subject.pixels), signed=self.keeps_negative())
+        return pixel_map(enlarged(coarse, subject.pixels), signed=self.has_sign())
 
     def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
         """The map (h, w) from the layer's output and its gradient, both (C, h, w)."""
         raise NotImplementedError
-
-    def keeps_negative(self) -> bool:
-        """Whether the map is signed."""
-        return False
 
 
 @parameters
@@ -71,7 +67,7 @@ class HiResCam(ClassActivationMap):
         summed = (gradient * activation).sum(0)
         return summed if self.signed else summed.relu()
 
-    def keeps_negative(self) -> bool:
+    def has_sign(self) -> bool:
         return self.signed
 
 

@@ -49,12 +49,15 @@ class EigenCam(LayerMethod):
     signed: bool = False
     sign: Annotated[ComponentSign, LATER] = "largest"
 
+    def has_sign(self) -> bool:
+        return self.signed
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         name = self.chosen(predictor, subject.layer)
         traced = yield Trace(layers=(name,))
         component = first_component(traced.activations[name], self.sign)
         coarse = component if self.signed else component.relu()
-        return pixel_map(enlarged(coarse, subject.pixels), signed=self.signed)
+        return pixel_map(enlarged(coarse, subject.pixels), signed=self.has_sign())
 
 
 @parameters
@@ -71,7 +74,7 @@ class EigenGradCam(ClassActivationMap):
         component = first_component(gradient * activation, self.sign)
         return component if self.signed else component.relu()
 
-    def keeps_negative(self) -> bool:
+    def has_sign(self) -> bool:
         return self.signed
 
 

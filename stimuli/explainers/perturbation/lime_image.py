@@ -63,6 +63,9 @@ class LimeImage(AnyImage):
         """NotApplicable unless `output` is that number."""
         follow_output("LimeImage", self.output, operator)
 
+    def has_sign(self) -> bool:
+        return self.levels == "weights"
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         picture = subject.pixels.detach().cpu().numpy().transpose(1, 2, 0)
         cells = segmented(picture, self.segmentation, self.segments)
@@ -94,7 +97,7 @@ class LimeImage(AnyImage):
         if self.levels == "three":
             weights = MIDDLE * (1 + np.sign(weights))
         values = weights[cells].astype(np.float32)
-        return PixelAttribution(values, signed=self.levels == "weights", checks=checks)
+        return PixelAttribution(values, signed=self.has_sign(), checks=checks)
 
     def _kept(self, subject: Subject, number: int, count: int) -> NDArray[np.bool_]:
         kept = subject.draws("lime", number).integers(0, 2, (self.samples, count)).astype(bool)

@@ -41,6 +41,9 @@ class Occlusion(AnyImage):
     stride_px: Annotated[int, Field(ge=0, le=1024), LATER] = 0
     border: Annotated[Literal["cut", "leave"], LATER] = "cut"
 
+    def has_sign(self) -> bool:
+        return True
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])
         patch = min(self.patch_px, width) or max(1, round(self.patch_share * width))
@@ -62,7 +65,7 @@ class Occlusion(AnyImage):
         falls[np.abs(falls) <= ROUNDING * max(abs(number), least)] = 0.0
         total, cover = _spread(corners, patch, falls, (height, width))
         values = total / np.maximum(cover, 1) if self.overlaps == "mean" else total
-        return PixelAttribution(values.astype(np.float32), signed=True)
+        return PixelAttribution(values.astype(np.float32), signed=self.has_sign())
 
 
 def _spread(

@@ -50,6 +50,9 @@ class Rise(AnyImage):
         """NotApplicable unless `output` is that number."""
         follow_output("Rise", self.output, operator)
 
+    def has_sign(self) -> bool:
+        return self.output == "logit"
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])
         bank = mask_bank(subject.seed, self.masks, self.grid, self.keep, height, width)
@@ -61,7 +64,7 @@ class Rise(AnyImage):
             # The mean is taken off first, so that rounding does not grow with it.
             seen, gains = bank.seen, bank.weighed(scores - mean)
             values += np.divide(gains, seen, np.zeros_like(seen), where=seen > 0)
-        return PixelAttribution(np.ascontiguousarray(values, np.float32), signed=self.output == "logit")
+        return PixelAttribution(np.ascontiguousarray(values, np.float32), signed=self.has_sign())
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,6 +55,9 @@ class ShapPartition(AnyImage):
         """NotApplicable unless `output` is that number."""
         follow_output("ShapPartition", self.output, operator)
 
+    def has_sign(self) -> bool:
+        return True
+
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         picture = subject.pixels.detach().cpu().numpy()
         size = picture.shape[1], picture.shape[2]
@@ -71,11 +74,13 @@ class ShapPartition(AnyImage):
             said.append(scores)
             left -= len(scores)
         if says_nothing(np.concatenate(said), output):
-            return PixelAttribution(np.zeros(size, np.float32), signed=True, checks={"efficiency_gap": 0.0})
+            nothing = np.zeros(size, np.float32)
+            return PixelAttribution(nothing, signed=self.has_sign(), checks={"efficiency_gap": 0.0})
         values = tree.values()
         whole = float(ends[1]) - float(ends[0])
         gap = abs(float(values.sum()) - whole) / max(abs(whole), 1e-12)
-        return PixelAttribution(values.astype(np.float32), signed=True, checks={"efficiency_gap": gap})
+        made = values.astype(np.float32)
+        return PixelAttribution(made, signed=self.has_sign(), checks={"efficiency_gap": gap})
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ from stimuli.predictors.examples import choose_items
 from stimuli.predictors.files.hub_folder import library, open_hub_folder
 from stimuli.predictors.files.hub_pictures import MAX_PX, MIN_PX, HubPictureParams
 from stimuli.predictors.files.picture_settings import PictureSettings
-from stimuli.predictors.files.weights import fit_weights
+from stimuli.predictors.files.weights import cast_from, fit_weights
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import hold_out
@@ -140,6 +140,7 @@ def open_clip_concepts(
             **notes,
             "held_out_count": int(apart.sum()),
             "fitted_count": int((~apart).sum()),
+            **cast_from(clip.precisions),
         },
         framing=clip.settings.framing,
     )

@@ -22,7 +22,13 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.files.weights import fit_weights, pack_weights, read_weights
+from stimuli.predictors.files.weights import (
+    cast_from,
+    fit_weights,
+    other_precisions,
+    pack_weights,
+    read_weights,
+)
 from stimuli.predictors.text.base import TextPredictor, assemble_text
 from stimuli.predictors.text.text_encoders import (
     EmbeddedEncoder,
@@ -106,7 +112,7 @@ def train_text(component: Component, folder: Path, dataset: TextDataset, progres
     """
     params = read_params(component, TrainedTextParams, "predictor")
     items = _choose(dataset, params)
-    encoder, pack = _encoder(params, folder)
+    encoder, pack, precisions = _encoder(params, folder)
     vectors = _encoded(encoder, [dataset.text(item.key) for item in items], progress)
     targets = torch.tensor([dataset.labels.index(item.truth) for item in items])
     held_out = _hold_out(items, np.random.default_rng([params.seed, 11]))
@@ -134,6 +140,7 @@ def train_text(component: Component, folder: Path, dataset: TextDataset, progres
             "trained_count": int((~held_out).sum()),
             "epochs": params.epochs,
             "seed": params.seed,
+            **cast_from(precisions),
         },
     )
 
@@ -185,16 +192,20 @@ def _choose(dataset: TextDataset, params: TrainedTextParams) -> list[Item]:
     return [item for item in items if item.key in chosen]
 
 
-def _encoder(params: TrainedTextParams, folder: Path) -> tuple[TextEncoder, Callable[[Head], bytes]]:
-    """The encoder, and how a head is packed with what the encoder needs."""
+def _encoder(
+    params: TrainedTextParams, folder: Path
+) -> tuple[TextEncoder, Callable[[Head], bytes], list[str]]:
+    """The encoder, how a head is packed with what the encoder needs, and from which precisions its weights
+    were cast."""
     if params.encoder == "embedded":
-        return EmbeddedEncoder(params.seed, params.max_tokens), pack_weights
+        return EmbeddedEncoder(params.seed, params.max_tokens), pack_weights, []
     place = (folder / params.encoder_path).resolve()
     files, state = read_folder(place)
     transformer = Transformer(
         files, max_tokens=params.max_tokens, classifies=False, source=f'"{place.name}"', state=state
     )
-    return transformer, lambda head: pack_transformer(transformer, files, head.state_dict())
+    precisions = other_precisions(state.values())
+    return transformer, lambda head: pack_transformer(transformer, files, head.state_dict()), precisions
 
 
 def _encoded(encoder: TextEncoder, texts: Sequence[str], progress: Progress) -> list[Tensor]:

@@ -18,7 +18,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.files.weights import fit_weights, read_weights
+from stimuli.predictors.files.weights import cast_from, fit_weights, other_precisions, read_weights
 from stimuli.predictors.text.base import STEP, TextPredictor, assemble_text
 from stimuli.predictors.text.text_encoders import TextNetwork, Tokens
 from stimuli.registry import Params, read_params
@@ -161,7 +161,7 @@ def open_transformers_text(
         labels=params.labels or _own_labels(json.loads(files[CONFIG]), dataset),
         architecture={"kind": "transformers_text", "max_tokens": params.max_tokens},
         payload=pack_transformer(transformer, files),
-        provenance={"origin": place.name},
+        provenance={"origin": place.name, **cast_from(other_precisions(state.values()))},
     )
     progress("loading the model", 1, 1)
     return predictor
