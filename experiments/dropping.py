@@ -19,6 +19,7 @@ from stimuli.types import ConceptAttribution, PixelAttribution, TokenAttribution
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from experiments.terminal import Terminal
     from stimuli.render.recipe import RenderSpec
     from stimuli.spec import StimulusSpec
     from stimuli.store import Store
@@ -105,3 +106,10 @@ def dropped_sentence(dropped: Mapping[str, Any]) -> str:
 def dropped_rows(dropped: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     """Rows under `COLUMNS`."""
     return [(condition, answer, str(empty), str(of)) for condition, answer, empty, of in dropped["counts"]]
+
+
+def print_dropped(dropped: Mapping[str, Any], terminal: Terminal) -> None:
+    """For the commands: nothing for a study without such a rule."""
+    if dropped:
+        terminal.line(dropped_sentence(dropped))
+        terminal.table("Empty explanations", COLUMNS, dropped_rows(dropped))

@@ -11,7 +11,7 @@ from analysis.reports.formats import condition_label
 from crowd.recruiting.measured import qualities_of
 from crowd.recruiting.quality import CONTENT_LEGEND, FORM_LEGEND, Quality
 from experiments.models import Condition, Rendering, Study
-from experiments.quality import acknowledgements, refusing, unacknowledged
+from experiments.quality import acknowledgements, refusing, unacknowledged, unknown_of
 from stimuli.models import Stimulus
 
 LEGEND = f"{FORM_LEGEND} {CONTENT_LEGEND}"
@@ -45,6 +45,7 @@ class MeasuredStimuli:
     warnings: Sequence[Mapping[str, Any]]
     acknowledged: Sequence[Mapping[str, Any]]
     is_refused: bool
+    unknown: str
 
 
 def measured_of(study: Study, conditions: Sequence[Condition]) -> MeasuredStimuli | None:
@@ -74,6 +75,7 @@ def measured_of(study: Study, conditions: Sequence[Condition]) -> MeasuredStimul
         warnings=unacknowledged(study),
         acknowledged=acknowledgements(study),
         is_refused=bool(refusing(study)),
+        unknown=unknown_of(study),
     )
 
 

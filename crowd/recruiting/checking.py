@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from experiments.drafts import Gathered, ask, choose
 from experiments.errors import StudyError
 from experiments.gates.quiz import NAME as QUIZ
 from experiments.kinds import get_kind
-from experiments.looks import looks_of
+from experiments.looks import Asked, looks_of
 from experiments.paradigms import design_of, get_paradigm
-from experiments.paradigms.base import Plan, PlanError
+from experiments.paradigms.base import BadDesign, Plan, PlanError
 from experiments.paradigms.blind import (
     BlindScore,
     ModelAnswers,
@@ -113,6 +113,7 @@ class DryRun:
     alike: tuple[Alike, ...] = ()
     quality: tuple[Quality, ...] = ()
     showing: Showing | None = None
+    dropped: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_seen_with_answer(self) -> bool:
@@ -239,6 +240,7 @@ def dry_run(
             alike=look_alikes(definition, gathered, reading, pictures, progress) if pictures else (),
             quality=stimulus_quality(definition, gathered, reading, quality, progress) if quality else (),
             showing=showing_of(definition, gathered),
+            dropped=gathered.dropped.as_json() if gathered.dropped else {},
         )
 
 
@@ -251,16 +253,17 @@ def _gathered(
 ) -> tuple[Gathered, Models]:
     asked = ask(definition, folder, store, progress)
     looks = looks_of(definition, asked, store)
-    models = Models(definition, {" with ".join(filter(None, reversed(s))): look for s, look in looks.items()})
+    models = Models(
+        definition,
+        {" with ".join(filter(None, reversed(s))): look for s, look in looks.items()},
+        _cells(definition, asked),
+    )
+    told(models)
     try:
-        gathered = choose(definition, asked, folder, store, progress)
+        return choose(definition, asked, folder, store, progress), models
     except (StudyError, StimulusError) as error:
-        told(models)
         known = models.unknowing if models.is_asked else []
         raise StudyError("; ".join([str(error).rstrip("."), *known]) + ".") from error
-    models = replace(models, pool_cells=_cells(gathered))
-    told(models)
-    return gathered, models
 
 
 def _plans(gathered: Gathered, models: Models) -> Iterator[Plan]:
@@ -274,10 +277,14 @@ def _plans(gathered: Gathered, models: Models) -> Iterator[Plan]:
         raise StudyError(f"{definition.slug} cannot be planned: {shortage(error, known)}.") from error
 
 
-def _cells(gathered: Gathered) -> tuple[tuple[str, str, int], ...]:
-    counts = Counter(
-        (i.predicted, "right" if i.truth == i.predicted else "wrong") for i in gathered.material.pool.items
-    )
+def _cells(definition: StudyDefinition, asked: Asked) -> tuple[tuple[str, str, int], ...]:
+    """The pool that the answers alone allow, before methods are refused or items dropped; none if they allow
+    none, which is said when the items are chosen."""
+    try:
+        pool = get_paradigm(definition.paradigm).material(definition, asked.surveys).pool
+    except BadDesign:
+        return ()
+    counts = Counter((i.predicted, "right" if i.truth == i.predicted else "wrong") for i in pool.items)
     return tuple((label, kind, count) for (label, kind), count in sorted(counts.items()))
 
 

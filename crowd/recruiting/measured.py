@@ -28,7 +28,14 @@ from experiments.definition import StudyDefinition
 from experiments.drafts import Gathered, gather, specs_of
 from experiments.errors import StudyError
 from experiments.models import Rendering, Study
-from experiments.quality import acknowledge, is_measured, is_seen_with_answer, refusing, warnings_of
+from experiments.quality import (
+    acknowledge,
+    is_measured,
+    is_seen_with_answer,
+    refusing,
+    unknown_sentence,
+    warnings_of,
+)
 from experiments.selectors import definition_of
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
@@ -125,6 +132,8 @@ def measure_and_print(study: Study, folder: Path, terminal: Terminal, items_max:
 def print_quality(measured: Sequence[Quality], terminal: Terminal) -> None:
     terminal.table("The form of explanations", FORM, [quality.form_row() for quality in measured])
     terminal.line(FORM_LEGEND)
+    if unknown := unknown_sentence([quality.condition for quality in measured if quality.leak is None]):
+        terminal.line(unknown)
     terminal.table("What they show", CONTENT, [quality.content_row() for quality in measured])
     terminal.line(CONTENT_LEGEND)
 

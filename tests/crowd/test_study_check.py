@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -14,7 +17,10 @@ from crowd.recruiting import indistinct
 from experiments.drafts import build_draft
 from experiments.models import Study
 from experiments.study_file import load_study
+from stimuli.explainers.gradients.gradient import Saliency
 from stimuli.models import Measurement, Stimulus
+from stimuli.planner.asks import Steps
+from stimuli.planner.values import Subject
 from tests import world
 from tests.experiments.protocols import RATING, TWO_MODELS, write
 
@@ -105,6 +111,35 @@ def test_it_refuses_methods_that_do_not_apply_all_at_once(tmp_path: Path, store_
         assert "condition 'words'" in str(refused.value) and "condition 'parts'" in str(refused.value)
         assert "'good'" not in str(refused.value)
     assert not Stimulus.objects.exists() and not Study.objects.exists()
+
+
+POOL = "Pool of items the model says and is items left right 14 left wrong 14 right right 14 right wrong 14"
+"""As the small study's files are drawn."""
+
+
+def test_pool_and_accuracy_come_before_a_method_that_does_not_apply_is_refused(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    printed = check(study_with(tmp_path, words='{ name = "lime_text" }'), refused="condition 'words'")
+    assert POOL in printed and "Its accuracy on them: 0.50 (28 of 56;" in printed
+    assert "Trials of one session" not in printed
+
+
+def test_pool_and_accuracy_come_before_a_shortage_is_refused(
+    tmp_path: Path, store_folder: Path, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All maps of one answer are empty, so that dropping them leaves the other answer alone."""
+    honest = Saliency.explain
+
+    def spoilt(self: Saliency, predictor: Any, subject: Subject) -> Steps:
+        made = yield from honest(self, predictor, subject)
+        return replace(made, values=np.zeros_like(made.values)) if subject.target == 0 else made
+
+    monkeypatch.setattr(Saliency, "explain", spoilt)
+    path = study_with(tmp_path)
+    path.write_text(path.read_text().replace("[stimuli]\n", '[stimuli]\ndrop_flagged = ["flat"]\n'))
+    printed = check(path, refused="28 of 56 items were left out")
+    assert POOL in printed and "Its accuracy on them: 0.50 (28 of 56;" in printed
 
 
 def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) -> None:

@@ -12,6 +12,7 @@ from crowd.recruiting.checking import DryRun, dry_run, preregistration, rows_of_
 from crowd.recruiting.listing import list_items
 from crowd.recruiting.measured import print_quality
 from crowd.recruiting.told import print_models
+from experiments.dropping import print_dropped
 from experiments.management.base import StudyCommand
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
@@ -93,6 +94,7 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         terminal.line(f"Explained is {run.explained}, unless a method's own `output` names another number.")
     if run.showing is not None:
         terminal.line(run.showing.words)
+    print_dropped(run.dropped, terminal)
     terminal.table("Trials of one session", ("phase", "trials"), run.trials_rows())
     exposures = ("condition", "stimuli", "in training", "in test", "least tests of one", "most")
     terminal.table("Exposures", exposures, run.exposure_rows())
