@@ -13,8 +13,9 @@ import numpy as np
 
 from analysis.stats.power import anova_power, minimal_detectable_f
 from crowd.recruiting.indistinct import Alike, look_alikes
-from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
+from crowd.recruiting.quality import Quality, look_at, stimulus_quality, warnings_about
 from crowd.recruiting.showing import Showing, showing_of
+from crowd.recruiting.thumbnails import Small, thumbnails
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import Gathered, ask, choose
@@ -112,6 +113,7 @@ class DryRun:
     unfit: tuple[str, ...] = ()
     alike: tuple[Alike, ...] = ()
     quality: tuple[Quality, ...] = ()
+    thumbnails: Mapping[str, tuple[Small, ...]] = field(default_factory=dict)
     showing: Showing | None = None
     dropped: Mapping[str, Any] = field(default_factory=dict)
 
@@ -218,17 +220,27 @@ def dry_run(
     pictures: int = 0,
     quality: int = 0,
     told: Callable[[Models], None] = lambda models: None,
+    *,
+    drawn: bool = False,
 ) -> DryRun:
     """Predicts the items, plans every slot, scores the blind strategies. Stores nothing. `pictures` is the
     number of items that may be rendered to see which conditions look alike, `quality` that of items whose
-    maps are looked at for what is wrong with them. `told` gets what is known of the models, before anything
-    that follows from it is refused.
+    maps are looked at for what is wrong with them, and are kept as thumbnails if `drawn`. `told` gets what is
+    known of the models, before anything that follows from it is refused.
     """
     with tempfile.TemporaryDirectory(prefix="legible-check-") as scratch:
         reading = ReadThrough(store, LocalStore(Path(scratch)))
         gathered, models = _gathered(definition, folder, reading, progress, told)
         pool, answers = gathered.material.pool, ModelAnswers()
         plans = tuple(answers.watched(_plans(gathered, models)))
+        alike = look_alikes(definition, gathered, reading, pictures, progress) if pictures else ()
+        measured: tuple[Quality, ...] = ()
+        small: Mapping[str, tuple[Small, ...]] = {}
+        if quality:
+            looked = look_at(definition, gathered, reading, quality, progress)
+            measured = stimulus_quality(definition, gathered, reading, looked)
+            if drawn:
+                small = thumbnails(definition, gathered, reading, looked, measured, progress)
         return DryRun(
             definition=definition,
             labels=gathered.first.predictor.labels,
@@ -237,8 +249,9 @@ def dry_run(
             plans=plans,
             blind=blind_scores(plans, pool, _features(gathered, reading)),
             unfit=tuple(answers.unfit(pool, models.unknowing)),
-            alike=look_alikes(definition, gathered, reading, pictures, progress) if pictures else (),
-            quality=stimulus_quality(definition, gathered, reading, quality, progress) if quality else (),
+            alike=alike,
+            quality=measured,
+            thumbnails=small,
             showing=showing_of(definition, gathered),
             dropped=gathered.dropped.as_json() if gathered.dropped else {},
         )
@@ -323,6 +336,15 @@ def warnings_of(run: DryRun) -> list[str]:
             f"expected_minutes is {declared:g}, the plan comes to about {estimate:.1f}: people are told and "
             "paid by it, so mend it or say why"
         )
+    warnings += stimulus_warnings(run)
+    if run.definition.reward.amount_cents == 0:
+        warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
+    return warnings
+
+
+def stimulus_warnings(run: DryRun) -> list[str]:
+    """What a careful researcher would correct about the pictures and explanations that people would see."""
+    warnings = []
     for names, count, looked in run.alike:
         warnings.append(
             f"{' and '.join(names)} look alike on {count} of {looked} items: people would be paid to look at "
@@ -330,10 +352,7 @@ def warnings_of(run: DryRun) -> list[str]:
         )
     if run.showing is not None and run.showing.warning:
         warnings.append(run.showing.warning)
-    warnings += warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
-    if run.definition.reward.amount_cents == 0:
-        warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
-    return warnings
+    return warnings + warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
 
 
 def preregistration(run: DryRun) -> str:

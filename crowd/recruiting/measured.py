@@ -22,6 +22,7 @@ from crowd.recruiting.quality import (
     Quality,
     Striking,
     faults_in,
+    look_at,
     stimulus_quality,
 )
 from experiments.definition import StudyDefinition
@@ -65,7 +66,8 @@ def _measured(study: Study, folder: Path, progress: Progress, items_max: int) ->
         store = ReadThrough(open_store(settings.STORAGE_URL), LocalStore(Path(scratch)))
         gathered = gather(definition, folder, store, progress)
         _refuse_others(study, definition, gathered)
-        measured = stimulus_quality(definition, gathered, store, items_max, progress)
+        looked = look_at(definition, gathered, store, items_max, progress)
+        measured = stimulus_quality(definition, gathered, store, looked)
     beside = is_seen_with_answer(study)
     known = {quality.condition for quality in measured}
     faults = faults_in(measured, seen_with_answer=beside)

@@ -153,11 +153,22 @@ def _plain(value: float) -> str:
     return "-" if value != value else f"{value:.2f}"
 
 
-def stimulus_quality(
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was made to be looked at: by item and condition what people would see (`shown`) and the same for
+    the other answer (`others`), and by key what came of it; nothing if it could not be made.
+    """
+
+    shown: Mapping[tuple[str, str], StimulusSpec]
+    others: Mapping[tuple[str, str], StimulusSpec]
+    made: Mapping[str, Attribution]
+
+
+def look_at(
     definition: StudyDefinition, gathered: Gathered, store: Store, items_max: int, progress: Progress
-) -> tuple[Quality, ...]:
-    """The numbers of every condition that explains, from at most `items_max` items, which the study's seed
-    draws, answers in turn. Explanations that the store lacks are made in it.
+) -> Looked:
+    """Explanations of at most `items_max` items, which the study's seed draws, answers in turn, under every
+    condition that explains. Those that the store lacks are made in it.
     """
     sampled = _sampled(definition, gathered, items_max)
     shown = {
@@ -178,12 +189,25 @@ def stimulus_quality(
         if result.attribution is not None:
             made[result.order.spec.attribution_key] = result.attribution
         progress("looking at the stimuli", count + 1, len(wanted))
+    return Looked(shown, others, made)
+
+
+def stimulus_quality(
+    definition: StudyDefinition, gathered: Gathered, store: Store, looked: Looked
+) -> tuple[Quality, ...]:
+    """The numbers of every condition that explains."""
     measured = []
     for condition in definition.conditions:
-        mine = {item: spec for (item, name), spec in shown.items() if name == condition.name}
-        pairs = {item: others[item, condition.name] for item in mine if (item, condition.name) in others}
+        mine = {item: spec for (item, name), spec in looked.shown.items() if name == condition.name}
+        pairs = {
+            item: looked.others[item, condition.name]
+            for item in mine
+            if (item, condition.name) in looked.others
+        }
         if mine:
-            measured.append(_of_condition(condition.name, mine, pairs, made, definition, gathered, store))
+            measured.append(
+                _of_condition(condition.name, mine, pairs, looked.made, definition, gathered, store)
+            )
     return _corrected([quality for quality in measured if quality is not None])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowd.recruiting.quality import Quality, _sampled, faults_in, stimulus_quality, warnings_about
+from crowd.recruiting.quality import Quality, _sampled, faults_in, look_at, stimulus_quality, warnings_about
 from experiments.drafts import Gathered, gather
 from experiments.study_file import load_study
 from stimuli.explainers.gradients.gradient import Saliency
@@ -109,7 +109,8 @@ def test_a_method_that_mostly_shows_nothing_is_told(
 def looked_at(path: Path, count: int = 12) -> tuple[dict[str, Quality], Gathered]:
     definition, store = load_study(path), current_store()
     gathered = gather(definition, path.parent, store, silent)
-    measured = stimulus_quality(definition, gathered, store, count, silent)
+    looked = look_at(definition, gathered, store, count, silent)
+    measured = stimulus_quality(definition, gathered, store, looked)
     return {quality.condition: quality for quality in measured}, gathered
 
 
