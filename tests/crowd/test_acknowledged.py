@@ -246,7 +246,7 @@ def test_the_page_of_stimuli_shows_it_and_takes_the_acknowledgement(
     tmp_path: Path, store_folder: Path, spoilt: None, desk: Client
 ) -> None:
     study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
-    page = desk.get(PAGE).content.decode()
+    page = desk.get(PAGE).content.decode().replace("\N{NO-BREAK SPACE}", " ")
     flat = next(q for q in study.quality["conditions"] if q["condition"] == "saliency")["flat"]
     assert f"left {flat['left'][0]}/{flat['left'][1]}, right 0/{flat['right'][1]}" in page
     assert "Saliency: empty explanations by answer" in page and "before this is acknowledged" in page
