@@ -47,11 +47,11 @@ class Dropped:
     @property
     def by_rule(self) -> dict[str, frozenset[str]]:
         """The items with an empty explanation under any condition, and those on which any two look alike."""
-        found = {
+        items = {
             FLAT: frozenset(item for (item, _), (_, is_empty_one) in self.looked.items() if is_empty_one),
             LOOK_ALIKE: frozenset(item for (item, _), groups in self.alike.items() if groups),
         }
-        return {rule: found[rule] for rule in self.rules}
+        return {rule: items[rule] for rule in self.rules}
 
     @property
     def keys(self) -> frozenset[str]:
@@ -71,7 +71,7 @@ class Dropped:
         }
         if LOOK_ALIKE not in self.rules:
             return content
-        groups = Counter(group for found in self.alike.values() for group in found)
+        groups = Counter(group for alike in self.alike.values() for group in alike)
         return content | {
             "by_rule": {rule: len(items) for rule, items in self.by_rule.items()},
             "alike": [[list(group), count] for group, count in sorted(groups.items())],

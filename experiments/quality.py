@@ -24,7 +24,7 @@ Warned = Mapping[str, Any]
 
 
 def unknown_sentence(conditions: Sequence[str]) -> str:
-    """That nobody knows whether the explanations of these conditions give the answer away; else empty."""
+    """That it is not known of these conditions whether explanations give the answer away; else empty."""
     if not conditions:
         return ""
     return (

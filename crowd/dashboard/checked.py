@@ -25,7 +25,7 @@ SHOWN_MAX = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Embedded:
     small: Small
 
     @property
@@ -41,11 +41,11 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CheckedRow:
     """A condition with its thumbnails; counts are of all that were looked at."""
 
     label: str
-    shown: Sequence[Shown]
+    shown: Sequence[Embedded]
     count: int
     empty_count: int
     empty: str
@@ -73,7 +73,7 @@ def page_of(run: DryRun) -> str:
     return render_to_string("dashboard/checked.html", content)
 
 
-def _row(quality: Quality, small: Sequence[Small]) -> Row:
+def _row(quality: Quality, small: Sequence[Small]) -> CheckedRow:
     _, _, empty, leak = quality.form_row()
-    shown = [Shown(one) for one in small[:SHOWN_MAX]]
-    return Row(condition_label(quality.condition), shown, len(small), quality.empty, empty, leak)
+    shown = [Embedded(thumbnail) for thumbnail in small[:SHOWN_MAX]]
+    return CheckedRow(condition_label(quality.condition), shown, len(small), quality.empty, empty, leak)

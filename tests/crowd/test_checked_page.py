@@ -105,9 +105,7 @@ def test_it_shows_what_was_looked_at_with_the_empty_ones_first(
     assert [kind for kind, *_ in read.rows["Saliency"]] == ["empty-one"] * 10 + [""] * 10
     assert all("says left" in words and "empty" in words for *_, words in read.rows["Saliency"][:10])
     assert Counter(kind for kind, *_ in read.rows["Control"]) == {"": 20}
-    assert '<span class="bad strong">left 10/10, right 0/10</span>' in page.replace(
-        "\N{NO-BREAK SPACE}", " "
-    )
+    assert '<span class="bad strong">left 10/10, right 0/10</span>' in page.replace("\N{NO-BREAK SPACE}", " ")
     assert "Saliency: empty explanations by answer: 10 of 10" in page
 
 

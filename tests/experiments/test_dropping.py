@@ -174,8 +174,8 @@ def test_it_drops_exactly_those_on_which_conditions_look_alike(
     assert 5 < len(marked) < 25 and set(study.dropped["items"]) == marked
     assert set(study.items.values_list("key", flat=True)) == truly.keys() - marked
     assert study.dropped["alike"] == [[["few", "more"], len(marked)]]
-    found = {rule: len(marked) for rule in ("flat", "look_alike") if rule in rules}
-    assert study.dropped["by_rule"] == found and study.dropped["rule"] == list(found)
+    by_rule = {rule: len(marked) for rule in ("flat", "look_alike") if rule in rules}
+    assert study.dropped["by_rule"] == by_rule and study.dropped["rule"] == list(by_rule)
     told = " ".join(study_facts(study).stimuli)
     assert f"{len(marked)} of {len(truly)} items were left out under all conditions" in told
     assert f"look alike on {len(marked)} (few and more on {len(marked)})" in told
