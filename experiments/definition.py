@@ -69,7 +69,7 @@ class Stimuli(Part):
     label_names: Literal["own", "neutral"] = "own"
     balance: Literal["prediction_x_correct", "prediction", "none"] = "prediction_x_correct"
     items: Annotated[int, Field(ge=4, le=5000)] = 120
-    drop_flagged: tuple[Literal["flat"], ...] = ()
+    drop_flagged: tuple[Literal["flat", "look_alike"], ...] = ()
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
 
     @model_validator(mode="after")

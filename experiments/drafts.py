@@ -13,7 +13,7 @@ from django.db import transaction
 
 from experiments.definition import ConditionTable, StudyDefinition
 from experiments.design.rng import Streams
-from experiments.dropping import Dropped, dropped_sentence, look
+from experiments.dropping import LOOK_ALIKE, Dropped, dropped_sentence, look
 from experiments.errors import FrozenStudy, StudyError
 from experiments.gates.practice import NAME as PRACTICE
 from experiments.looks import Asked, looks_of, notes_of, stored_look
@@ -48,7 +48,7 @@ class Gathered(Asked):
     """What is rendered of all that was asked. `recorded` names the stored explanation of each chosen item, by
     condition and key, of conditions whose explanations were made elsewhere. `canvases` are the pictures that
     people see of the chosen items, by source and key; none for texts, and none for a study of before they
-    were other pictures than the views. `dropped` says which items were left out for an empty explanation;
+    were other pictures than the views. `dropped` says which items were left out, and for which faults;
     None if the study does not ask for it.
     """
 
@@ -124,22 +124,25 @@ def choose(
 
     gathered = pick(asked.surveys)
     if definition.stimuli.drop_flagged and recorded:
-        gathered = _without_empty(definition, gathered, pick, store, progress)
+        gathered = _without_flagged(definition, gathered, pick, store, progress)
     return replace(gathered, canvases=_canvases(definition, gathered, store, progress))
 
 
-def _without_empty(
+def _without_flagged(
     definition: StudyDefinition,
     gathered: Gathered,
     pick: Callable[[Mapping[Source, Survey]], Gathered],
     store: Store,
     progress: Progress,
 ) -> Gathered:
-    """Items chosen again until none has an empty explanation: only those that take the place of dropped ones
+    """Items chosen again until the study's rules flag none: only those that take the place of dropped ones
     are new. StudyError if those that are left are too few for the design."""
-    dropped = Dropped()
+    dropped = Dropped(definition.stimuli.drop_flagged)
     while True:
-        specs = specs_of(definition, gathered)
+        seen = gathered
+        if LOOK_ALIKE in dropped.rules:
+            seen = replace(gathered, canvases=_canvases(definition, gathered, store, progress))
+        specs = specs_of(definition, seen)
         sources = {condition.name: condition.source for condition in definition.conditions}
         says = {
             (source, item.key): item.predicted

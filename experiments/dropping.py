@@ -1,14 +1,15 @@
-"""Items whose explanation is empty, left out before anything is planned: under all conditions alike, with
-counts.
+"""Items whose explanation is empty, or on which conditions look alike, left out before anything is planned:
+under all conditions alike, with counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from experiments.alike import Group, by_view, groups_alike
 from stimuli.claims import device
 from stimuli.errors import NotApplicable
 from stimuli.pipeline import Bench, Order, explain
@@ -19,6 +20,7 @@ from stimuli.types import ConceptAttribution, PixelAttribution, TokenAttribution
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from experiments.terminal import Terminal
     from stimuli.render.recipe import RenderSpec
     from stimuli.spec import StimulusSpec
     from stimuli.store import Store
@@ -26,31 +28,53 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
+FLAT, LOOK_ALIKE = "flat", "look_alike"
+"""Values of `[stimuli] drop_flagged`."""
 COLUMNS = ("Condition", "The model says", "Empty", "Looked at")
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """What was looked at: per (item, condition) what the model says of the item, and whether its explanation
-    is empty.
+    """What was looked at by the rules of `[stimuli] drop_flagged`: per (item, condition) what the model says
+    of the item, and whether its explanation is empty; per set (see `by_view`) the groups of conditions that
+    look alike.
     """
 
+    rules: tuple[str, ...]
     looked: Mapping[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)
+    alike: Mapping[tuple[str, str], Sequence[Group]] = field(default_factory=dict)
+
+    @property
+    def by_rule(self) -> dict[str, frozenset[str]]:
+        """The items with an empty explanation under any condition, and those on which any two look alike."""
+        items = {
+            FLAT: frozenset(item for (item, _), (_, is_empty_one) in self.looked.items() if is_empty_one),
+            LOOK_ALIKE: frozenset(item for (item, _), groups in self.alike.items() if groups),
+        }
+        return {rule: items[rule] for rule in self.rules}
 
     @property
     def keys(self) -> frozenset[str]:
-        """The items with an empty explanation under any condition."""
-        return frozenset(item for (item, _), (_, is_empty_one) in self.looked.items() if is_empty_one)
+        """The items that are left out."""
+        return frozenset().union(*self.by_rule.values())
 
     def as_json(self) -> dict[str, Any]:
-        """Rule, items, and counts by condition and answer: (condition, answer, empty, looked at)."""
+        """Rules, items, and counts by condition and answer: (condition, answer, empty, looked at). If look-
+        alikes are left out, also the items by rule, and on how many of them which conditions look alike."""
         of = Counter((condition, answer) for (_, condition), (answer, _) in self.looked.items())
         empty = Counter((condition, answer) for (_, condition), (answer, e) in self.looked.items() if e)
-        return {
-            "rule": ["flat"],
+        content = {
+            "rule": list(self.rules),
             "items": sorted(self.keys),
             "looked_at": len({item for item, _ in self.looked}),
             "counts": [[*cell, empty[cell], count] for cell, count in sorted(of.items())],
+        }
+        if LOOK_ALIKE not in self.rules:
+            return content
+        groups = Counter(group for alike in self.alike.values() for group in alike)
+        return content | {
+            "by_rule": {rule: len(items) for rule, items in self.by_rule.items()},
+            "alike": [[list(group), count] for group, count in sorted(groups.items())],
         }
 
 
@@ -63,7 +87,8 @@ def look(
     progress: Progress,
 ) -> Dropped:
     """`before`, and what the explanations of `specs`, by item and condition, look like. Maps that the store
-    lacks are made in it. One that cannot be made is not empty: the build names it, with its reason."""
+    lacks are made in it, and pictures too. One that cannot be made is not empty: the build names it, with its
+    reason."""
     of_map = {spec.attribution_key: spec for spec in specs.values() if spec.explainer is not None}
     empty: dict[str, bool] = {}
     orders = [Order((spec,)) for spec in of_map.values()]
@@ -76,7 +101,11 @@ def look(
         for cell, spec in specs.items()
         if spec.explainer is not None and spec.attribution_key in empty
     }
-    return Dropped({**before.looked, **now})
+    alike = dict(before.alike)
+    if LOOK_ALIKE in before.rules:
+        sets = {name: some for name, some in by_view(specs).items() if name not in alike}
+        alike.update(zip(sets, groups_alike(sets.values(), store, progress), strict=True))
+    return replace(before, looked={**before.looked, **now}, alike=alike)
 
 
 def is_empty(made: Attribution, recipe: RenderSpec) -> bool:
@@ -91,17 +120,29 @@ def is_empty(made: Attribution, recipe: RenderSpec) -> bool:
 
 
 def dropped_sentence(dropped: Mapping[str, Any]) -> str:
-    """How many items a study dropped, as one sentence; empty if it has no such rule."""
+    """How many items a study dropped and why, as one sentence; empty if it has no such rule."""
     if not dropped:
         return ""
     count = len(dropped["items"])
     are = "item was" if count == 1 else "items were"
-    return (
-        f"{count} of {dropped['looked_at']} {are} left out under all conditions, for their explanation is "
-        "empty under at least one."
-    )
+    told = f"{count} of {dropped['looked_at']} {are} left out under all conditions"
+    by_rule = dropped.get("by_rule")
+    if by_rule is None:
+        return f"{told}, for their explanation is empty under at least one."
+    alike = "; ".join(f"{' and '.join(names)} on {n}" for names, n in dropped["alike"])
+    reasons = [f"conditions look alike on {by_rule[LOOK_ALIKE]}{f' ({alike})' if alike else ''}"]
+    if FLAT in by_rule:
+        reasons.insert(0, f"the explanation of {by_rule[FLAT]} is empty under at least one")
+    return f"{told}: {'; '.join(reasons)}."
 
 
 def dropped_rows(dropped: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     """Rows under `COLUMNS`."""
     return [(condition, answer, str(empty), str(of)) for condition, answer, empty, of in dropped["counts"]]
+
+
+def print_dropped(dropped: Mapping[str, Any], terminal: Terminal) -> None:
+    """For the commands: nothing for a study without such a rule."""
+    if dropped:
+        terminal.line(dropped_sentence(dropped))
+        terminal.table("Empty explanations", COLUMNS, dropped_rows(dropped))

@@ -16,10 +16,27 @@ from django.utils import timezone
 from experiments.dropping import dropped_sentence
 from experiments.errors import StudyError
 from experiments.models import Study, Trial
+from stimuli.quality.looks import PAIRS_MIN
 
 REASON_MIN = 20
 """Characters: a word is no reason."""
 Warned = Mapping[str, Any]
+
+
+def unknown_sentence(conditions: Sequence[str]) -> str:
+    """That it is not known of these conditions whether explanations give the answer away; else empty."""
+    if not conditions:
+        return ""
+    return (
+        "Unknown, which is not clean: whether the form of an explanation tells which answer it explains, "
+        f"under {', '.join(conditions)}. To know it, explain {PAIRS_MIN} items or more for two answers."
+    )
+
+
+def unknown_of(study: Study) -> str:
+    """`unknown_sentence` of what is stored."""
+    rows = study.quality.get("conditions", ())
+    return unknown_sentence([row["condition"] for row in rows if row["leak"] is None])
 
 
 def is_seen_with_answer(study: Study) -> bool:
@@ -104,8 +121,10 @@ def stimuli_sentences(study: Study) -> list[str]:
         said += [f"{w['what'][0].upper()}{w['what'][1:]}." for w in open_ones]
     elif open_ones:
         said.append(f"Warnings about the stimuli, not acknowledged: {_listed(open_ones)}.")
-    elif not said and study.quality["conditions"]:
+    elif not said and study.quality["conditions"] and not unknown_of(study):
         said.append("No warning about the stimuli.")
+    if unknown := unknown_of(study):
+        said.append(unknown)
     if left := study.quality.get("unmeasured", []):
         said.append(f"The stimuli of {', '.join(left)} were not measured.")
     if study.dropped:

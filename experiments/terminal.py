@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 from types import TracebackType
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 SHOW_AFTER_S = 2.0
+NO_BREAK = "\N{NO-BREAK SPACE}"
+GAP = 2
+"""Spaces between the columns of a table."""
 
 
 class Terminal:
@@ -65,18 +71,49 @@ class Terminal:
             rate = f"{done / elapsed:.1f}/s" if elapsed > 0 and done else ""
             self.bars.update(task, completed=done, total=total, rate=rate)
 
-    def line(self, text: str) -> None:
-        self.console.print(text, markup=False)
+    def line(self, text: str, style: str | None = None) -> None:
+        self.console.print(text, markup=False, style=style)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Numbers to the right, words to the left."""
-        table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-        for index, column in enumerate(columns):
+        """Numbers to the right, words to the left. Nothing is cut off: a row that is too wide for a terminal
+        goes on below, each cell in its column; a pipe gets one line per row."""
+        cells = [[f"{cell:,.3f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+        columns_of = list(zip(columns, *cells, strict=True))
+        widths = [max(map(cell_len, column)) for column in columns_of]
+        if self.console.is_terminal:
+            widths = _narrowed(widths, columns_of, self.console.width)
+        folded = [[_folded(cell, w) for cell in column] for column, w in zip(columns_of, widths, strict=True)]
+        widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in folded]
+        # rich takes columns away from a table that it believes too wide.
+        table = Table(box=None, pad_edge=False, width=sum(widths) + GAP * (len(widths) - 1))
+        for index, (column, width) in enumerate(zip(folded, widths, strict=True)):
             numeric = bool(rows) and all(
                 isinstance(row[index], int | float) or row[index] == "" for row in rows
             )
-            table.add_column(column, justify="right" if numeric else "left")
-        for row in rows:
-            table.add_row(*(f"{cell:,.3f}" if isinstance(cell, float) else str(cell) for cell in row))
-        self.console.print(table)
+            table.add_column(
+                Text(column[0]), justify="right" if numeric else "left", width=width, no_wrap=True
+            )
+        for row in zip(*(column[1:] for column in folded), strict=True):
+            table.add_row(*map(Text, row))
+        self.line(title, "bold")
+        self.console.print(table, markup=False)
         sys.stdout.flush()
+
+
+def _narrowed(widths: Sequence[int], columns: Sequence[Sequence[str]], most: int) -> list[int]:
+    """Widths of columns whose sum with the gaps is at most `most`, if their longest words allow that; the
+    widest column gives first."""
+    least = [max(cell_len(word) for cell in column for word in [*cell.split(" "), ""]) for column in columns]
+    made = list(widths)
+    while sum(made) + GAP * (len(made) - 1) > most:
+        free = [index for index, width in enumerate(made) if width > least[index]]
+        if not free:
+            break
+        made[max(free, key=lambda index: made[index])] -= 1
+    return made
+
+
+def _folded(cell: str, width: int) -> str:
+    """In lines of that width, if its words allow that. A no-break space is none between words."""
+    lines = textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) if width else []
+    return "\n".join(lines).replace(NO_BREAK, " ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 from analysis.reports.formats import condition_label
 from crowd.recruiting.measured import qualities_of
 from crowd.recruiting.quality import CONTENT_LEGEND, FORM_LEGEND, Quality
+from crowd.recruiting.thumbnails import WORDS
 from experiments.models import Condition, Rendering, Study
-from experiments.quality import acknowledgements, refusing, unacknowledged
+from experiments.quality import acknowledgements, refusing, unacknowledged, unknown_of
 from stimuli.models import Stimulus
 
 LEGEND = f"{FORM_LEGEND} {CONTENT_LEGEND}"
-WORDS = {"empty": "empty", "lattice": "lattice {:.2f}", "cut away": "cut away {:.2f}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,11 @@ class MeasuredStimuli:
     warnings: Sequence[Mapping[str, Any]]
     acknowledged: Sequence[Mapping[str, Any]]
     is_refused: bool
+    unknown: str
+
+    @property
+    def caption(self) -> str:
+        return f"Measured on {self.measured_at:%Y-%m-%d}" if self.measured_at else ""
 
 
 def measured_of(study: Study, conditions: Sequence[Condition]) -> MeasuredStimuli | None:
@@ -57,10 +62,9 @@ def measured_of(study: Study, conditions: Sequence[Condition]) -> MeasuredStimul
     at = study.quality.get("measured_at")
     return MeasuredStimuli(
         rows=tuple(
-            MeasuredRow(
-                condition_label(q.condition),
-                (*q.form_row()[1:], *q.content_row()[1:]),
-                frozenset(kind for name, kind in warned if name == q.condition),
+            row_of(
+                q,
+                warned,
                 tuple(
                     Thumbnail(s.item, shown[s.item, q.condition], WORDS[s.kind].format(s.value))
                     for s in q.striking
@@ -74,6 +78,19 @@ def measured_of(study: Study, conditions: Sequence[Condition]) -> MeasuredStimul
         warnings=unacknowledged(study),
         acknowledged=acknowledgements(study),
         is_refused=bool(refusing(study)),
+        unknown=unknown_of(study),
+    )
+
+
+def row_of(
+    quality: Quality, warned: Collection[tuple[str, str]], thumbnails: tuple[Thumbnail, ...] = ()
+) -> MeasuredRow:
+    """`warned` are warnings by condition and kind."""
+    return MeasuredRow(
+        condition_label(quality.condition),
+        (*quality.form_row()[1:], *quality.content_row()[1:]),
+        frozenset(kind for name, kind in warned if name == quality.condition),
+        thumbnails,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ import numpy as np
 from analysis.stats.power import anova_power, minimal_detectable_f
 from crowd.platforms import PLATFORMS
 from crowd.recruiting.indistinct import Alike, look_alikes
-from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
+from crowd.recruiting.quality import Quality, look_at, stimulus_quality, warnings_about
 from crowd.recruiting.showing import Showing, showing_of
 from crowd.recruiting.signs import signs_of, signs_sentence
+from crowd.recruiting.thumbnails import Small, thumbnails
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import Gathered, ask, choose
@@ -25,7 +26,7 @@ from experiments.gates.quiz import NAME as QUIZ
 from experiments.kinds import get_kind
 from experiments.looks import Asked, looks_of
 from experiments.paradigms import design_of, get_paradigm
-from experiments.paradigms.base import GroupsTooLarge, Plan, PlanError
+from experiments.paradigms.base import BadDesign, GroupsTooLarge, Plan, PlanError
 from experiments.paradigms.blind import (
     BlindScore,
     ModelAnswers,
@@ -118,7 +119,9 @@ class DryRun:
     unfit: tuple[str, ...] = ()
     alike: tuple[Alike, ...] = ()
     quality: tuple[Quality, ...] = ()
+    thumbnails: Mapping[str, tuple[Small, ...]] = field(default_factory=dict)
     showing: Showing | None = None
+    dropped: Mapping[str, Any] = field(default_factory=dict)
     is_looked_at: bool = False
     signs: Mapping[str, bool | None] = field(default_factory=dict)
 
@@ -238,17 +241,27 @@ def dry_run(
     pictures: int = 0,
     quality: int = 0,
     told: Callable[[Models], None] = lambda models: None,
+    *,
+    drawn: bool = False,
 ) -> DryRun:
     """Predicts the items, plans every slot, scores the blind strategies. Stores nothing. `pictures` is the
     number of items that may be rendered to see which conditions look alike, `quality` that of items whose
-    maps are looked at for what is wrong with them. `told` gets what is known of the models, before anything
-    that follows from it is refused.
+    maps are looked at for what is wrong with them, and are kept as thumbnails if `drawn`. `told` gets what is
+    known of the models, before anything that follows from it is refused.
     """
     with tempfile.TemporaryDirectory(prefix="legible-check-") as scratch:
         reading = ReadThrough(store, LocalStore(Path(scratch)))
         gathered, models = _gathered(definition, folder, reading, progress, told)
         pool, answers = gathered.material.pool, ModelAnswers()
         plans = tuple(answers.watched(_plans(gathered, models)))
+        alike = look_alikes(definition, gathered, reading, pictures, progress) if pictures else ()
+        measured: tuple[Quality, ...] = ()
+        small: Mapping[str, tuple[Small, ...]] = {}
+        if quality:
+            looked = look_at(definition, gathered, reading, quality, progress)
+            measured = stimulus_quality(definition, gathered, reading, looked)
+            if drawn:
+                small = thumbnails(definition, gathered, reading, looked, measured, progress)
         return DryRun(
             definition=definition,
             labels=gathered.first.predictor.labels,
@@ -257,11 +270,13 @@ def dry_run(
             plans=plans,
             blind=blind_scores(plans, pool, _features(gathered, reading)),
             unfit=tuple(answers.unfit(pool, models.unknowing)),
-            alike=look_alikes(definition, gathered, reading, pictures, progress) if pictures else (),
-            quality=stimulus_quality(definition, gathered, reading, quality, progress) if quality else (),
+            alike=alike,
+            quality=measured,
+            thumbnails=small,
             showing=showing_of(definition, gathered),
             is_looked_at=quality > 0,
             signs=signs_of(definition, gathered, reading),
+            dropped=gathered.dropped.as_json() if gathered.dropped else {},
         )
 
 
@@ -277,18 +292,16 @@ def _gathered(
     models = Models(
         definition,
         {" with ".join(filter(None, reversed(s))): look for s, look in looks.items()},
+        pool_cells=_cells(definition, asked),
         told=_of_datasets(asked, "told"),
         doubted=_of_datasets(asked, "doubted"),
     )
+    told(models)
     try:
-        gathered = choose(definition, asked, folder, store, progress)
+        return choose(definition, asked, folder, store, progress), models
     except (StudyError, StimulusError) as error:
-        told(models)
         known = models.unknowing if models.is_asked else []
         raise StudyError(sentence("; ".join([str(error).rstrip("."), *known]))) from error
-    models = replace(models, pool_cells=_cells(gathered))
-    told(models)
-    return gathered, models
 
 
 def _plans(gathered: Gathered, models: Models) -> Iterator[Plan]:
@@ -313,10 +326,14 @@ def _of_datasets(asked: Asked, what: str) -> tuple[str, ...]:
     return tuple(f"{name}: {line}" if name else line for name, line in said)
 
 
-def _cells(gathered: Gathered) -> tuple[tuple[str, str, int], ...]:
-    counts = Counter(
-        (i.predicted, "right" if i.truth == i.predicted else "wrong") for i in gathered.material.pool.items
-    )
+def _cells(definition: StudyDefinition, asked: Asked) -> tuple[tuple[str, str, int], ...]:
+    """The pool that the answers alone allow, before methods are refused or items dropped; none if they allow
+    none, which is said when the items are chosen."""
+    try:
+        pool = get_paradigm(definition.paradigm).material(definition, asked.surveys).pool
+    except BadDesign:
+        return ()
+    counts = Counter((i.predicted, "right" if i.truth == i.predicted else "wrong") for i in pool.items)
     return tuple((label, kind, count) for (label, kind), count in sorted(counts.items()))
 
 
@@ -355,6 +372,21 @@ def warnings_of(run: DryRun) -> list[str]:
             f"expected_minutes is {declared:g}, the plan comes to about {estimate:.1f}: people are told and "
             "paid by it, so mend it or say why"
         )
+    warnings += [
+        f"[platforms.{name}] belongs to no platform{closest(name, PLATFORMS)} and is not read; platforms are "
+        f"{', '.join(PLATFORMS)}"
+        for name in run.definition.platforms
+        if name not in PLATFORMS
+    ]
+    warnings += stimulus_warnings(run)
+    if run.definition.reward.amount_cents == 0:
+        warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
+    return warnings
+
+
+def stimulus_warnings(run: DryRun) -> list[str]:
+    """What a careful researcher would correct about the pictures and explanations that people would see."""
+    warnings = []
     for names, count, looked in run.alike:
         warnings.append(
             f"{' and '.join(names)} look alike on {count} of {looked} items: people would be paid to look at "
@@ -362,21 +394,12 @@ def warnings_of(run: DryRun) -> list[str]:
         )
     if run.showing is not None and run.showing.warning:
         warnings.append(run.showing.warning)
-    warnings += [
-        f"[platforms.{name}] belongs to no platform{closest(name, PLATFORMS)} and is not read; platforms are "
-        f"{', '.join(PLATFORMS)}"
-        for name in run.definition.platforms
-        if name not in PLATFORMS
-    ]
     if run.unmade:
         warnings.append(
             f"no explanation of {', '.join(run.unmade)} could be made and drawn, so nothing is said of them: "
             "build_stimuli names the reason"
         )
-    warnings += warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
-    if run.definition.reward.amount_cents == 0:
-        warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
-    return warnings
+    return warnings + warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
 
 
 def preregistration(run: DryRun) -> str:

@@ -22,13 +22,21 @@ from crowd.recruiting.quality import (
     Quality,
     Striking,
     faults_in,
+    look_at,
     stimulus_quality,
 )
 from experiments.definition import StudyDefinition
 from experiments.drafts import Gathered, gather, specs_of
 from experiments.errors import StudyError
 from experiments.models import Rendering, Study
-from experiments.quality import acknowledge, is_measured, is_seen_with_answer, refusing, warnings_of
+from experiments.quality import (
+    acknowledge,
+    is_measured,
+    is_seen_with_answer,
+    refusing,
+    unknown_sentence,
+    warnings_of,
+)
 from experiments.selectors import definition_of
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
@@ -58,7 +66,8 @@ def _measured(study: Study, folder: Path, progress: Progress, items_max: int) ->
         store = ReadThrough(open_store(settings.STORAGE_URL), LocalStore(Path(scratch)))
         gathered = gather(definition, folder, store, progress)
         _refuse_others(study, definition, gathered)
-        measured = stimulus_quality(definition, gathered, store, items_max, progress)
+        looked = look_at(definition, gathered, store, items_max, progress)
+        measured = stimulus_quality(definition, gathered, store, looked)
     beside = is_seen_with_answer(study)
     known = {quality.condition for quality in measured}
     faults = faults_in(measured, seen_with_answer=beside)
@@ -125,6 +134,8 @@ def measure_and_print(study: Study, folder: Path, terminal: Terminal, items_max:
 def print_quality(measured: Sequence[Quality], terminal: Terminal) -> None:
     terminal.table("The form of explanations", FORM, [quality.form_row() for quality in measured])
     terminal.line(FORM_LEGEND)
+    if unknown := unknown_sentence([quality.condition for quality in measured if quality.leak is None]):
+        terminal.line(unknown)
     terminal.table("What they show", CONTENT, [quality.content_row() for quality in measured])
     terminal.line(CONTENT_LEGEND)
 

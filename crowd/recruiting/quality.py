@@ -11,12 +11,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from analysis.stats.proportions import newcombe
 from experiments.definition import StudyDefinition
+from experiments.design.rng import Streams
 from experiments.drafts import Gathered, specs_of
 from stimuli.claims import device
 from stimuli.errors import StimulusError
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from stimuli.survey import PredictedItem
 
 FLAT_DIFFERENCE_MAX = 0.10
+EMPTY_MAX = 0.50
 LEAK_MAX = 0.60
 LATTICE_MAX = 0.25
 ALPHA = 0.05
@@ -89,6 +92,11 @@ class Quality:
     naming_tiny: int = 0
 
     @property
+    def empty(self) -> int:
+        """How many explanations are empty, of all answers together."""
+        return sum(count for count, _ in self.flat.values())
+
+    @property
     def flat_difference(self) -> tuple[float, float, float]:
         """The largest difference in shares of flat fields between two answers, with its 95 % interval."""
         shares = sorted(self.flat.values(), key=lambda counts: counts[0] / counts[1])
@@ -111,10 +119,12 @@ class Quality:
     def leak_words(self) -> str:
         if self.leak is None:
             return "unknown"
-        return f"{self.leak.auc:.2f} [{self.leak.low:.2f}, {self.leak.high:.2f}], p {self.leak_p:.3f}"
+        interval = _unbroken(f"[{self.leak.low:.2f}, {self.leak.high:.2f}],")
+        return f"{self.leak.auc:.2f} {interval} {_unbroken(f'p {self.leak_p:.3f}')}"
 
     def form_row(self) -> tuple[str, ...]:
-        flat = ", ".join(f"{answer} {count}/{of}" for answer, (count, of) in sorted(self.flat.items()))
+        counts = [f"{answer} {count}/{of}" for answer, (count, of) in sorted(self.flat.items())]
+        flat = ", ".join(map(_unbroken, counts))
         return self.condition, str(self.items), flat, self.leak_words
 
     def content_row(self) -> tuple[str, ...]:
@@ -138,17 +148,33 @@ CONTENT_LEGEND = (
 )
 
 
+def _unbroken(words: str) -> str:
+    """To be read in one line, also if a page or terminal is too narrow for the whole."""
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def _plain(value: float) -> str:
     return "-" if value != value else f"{value:.2f}"
 
 
-def stimulus_quality(
-    definition: StudyDefinition, gathered: Gathered, store: Store, items_max: int, progress: Progress
-) -> tuple[Quality, ...]:
-    """The numbers of every condition that explains, from at most `items_max` items, answers in turn.
-    Explanations that the store lacks are made in it.
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was made to be looked at: by item and condition what people would see (`shown`) and the same for
+    the other answer (`others`), and by key what came of it; nothing if it could not be made.
     """
-    sampled = _sampled(gathered, items_max)
+
+    shown: Mapping[tuple[str, str], StimulusSpec]
+    others: Mapping[tuple[str, str], StimulusSpec]
+    made: Mapping[str, Attribution]
+
+
+def look_at(
+    definition: StudyDefinition, gathered: Gathered, store: Store, items_max: int, progress: Progress
+) -> Looked:
+    """Explanations of at most `items_max` items, which the study's seed draws, answers in turn, under every
+    condition that explains. Those that the store lacks are made in it.
+    """
+    sampled = _sampled(definition, gathered, items_max)
     shown = {
         key: spec
         for key, spec in specs_of(definition, gathered).items()
@@ -167,12 +193,25 @@ def stimulus_quality(
         if result.attribution is not None:
             made[result.order.spec.attribution_key] = result.attribution
         progress("looking at the stimuli", count + 1, len(wanted))
+    return Looked(shown, others, made)
+
+
+def stimulus_quality(
+    definition: StudyDefinition, gathered: Gathered, store: Store, looked: Looked
+) -> tuple[Quality, ...]:
+    """The numbers of every condition that explains."""
     measured = []
     for condition in definition.conditions:
-        mine = {item: spec for (item, name), spec in shown.items() if name == condition.name}
-        pairs = {item: others[item, condition.name] for item in mine if (item, condition.name) in others}
+        mine = {item: spec for (item, name), spec in looked.shown.items() if name == condition.name}
+        pairs = {
+            item: looked.others[item, condition.name]
+            for item in mine
+            if (item, condition.name) in looked.others
+        }
         if mine:
-            measured.append(_of_condition(condition.name, mine, pairs, made, definition, gathered, store))
+            measured.append(
+                _of_condition(condition.name, mine, pairs, looked.made, definition, gathered, store)
+            )
     return _corrected([quality for quality in measured if quality is not None])
 
 
@@ -317,20 +356,21 @@ def _source_of(definition: StudyDefinition, name: str) -> tuple[str, str]:
     return next(condition.source for condition in definition.conditions if condition.name == name)
 
 
-def _sampled(gathered: Gathered, items_max: int) -> set[str]:
-    """At most so many of the chosen items, the predicted answers in turn, in the order of their keys."""
-    by_answer: dict[str, list[str]] = defaultdict(list)
-    for chosen in gathered.material.chosen.values():
+def _sampled(definition: StudyDefinition, gathered: Gathered, items_max: int) -> set[str]:
+    """At most so many of the chosen items: each model's answers in turn as far as they go, and of an answer's
+    items those that the study's seed draws. Their keys name their classes, so the first ones would be of one.
+    """
+    by_answer: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for source, chosen in gathered.material.chosen.items():
         for item in sorted(chosen, key=lambda item: item.key):
-            by_answer[item.predicted].append(item.key)
-    queues = [by_answer[answer] for answer in sorted(by_answer)]
-    turns = [
-        queue[turn]
-        for turn in range(max(map(len, queues), default=0))
-        for queue in queues
-        if turn < len(queue)
-    ]
-    return set(turns[:items_max])
+            by_answer[(*source, item.predicted)].append(item.key)
+    streams = Streams(definition.seed)
+    for answer, keys in by_answer.items():
+        by_answer[answer] = [keys[at] for at in streams("quality", *answer).permutation(len(keys))]
+    turns = zip_longest(*(by_answer[answer] for answer in sorted(by_answer)))
+    # An item of several models is one item.
+    drawn = dict.fromkeys(key for turn in turns for key in turn if key is not None)
+    return set(list(drawn)[:items_max])
 
 
 def _corrected(measured: Sequence[Quality]) -> tuple[Quality, ...]:
@@ -351,7 +391,8 @@ def _mean(values: Iterable[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with the explanations of a condition: `kind` is "flat", "leak", "lattice" or "names".
+    """What is wrong with the explanations of a condition: `kind` is "empty", "flat", "leak", "lattice" or
+    "names".
     `refuses`: people are not paid to look at it before it is acknowledged by name.
     """
 
@@ -377,6 +418,12 @@ def faults_in(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[Fa
     said = []
     for quality in measured:
         name = quality.condition
+        if quality.empty > EMPTY_MAX * quality.items:
+            what = (
+                f"{name}: {quality.empty} of {quality.items} explanations are empty (limit "
+                f"{EMPTY_MAX:.2f} of them), so that people would mostly see nothing"
+            )
+            said.append(Fault(name, "empty", what, "take another layer or method, or another [render] sign"))
         if quality.is_flat_by_answer:
             remedy = "take another layer or method, or drop such items ([stimuli] drop_flagged)"
             said.append(Fault(name, "flat", _flat_words(quality), remedy, not seen_with_answer))

@@ -194,6 +194,35 @@ def test_a_study_that_was_not_measured_says_so_and_is_measured_later(
     assert stimuli_sentences(again()) == ["No warning about the stimuli."]
 
 
+def test_what_is_not_known_is_not_called_clean(tmp_path: Path, store_folder: Path, desk: Client) -> None:
+    """Four items are too few for a decoder: it needs six."""
+    call_command("study_open", str(honest(tmp_path, min_view_ms=SHOWN_AT_TEST)), "--quality", "4")
+    study = again()
+    assert [row["leak"] for row in study.quality["conditions"]] == [None, None]
+    (said,) = stimuli_sentences(study)
+    assert said.startswith("Unknown, which is not clean") and "control, gradient_x_input" in said
+    page = desk.get(PAGE).content.decode()
+    assert said in page and "No warning about the stimuli." not in page
+
+
+def test_a_method_that_shows_nothing_is_warned_of(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Empty for every answer alike: no answer is given away, and nothing is seen."""
+    honest_one = Saliency.explain
+
+    def explain(self: Saliency, predictor: Any, subject: Subject) -> Steps:
+        made = yield from honest_one(self, predictor, subject)
+        return replace(made, values=np.zeros_like(made.values))
+
+    monkeypatch.setattr(Saliency, "explain", explain)
+    study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
+    (warned,) = warnings_of(study)
+    assert (warned["condition"], warned["kind"], warned["refuses"]) == ("saliency", "empty", False)
+    assert "56 of 56 explanations are empty" in warned["what"]
+    assert "56 of 56 explanations are empty" in " ".join(stimuli_sentences(study))
+
+
 def test_what_people_do_not_see_is_not_measured(tmp_path: Path, store_folder: Path) -> None:
     """The pictures were changed after the study had opened."""
     study = opened(written(tmp_path))
@@ -217,7 +246,7 @@ def test_the_page_of_stimuli_shows_it_and_takes_the_acknowledgement(
     tmp_path: Path, store_folder: Path, spoilt: None, desk: Client
 ) -> None:
     study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
-    page = desk.get(PAGE).content.decode()
+    page = desk.get(PAGE).content.decode().replace("\N{NO-BREAK SPACE}", " ")
     flat = next(q for q in study.quality["conditions"] if q["condition"] == "saliency")["flat"]
     assert f"left {flat['left'][0]}/{flat['left'][1]}, right 0/{flat['right'][1]}" in page
     assert "Saliency: empty explanations by answer" in page and "before this is acknowledged" in page

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from crowd.recruiting import indistinct
 from crowd.recruiting.checking import dry_run, warnings_of
 from crowd.recruiting.showing import Showing
+from experiments import alike
 from experiments.drafts import longest_px_of
 from experiments.study_file import load_study
 from stimuli.metrics.similarity import near_identical
@@ -63,7 +63,7 @@ def test_it_compares_conditions_on_what_the_network_sees(tmp_path: Path) -> None
             canvas=Canvas("c", box),
         )
         files[specs[name].picture_key] = keep_picture(store, "pictures", f"{level:064x}", picture)
-    compared = indistinct._pictures(specs, files, store)
+    compared = alike._pictures(specs, files, store)
     assert {picture.shape for picture in compared.values()} == {(160, 160, 3)}
     # Eight levels are seen; over the whole pictures their mean would be two.
     assert near_identical(compared) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowd.recruiting.quality import Quality, stimulus_quality, warnings_about
+from crowd.recruiting.quality import Quality, _sampled, faults_in, look_at, stimulus_quality, warnings_about
 from experiments.drafts import Gathered, gather
 from experiments.study_file import load_study
 from stimuli.explainers.concepts.concept_surrogates import ShapCbm
@@ -87,10 +88,30 @@ def test_a_grid_is_told() -> None:
     assert "regular grid" in said(replace(CLEAN, lattice=0.55)) and said(replace(CLEAN, lattice=0.2)) == ""
 
 
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("flat", "told"),
+    [
+        ({"husky": (10, 10), "wolf": (10, 10)}, "20 of 20 explanations are empty"),
+        ({"husky": (9, 10), "wolf": (10, 10)}, "19 of 20 explanations are empty"),
+        ({"husky": (5, 10), "wolf": (5, 10)}, ""),
+        ({"husky": (5, 10), "wolf": (6, 10)}, "11 of 20 explanations are empty"),
+    ],
+)
+@pytest.mark.parametrize("seen_with_answer", [True, False])
+def test_a_method_that_mostly_shows_nothing_is_told(
+    flat: dict[str, tuple[int, int]], told: str, seen_with_answer: bool
+) -> None:
+    faults = faults_in([replace(CLEAN, items=20, flat=flat)], seen_with_answer=seen_with_answer)
+    assert [fault.kind for fault in faults] == ["empty"] * bool(told)
+    assert not any(fault.refuses for fault in faults) and told in "".join(fault.what for fault in faults)
+
+
 def looked_at(path: Path, count: int = 12) -> tuple[dict[str, Quality], Gathered]:
     definition, store = load_study(path), current_store()
     gathered = gather(definition, path.parent, store, silent)
-    measured = stimulus_quality(definition, gathered, store, count, silent)
+    looked = look_at(definition, gathered, store, count, silent)
+    measured = stimulus_quality(definition, gathered, store, looked)
     return {quality.condition: quality for quality in measured}, gathered
 
 
@@ -104,6 +125,37 @@ def test_it_explains_each_picture_for_both_answers(tmp_path: Path, store_folder:
     assert gradient.map_auc == 1 and gradient.leak is not None
     assert not gradient.is_flat_by_answer and not gradient.is_leaking
     assert gradient.cut_away == 0, "the picture's values have no sign"
+
+
+@pytest.mark.django_db
+def test_it_draws_items_by_the_seed_from_every_answer(tmp_path: Path, store_folder: Path) -> None:
+    """Read from the names of the files, which begin with the class and then what the toy answers."""
+    path = study_with(tmp_path)
+    sampled: dict[int, set[str]] = {}
+    for seed in (1, 2):
+        definition = load_study(path, changes={"seed": seed})
+        gathered = gather(definition, path.parent, current_store(), silent)
+        keys = sorted(item.key for items in gathered.material.chosen.values() for item in items)
+        sampled[seed] = _sampled(definition, gathered, 20)
+        assert _sampled(definition, gathered, 20) == sampled[seed] and len(sampled[seed]) == 20
+        assert _sampled(definition, gathered, 1000) == set(keys)
+        answers = Counter(key.split("/")[1].split("-")[0] for key in sampled[seed])
+        assert answers == {"left": 10, "right": 10}
+        truths = Counter(key.split("/")[0] for key in sampled[seed])
+        assert set(truths) == {"left", "right"} and min(truths.values()) >= 4
+    assert sampled[1] != sampled[2]
+
+
+@pytest.mark.django_db
+def test_an_answer_that_has_few_items_gives_them_all(tmp_path: Path, store_folder: Path) -> None:
+    path = study_with(tmp_path)
+    path.write_text(path.read_text().replace("[stimuli]\n", '[stimuli]\nbalance = "none"\n'))
+    for file in sorted((path.parent / "images").rglob("left-*.png"))[3:]:
+        file.unlink()
+    definition = load_study(path)
+    gathered = gather(definition, path.parent, current_store(), silent)
+    answers = Counter(key.split("/")[1].split("-")[0] for key in _sampled(definition, gathered, 12))
+    assert answers == {"left": 3, "right": 9}
 
 
 @pytest.mark.django_db
@@ -256,3 +308,4 @@ def test_sentences_and_pictures_made_elsewhere_have_one_target(
     printed = check(path, "--quality", "12")
     assert "why 12 left 0/6, right 0/6 unknown" in printed
     assert "With a sign (their evidence for the answer is drawn): heat (" in printed
+    assert "Unknown, which is not clean: whether the form of an explanation tells" in printed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ from experiments.drafts import build_draft
 from experiments.models import Study
 from experiments.study_file import load_study
 from stimuli.errors import NotApplicable
-from stimuli.explainers.gradients.gradient import GradientXInput
+from stimuli.explainers.gradients.gradient import GradientXInput, Saliency
 from stimuli.explainers.perturbation.occlusion import Occlusion
 from stimuli.models import Measurement, Stimulus
 from stimuli.planner.asks import Steps
+from stimuli.planner.values import Subject
 from stimuli.render.field import drawn_field
 from stimuli.spec import StimulusSpec
 from stimuli.store.files import read_attribution
@@ -192,6 +194,35 @@ def test_it_says_so_if_a_method_cannot_be_looked_at(
     monkeypatch.setattr(Occlusion, "explain", none)
     printed = check(study_with(tmp_path, parts='{ name = "occlusion" }'))
     assert "no explanation of parts could be made and drawn" in printed
+
+
+POOL = "Pool of items the model says and is items left right 14 left wrong 14 right right 14 right wrong 14"
+"""As the small study's files are drawn."""
+
+
+def test_pool_and_accuracy_come_before_a_method_that_does_not_apply_is_refused(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    printed = check(study_with(tmp_path, words='{ name = "lime_text" }'), refused="condition 'words'")
+    assert POOL in printed and "Its accuracy on them: 0.50 (28 of 56;" in printed
+    assert "Trials of one session" not in printed
+
+
+def test_pool_and_accuracy_come_before_a_shortage_is_refused(
+    tmp_path: Path, store_folder: Path, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All maps of one answer are empty, so that dropping them leaves the other answer alone."""
+    honest = Saliency.explain
+
+    def spoilt(self: Saliency, predictor: Any, subject: Subject) -> Steps:
+        made = yield from honest(self, predictor, subject)
+        return replace(made, values=np.zeros_like(made.values)) if subject.target == 0 else made
+
+    monkeypatch.setattr(Saliency, "explain", spoilt)
+    path = study_with(tmp_path)
+    path.write_text(path.read_text().replace("[stimuli]\n", '[stimuli]\ndrop_flagged = ["flat"]\n'))
+    printed = check(path, refused="28 of 56 items were left out")
+    assert POOL in printed and "Its accuracy on them: 0.50 (28 of 56;" in printed
 
 
 def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) -> None:

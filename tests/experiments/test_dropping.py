@@ -16,7 +16,7 @@ from analysis.tables import study_facts
 from experiments.dropping import is_empty
 from experiments.models import Item, Rendering, Study, Trial
 from experiments.study_file import load_study
-from stimuli.explainers.gradients.gradient import Saliency
+from stimuli.explainers.gradients.gradient import IntegratedGradients, Saliency
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.render.recipe import RenderSpec
@@ -123,6 +123,70 @@ def test_it_refuses_a_shortage_before_anything_is_rendered(
     monkeypatch.setattr(Saliency, "explain", explain)
     with pytest.raises(CommandError, match="cannot be planned.*28 of 56 items were left out.*drop_flagged"):
         built(tmp_path)
+    assert not Study.objects.exists()
+
+
+TWINS = """
+[[conditions]]
+name = "few"
+role = "method"
+explainer = { name = "integrated_gradients", steps = 2 }
+[[conditions]]
+name = "more"
+role = "method"
+explainer = { name = "integrated_gradients", steps = 3 }
+[texts]"""
+"""On the toy, which is linear, every number of steps gives the same map."""
+
+
+def with_twins(folder: Path, rules: str) -> Path:
+    path = write_study(folder, slots=1, classes=f'classes = ["left", "right"]\ndrop_flagged = {rules}')
+    path.write_text(path.read_text().replace("[texts]", TWINS))
+    return path
+
+
+@pytest.fixture
+def turned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plant: the twins are one picture for a few items alone; else the second is turned upside down."""
+    honest = IntegratedGradients.explain
+
+    def explain(self: IntegratedGradients, predictor: Any, subject: Subject) -> Steps:
+        made = yield from honest(self, predictor, subject)
+        first = round(float(subject.pixels[0, 0, 0]) * 255)
+        if self.steps == 2 or is_planted(first, predictor.labels[subject.target]):
+            return made
+        return replace(made, values=np.ascontiguousarray(made.values[::-1, ::-1]))
+
+    monkeypatch.setattr(IntegratedGradients, "explain", explain)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("rules", ['["look_alike"]', '["flat", "look_alike"]'])
+def test_it_drops_exactly_those_on_which_conditions_look_alike(
+    tmp_path: Path, store_folder: Path, spoilt: None, turned: None, rules: str
+) -> None:
+    """Maps of saliency are empty on the same items, so that both rules find them."""
+    path = with_twins(tmp_path, rules)
+    truly = planted(tmp_path)
+    call_command("build_stimuli", str(path))
+    study = Study.objects.get()
+    marked = {key for key, is_one in truly.items() if is_one}
+    assert 5 < len(marked) < 25 and set(study.dropped["items"]) == marked
+    assert set(study.items.values_list("key", flat=True)) == truly.keys() - marked
+    assert study.dropped["alike"] == [[["few", "more"], len(marked)]]
+    by_rule = {rule: len(marked) for rule in ("flat", "look_alike") if rule in rules}
+    assert study.dropped["by_rule"] == by_rule and study.dropped["rule"] == list(by_rule)
+    told = " ".join(study_facts(study).stimuli)
+    assert f"{len(marked)} of {len(truly)} items were left out under all conditions" in told
+    assert f"look alike on {len(marked)} (few and more on {len(marked)})" in told
+    assert (f"explanation of {len(marked)} is empty" in told) == ("flat" in rules)
+
+
+@pytest.mark.django_db
+def test_methods_that_are_one_picture_leave_nothing(tmp_path: Path, store_folder: Path) -> None:
+    path = with_twins(tmp_path, '["look_alike"]')
+    with pytest.raises(CommandError, match="56 of 56 items were left out.*few and more on 56.*drop_flagged"):
+        call_command("build_stimuli", str(path))
     assert not Study.objects.exists()
 
 

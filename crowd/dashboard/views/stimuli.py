@@ -80,6 +80,7 @@ def stimuli(request: HttpRequest, study: Study) -> HttpResponse:
         "groups_left": max(0, len(groups) - GROUPS_SHOWN),
         "is_filtered": bool(answer),
         "quality": measured_of(study, conditions),
+        "is_draft_with_methods": study.state == Study.State.DRAFT and any(c.explainer for c in conditions),
         "quality_legend": LEGEND,
         "reason_min": REASON_MIN,
         "dropped": dropped_sentence(study.dropped),

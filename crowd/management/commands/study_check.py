@@ -8,10 +8,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from crowd.dashboard.checked import page_of
 from crowd.recruiting.checking import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
 from crowd.recruiting.listing import list_items
 from crowd.recruiting.measured import print_quality
 from crowd.recruiting.told import print_models
+from experiments.dropping import print_dropped
 from experiments.errors import sentence
 from experiments.management.base import StudyCommand
 from experiments.study_file import find_study, load_study
@@ -41,6 +43,12 @@ class Command(StudyCommand):
             "leaves it out)",
         )
         parser.add_argument(
+            "--page",
+            type=Path,
+            metavar="FILE",
+            help="where the page with what was looked at is written (var/checks/SLUG.html)",
+        )
+        parser.add_argument(
             "--items",
             type=Path,
             metavar="FOLDER",
@@ -68,13 +76,26 @@ class Command(StudyCommand):
                 pictures,
                 options["quality"],
                 lambda models: None if preregistration else print_models(models, terminal),
+                drawn=not preregistration,
             )
             if preregistration:
                 self.stdout.write(_document(run))
             else:
                 _print(run, terminal, pairs)
+                if run.quality:
+                    terminal.line(f"Look at what people would see: {_written(run, options['page'])}")
         if faults := _faults(run):
             raise CommandError(sentence(f"{study}: {'; '.join(faults)}"))
+
+
+def _written(run: DryRun, page: Path | None) -> Path:
+    path = page or settings.VAR_DIR / "checks" / f"{run.definition.slug}.html"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page_of(run), encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written ({error.strerror}): name another --page.") from error
+    return path
 
 
 def _faults(run: DryRun) -> list[str]:
@@ -94,6 +115,7 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         terminal.line(f"Explained is {run.explained}, unless a method's own `output` names another number.")
     if run.showing is not None:
         terminal.line(run.showing.words)
+    print_dropped(run.dropped, terminal)
     terminal.table("Trials of one session", ("phase", "trials"), run.trials_rows())
     exposures = ("condition", "stimuli", "in training", "in test", "least tests of one", "most")
     terminal.table("Exposures", exposures, run.exposure_rows())

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from experiments.drafts import build_draft, picture_keys
-from experiments.dropping import COLUMNS, dropped_rows, dropped_sentence
+from experiments.dropping import print_dropped
 from experiments.management.base import StudyCommand
 from experiments.measuring import measure_study, want_metrics
 from experiments.study_file import find_study, load_study
@@ -35,9 +35,7 @@ def build_study(path: Path, terminal: Terminal, changes: dict[str, Any] | None =
     accuracy = draft.predictor.get("provenance", {}).get("held_out_accuracy")
     if accuracy is not None:
         terminal.line(f"The network trained for it has held-out accuracy {accuracy:.2f}.")
-    if draft.dropped:
-        terminal.line(dropped_sentence(draft.dropped))
-        terminal.table("Empty explanations", COLUMNS, dropped_rows(draft.dropped))
+    print_dropped(draft.dropped, terminal)
     keys = picture_keys(draft)
     want_metrics(definition, draft)
     rendered = build(keys, terminal.progress)
