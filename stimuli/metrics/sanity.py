@@ -1,4 +1,4 @@
-"""Sanity checks: a map should change with the network's weights, and should not with the seed."""
+"""Sanity checks: a map should change with the network's weights, and not with the seed or a little noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import Field
 from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.explainers import is_seeded, kind_of
 from stimuli.explainers.base import Kind
-from stimuli.explainers.lending import Lenders, randomised_key
+from stimuli.explainers.lending import Lenders, noisy_key, randomised_key
 from stimuli.metrics.base import Better, Measured, Scored
 from stimuli.metrics.correlation import product, standardised
 from stimuli.planner.asks import Steps
@@ -99,6 +99,44 @@ class StabilityDrawn(Stability):
     """`Stability` of the drawn fields: whether people would see another picture with another seed."""
 
     scores: ClassVar[Scored] = "drawn"
+
+
+@parameters
+class MaxSensitivity:
+    """The largest change of the map, as a share of its size, when a little noise is added to the picture;
+    lower is better. [Yeh et al. 2019]
+
+    The picture gets uniform noise from -`radius` to `radius` on every colour value in 0-1, not clipped,
+    `draws` times. A change is the Euclidean norm of the difference of the maps over that of the map. A method
+    that draws by the seed draws anew for each copy, and its changes hold both. `details`: `changes`.
+    NotApplicable for a map that is 0 everywhere.
+    """
+
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = "share of the map's norm"
+    better: ClassVar[Better] = "lower"
+    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "method"
+    draws: Annotated[int, Field(ge=1, le=100)] = 10
+    radius: Annotated[float, Field(gt=0, le=1)] = 0.02
+
+    def lenders(self, spec: StimulusSpec) -> Lenders:
+        """The same stimulus of the noisy pictures. NotApplicable if it is no map of a picture."""
+        _refuse_others(spec)
+        keys = [noisy_key(spec.image_key, self.radius, draw) for draw in range(self.draws)]
+        return {f"{draw}": replace(spec, image_key=key) for draw, key in enumerate(keys)}
+
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
+        """Return the largest share, 0 or more, as a Measured; asks nothing."""
+        size = float(np.linalg.norm(attribution.values))
+        if not size:
+            raise NotApplicable("a change is a share of the map's size, and this map is 0 everywhere")
+        changes = [
+            float(np.linalg.norm(made.values.astype(np.float64) - attribution.values)) / size
+            for made in _lent_to(subject).values()
+        ]
+        return Measured(max(changes), {"changes": changes})
+        yield
 
 
 def _refuse_others(spec: StimulusSpec) -> Component:

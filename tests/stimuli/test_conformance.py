@@ -183,8 +183,8 @@ class Case:
         return [done[place].result for place in range(len(asked))]
 
     def lent(self, subject: Subject) -> Subject:
-        """The item with what the control borrows: the map of the picture upside down, of the next class, or
-        in the network with permuted weights, as its name says."""
+        """The item with what the control borrows: its own map, and the one of the picture upside down, of the
+        next class, or in the network with permuted weights, as its name says."""
         lender, net = subject, self.net
         if self.name == "other_item":
             lender = replace(subject, key=f"{subject.key}-donor", image=subject.pixels.flip(1))
@@ -193,8 +193,10 @@ class Case:
         else:
             net = randomised(deepcopy(net), 0, 0)
         method = open_explainer(Component("saliency"))
-        (done,) = drive([Job(0, lender, partial(method.explain, net, lender))], Network(net, rows=4))
-        return replace(subject, lent={"map": done.result})
+        for name, of, item in (("map", net, lender), ("own", self.net, subject)):
+            (done,) = drive([Job(0, item, partial(method.explain, of, item))], Network(of, rows=4))
+            subject = replace(subject, lent={**(subject.lent or {}), name: done.result})
+        return subject
 
 
 NETS: dict[str, Callable[[], Net]] = {

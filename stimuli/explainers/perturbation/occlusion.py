@@ -65,7 +65,6 @@ class Occlusion(AnyImage):
         values = total / np.maximum(cover, 1) if self.overlaps == "mean" else total
         return PixelAttribution(values.astype(np.float32), signed=True)
 
-
     def squares(self, width: int) -> tuple[int, int]:
         """The side of the squares and their distance, in pixels of a picture of `width` pixels."""
         patch = min(self.patch_px, width) or max(1, round(self.patch_share * width))
