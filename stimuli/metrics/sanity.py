@@ -16,7 +16,7 @@ from stimuli.explainers.lending import Lenders, noisy_key, randomised_key
 from stimuli.metrics.base import Better, Measured, Scored
 from stimuli.metrics.correlation import product, standardised
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import Subject
+from stimuli.planner.values import Subject, counted_generator
 from stimuli.registry import parameters
 from stimuli.spec import Component, StimulusSpec
 from stimuli.types import Weights
@@ -60,6 +60,46 @@ class ParameterRandomisationDrawn(ParameterRandomisation):
     """`ParameterRandomisation` of the drawn fields: whether people could see the difference."""
 
     scores: ClassVar[Scored] = "drawn"
+
+
+@parameters
+class LogitRandomisation:
+    """Spearman correlation of the map with the one that the same method makes of the same item for another
+    class; lower is better. [Sixt et al. 2020, the random logit test]
+
+    Near 1, the map does not depend on the class that it explains. The class is drawn by the item's key and
+    the study's seed from the `labels` classes of the model, whose number is filled in when the metric is
+    asked for; of two it is the other one. Two maps without any structure have 1, one beside another that has
+    some 0.
+    """
+
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = "correlation"
+    better: ClassVar[Better] = "lower"
+    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "method"
+    labels: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+    def lenders(self, spec: StimulusSpec) -> Lenders:
+        """The same stimulus for the other class. NotApplicable if it is no map of a picture, or the number of
+        classes is not known.
+        """
+        _refuse_others(spec)
+        if self.labels <= max(1, spec.target):
+            raise NotApplicable(
+                f"logit_randomisation draws another class of {self.labels}, and class {spec.target} (from 0) "
+                "is explained: set labels to the number of the model's classes"
+            )
+        draws = counted_generator(f"other class\x1f{spec.image_key}\x1f{spec.seed}")
+        drawn = int(draws.integers(self.labels - 1))
+        other = drawn + (drawn >= spec.target)
+        against = spec.target if spec.operator == "margin" else None
+        return {"other": replace(spec, target=other, against=against)}
+
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
+        """Return the correlation, -1 to 1, as a Measured; asks nothing."""
+        return Measured(alike(attribution, _lent_to(subject)["other"]))
+        yield
 
 
 @parameters

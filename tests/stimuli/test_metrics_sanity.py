@@ -1,8 +1,11 @@
 """Randomised weights and other seeds, measured through the pipeline on maps that are known."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +20,13 @@ from stimuli.explainers import is_seeded
 from stimuli.explainers.lending import noise_in, noise_of, noisy_key, randomised_key
 from stimuli.metrics import open_metric
 from stimuli.metrics.base import Measured, Scoring
-from stimuli.metrics.sanity import MaxSensitivity, ParameterRandomisation, Stability, alike
+from stimuli.metrics.sanity import (
+    LogitRandomisation,
+    MaxSensitivity,
+    ParameterRandomisation,
+    Stability,
+    alike,
+)
 from stimuli.pipeline import Bench, Order, explain, scorings
 from stimuli.predictors import restore
 from stimuli.predictors.base import TorchPredictor
@@ -46,8 +55,8 @@ def spec(world: World, method: Component, seed: int = 5, at: int = 2) -> Stimulu
     return spec_for(world[1][at], world[0], method, RenderSpec(), seed)
 
 
-def number(world: World, method: Component, metric: str, **params: object) -> Measured:
-    asked = spec(world, method)
+def number(world: World, method: Component, metric: str, at: int = 2, **params: object) -> Measured:
+    asked = spec(world, method, at=at)
     [made] = explain([Order((asked,), scorings([Component(metric, params)], asked))], Bench(world[2]))
     assert made.numbers[0].measured is not None, made.numbers[0].error
     return made.numbers[0].measured
@@ -164,6 +173,45 @@ def test_it_says_why_there_is_no_number(tmp_path: Path) -> None:
     [made] = explain([Order((asked,), metrics)], Bench(store))
     assert made.attribution is not None and not made.error
     assert "0 layers with weights" in made.numbers[0].error and made.numbers[1].measured
+
+
+def test_it_has_the_random_logit_test_of_quantus(world: World) -> None:
+    """Theirs draws another class too, which of two is the other one; maps by autograd."""
+    quantus: Any = import_module("quantus")
+    source, items, store = world
+    asked = [spec(world, GRADIENT, at=at) for at in (0, 2, 8)]
+    network = restore(store.get(files.predictor_file(source.predictor_key)))
+    assert isinstance(network, TorchPredictor)
+    x = network.inputs([files.read_view(store, item.image_key) for item in asked])
+    targets = np.array([item.target for item in asked])
+
+    def made(model: Any, inputs: Any, targets: Any, **_others: object) -> NDArray[np.float32]:
+        point = torch.as_tensor(inputs, dtype=torch.float32).requires_grad_()
+        with torch.enable_grad():
+            picked = network.module(point).gather(1, torch.as_tensor(targets)[:, None])
+            (slope,) = torch.autograd.grad(picked.sum(), point)
+        return np.asarray((slope * point).detach().mean(1, keepdim=True).numpy(), np.float32)
+
+    similarity = quantus.similarity_func.correlation_spearman
+    quiet = {"disable_warnings": True, "display_progressbar": False, "return_aggregate": False}
+    test = quantus.RandomLogit(similarity, num_classes=2, abs=False, normalise=False, **quiet)
+    given = {"x_batch": x.numpy(), "y_batch": targets, "a_batch": made(None, x, targets)}
+    expected = test(network.module, **given, device="cpu", explain_func=made, channel_first=True)
+    values = [number(world, GRADIENT, "logit_randomisation", at=at, labels=2).value for at in (0, 2, 8)]
+    assert values == pytest.approx(expected, abs=1e-3)
+
+
+def test_it_draws_every_other_class_and_never_the_explained_one(world: World) -> None:
+    metric = open_metric(Component("logit_randomisation", {"labels": 5}))
+    assert isinstance(metric, LogitRandomisation)
+    asked = replace(spec(world, SALIENCY), target=2)
+    drawn = [metric.lenders(replace(asked, seed=seed))["other"] for seed in range(200)]
+    counts = Counter(lender.target for lender in drawn)
+    assert set(counts) == {0, 1, 3, 4} and min(counts.values()) > 25  # 50 each, give or take 6
+    margin = metric.lenders(replace(asked, operator="margin", against=0))["other"]
+    assert margin.against == 2
+    with pytest.raises(NotApplicable, match="set labels to the number of the model's classes"):
+        open_metric(Component("logit_randomisation")).lenders(asked)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["parameter_randomisation", "stability", "max_sensitivity"])
