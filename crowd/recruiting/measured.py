@@ -97,6 +97,7 @@ def quality_of(row: Mapping[str, Any]) -> Quality:
         **known
         | {
             "leak": Decoded(**row["leak"]) if row["leak"] else None,
+            "told": Decoded(**row["told"]) if row.get("told") else None,
             "flat": {answer: (count, of) for answer, (count, of) in row["flat"].items()},
             "striking": tuple(Striking(**striking) for striking in row.get("striking", ())),
         }
@@ -127,6 +128,8 @@ def print_quality(measured: Sequence[Quality], terminal: Terminal) -> None:
     terminal.line(FORM_LEGEND)
     terminal.table("What they show", CONTENT, [quality.content_row() for quality in measured])
     terminal.line(CONTENT_LEGEND)
+    for words in filter(None, (quality.told_words for quality in measured)):
+        terminal.line(words)
 
 
 def check_acknowledged(study: Study) -> None:

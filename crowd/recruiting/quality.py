@@ -20,7 +20,8 @@ from experiments.definition import StudyDefinition
 from experiments.drafts import Gathered, specs_of
 from stimuli.claims import device
 from stimuli.errors import StimulusError
-from stimuli.explainers import is_recorded
+from stimuli.explainers import CONTROLS, is_recorded, open_explainer
+from stimuli.explainers.controls.inner import OfMethod
 from stimuli.explainers.targets import Target
 from stimuli.pipeline import Bench, Order, explain
 from stimuli.quality.fields import (
@@ -67,6 +68,7 @@ class Quality:
 
     `flat` counts empty fields by answer, and the items of that answer. `leak` is None if only one target
     exists, or if too few items were explained for both. `leak_p` is corrected over conditions [Holm 1979].
+    `told`: whether a placebo's looks tell it from its method `of`; None if that is no condition here.
     `striking` are the items to be looked at first.
     """
 
@@ -82,6 +84,8 @@ class Quality:
     cut_away: float
     on_region: float
     region: float
+    told: Decoded | None = None
+    of: str = ""
     striking: tuple[Striking, ...] = ()
 
     @property
@@ -97,6 +101,14 @@ class Quality:
     @property
     def is_leaking(self) -> bool:
         return self.leak is not None and self.leak.low > LEAK_MAX and self.leak_p < ALPHA
+
+    @property
+    def told_words(self) -> str:
+        """A sentence about a placebo; empty of other conditions."""
+        if self.told is None:
+            return ""
+        share = f"{self.told.auc:.2f} [{self.told.low:.2f}, {self.told.high:.2f}] of the items"
+        return f"{self.condition}: its looks alone tell it from {self.of} in {share} (.5 by chance)."
 
     @property
     def is_flat_by_answer(self) -> bool:
@@ -217,8 +229,33 @@ def _of_condition(
         cut_away=_mean(cut_away(of.values, recipe) for of in maps.values()),
         on_region=_mean(share_inside(fields[key], region) for key, region in regions.items()),
         region=_mean(float(region.mean()) for region in regions.values()),
+        told=_told(forms, _forms(_of_method(shown), made, recipe, labels), views, definition.seed),
+        of=next((str(s.explainer.params.get("of", "")) for s in shown.values() if s.explainer), ""),
         striking=_striking(forms, maps, recipe),
     )
+
+
+def _of_method(shown: Mapping[str, StimulusSpec]) -> dict[str, StimulusSpec]:
+    """By item the spec of the method that a placebo is made of; none of other conditions."""
+    plain = {}
+    for key, spec in shown.items():
+        if spec.explainer is not None and spec.explainer.name in CONTROLS:
+            control = open_explainer(spec.explainer)
+            assert isinstance(control, OfMethod)
+            plain[key] = control.plain(spec)
+    return plain
+
+
+def _told(
+    placebos: Mapping[str, Form], real: Mapping[str, Form], views: Mapping[str, PredictedItem], seed: int
+) -> Decoded | None:
+    """A decoder of looks that tells placebos from explanations of their method, item by item."""
+    both = [key for key in placebos if key in real]
+    groups = [views[key].group for key in both]
+    if len(set(groups)) < PAIRS_MIN:
+        return None
+    looks = [real[key].looks for key in both] + [placebos[key].looks for key in both]
+    return decode(np.stack(looks), np.arange(len(looks)) < len(both), [*groups, *groups], seed)
 
 
 def _striking(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,14 +10,13 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import packages_of, version_of
 from stimuli.explainers.base import StudyItem
 from stimuli.explainers.controls.inner import OfMethod
 from stimuli.explainers.lending import Lenders, randomised_key
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject, counted_generator
 from stimuli.registry import parameters
-from stimuli.spec import Component, StimulusSpec
+from stimuli.spec import StimulusSpec
 from stimuli.types import PixelAttribution, Plane
 
 MOST_CLASSES = 1_000_000
@@ -37,11 +35,6 @@ class Borrowed(OfMethod):
     def lenders(self, spec: StimulusSpec) -> Lenders:
         """The spec whose map is shown, as "map". NotApplicable if the study has not named it."""
         return {"map": self.lender(self.plain(spec))}
-
-    def plain(self, spec: StimulusSpec) -> StimulusSpec:
-        """The spec of the method for this item itself."""
-        method = Component(self.of, json.loads(self.parameters))
-        return replace(spec, explainer=method, version=version_of(method), packages=packages_of(method))
 
     def lender(self, plain: StimulusSpec) -> StimulusSpec:
         """The lender, from the spec of the method for this item itself."""
