@@ -32,7 +32,7 @@ class Completeness:
     The `baseline` is that of the method: "black" (0), the picture's "mean" colour, "grey" (0.5) or its
     "blur". `score` is the target's "logit", or its softmax "probability". `colours` says what a value of the
     map is: the "sum" over the colours, or their "mean", which then counts three times; "method" knows it by
-    the method's name. A map that promises no sum, such as Grad-CAM's, has a gap all the same.
+    the method's name. A signed map that promises no sum, such as SmoothGrad's, has a gap all the same.
 
     `details`: `sum` of the map and `change` of the score. NotApplicable for a map without a sign, or if the
     score does not change.
