@@ -242,5 +242,5 @@ def test_it_says_whether_placebos_are_told_by_their_looks(
     assert lent is not None and lent.auc <= 0.5
     assert measured["gradient"].told is None and measured["absent"].told is None
     assert quality_of(json.loads(json.dumps(quality_json(measured["salt"])))).told == salt
-    printed = check(path, "--quality", "12")
+    printed = " ".join(check(path, "--quality", "12").split())
     assert "salt: its looks alone tell it from gradient_x_input in 1.00 [1.00, 1.00]" in printed
