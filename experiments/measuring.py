@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from experiments.definition import StudyDefinition
 from experiments.models import Rendering, Study
-from stimuli.metrics import for_regions
+from stimuli.metrics import filled
 from stimuli.metrics.rows import SetMember, ensure_measurements, measure_set
 from stimuli.spec import Component
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 def want_metrics(definition: StudyDefinition, study: Study) -> int:
     """Asks for the metrics that study.toml names; returns how many measurements are new. They are no part of
     what a participant meets, so they may be asked for while a study is open."""
-    keys: defaultdict[str, list[str]] = defaultdict(list)
+    keys: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
     fields = "stimulus__key", "condition__dataset", "condition__predictor"
     for key, *source in Rendering.objects.filter(item__study=study).values_list(*fields):
-        keys[_regions(study, source)].append(key)
+        keys[_known(study, source)].append(key)
+    asked = _metrics(definition)
     return sum(
-        ensure_measurements(some, [for_regions(metric, regions) for metric in _metrics(definition)])
-        for regions, some in keys.items()
+        ensure_measurements(some, [filled(it, {"regions": regions, "labels": labels}) for it in asked])
+        for (regions, labels), some in keys.items()
     )
 
 
@@ -46,11 +47,12 @@ def measure_study(definition: StudyDefinition, study: Study, progress: Progress)
     return sum(measure_set(metric, members, progress) for metric in _metrics(definition))
 
 
-def _regions(study: Study, source: Sequence[str]) -> str:
-    """What names the regions of the pictures that a dataset and a predictor of the study have."""
+def _known(study: Study, source: Sequence[str]) -> tuple[str, int]:
+    """What names the regions of the pictures that a dataset and a predictor of the study have, and the number
+    of that predictor's labels."""
     several = study.predictor.get("several")
     noted = several.get("/".join(filter(None, source)), {}) if several else study.predictor
-    return str(noted.get("regions", ""))
+    return str(noted.get("regions", "")), len(noted.get("labels", ()))
 
 
 def _metrics(definition: StudyDefinition) -> Sequence[Component]:

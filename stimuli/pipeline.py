@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
 from stimuli.explainers import is_recorded, open_explainer, tied, version_of
 from stimuli.explainers.base import refuse_operator
-from stimuli.explainers.lending import lenders_of, permutations_in
+from stimuli.explainers.lending import lenders_of, noise_in, noise_of, permutations_in
 from stimuli.metrics import open_metric, scored_by
 from stimuli.metrics.base import Number, Scoring
 from stimuli.planner.asks import Steps
@@ -247,8 +247,10 @@ class Runner:
         if self.network is None:
             text = read_text(store, spec.image_key)
             return Subject(spec.target, spec.image_key, spec.seed, text=text)
-        view = read_view(store, spec.image_key)
-        image = self.predictor.inputs([view])[0].to(self.network.device)
+        stored, noise = noise_in(spec.image_key)
+        image = self.predictor.inputs([read_view(store, stored)])[0].to(self.network.device)
+        if noise is not None:
+            image = image + image.new_tensor(noise_of(stored, spec.seed, *noise, tuple(image.shape)))
         return Subject(spec.target, spec.image_key, spec.seed, spec.layer, image)
 
     def drive(
@@ -405,6 +407,7 @@ def _measuring(
     def run() -> Steps:
         weights = _weights(made, f"{asked.metric.name} scores")
         metric = open_metric(asked.metric)
+        metric = metric.adapted(spec.explainer) if hasattr(metric, "adapted") else metric
         lent = _lent(metric, spec, bench)
         if lent is not None:
             lent = {name: _scored(borrowed, asked.recipe) for name, borrowed in lent.items()}

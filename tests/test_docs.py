@@ -29,9 +29,10 @@ from experiments.words import LANGUAGES
 from setup.prove import PROOFS
 from stimuli.datasets import DATASETS
 from stimuli.explainers import EXPLAINERS
-from stimuli.metrics import METRICS, SET_METRICS
+from stimuli.metrics import METRICS, SET_METRICS, scored_by
 from stimuli.predictors import PREDICTORS
 from stimuli.registry import Params, declared
+from stimuli.spec import Component
 
 pytestmark = pytest.mark.pure
 
@@ -185,6 +186,12 @@ def anchor_of(heading: str) -> str:
 def test_it_documents_every_registered_name(kind: str, names: dict[str, Any], page: str) -> None:
     missing = [name for name in names if not re.search(rf"[`\"]{re.escape(name)}\b", PAGES[page])]
     assert not missing, f"{page} does not name the {kind} {missing}"
+
+
+def test_it_says_of_every_metric_what_it_scores() -> None:
+    rows = dict(re.findall(r"^\| the (method|drawn) ?(?:field)? \| (.+) \|$", PAGES["docs/methods.md"], re.M))
+    said = {name: what for what, row in rows.items() for name in re.findall(r"`(\w+)`", row)}
+    assert said == {name: scored_by(Component(name)) for name in METRICS | SET_METRICS}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -14,7 +14,8 @@ from django.template.loader import render_to_string
 from analysis.reports.formats import condition_label
 from crowd.dashboard.measured import LEGEND, row_of
 from crowd.recruiting.checking import DryRun, stimulus_warnings
-from crowd.recruiting.quality import Quality, faults_in
+from crowd.recruiting.faults import faults_in
+from crowd.recruiting.quality import Quality
 from crowd.recruiting.thumbnails import Small
 from experiments.dropping import dropped_sentence
 from experiments.quality import unknown_sentence

@@ -13,8 +13,9 @@ import numpy as np
 
 from analysis.stats.power import anova_power, minimal_detectable_f
 from crowd.platforms import PLATFORMS
+from crowd.recruiting.faults import warnings_about
 from crowd.recruiting.indistinct import Alike, look_alikes
-from crowd.recruiting.quality import Quality, look_at, stimulus_quality, warnings_about
+from crowd.recruiting.quality import Quality, look_at, stimulus_quality
 from crowd.recruiting.showing import Showing, showing_of
 from crowd.recruiting.signs import signs_of, signs_sentence
 from crowd.recruiting.thumbnails import Small, thumbnails

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from crowd.ground.audit import record
 from crowd.recruiting.checking import ReadThrough
+from crowd.recruiting.faults import faults_in
 from crowd.recruiting.quality import (
     CONTENT,
     CONTENT_LEGEND,
@@ -21,7 +22,6 @@ from crowd.recruiting.quality import (
     Progress,
     Quality,
     Striking,
-    faults_in,
     look_at,
     stimulus_quality,
 )
@@ -106,6 +106,7 @@ def quality_of(row: Mapping[str, Any]) -> Quality:
         **known
         | {
             "leak": Decoded(**row["leak"]) if row["leak"] else None,
+            "told": Decoded(**row["told"]) if row.get("told") else None,
             "flat": {answer: (count, of) for answer, (count, of) in row["flat"].items()},
             "striking": tuple(Striking(**striking) for striking in row.get("striking", ())),
         }
@@ -138,6 +139,8 @@ def print_quality(measured: Sequence[Quality], terminal: Terminal) -> None:
         terminal.line(unknown)
     terminal.table("What they show", CONTENT, [quality.content_row() for quality in measured])
     terminal.line(CONTENT_LEGEND)
+    for words in filter(None, (quality.told_words for quality in measured)):
+        terminal.line(words)
 
 
 def check_acknowledged(study: Study) -> None:

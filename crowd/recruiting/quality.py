@@ -22,7 +22,8 @@ from experiments.design.rng import Streams
 from experiments.drafts import Gathered, specs_of
 from stimuli.claims import device
 from stimuli.errors import StimulusError
-from stimuli.explainers import is_recorded
+from stimuli.explainers import CONTROLS, is_recorded, open_explainer
+from stimuli.explainers.controls.inner import OfMethod
 from stimuli.explainers.targets import Target
 from stimuli.pipeline import Bench, Order, explain
 from stimuli.quality.fields import (
@@ -37,7 +38,6 @@ from stimuli.quality.forms import Form, form_of, misnamed
 from stimuli.quality.looks import PAIRS_MIN, Decoded, decode
 from stimuli.render.field import cut_away
 from stimuli.render.recipe import RenderSpec
-from stimuli.render.sentences import LEAST_SHARE
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
 from stimuli.store.files import read_region, read_view, text_file
@@ -47,9 +47,7 @@ if TYPE_CHECKING:
     from stimuli.survey import PredictedItem
 
 FLAT_DIFFERENCE_MAX = 0.10
-EMPTY_MAX = 0.50
 LEAK_MAX = 0.60
-LATTICE_MAX = 0.25
 ALPHA = 0.05
 EMPTY_SHOWN, OTHERS_SHOWN = 8, 2
 """How many items of each kind are named as striking."""
@@ -71,6 +69,7 @@ class Quality:
 
     `flat` counts empty fields by answer, and the items of that answer. `leak` is None if only one target
     exists, or if too few items were explained for both. `leak_p` is corrected over conditions [Holm 1979].
+    `told`: whether a placebo's looks tell it from its method `of`; None if that is no condition here.
     `striking` are the items to be looked at first. `naming_against` and `naming_tiny` count those whose words
     name a concept that speaks against the answer, or hardly weighs, like those that speak for it.
     """
@@ -87,6 +86,8 @@ class Quality:
     cut_away: float
     on_region: float
     region: float
+    told: Decoded | None = None
+    of: str = ""
     striking: tuple[Striking, ...] = ()
     naming_against: int = 0
     naming_tiny: int = 0
@@ -109,6 +110,14 @@ class Quality:
     @property
     def is_leaking(self) -> bool:
         return self.leak is not None and self.leak.low > LEAK_MAX and self.leak_p < ALPHA
+
+    @property
+    def told_words(self) -> str:
+        """A sentence about a placebo; empty of other conditions."""
+        if self.told is None:
+            return ""
+        share = f"{self.told.auc:.2f} [{self.told.low:.2f}, {self.told.high:.2f}] of the items"
+        return f"{self.condition}: its looks alone tell it from {self.of} in {share} (.5 by chance)."
 
     @property
     def is_flat_by_answer(self) -> bool:
@@ -261,10 +270,35 @@ def _of_condition(
         cut_away=_mean(cut_away(of.values, recipe) for of in maps.values()),
         on_region=_mean(share_inside(fields[key], region) for key, region in regions.items()),
         region=_mean(float(region.mean()) for region in regions.values()),
+        told=_told(forms, _forms(_of_method(shown), made, recipe, labels), views, definition.seed),
+        of=next((str(s.explainer.params.get("of", "")) for s in shown.values() if s.explainer), ""),
         striking=_striking(forms, maps, recipe),
         naming_against=sum(against for against, _ in named),
         naming_tiny=sum(tiny for _, tiny in named),
     )
+
+
+def _of_method(shown: Mapping[str, StimulusSpec]) -> dict[str, StimulusSpec]:
+    """By item the spec of the method that a placebo is made of; none of other conditions."""
+    plain = {}
+    for key, spec in shown.items():
+        if spec.explainer is not None and spec.explainer.name in CONTROLS:
+            control = open_explainer(spec.explainer)
+            assert isinstance(control, OfMethod)
+            plain[key] = control.plain(spec)
+    return plain
+
+
+def _told(
+    placebos: Mapping[str, Form], real: Mapping[str, Form], views: Mapping[str, PredictedItem], seed: int
+) -> Decoded | None:
+    """A decoder of looks that tells placebos from explanations of their method, item by item."""
+    both = [key for key in placebos if key in real]
+    groups = [views[key].group for key in both]
+    if len(set(groups)) < PAIRS_MIN:
+        return None
+    looks = [real[key].looks for key in both] + [placebos[key].looks for key in both]
+    return decode(np.stack(looks), np.arange(len(looks)) < len(both), [*groups, *groups], seed)
 
 
 def _striking(
@@ -387,84 +421,3 @@ def _corrected(measured: Sequence[Quality]) -> tuple[Quality, ...]:
 def _mean(values: Iterable[float]) -> float:
     known = list(values)
     return float(np.mean(known)) if known else float("nan")
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong with the explanations of a condition: `kind` is "empty", "flat", "leak", "lattice" or
-    "names".
-    `refuses`: people are not paid to look at it before it is acknowledged by name.
-    """
-
-    condition: str
-    kind: str
-    what: str
-    remedy: str = ""
-    refuses: bool = False
-
-    @property
-    def sentence(self) -> str:
-        return ": ".join(filter(None, (self.what, self.remedy)))
-
-
-def warnings_about(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[str]:
-    """What a careful researcher would mend, as sentences; see `faults_in`."""
-    return [fault.sentence for fault in faults_in(measured, seen_with_answer=seen_with_answer)]
-
-
-def faults_in(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[Fault]:
-    """What a careful researcher would mend. `seen_with_answer`: the explanation stands beside the answer, and
-    is gone when the answer is asked; then a leak gives nothing away, and is only printed."""
-    said = []
-    for quality in measured:
-        name = quality.condition
-        if quality.empty > EMPTY_MAX * quality.items:
-            what = (
-                f"{name}: {quality.empty} of {quality.items} explanations are empty (limit "
-                f"{EMPTY_MAX:.2f} of them), so that people would mostly see nothing"
-            )
-            said.append(Fault(name, "empty", what, "take another layer or method, or another [render] sign"))
-        if quality.is_flat_by_answer:
-            remedy = "take another layer or method, or drop such items ([stimuli] drop_flagged)"
-            said.append(Fault(name, "flat", _flat_words(quality), remedy, not seen_with_answer))
-        if quality.is_leaking and not seen_with_answer:
-            said.append(Fault(name, "leak", _leak_words(quality), refuses=True))
-        if quality.lattice > LATTICE_MAX:
-            what = (
-                f"{name}: {quality.lattice:.2f} of the maps' structure is a regular grid (limit "
-                f"{LATTICE_MAX:.2f}), which the network's strides leave"
-            )
-            remedy = "set [render] smooth_px, or take another network or method"
-            said.append(Fault(name, "lattice", what, remedy))
-        said += _misnamed(quality)
-    return said
-
-
-def _misnamed(quality: Quality) -> list[Fault]:
-    said = []
-    of = f"{quality.condition}: the words of {{}} of {quality.items} explanations name a concept that"
-    if quality.naming_against:
-        what = f"{of.format(quality.naming_against)} speaks against the answer like those that speak for it"
-        remedy = "set [render] concept_signed = true, which marks it"
-        said.append(Fault(quality.condition, "names", what, remedy))
-    if quality.naming_tiny:
-        what = f"{of.format(quality.naming_tiny)} weighs less than {LEAST_SHARE:g} of the first"
-        remedy = 'set [render] concept_form = "bars" or "reasons", or a smaller concept_top'
-        said.append(Fault(quality.condition, "names", what, remedy))
-    return said
-
-
-def _flat_words(quality: Quality) -> str:
-    flat = " and ".join(f"{count} of {of} for {name!r}" for name, (count, of) in sorted(quality.flat.items()))
-    return (
-        f"{quality.condition}: empty explanations by answer: {flat}. An empty one then gives the answer away"
-    )
-
-
-def _leak_words(quality: Quality) -> str:
-    assert quality.leak is not None
-    return (
-        f"{quality.condition}: the form of an explanation tells which answer it explains in "
-        f"{quality.leak.auc:.2f} of the items (95 % interval from {quality.leak.low:.2f}, limit "
-        f"{LEAK_MAX:.2f}): people could answer by it without the item"
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -19,6 +20,7 @@ __all__ = [
     "tied",
     "check_explainer",
     "has_sign",
+    "is_colour_mean",
     "is_recorded",
     "is_seeded",
     "open_explainer",
@@ -89,7 +91,7 @@ EXPLAINERS: Table[type[Explainer]] = Table(
 RECORDED = "recorded"
 """Explanations made elsewhere: a study names their files, a stimulus the digest of one of them."""
 BORROWED = frozenset({"other_item", "other_class", "randomised_network"})
-"""Controls that show another map of the same method as it is."""
+"""Controls that show another map of the same method."""
 CONTROLS = frozenset({"random", "permuted", "smooth_random", "random_text"}) | BORROWED
 """They take the explanation of another method, which their parameter `of` names."""
 SEEDED = frozenset(
@@ -97,6 +99,9 @@ SEEDED = frozenset(
     | {"lime_cbm", "shap_cbm", "rise_cbm", "lime_text", "shap_text", "random_text"}
 )
 """Methods that draw by the seed, or may: all others make the same map with any."""
+
+COLOUR_MEANS = frozenset({"gradient_x_input", "integrated_gradients", "smooth_grad", "guided_backprop"})
+"""Methods of which a value is the mean over the three colours of a pixel; of others it is the whole."""
 
 
 def open_explainer(component: Component) -> Explainer:
@@ -144,6 +149,15 @@ def is_seeded(component: Component) -> bool:
     if name in BORROWED:
         return is_seeded(Component(str(stored_form(component).params["of"])))
     return name in SEEDED or EXPLAINERS.origin(name) is not None
+
+
+def is_colour_mean(component: Component) -> bool:
+    """Whether the values of the named method's maps are means over the colours, so that three times their sum
+    is the whole."""
+    name, params = EXPLAINERS.stored_name(component.name), stored_form(component).params
+    if name in CONTROLS:
+        return is_colour_mean(Component(str(params["of"]), json.loads(str(params["parameters"]))))
+    return name in COLOUR_MEANS or (name == "captum" and params["channels"] == "mean")
 
 
 def bound(component: Component | None, items: Sequence[StudyItem], seed: int) -> list[Component | None]:

@@ -1,5 +1,5 @@
-"""Maps that a method or a metric needs beside its own: of another item, another class, another seed, or a
-network whose weights are permuted.
+"""Maps that a method or a metric needs beside its own: of another item, another class, another seed, a
+picture with a little noise, or a network whose weights are permuted.
 
 A method or metric names them as whole specs by `lenders(spec)`. They are made first, by the same machinery
 and under their own keys, so that what a study renders anyway is lent and not made twice.
@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from stimuli.planner.values import counted_generator
 from stimuli.spec import StimulusSpec
 
 Lenders = Mapping[str, StimulusSpec]
 MARK = "~"
-"""Stands in the key of a predictor before each permutation of its weights."""
+"""Stands in the key of a predictor before each permutation of its weights, and in that of a picture before
+its noise."""
 
 
 def lenders_of(asking: Any, spec: StimulusSpec) -> Lenders | None:
@@ -35,3 +40,21 @@ def permutations_in(predictor_key: str) -> tuple[str, Iterator[tuple[int, int]]]
     stored, *changes = predictor_key.split(MARK)
     pairs = (change.split(".") for change in changes)
     return stored, ((int(layers), int(seed)) for layers, seed in pairs)
+
+
+def noisy_key(image_key: str, radius: float, draw: int) -> str:
+    """The key of the stored picture with noise up to `radius`, as `noise_in` reads it."""
+    return f"{image_key}{MARK}{draw}.{radius!r}"
+
+
+def noise_in(image_key: str) -> tuple[str, tuple[int, float] | None]:
+    """The key of the stored picture, and the (draw, radius) of its noise, if it has any."""
+    stored, mark, noise = image_key.partition(MARK)
+    draw, _, radius = noise.partition(".")
+    return stored, (int(draw), float(radius)) if mark else None
+
+
+def noise_of(stored: str, seed: int, draw: int, radius: float, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Uniform noise from -radius to radius, float32 of `shape`: a function of the arguments alone."""
+    draws = counted_generator(f"uniform noise\x1f{stored}\x1f{seed}", draw)
+    return draws.uniform(-radius, radius, shape).astype(np.float32)

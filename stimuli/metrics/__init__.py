@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
 from stimuli.metrics.base import Metric, Scored, SetMetric
 from stimuli.registry import Table, declared, read_params
-from stimuli.spec import Component
+from stimuli.spec import Component, JsonValue
 
 __all__ = [
     "METRICS",
     "SET_METRICS",
     "check_metric",
-    "for_regions",
+    "filled",
     "open_metric",
     "open_set_metric",
     "scored_by",
@@ -30,10 +31,15 @@ METRICS: Table[type[Metric]] = Table(
         "road_drawn": "stimuli.metrics.road:RoadDrawn",
         "faithfulness_correlation": "stimuli.metrics.faithfulness:FaithfulnessCorrelation",
         "mu_fidelity": "stimuli.metrics.faithfulness:MuFidelity",
+        "infidelity": "stimuli.metrics.infidelity:Infidelity",
+        "sensitivity_n": "stimuli.metrics.infidelity:SensitivityN",
+        "completeness": "stimuli.metrics.completeness:Completeness",
         "parameter_randomisation": "stimuli.metrics.sanity:ParameterRandomisation",
         "parameter_randomisation_drawn": "stimuli.metrics.sanity:ParameterRandomisationDrawn",
+        "logit_randomisation": "stimuli.metrics.sanity:LogitRandomisation",
         "stability": "stimuli.metrics.sanity:Stability",
         "stability_drawn": "stimuli.metrics.sanity:StabilityDrawn",
+        "max_sensitivity": "stimuli.metrics.sanity:MaxSensitivity",
         "localisation": "stimuli.metrics.localisation:Localisation",
         "sparsity": "stimuli.metrics.complexity:Sparsity",
         "entropy": "stimuli.metrics.complexity:Entropy",
@@ -74,12 +80,13 @@ def scored_by(component: Component) -> Scored:
     return cast("Scored", getattr(kind, "scores", "method"))
 
 
-def for_regions(component: Component, regions: str) -> Component:
-    """The metric, told which regions the pictures have if it asks for any: a metric with the parameter
-    `regions`."""
-    if not regions or "regions" not in declared((METRICS | SET_METRICS).load(component.name)):
-        return component
-    return Component(component.name, {**component.params, "regions": regions})
+def filled(component: Component, known: Mapping[str, JsonValue]) -> Component:
+    """The metric, told what is `known` of the study if it asks for it by a parameter of that name: which
+    `regions` the pictures have, how many `labels` the model has. What is empty is not known.
+    """
+    asked = declared((METRICS | SET_METRICS).load(component.name))
+    told = {name: value for name, value in known.items() if value and name in asked}
+    return Component(component.name, {**component.params, **told}) if told else component
 
 
 def check_metric(component: Component) -> Component:

@@ -83,7 +83,7 @@ class FaithfulnessCorrelation:
         (whole,), scores = yield (Scores(OnPath((1.0,), 0.0), output), Scores(hidden, output))
         sums = values.ravel()[chosen % values.size].sum(1)
         details = {"subsets": self.runs, "hidden_share": self.subset / count}
-        return Measured(_correlation(sums, whole - scores, "pearson"), details)
+        return Measured(correlated(sums, whole - scores, "pearson"), details)
 
 
 @parameters
@@ -131,7 +131,7 @@ class MuFidelity:
         of_cell = np.bincount(cells.ravel(), values.ravel(), count)
         sums = of_cell[np.sort(chosen, 1)].sum(1)
         details = {"subsets": self.subsets, "hidden_share": masked / count}
-        return Measured(_correlation(sums, whole - scores, "spearman"), details)
+        return Measured(correlated(sums, whole - scores, "spearman"), details)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,8 @@ def grid_cells(height: int, width: int, grid: int) -> Places:
     return np.asarray(rows[:, None] * grid + columns, np.int64)
 
 
-def _correlation(sums: Floats, falls: Floats, correlation: str) -> float:
+def correlated(sums: Floats, falls: Floats, correlation: str) -> float:
+    """The correlation of two rows (n,), -1 to 1; NotApplicable if one of them is constant."""
     standard_sums, standard_falls = standardised(sums, correlation), standardised(falls, correlation)
     if standard_sums is None:
         raise NotApplicable("the correlation is not defined: the map gives every hidden subset the same sum")

@@ -1,4 +1,4 @@
-"""Sanity checks: a map should change with the network's weights, and should not with the seed."""
+"""Sanity checks: a map should change with the network's weights, and not with the seed or a little noise."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pydantic import Field
 from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.explainers import is_seeded, kind_of
 from stimuli.explainers.base import Kind
-from stimuli.explainers.lending import Lenders, randomised_key
+from stimuli.explainers.lending import Lenders, noisy_key, randomised_key
 from stimuli.metrics.base import Better, Measured, Scored
 from stimuli.metrics.correlation import product, standardised
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import Subject
+from stimuli.planner.values import Subject, counted_generator
 from stimuli.registry import parameters
 from stimuli.spec import Component, StimulusSpec
 from stimuli.types import Weights
@@ -63,6 +63,46 @@ class ParameterRandomisationDrawn(ParameterRandomisation):
 
 
 @parameters
+class LogitRandomisation:
+    """Spearman correlation of the map with the one that the same method makes of the same item for another
+    class; lower is better. [Sixt et al. 2020, the random logit test]
+
+    Near 1, the map does not depend on the class that it explains. The class is drawn by the item's key and
+    the study's seed from the `labels` classes of the model, whose number is filled in when the metric is
+    asked for; of two it is the other one. Two maps without any structure have 1, one beside another that has
+    some 0.
+    """
+
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = "correlation"
+    better: ClassVar[Better] = "lower"
+    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "method"
+    labels: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+    def lenders(self, spec: StimulusSpec) -> Lenders:
+        """The same stimulus for the other class. NotApplicable if it is no map of a picture, or the number of
+        classes is not known.
+        """
+        _refuse_others(spec)
+        if self.labels <= max(1, spec.target):
+            raise NotApplicable(
+                f"logit_randomisation draws another class of {self.labels}, and class {spec.target} (from 0) "
+                "is explained: set labels to the number of the model's classes"
+            )
+        draws = counted_generator(f"other class\x1f{spec.image_key}\x1f{spec.seed}")
+        drawn = int(draws.integers(self.labels - 1))
+        other = drawn + (drawn >= spec.target)
+        against = spec.target if spec.operator == "margin" else None
+        return {"other": replace(spec, target=other, against=against)}
+
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
+        """Return the correlation, -1 to 1, as a Measured; asks nothing."""
+        return Measured(alike(attribution, _lent_to(subject)["other"]))
+        yield
+
+
+@parameters
 class Stability:
     """Mean Spearman correlation between the maps of `runs` seeds, over all their pairs; higher is better.
 
@@ -99,6 +139,44 @@ class StabilityDrawn(Stability):
     """`Stability` of the drawn fields: whether people would see another picture with another seed."""
 
     scores: ClassVar[Scored] = "drawn"
+
+
+@parameters
+class MaxSensitivity:
+    """The largest change of the map, as a share of its size, when a little noise is added to the picture;
+    lower is better. [Yeh et al. 2019]
+
+    The picture gets uniform noise from -`radius` to `radius` on every colour value in 0-1, not clipped,
+    `draws` times. A change is the Euclidean norm of the difference of the maps over that of the map. A method
+    that draws by the seed draws anew for each copy, and its changes hold both. `details`: `changes`.
+    NotApplicable for a map that is 0 everywhere.
+    """
+
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = "share of the map's norm"
+    better: ClassVar[Better] = "lower"
+    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "method"
+    draws: Annotated[int, Field(ge=1, le=100)] = 10
+    radius: Annotated[float, Field(gt=0, le=1)] = 0.02
+
+    def lenders(self, spec: StimulusSpec) -> Lenders:
+        """The same stimulus of the noisy pictures. NotApplicable if it is no map of a picture."""
+        _refuse_others(spec)
+        keys = [noisy_key(spec.image_key, self.radius, draw) for draw in range(self.draws)]
+        return {f"{draw}": replace(spec, image_key=key) for draw, key in enumerate(keys)}
+
+    def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
+        """Return the largest share, 0 or more, as a Measured; asks nothing."""
+        size = float(np.linalg.norm(attribution.values))
+        if not size:
+            raise NotApplicable("a change is a share of the map's size, and this map is 0 everywhere")
+        changes = [
+            float(np.linalg.norm(made.values.astype(np.float64) - attribution.values)) / size
+            for made in _lent_to(subject).values()
+        ]
+        return Measured(max(changes), {"changes": changes})
+        yield
 
 
 def _refuse_others(spec: StimulusSpec) -> Component:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowd.recruiting.quality import Quality, _sampled, faults_in, look_at, stimulus_quality, warnings_about
+from crowd.recruiting.faults import faults_in, warnings_about
+from crowd.recruiting.measured import quality_json, quality_of
+from crowd.recruiting.quality import Quality, _sampled, look_at, stimulus_quality
 from experiments.drafts import Gathered, gather
 from experiments.study_file import load_study
 from stimuli.explainers.concepts.concept_surrogates import ShapCbm
@@ -309,3 +312,26 @@ def test_sentences_and_pictures_made_elsewhere_have_one_target(
     assert "why 12 left 0/6, right 0/6 unknown" in printed
     assert "With a sign (their evidence for the answer is drawn): heat (" in printed
     assert "Unknown, which is not clean: whether the form of an explanation tells" in printed
+
+
+@pytest.mark.django_db
+def test_it_says_whether_placebos_are_told_by_their_looks(
+    tmp_path: Path, store_folder: Path, check: Check
+) -> None:
+    """Salt is told from a map that is even within a quarter; maps of other items are the very same maps, so
+    that nothing can be learnt; of a method that the study does not show nothing is known."""
+    path = study_with(
+        tmp_path,
+        gradient='{ name = "gradient_x_input" }',
+        salt='{ name = "random", of = "gradient_x_input" }',
+        lent='{ name = "other_item", of = "gradient_x_input" }',
+        absent='{ name = "random", of = "smooth_grad" }',
+    )
+    measured, _ = looked_at(path)
+    salt, lent = measured["salt"].told, measured["lent"].told
+    assert salt is not None and salt.auc == 1 and salt.pictures == 12
+    assert lent is not None and lent.auc <= 0.5
+    assert measured["gradient"].told is None and measured["absent"].told is None
+    assert quality_of(json.loads(json.dumps(quality_json(measured["salt"])))).told == salt
+    printed = " ".join(check(path, "--quality", "12").split())
+    assert "salt: its looks alone tell it from gradient_x_input in 1.00 [1.00, 1.00]" in printed

@@ -1,4 +1,6 @@
-"""What a study asks its metrics: which regions its pictures have is known when the draft is built."""
+"""What a study asks its metrics: which regions its pictures have and how many labels its models is known when
+the draft is built.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tests.experiments.protocols import RATING, TWO_MODELS, write
 from tests.world import silent
 
 pytestmark = pytest.mark.django_db
-ASKED = '[[metrics]]\nname = "localisation"\n[[metrics]]\nname = "sparsity"\n[texts]'
+ASKED = '[[metrics]]\nname = "localisation"\n[[metrics]]\nname = "logit_randomisation"\n[texts]'
 
 
 def test_it_names_the_regions_as_each_model_sees_them(tmp_path: Path) -> None:
@@ -36,3 +38,5 @@ def test_it_names_the_regions_as_each_model_sees_them(tmp_path: Path) -> None:
     by_model = dict(rows)
     assert len(by_model) == len({*by_model.values()}) == 2 and all(by_model.values())
     assert {regions for _, regions in rows} == {*by_model.values()}
+    of_labels = Measurement.objects.filter(metric="logit_randomisation")
+    assert {*of_labels.values_list("parameters__labels", flat=True)} == {2}

@@ -26,6 +26,8 @@ RAISED = {
     **dict.fromkeys(("diagnostic_similarity", "method_similarity"), "they score the drawn fields"),
 }
 """Metrics whose numbers have changed since, and why. Their version is raised: no stored number is theirs."""
+REDRAWN = {"occlusion": "squares are a whole multiple of their distance, so that no lattice is drawn"}
+"""Methods whose maps have changed since, and why: as with metrics."""
 
 
 def spec(explainer: Component | None, version: int) -> StimulusSpec:
@@ -42,8 +44,11 @@ def given(row: dict[str, Any]) -> str:
 def test_it_keeps_the_keys_of_every_explainer(row: dict[str, Any]) -> None:
     explainer = check_explainer(Component.from_json(row["given"]))
     made = spec(explainer, version_of(explainer))
-    assert canonical_json(explainer.as_json()) == row["canonical"]
-    assert made.version == row["version"] and packages_of(explainer) == ()
+    assert canonical_json(explainer.as_json()) == row["canonical"] and packages_of(explainer) == ()
+    if explainer.name in REDRAWN:
+        assert made.version > row["version"] and made.attribution_key != row["attribution_key"]
+        made = spec(explainer, row["version"])  # what is stored is found
+    assert made.version == row["version"]
     assert (made.attribution_key, made.picture_key) == (row["attribution_key"], row["picture_key"])
     assert StimulusSpec.from_json(made.as_json()) == made and "packages" not in made.as_json()
 

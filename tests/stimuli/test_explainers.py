@@ -122,7 +122,8 @@ def test_it_draws_noise_of_the_declared_strength() -> None:
 
 def test_it_occludes_like_a_loop_over_squares() -> None:
     net, x = convolutional_net(), pictures(1)
-    patch, stride = round(0.3 * SIDE), round(0.15 * SIDE)
+    stride = round(0.15 * SIDE)
+    patch = 2 * stride  # as the shares are to each other
     falls, counts = np.zeros((SIDE, SIDE)), np.zeros((SIDE, SIDE))
     whole = float(net.module(x)[0, 0])
     starts = range(0, SIDE - patch + stride, stride)

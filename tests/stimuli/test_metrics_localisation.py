@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stimuli import pipeline
 from stimuli.datasets.synthetic.scenarios import SyntheticDataset
 from stimuli.errors import NotApplicable
-from stimuli.metrics import for_regions
+from stimuli.metrics import filled
 from stimuli.metrics.base import Number
 from stimuli.metrics.localisation import mass_inside, top_inside
 from stimuli.pipeline import Bench, Order, explain, scorings
@@ -96,7 +96,7 @@ def explained(folder: Path, dataset: Component, input_px: int) -> Made:
     source = prepare(dataset, predictor, folder, store)
     item = survey(source, store)[0]
     spec = spec_for(item, source, Component("saliency"), RenderSpec(), 1)
-    metric = for_regions(Component("localisation"), source.regions)
+    metric = filled(Component("localisation"), {"regions": source.regions})
     [made] = explain([Order((spec,), scorings([metric], spec))], Bench(store))
     pipeline._restored.clear()
     return source, item, store, made.numbers[0]
@@ -139,4 +139,4 @@ def test_it_has_no_regions_where_nothing_is_marked(tmp_path: Path) -> None:
     source, _, store, number = explained(tmp_path, material.DATASET, 32)
     assert source.regions == "" and "no region is known" in number.error
     assert not list(store.keys("regions/"))
-    assert for_regions(Component("deletion"), "name") == Component("deletion")
+    assert filled(Component("deletion"), {"regions": "name"}) == Component("deletion")

@@ -10,12 +10,23 @@ import pytest
 import torch
 from captum.attr import IntegratedGradients, Occlusion
 
+from stimuli.explainers import open_explainer
+from stimuli.explainers.perturbation.occlusion import Occlusion as Squares
 from stimuli.planner.values import Subject
 from stimuli.spec import Component
-from tests.stimuli.tiny import SIDE, convolutional_net, explained, maps_of, pictures, subjects_of
+from tests.stimuli.tiny import (
+    SIDE,
+    convolutional_net,
+    explained,
+    linear_net,
+    maps_of,
+    pictures,
+    subjects_of,
+)
 
 pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("ignore")]
-PATCH, STRIDE = round(0.3 * SIDE), round(0.15 * SIDE)
+STRIDE = round(0.15 * SIDE)
+PATCH = 2 * STRIDE  # as the shares are to each other
 SHARES: dict[str, Any] = {"patch_share": 0.3, "stride_share": 0.15, "baseline": 0.25}
 
 
@@ -26,6 +37,41 @@ def test_it_occludes_like_captum() -> None:
     )
     maps = maps_of("occlusion", net, subjects_of(x), **SHARES)
     np.testing.assert_allclose(maps, expected[:, 0].numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("side", [112, 160, 224])
+@pytest.mark.parametrize("overlaps", ["mean", "sum"])
+def test_it_draws_no_lattice(side: int, overlaps: str) -> None:
+    """By default values change where squares begin and nowhere else: no lines between them are left. At 224
+    pixels squares of 45, 22 apart, would overlap by one pixel more than half: a lattice of lines.
+    """
+    net, stride = linear_net(side), round(0.1 * side)
+    values = maps_of("occlusion", net, subjects_of(pictures(1, side)), overlaps=overlaps)[0]
+    assert np.ptp(values) > 0
+    for axis in (0, 1):
+        steps = np.abs(np.diff(values, axis=axis)).max(1 - axis) > 1e-6 * np.abs(values).max()
+        assert set(1 + np.flatnonzero(steps)) == set(range(stride, side, stride))
+
+
+@pytest.mark.parametrize(
+    ("params", "width", "squares"),
+    [
+        ({}, 160, (32, 16)),  # as they were: 32 is a multiple of 16
+        ({}, 224, (44, 22)),
+        ({"patch_share": 0.3}, 224, (66, 22)),
+        ({"patch_share": 0.25, "stride_share": 0.1}, 224, (56, 22)),  # no multiple: as asked
+        ({"patch_px": 45}, 224, (45, 22)),
+        ({"stride_px": 10}, 224, (45, 10)),
+        ({"patch_share": 1.0, "stride_share": 0.5}, 3, (3, 2)),  # no larger than the picture
+        ({"patch_share": 0.02, "stride_share": 0.01}, 32, (1, 1)),
+        ({"patch_px": 3, "stride_px": 3, "overlaps": "sum", "border": "leave"}, 224, (3, 3)),
+    ],
+)
+def test_its_squares_are_a_multiple_of_their_distance(
+    params: dict[str, object], width: int, squares: tuple[int, int]
+) -> None:
+    method = open_explainer(Component("occlusion", params))
+    assert isinstance(method, Squares) and method.squares(width) == squares
 
 
 def test_it_adds_overlaps_where_asked() -> None:

@@ -16,7 +16,7 @@ from torch import nn
 from stimuli import pipeline
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import bound, check_explainer, open_explainer
-from stimuli.explainers.controls.borrowed import donor_places
+from stimuli.explainers.controls.borrowed import by_rank, donor_places
 from stimuli.explainers.controls.smooth import surrogate
 from stimuli.explainers.lending import permutations_in, randomised_key
 from stimuli.pipeline import Bench, Failed, attempt
@@ -115,7 +115,9 @@ def test_it_shows_the_map_of_the_other_class(world: World) -> None:
 
 @pytest.mark.parametrize("layers", [0, 1])
 def test_it_shows_the_map_of_the_randomised_network(world: World, layers: int) -> None:
-    """As the map that the method makes of the network when it is permuted by hand."""
+    """The places are those of the map that the method makes of the network when it is permuted by hand, the
+    values to the bit those of the item's own map.
+    """
     source, items, store = world
     made = maps(control_specs(world, "randomised_network", layers=layers, seed=3), store)
     network = restore(store.get(files.predictor_file(source.predictor_key)))
@@ -125,9 +127,35 @@ def test_it_shows_the_map_of_the_randomised_network(world: World, layers: int) -
     subjects = [
         Subject(item.index, item.image_key, 5, image=view) for item, view in zip(items, views, strict=True)
     ]
-    by_hand = maps_of("saliency", net, subjects, rows=16)
-    np.testing.assert_allclose(made, by_hand, atol=1e-6 * float(np.abs(by_hand).max()))
-    assert not np.allclose(made, maps(own_specs(world), store), atol=1e-3 * float(np.abs(by_hand).max()))
+    by_hand, real = maps_of("saliency", net, subjects, rows=16), maps(own_specs(world), store)
+    for shown, drawn, plain in zip(made, by_hand, real, strict=True):
+        np.testing.assert_array_equal(np.sort(shown, axis=None), np.sort(plain, axis=None))
+        in_order = shown.ravel()[np.lexsort((shown.ravel(), drawn.ravel()))]
+        assert np.mean(np.diff(in_order) < 0) < 0.01  # rounding may exchange neighbours
+        assert not np.allclose(shown, plain, atol=1e-3 * float(plain.max()))
+
+
+def test_it_gives_values_by_rank_and_orders_equal_pixels_by_their_surround() -> None:
+    """By hand: a peak on a plain of zeros gets the largest value, and the plain falls with the distance."""
+    peak, real = np.zeros((9, 9), np.float32), np.arange(81, dtype=np.float32)[::-1].reshape(9, 9)
+    peak[2, 3] = 5
+    shown = by_rank(peak, real)
+    assert shown[2, 3] == 80 and sorted(shown.ravel()) == list(range(81))
+    assert shown[2, 4] > shown[2, 5] > shown[2, 6] > shown[5, 6] > shown[8, 8]
+    flat = np.full((9, 9), 3, np.float32)
+    np.testing.assert_array_equal(by_rank(flat, real), flat)
+    np.testing.assert_array_equal(by_rank(real, flat), flat)
+
+
+def test_it_has_the_histogram_of_the_method(world: World) -> None:
+    """So that numbers of a histogram cannot tell it: of the drawn fields they are equal to the bit."""
+    plain, lent = maps(own_specs(world), world[2]), maps(control_specs(world, "randomised_network"), world[2])
+    fields = [[field_of(plane, RenderSpec()) for plane in planes] for planes in (plain, lent)]
+    for first, second in zip(*fields, strict=True):
+        np.testing.assert_array_equal(np.sort(first, axis=None), np.sort(second, axis=None))
+        apart = np.abs(looks_of(first) - looks_of(second)) > 1e-9
+        told = {name for name, differs in zip(LOOKS, apart, strict=True) if differs}
+        assert told <= {"edges", "bytes", "slope", "corner_peak", "corner_mean"}
 
 
 def test_it_draws_a_placebo_alone_as_in_company(world: World, tmp_path: Path) -> None:

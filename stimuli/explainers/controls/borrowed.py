@@ -1,8 +1,7 @@
-"""Placebos that are real maps of the same method, but not of this item, this class or this network."""
+"""Placebos from real maps of the same method, but not of this item, this class or this network."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,15 +10,14 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers import packages_of, version_of
 from stimuli.explainers.base import StudyItem
 from stimuli.explainers.controls.inner import OfMethod
 from stimuli.explainers.lending import Lenders, randomised_key
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject, counted_generator
 from stimuli.registry import parameters
-from stimuli.spec import Component, StimulusSpec
-from stimuli.types import PixelAttribution
+from stimuli.spec import StimulusSpec
+from stimuli.types import PixelAttribution, Plane
 
 MOST_CLASSES = 1_000_000
 Label = Annotated[int, Field(ge=-1, le=MOST_CLASSES)]
@@ -36,9 +34,7 @@ class Borrowed(OfMethod):
 
     def lenders(self, spec: StimulusSpec) -> Lenders:
         """The spec whose map is shown, as "map". NotApplicable if the study has not named it."""
-        method = Component(self.of, json.loads(self.parameters))
-        plain = replace(spec, explainer=method, version=version_of(method), packages=packages_of(method))
-        return {"map": self.lender(plain)}
+        return {"map": self.lender(self.plain(spec))}
 
     def lender(self, plain: StimulusSpec) -> StimulusSpec:
         """The lender, from the spec of the method for this item itself."""
@@ -117,13 +113,17 @@ class OtherClass(Borrowed):
 
 @parameters
 class RandomisedNetwork(Borrowed):
-    """The map that method `of` makes of the same item and class in a network whose weights are permuted.
-    [Adebayo et al. 2018, "Sanity checks for saliency maps"]
+    """The map that method `of` makes of the same item and class in a network whose weights are permuted, with
+    the values of its own map. [Adebayo et al. 2018, "Sanity checks for saliency maps"]
 
     The values of every weight tensor change places, as `predictors.randomised` has it: of the last `layers`
-    layers of the pass, 0 for all. `seed` draws the permutation; all items see one network.
+    layers of the pass, 0 for all. `seed` draws the permutation; all items see one network. The k-th largest
+    pixel then gets the k-th largest value of the item's real map: the histogram is that of the method, and
+    only places and texture are the permuted network's. Pixels of equal value are ordered by what is strong
+    around them. A map without any structure stays as it is.
     """
 
+    version: ClassVar[int] = 2
     control: ClassVar[str] = "randomised_network"
     layers: Annotated[int, Field(ge=0, le=10_000)] = 0
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
@@ -138,8 +138,29 @@ class RandomisedNetwork(Borrowed):
                 "'randomised_network': this network has no weights to permute: use another control"
             )
 
+    def lenders(self, spec: StimulusSpec) -> Lenders:
+        return {**Borrowed.lenders(self, spec), "own": self.plain(spec)}
+
     def lender(self, plain: StimulusSpec) -> StimulusSpec:
         return replace(plain, predictor_key=randomised_key(plain.predictor_key, self.layers, self.seed))
+
+    def explain(self, predictor: Any, subject: Subject) -> Steps:
+        shown = yield from Borrowed.explain(self, predictor, subject)
+        assert subject.lent is not None
+        return PixelAttribution(by_rank(shown.values, subject.lent["own"].values), shown.signed)
+
+
+def by_rank(values: Plane, real: Plane) -> Plane:
+    """The values of `real`, (H, W), in the order that `values`, (H, W), have by their size."""
+    from scipy.ndimage import gaussian_filter
+
+    if not np.ptp(values):
+        return values
+    exact = values.astype(np.float64)
+    around = gaussian_filter(exact, min(exact.shape) / 8, mode="mirror")
+    placed = np.empty(real.size, real.dtype)
+    placed[np.lexsort((around.ravel(), exact.ravel()))] = np.sort(real, axis=None)
+    return placed.reshape(real.shape)
 
 
 def donor_places(items: Sequence[StudyItem], donors: str, seed: int) -> list[int]:

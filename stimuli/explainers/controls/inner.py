@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from stimuli.errors import BadSpec
-from stimuli.explainers import CONTROLS, kind_of, open_explainer, stored_form
+from stimuli.explainers import CONTROLS, kind_of, open_explainer, packages_of, stored_form, version_of
 from stimuli.explainers.base import Explainer, Kind, refuse_operator, sign_of
 from stimuli.planner.values import Operator
 from stimuli.registry import parameters
-from stimuli.spec import Component, canonical_json
+from stimuli.spec import Component, StimulusSpec, canonical_json
 
 _WORDS = {
     "image": ("draws maps, such as 'saliency'", '{"layer": "4"}'),
@@ -41,6 +42,11 @@ class OfMethod:
     def method(self) -> Explainer:
         """The method, set as it is."""
         return open_explainer(Component(self.of, json.loads(self.parameters)))
+
+    def plain(self, spec: StimulusSpec) -> StimulusSpec:
+        """The spec of the method for the item of the control's `spec`."""
+        method = Component(self.of, json.loads(self.parameters))
+        return replace(spec, explainer=method, version=version_of(method), packages=packages_of(method))
 
     def require(self, predictor: Any, layer: str) -> None:
         """NotApplicable if the method is not applicable."""

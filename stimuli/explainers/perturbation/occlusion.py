@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, floor
+from math import ceil, floor, isclose
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -24,7 +24,9 @@ class Occlusion(AnyImage):
     pixel. Signed.
 
     Squares have `patch_share` of the picture's side and stand `stride_share` of it apart (both rounded to
-    pixels, at least 1); with `patch_px` or `stride_px` above 0 it is that many pixels of the network's view.
+    pixels, at least 1). If the first share is a whole multiple of the second, so are the pixels: every pixel
+    inside is then covered equally often, and no lattice of thin lines is drawn. With `patch_px` or
+    `stride_px` above 0 it is that many pixels of the network's view.
     `baseline` is their value, 0 = black. The last squares are cut off at the border; with `border` = "leave"
     they are left out, and what no square covers has the value 0. With `overlaps` = "sum" the falls are added
     instead, as some libraries do, so that the middle weighs more than the border. A fall of up to a
@@ -32,7 +34,7 @@ class Occlusion(AnyImage):
     0. [Zeiler and Fergus 2014]
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     patch_share: Annotated[float, Field(ge=0.01, le=1.0)] = 0.2
     stride_share: Annotated[float, Field(ge=0.01, le=1.0)] = 0.1
     baseline: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
@@ -46,8 +48,7 @@ class Occlusion(AnyImage):
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])
-        patch = min(self.patch_px, width) or max(1, round(self.patch_share * width))
-        stride = min(patch, self.stride_px or max(1, round(self.stride_share * width)))
+        patch, stride = self.squares(width)
         last = ceil if self.border == "cut" else floor
         corners = [
             (top * stride, left * stride)
@@ -66,6 +67,16 @@ class Occlusion(AnyImage):
         total, cover = _spread(corners, patch, falls, (height, width))
         values = total / np.maximum(cover, 1) if self.overlaps == "mean" else total
         return PixelAttribution(values.astype(np.float32), signed=self.has_sign())
+
+    def squares(self, width: int) -> tuple[int, int]:
+        """The side of the squares and their distance, in pixels of a picture of `width` pixels."""
+        patch = min(self.patch_px, width) or max(1, round(self.patch_share * width))
+        stride = min(patch, self.stride_px or max(1, round(self.stride_share * width)))
+        times = self.patch_share / self.stride_share
+        by_shares = not (self.patch_px or self.stride_px) and isclose(times, round(times))
+        if by_shares and patch % stride:
+            patch = min(width, round(times) * stride)
+        return patch, stride
 
 
 def _spread(
