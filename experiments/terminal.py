@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -78,26 +78,36 @@ class Terminal:
         """Numbers to the right, words to the left. Nothing is cut off: a row that is too wide for a terminal
         goes on below, each cell in its column; a pipe gets one line per row."""
         cells = [[f"{cell:,.3f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
-        columns_of = list(zip(columns, *cells, strict=True))
-        widths = [max(map(cell_len, column)) for column in columns_of]
-        if self.console.is_terminal:
-            widths = _narrowed(widths, columns_of, self.console.width)
-        folded = [[_folded(cell, w) for cell in column] for column, w in zip(columns_of, widths, strict=True)]
-        widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in folded]
-        # rich takes columns away from a table that it believes too wide.
-        table = Table(box=None, pad_edge=False, width=sum(widths) + GAP * (len(widths) - 1))
-        for index, (column, width) in enumerate(zip(folded, widths, strict=True)):
-            numeric = bool(rows) and all(
-                isinstance(row[index], int | float) or row[index] == "" for row in rows
-            )
-            table.add_column(
-                Text(column[0]), justify="right" if numeric else "left", width=width, no_wrap=True
-            )
-        for row in zip(*(column[1:] for column in folded), strict=True):
-            table.add_row(*map(Text, row))
+        numeric = [
+            bool(rows) and all(isinstance(row[index], int | float) or row[index] == "" for row in rows)
+            for index in range(len(columns))
+        ]
+        table = whole_table(columns, cells, numeric, self.console)
         self.line(title, "bold")
         self.console.print(table, markup=False)
         sys.stdout.flush()
+
+
+def whole_table(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], console: Console
+) -> Table:
+    """A table of which nothing is cut off, as wide as a terminal if its words allow that. `numeric` columns
+    stand to the right."""
+    columns_of = list(zip(columns, *cells, strict=True))
+    widths = [max(map(cell_len, column)) for column in columns_of]
+    if console.is_terminal:
+        widths = _narrowed(widths, columns_of, console.width)
+    folded = [[_folded(cell, w) for cell in column] for column, w in zip(columns_of, widths, strict=True)]
+    widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in folded]
+    # rich takes columns away from a table that it believes too wide.
+    table = Table(box=None, pad_edge=False, width=sum(widths) + GAP * (len(widths) - 1), header_style="bold")
+    for column, width, is_number in zip(folded, widths, numeric, strict=True):
+        side: JustifyMethod = "right" if is_number else "left"
+        table.add_column(Text(column[0]), justify=side, width=width, no_wrap=True)
+    for row in zip(*(column[1:] for column in folded), strict=True):
+        # As text, not as markup, so that a label in square brackets is printed as it is.
+        table.add_row(*map(Text, row))
+    return table
 
 
 def _narrowed(widths: Sequence[int], columns: Sequence[Sequence[str]], most: int) -> list[int]:

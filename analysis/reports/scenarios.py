@@ -162,24 +162,20 @@ def _utility(row: Mapping[str, Any] | None) -> str:
 
 def _utilities(scenarios: Sequence[Scenario]) -> Table:
     rows = []
-    for name, label in _ordered(scenarios):
-        cells = [label]
-        for scenario in scenarios:
-            row = _row(scenario, name)
-            if row is None or row["role"] == "baseline":
-                cells += [NONE, NONE, NONE]
+    for scenario in scenarios:
+        for row in scenario.conditions:
+            if row["role"] == "baseline":
                 continue
             by_block = " ".join(number(value) for value in row["utility_k"] or ())
-            cells += [by_block or NONE, interval(row["intervals"]["utility"]), p_value(row["tukey_p"])]
-        if any(cell != NONE for cell in cells[1:]):
-            rows.append(tuple(cells))
-    heads = [f"{s.slug} {what}" for s in scenarios for what in ("Utility-K", "Utility 95 %", "p")]
+            utility = (by_block or NONE, interval(row["intervals"]["utility"]), p_value(row["tukey_p"]))
+            rows.append((scenario.slug, str(row["label"]), *utility))
     return Table(
         "scenario_utilities",
         "Utility-K per block, and the 95 % interval of Utility",
-        ("Condition", *heads),
+        ("Scenario", "Condition", "Utility-K", "Utility 95 %", "p"),
         tuple(rows),
         SIMULATED_HEADING,
+        left=2,
     )
 
 
@@ -207,24 +203,22 @@ def _correlation_interval(correlation: Correlation) -> str:
 
 def _control_table(scenarios: Sequence[Scenario]) -> Table:
     rows = []
-    for control in READ:
-        cells = [control.replace("_", " ").replace("baseline", "none")]
-        for scenario in scenarios:
+    for scenario in scenarios:
+        for control in READ:
             row = scenario.controls.get(control)
             if row is None:
-                cells += [NONE, NONE]
                 continue
             gain = Interval(row["gain_low"], row["gain_high"])
             moved = NONE if control == "baseline" else f"{100 * row['gain']:+.1f} {interval(gain, 1, 100)}"
-            cells += [percent(row["accuracy"]), moved]
-        rows.append(tuple(cells))
-    heads = [f"{s.slug} {what}" for s in scenarios for what in ("%", "gain")]
+            name = control.replace("_", " ").replace("baseline", "none")
+            rows.append((scenario.slug, name, percent(row["accuracy"]), moved))
     return Table(
         "scenario_controls",
         "Controls of the observers",
-        ("Explanation", *heads),
+        ("Scenario", "Explanation", "Accuracy %", "Gain"),
         tuple(rows),
         SIMULATED_HEADING,
+        left=2,
     )
 
 

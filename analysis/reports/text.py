@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from analysis.reports.base import Table
 from analysis.reports.report import Report
+from experiments.terminal import whole_table
 
 
 def print_report(report: Report, console: Console | None = None) -> None:
@@ -24,10 +24,7 @@ def print_report(report: Report, console: Console | None = None) -> None:
         for sentence in main.sentences:
             out.print(Text(sentence))
         if main.table is not None:
-            out.print()
-            out.print(rich_table(main.table))
-            if main.table.note:
-                out.print(Text(main.table.note, style="dim"))
+            print_table(main.table, out)
 
 
 def flow_line(report: Report) -> str:
@@ -36,14 +33,15 @@ def flow_line(report: Report) -> str:
     return " \N{RIGHTWARDS ARROW} ".join(f"{step['count']} {step['step']}" for step in steps)
 
 
-def rich_table(table: Table) -> RichTable:
-    """The table for a terminal, with its short headings if it has some."""
-    made = RichTable(title=table.title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+def print_table(table: Table, out: Console) -> None:
+    """The table for a terminal, with its short headings if it has some; nothing is cut off."""
     heads = table.short or table.columns
     shown = [index for index, name in enumerate(heads) if name]
-    for index in shown:
-        made.add_column(heads[index], justify="left" if index < table.left else "right", no_wrap=True)
-    for row in table.rows:
-        # As text, not as markup, so that a label in square brackets is printed as it is.
-        made.add_row(*(Text(row[index]) for index in shown))
-    return made
+    cells = [[row[index] for index in shown] for row in table.rows]
+    numeric = [index >= table.left for index in shown]
+    out.print()
+    out.print(Text(table.title, style="italic"))
+    # A pipe gets one line per row, however long.
+    out.print(whole_table([heads[index] for index in shown], cells, numeric, out), soft_wrap=True)
+    if table.note:
+        out.print(Text(table.note, style="dim"))

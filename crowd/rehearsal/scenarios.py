@@ -13,7 +13,7 @@ from django.db.models import Avg
 from analysis.reports.html import document
 from analysis.reports.report import SIMULATED_HEADING, Report
 from analysis.reports.scenarios import PREDICTORS, Scenario, as_json, rankings, reading, tables
-from analysis.reports.text import rich_table
+from analysis.reports.text import print_table
 from experiments.models import Rendering, Study
 from experiments.simulation.controls import ALL, ControlReport
 from experiments.terminal import Terminal
@@ -79,8 +79,7 @@ def print_scenarios(scenarios: list[Scenario], terminal: Terminal) -> None:
     terminal.line("")
     terminal.line(SIMULATED_HEADING)
     for table in printed:
-        terminal.console.print(rich_table(table))
-        terminal.line(table.note)
+        print_table(table, terminal.console)
     for sentence in (reading(scenarios), *notes):
         terminal.line(sentence)
     path = settings.VAR_DIR / "scenarios.json"

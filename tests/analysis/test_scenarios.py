@@ -92,8 +92,11 @@ def test_it_lays_out_conditions_by_scenarios() -> None:
             star = "*" if row["tukey_p"] < 0.05 else ""
             assert cells[4 * (index + 1)] == f"{row['utility']:.2f}{star}"
     assert all(SIMULATED_HEADING in table.note for table in tables(three()))
-    assert len(utilities.rows) == 5
-    assert controls.rows[0][:3] == ("none", "60.0", "\N{EN DASH}")
+    methods = ["Control", *(name.title() for name in METHODS)]
+    assert [row[:2] for row in utilities.rows] == [
+        (made.slug, label) for made in three() for label in methods
+    ]
+    assert controls.rows[0] == (three()[0].slug, "none", "60.0", "\N{EN DASH}")
 
 
 def test_a_null_stays_a_null() -> None:
