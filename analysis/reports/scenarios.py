@@ -148,8 +148,8 @@ def _layout(scenarios: Sequence[Scenario]) -> Table:
         "Accuracy (%) per block, and Utility, by scenario",
         tuple(heads),
         tuple(rows),
-        f"{SIMULATED_HEADING} * the planned comparison with the baseline on accuracy per person, p < .05, as "
-        "in each study's own report; no threshold removes a null.",
+        f"{SIMULATED_HEADING} * Tukey-Kramer against the baseline on accuracy per person, p < .05, as in "
+        "each study's own report; no threshold removes a null.",
         short=tuple(short),
     )
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.changes import importance
+from stimuli.metrics.fidelity.changes import importance
 from stimuli.planner.asks import Steps
 from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Floats, Subject

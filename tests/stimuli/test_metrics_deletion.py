@@ -7,7 +7,7 @@ import torch
 from stimuli.errors import NotApplicable, ShapeMismatch
 from stimuli.explainers import open_explainer
 from stimuli.metrics import open_metric, scored_by
-from stimuli.metrics.deletion import state_counts, trapezoid
+from stimuli.metrics.fidelity.deletion import state_counts, trapezoid
 from stimuli.planner.asks import Steps
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network

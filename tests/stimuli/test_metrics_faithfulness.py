@@ -6,8 +6,8 @@ import torch
 from scipy.stats import pearsonr, spearmanr
 
 from stimuli.errors import NotApplicable
-from stimuli.metrics.changes import baseline_fill
-from stimuli.metrics.faithfulness import Replaced, grid_cells, random_subsets
+from stimuli.metrics.fidelity.changes import baseline_fill
+from stimuli.metrics.fidelity.faithfulness import Replaced, grid_cells, random_subsets
 from stimuli.planner.network import Network
 from stimuli.planner.values import Subject
 from stimuli.spec import Component

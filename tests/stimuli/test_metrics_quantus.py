@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from stimuli.metrics.faithfulness import random_subsets
+from stimuli.metrics.fidelity.faithfulness import random_subsets
 from stimuli.planner.imputing import imputed
 from stimuli.spec import Component
 from stimuli.types import PixelAttribution

@@ -9,9 +9,9 @@ from scipy.stats import pearsonr
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers import EXPLAINERS, check_explainer, is_colour_mean
-from stimuli.metrics.completeness import Completeness
-from stimuli.metrics.faithfulness import random_subsets
-from stimuli.metrics.infidelity import random_squares, subset_sizes
+from stimuli.metrics.fidelity.completeness import Completeness
+from stimuli.metrics.fidelity.faithfulness import random_subsets
+from stimuli.metrics.fidelity.infidelity import random_squares, subset_sizes
 from stimuli.pipeline import Bench, Order, explain, scorings
 from stimuli.planner.network import Network
 from stimuli.spec import Component

@@ -11,8 +11,8 @@ from pydantic import Field
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.changes import baseline_fill, importance
-from stimuli.metrics.faithfulness import DRAWS_MAX, Places, Replaced, correlated, random_subsets
+from stimuli.metrics.fidelity.changes import baseline_fill, importance
+from stimuli.metrics.fidelity.faithfulness import DRAWS_MAX, Places, Replaced, correlated, random_subsets
 from stimuli.planner.asks import Output, Scores, Steps
 from stimuli.planner.values import Subject, counted_generator
 from stimuli.planner.variants import OnPath

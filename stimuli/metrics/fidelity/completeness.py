@@ -9,8 +9,8 @@ from stimuli.errors import NotApplicable
 from stimuli.explainers import is_colour_mean, is_recorded
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.changes import baseline_fill, importance
-from stimuli.metrics.faithfulness import CHANNELS
+from stimuli.metrics.fidelity.changes import baseline_fill, importance
+from stimuli.metrics.fidelity.faithfulness import CHANNELS
 from stimuli.planner.asks import Output, Scores, Steps
 from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Subject

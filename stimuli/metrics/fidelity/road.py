@@ -9,8 +9,8 @@ from pydantic import Field
 
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.changes import importance, tied_share
-from stimuli.metrics.deletion import state_counts
+from stimuli.metrics.fidelity.changes import importance, tied_share
+from stimuli.metrics.fidelity.deletion import state_counts
 from stimuli.planner.asks import Scores, Steps
 from stimuli.planner.imputing import Imputed
 from stimuli.planner.ranking import most_important_first

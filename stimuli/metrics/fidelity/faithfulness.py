@@ -14,8 +14,8 @@ from pydantic import Field
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.changes import baseline_fill, importance
 from stimuli.metrics.correlation import product, standardised
+from stimuli.metrics.fidelity.changes import baseline_fill, importance
 from stimuli.planner.asks import Output, Scores, Steps
 from stimuli.planner.values import Floats, Subject, counted_generator
 from stimuli.planner.variants import Cells, Fill, OnPath, digest, fill_name, filling

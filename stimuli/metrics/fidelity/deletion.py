@@ -9,7 +9,7 @@ from pydantic import Field
 
 from stimuli.explainers.base import Kind
 from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.changes import baseline_fill, importance, tied_share
+from stimuli.metrics.fidelity.changes import baseline_fill, importance, tied_share
 from stimuli.planner.asks import Scores, Steps
 from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Floats, Subject
