@@ -232,9 +232,11 @@ def test_what_people_do_not_see_is_not_measured(tmp_path: Path, store_folder: Pa
 
 
 def test_stored_numbers_come_back_as_they_were() -> None:
-    for quality in (CLEAN, replace(CLEAN, leak=None, leak_p=float("nan"), region=float("nan"))):
+    told = replace(CLEAN, told=CLEAN.leak, of="grad_cam")
+    unknown = replace(CLEAN, leak=None, leak_p=float("nan"), region=float("nan"))
+    for quality, nulls in ((CLEAN, {"told"}), (told, set()), (unknown, {"told", "leak", "leak_p", "region"})):
         row = quality_json(quality)
-        assert None not in row.values() or quality.leak is None
+        assert {name for name, value in row.items() if value is None} == nulls
         back = quality_of(row | {"of a later version": 1})
         assert quality_json(back) == row and repr(asdict(back)) == repr(asdict(quality))
 
