@@ -77,6 +77,13 @@ class Exit(serializers.Serializer[Any]):
     fields = serializers.DictField(child=serializers.CharField())  # type: ignore[assignment]
 
 
+class Legend(serializers.Serializer[Any]):
+    """The colours of marked areas from the one end of their scale to the other."""
+
+    colours = serializers.ListField(child=serializers.CharField())
+    ends = serializers.ChoiceField(["importance", "sides"])
+
+
 class StudyFacts(serializers.Serializer[Any]):
     title = serializers.CharField()
     language = serializers.CharField()
@@ -89,6 +96,7 @@ class StudyFacts(serializers.Serializer[Any]):
     reservoir = serializers.ChoiceField(["always", "on_request", "off"])
     display = serializers.ChoiceField(["beside", "overlay"])
     words = serializers.DictField(child=serializers.CharField(), required=False)
+    legend = Legend(allow_null=True)
     origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
 
 

@@ -23,6 +23,9 @@ from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
 from experiments.texts import html_of, text_digest
 from experiments.words import page_words, placeholders, words_for
+from stimuli.explainers import kind_of
+from stimuli.render.heatmap import scale_of
+from stimuli.spec import Component
 
 
 def session_state(session: Session) -> dict[str, Any]:
@@ -58,8 +61,22 @@ def _facts(session: Session, definition: StudyDefinition) -> dict[str, Any]:
         "reservoir": getattr(design, "reservoir", "off"),
         "display": getattr(design, "display", "beside"),
         "words": page_words(definition),
+        "legend": _legend(session, definition),
         "origin": session.origin,
     }
+
+
+def _legend(session: Session, definition: StudyDefinition) -> dict[str, Any] | None:
+    """What the colours of this person's explanations mean; None if there are none or they have none, so
+    nobody learns from it what others see."""
+    condition = session.slot.condition if session.slot is not None else None
+    recipe = definition.render.spec()
+    if condition is None or condition.explainer is None or recipe.style not in ("heat", "contour"):
+        return None
+    if kind_of(Component.from_json(condition.explainer)) != "image":
+        return None
+    ends = "sides" if recipe.sign == "diverging" else "importance"
+    return {"colours": scale_of(recipe.colormap), "ends": ends}
 
 
 def _page(session: Session, step: Step, definition: StudyDefinition) -> dict[str, Any] | None:

@@ -89,6 +89,7 @@ export function state(changes: Partial<State> = {}): State {
       gap_ms: 0,
       reservoir: "on_request",
       display: "beside",
+      legend: null,
       origin: "human",
     },
     ...changes,

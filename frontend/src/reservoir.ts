@@ -3,13 +3,15 @@
  * place. They have a scroll of their own and never lie over the stimulus, the question or the answers.
  */
 import { h } from "./dom";
-import type { EventKind, Example, Media } from "./model";
+import { legend } from "./legend";
+import type { EventKind, Example, Media, Study } from "./model";
 import type { Words } from "./words";
 
 export interface ReservoirSpec {
   examples: Example[];
   mode: "always" | "on_request";
   display: "beside" | "overlay";
+  legend: Study["legend"];
   words: Words;
   picture: (media: Media) => HTMLImageElement;
   log: (kind: EventKind, data?: Record<string, unknown>) => void;
@@ -82,6 +84,9 @@ export class Reservoir {
     const { title, hint } = this.spec.words.reservoir;
     if (this.toggle)
       this.panel.append(h("h2", { class: "reservoir-title" }, title(this.spec.examples.length)));
+    const meaning = this.spec.examples.some((example) => example.explanation !== null) ? this.spec.legend : null;
+    const scale = legend(meaning, this.spec.words);
+    if (scale) this.panel.append(scale);
     this.panel.append(h("p", { class: "sr-only" }, hint), ...this.groups());
   }
 

@@ -83,6 +83,7 @@ function parameters(desk: Desk, state: State, block: Block, trial: AnyTrial): De
   const kind = kindOf(trial);
   const shown: Shown = {
     display: study.display,
+    legend: study.legend,
     picture_px: study.picture_px,
     min_view_ms: study.min_view_ms,
     words: desk.words,

@@ -149,6 +149,12 @@ export interface components {
             exit: components["schemas"]["Exit"];
             asks_again: boolean;
         };
+        /**
+         * @description * `importance` - importance
+         *     * `sides` - sides
+         * @enum {string}
+         */
+        EndsEnum: "importance" | "sides";
         Error: {
             error: components["schemas"]["ErrorDetail"];
             next: number | null;
@@ -271,6 +277,11 @@ export interface components {
          * @enum {string}
          */
         LearnTrialKindEnum: "learn";
+        /** @description The colours of marked areas from the one end of their scale to the other. */
+        Legend: {
+            colours: string[];
+            ends: components["schemas"]["EndsEnum"];
+        };
         Media: {
             url: string;
             width_px: number;
@@ -518,6 +529,7 @@ export interface components {
             words?: {
                 [key: string]: string;
             };
+            legend: components["schemas"]["Legend"] | null;
             origin: components["schemas"]["OriginEnum"];
         };
         Text: {

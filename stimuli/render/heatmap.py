@@ -108,6 +108,13 @@ def top_places(field: Plane, share: float) -> Plane:
 
 
 @cache
+def scale_of(name: str, steps: int = 9) -> list[str]:
+    """Colours of a palette from 0 to 1 in even steps, as #rrggbb: for a legend."""
+    places = np.rint(np.linspace(0, 255, steps)).astype(int)
+    return ["#" + bytes(np.rint(colour).astype(np.uint8)).hex() for colour in palette(name)[places]]
+
+
+@cache
 def palette(name: str) -> Floats:
     """256 colours of a colour map, float32 (256, 3) in 0-255."""
     from matplotlib import colormaps  # half a second to import

@@ -80,6 +80,21 @@ def test_the_help_holds_what_this_person_was_told_and_no_other_text(small: Study
         assert definition.texts[f"instructions_{others}"] not in told
 
 
+def test_the_legend_is_for_those_whose_explanations_have_colours(small: Study) -> None:
+    """The ends of viridis as published [van der Walt and Smith 2015]; nothing for the baseline, so that
+    nobody learns what others see."""
+    told = {}
+    for number in range(9):
+        person = Person(f"l{number}")
+        person.arrive()
+        session = person.session()
+        assert session.slot is not None and session.slot.condition is not None
+        told[session.slot.condition.role] = person.state["study"]["legend"]
+    assert told["baseline"] is None and told["control"] == told["method"]
+    assert (told["method"]["colours"][0], told["method"]["colours"][-1]) == ("#440154", "#fde725")
+    assert told["method"]["ends"] == "importance" and len(told["method"]["colours"]) == 9
+
+
 def test_it_has_a_page_before_each_block_if_blocks_differ(
     small: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:

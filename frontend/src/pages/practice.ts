@@ -63,7 +63,7 @@ async function ask(view: GateView, question: Question): Promise<string> {
   desk.shell.show(stage);
   await new Promise((resolve) => setTimeout(resolve, state.study.gap_ms));
   const { display, picture_px } = state.study;
-  const given = { display, words: desk.words, picture: (media: Media) => desk.pictures.element(media) };
+  const given = { display, legend: null, words: desk.words, picture: (media: Media) => desk.pictures.element(media) };
   return new Promise((resolve) => {
     const board = new Board(
       {

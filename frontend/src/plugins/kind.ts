@@ -6,6 +6,8 @@ import type { Words } from "../words";
 /** Parameters that every plugin gets without asking; it declares to jsPsych those that it reads. */
 export interface Shown {
   display: Study["display"];
+  /** What the colours of explanations mean; null if they mean nothing, or if there are none. */
+  legend: Study["legend"];
   picture_px: number;
   min_view_ms: number;
   words: Words;

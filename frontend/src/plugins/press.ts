@@ -19,6 +19,8 @@ export const PRESS_DATA = {
 export const SHOWN_PARAMETERS = {
   /** Explanation beside the picture, or in its place. */
   display: { type: ParameterType.SELECT, options: ["beside", "overlay"], default: "beside" },
+  /** What the colours of explanations mean, as the wire says it; null if they mean nothing. */
+  legend: { type: ParameterType.OBJECT, default: null },
   /** Width and height of a picture in CSS pixels. */
   picture_px: { type: ParameterType.INT, default: 320 },
   /** Milliseconds from onset until the answers become active. */

@@ -5,9 +5,15 @@ import type { Media, Side, Text } from "../model";
 import { en } from "../words/en";
 import { greyOf, stimulus, type Stimulus } from "./stimulus";
 
-function shown(given: Stimulus, display: "beside" | "overlay" = "beside"): HTMLElement {
+const SCALE = { colours: ["#440154", "#21918c", "#fde725"], ends: "importance" as const };
+
+function shown(
+  given: Stimulus,
+  display: "beside" | "overlay" = "beside",
+  legend: typeof SCALE | null = null,
+): HTMLElement {
   const picture = (one: Media): HTMLImageElement => Object.assign(new Image(), { alt: one.alt, src: one.url });
-  const element = stimulus(given, { display, words: en, picture });
+  const element = stimulus(given, { display, legend, words: en, picture });
   document.body.replaceChildren(element);
   return element;
 }
@@ -88,6 +94,21 @@ test("it shows a picture beside its explanation, or the explanation in its place
   expect(captions()).toEqual(["Explanation"]);
 });
 
+test("it says what colours mean under the explanation, and nowhere else", () => {
+  const both = { image: media("i"), explanation: media("x") };
+  shown(both, "beside", SCALE);
+  const captions = [...document.querySelectorAll("figcaption")].map((one) => one.textContent);
+  expect(captions).toEqual(["Picture", "Explanationless importantmore important"]);
+  const bar = document.querySelector<HTMLElement>(".legend-bar")!;
+  expect(bar.style.backgroundImage).toContain("linear-gradient(to right");
+  shown({ image: media("i") }, "beside", SCALE);
+  expect(document.querySelector(".legend")).toBeNull();
+  shown(both, "overlay", SCALE);
+  expect(document.querySelectorAll(".legend")).toHaveLength(1);
+  shown(both, "beside", null);
+  expect(document.querySelector(".legend")).toBeNull();
+});
+
 test("it shows the picture that explains a text below the text, and no empty place", () => {
   const block = shown({ text: text(["one", null]), explanation: media("x") });
   expect([...block.children].map((part) => part.className)).toEqual(["text", "pictures alone"]);
@@ -114,7 +135,7 @@ test("it shows the same picture in both sides, although the page keeps one eleme
     return kept.get(url)!;
   };
   const marked = (mark: string): Side => side({ image: media("a"), mark: media(mark) });
-  const pair = stimulus({ pair: [marked("x"), marked("y")] }, { display: "beside", words: en, picture });
+  const pair = stimulus({ pair: [marked("x"), marked("y")] }, { display: "beside", legend: null, words: en, picture });
   const sources = [...pair.querySelectorAll(".side")].map((half) =>
     [...half.querySelectorAll("img")].map((image) => image.getAttribute("src")),
   );

@@ -1,5 +1,6 @@
 /** What a trial shows above its question: a picture beside its explanation, a text with grey behind words, a pair. */
 import { h } from "../dom";
+import { legend } from "../legend";
 import type { Media, Side, Text, Token } from "../model";
 import type { Shown } from "./kind";
 
@@ -10,7 +11,7 @@ export interface Stimulus {
   pair?: [Side, Side] | null;
 }
 
-type Given = Pick<Shown, "display" | "words" | "picture">;
+type Given = Pick<Shown, "display" | "legend" | "words" | "picture">;
 
 /** The places of the stimulus; a trial without any keeps the places of a picture empty, so that nothing moves. */
 export function stimulus(shown: Stimulus, given: Given): HTMLElement {
@@ -24,7 +25,7 @@ export function stimulus(shown: Stimulus, given: Given): HTMLElement {
     // What explains a text by a picture stands below it.
     hasPictures || explanation === null
       ? null
-      : h("div", { class: "pictures alone" }, place(explanation, explained, given)),
+      : h("div", { class: "pictures alone" }, place(explanation, explained, given, given.legend)),
     pair === null ? null : pairBlock(pair, given),
   ].filter((part) => part !== null);
   return parts.length === 1 ? parts[0]! : h("div", { class: "stimuli" }, ...parts);
@@ -48,20 +49,25 @@ function eachOnce(picture: Given["picture"]): Given["picture"] {
 function pictures(image: Media | null, explanation: Media | null, given: Given): HTMLElement {
   const { original, explanation: explained } = given.words.trial;
   if (given.display === "beside" && image !== null && explanation !== null) {
-    const both = [place(image, original, given), place(explanation, explained, given)];
+    const both = [place(image, original, given), place(explanation, explained, given, given.legend)];
     return h("div", { class: "pictures beside" }, ...both);
   }
-  const caption = explanation === null ? original : explained;
-  return h("div", { class: "pictures alone" }, place(explanation ?? image, caption, given));
+  const [caption, meaning] = explanation === null ? [original, null] : [explained, given.legend];
+  return h("div", { class: "pictures alone" }, place(explanation ?? image, caption, given, meaning));
 }
 
-function place(media: Media | null, caption: string, given: Given): HTMLElement {
+function place(
+  media: Media | null,
+  caption: string,
+  given: Given,
+  meaning: Given["legend"] = null,
+): HTMLElement {
   if (media === null) return h("div", { class: "place empty" });
   return h(
     "figure",
     { class: "place" },
     h("div", { class: "picture" }, given.picture(media)),
-    h("figcaption", {}, caption),
+    h("figcaption", {}, caption, legend(meaning, given.words)),
   );
 }
 

@@ -121,6 +121,10 @@ export const de: Words = {
     choices: "Antworten",
     saw: { train: "Beispiel", test: "Bild zum Vorhersagen" },
   },
+  legend: {
+    importance: ["weniger wichtig", "wichtiger"],
+    sides: ["gegen die Antwort", "für die Antwort"],
+  },
   reservoir: {
     title: (count) => `Beispiele, die Sie gesehen haben (${count})`,
     show: (count) => `Gesehene Beispiele zeigen (${count})`,

@@ -116,6 +116,11 @@ export const en = {
     choices: "Answers",
     saw: { train: "Example", test: "Picture to predict" },
   },
+  /** The two ends of the scale of colours, the lower one first. */
+  legend: {
+    importance: ["less important", "more important"] as [string, string],
+    sides: ["against the answer", "for the answer"] as [string, string],
+  },
   reservoir: {
     title: (count: number) => `Examples you have seen (${count})`,
     show: (count: number) => `Show the examples you have seen (${count})`,
