@@ -67,8 +67,8 @@ def _facts(session: Session, definition: StudyDefinition) -> dict[str, Any]:
 
 
 def _legend(session: Session, definition: StudyDefinition) -> dict[str, Any] | None:
-    """What the colours of this person's explanations mean; None if there are none or they have none, so
-    nobody learns from it what others see."""
+    """What the colours of this person's explanations mean. None if there are no explanations or these have no
+    colours: it tells nothing of what others see."""
     condition = session.slot.condition if session.slot is not None else None
     recipe = definition.render.spec()
     if condition is None or condition.explainer is None or recipe.style not in ("heat", "contour"):

@@ -148,7 +148,8 @@ def test_it_names_no_condition_on_any_page(small: Study) -> None:
         person.answer()
         replies += [person.state, person.finish("x").json(), person.refresh()]
         for reply in replies:
-            text = json.dumps(reply).lower()
+            # Addresses and tokens are random, so that any word may stand in them by chance.
+            text = re.sub(r'"(url|token)": "[^"]*"', "", json.dumps(reply)).lower()
             assert not [
                 word for word in ("baseline", "control", "saliency", "grad", '"role"') if word in text
             ]

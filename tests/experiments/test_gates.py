@@ -81,8 +81,8 @@ def test_the_help_holds_what_this_person_was_told_and_no_other_text(small: Study
 
 
 def test_the_legend_is_for_those_whose_explanations_have_colours(small: Study) -> None:
-    """The ends of viridis as published [van der Walt and Smith 2015]; nothing for the baseline, so that
-    nobody learns what others see."""
+    """The ends of viridis as published [van der Walt and Smith 2015]; nothing for the baseline, which
+    is told nothing of what others see."""
     told = {}
     for number in range(9):
         person = Person(f"l{number}")
