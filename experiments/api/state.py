@@ -23,9 +23,7 @@ from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
 from experiments.texts import html_of, text_digest
 from experiments.words import page_words, placeholders, words_for
-from stimuli.explainers import kind_of
 from stimuli.render.heatmap import scale_of
-from stimuli.spec import Component
 
 
 def session_state(session: Session) -> dict[str, Any]:
@@ -41,13 +39,13 @@ def session_state(session: Session) -> dict[str, Any]:
         "next": step.next,
         "total": len(cards) if cards else None,
         "feedback": last_feedback(session) if step.name == "trials" and step.next else None,
-        "study": _facts(session, definition),
+        "study": _facts(session, cards, definition),
         "exit": None,
     }
     return cast(dict[str, Any], SessionState(state).data)
 
 
-def _facts(session: Session, definition: StudyDefinition) -> dict[str, Any]:
+def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any]:
     design = design_of(definition)
     return {
         "title": definition.title,
@@ -61,19 +59,19 @@ def _facts(session: Session, definition: StudyDefinition) -> dict[str, Any]:
         "reservoir": getattr(design, "reservoir", "off"),
         "display": getattr(design, "display", "beside"),
         "words": page_words(definition),
-        "legend": _legend(session, definition),
+        "legend": _legend(cards, definition),
         "origin": session.origin,
     }
 
 
-def _legend(session: Session, definition: StudyDefinition) -> dict[str, Any] | None:
-    """What the colours of this person's explanations mean. None if there are no explanations or these have no
-    colours: it tells nothing of what others see."""
-    condition = session.slot.condition if session.slot is not None else None
+def _legend(cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any] | None:
+    """What the colours of this person's maps mean. None if no map is shown, or if the recipe has no colours:
+    it tells nothing of what others see."""
     recipe = definition.render.spec()
-    if condition is None or condition.explainer is None or recipe.style not in ("heat", "contour"):
-        return None
-    if kind_of(Component.from_json(condition.explainer)) != "image":
+    shown = (one.explanation for card in cards for one in card.shown.values())
+    # What bars, sentences and other pictures say stands with them in words; a map says nothing.
+    has_maps = any(file is not None and not file.is_text and not file.said for file in shown)
+    if not has_maps or recipe.style not in ("heat", "contour"):
         return None
     ends = "sides" if recipe.sign == "diverging" else "importance"
     return {"colours": scale_of(recipe.colormap), "ends": ends}
