@@ -68,7 +68,7 @@ def _legend(cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any
     """What the colours of this person's maps mean. None if no map is shown, or if the recipe has no colours:
     it tells nothing of what others see."""
     recipe = definition.render.spec()
-    shown = (one.explanation for card in cards for one in card.shown.values())
+    shown = (stimulus.explanation for card in cards for stimulus in card.shown.values())
     # What bars, sentences and other pictures say stands with them in words; a map says nothing.
     has_maps = any(file is not None and not file.is_text and not file.said for file in shown)
     if not has_maps or recipe.style not in ("heat", "contour"):
