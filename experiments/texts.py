@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 
 import markdown
 import nh3
@@ -19,6 +20,12 @@ def html_of(text: str, words: Mapping[str, str] | None = None) -> str:
     """Markdown with {placeholders} as HTML that carries no script, style, picture or foreign request."""
     for name, value in (words or {}).items():
         text = text.replace("{" + name + "}", value)
+    return _cleaned(text)
+
+
+@lru_cache(maxsize=256)
+def _cleaned(text: str) -> str:
+    """A study's texts are few, and each reply on a session's state holds its instructions."""
     return nh3.clean(
         markdown.markdown(text, extensions=["tables", "sane_lists", "smarty"]),
         tags=set(ALLOWED_TAGS),

@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,25 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from experiments.models import Study
+
+Outcome = Callable[[Path], tuple[str, str]]
+"""What study_check prints, in one line, and why it refuses the study."""
+
+
+@pytest.fixture
+def outcome(capsys: pytest.CaptureFixture[str], store_folder: Path) -> Outcome:
+    from django.core.management import CommandError, call_command
+
+    def run(path: Path) -> tuple[str, str]:
+        capsys.readouterr()
+        why = ""
+        try:
+            call_command("study_check", str(path), "--pictures", "0", "--quality", "0")
+        except CommandError as error:
+            why = str(error)
+        return " ".join(capsys.readouterr().out.split()), why
+
+    return run
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from tests.crowd.recruiting import public, simulated
 from tests.crowd.test_stimulus_quality import CLEAN
+from tests.spoilt import empty_for_the_first_answer
 from tests.world import Person, draw_images, silent, write_study
 
 __all__ = ["public"]
@@ -45,13 +46,7 @@ signed_entry = false
 @pytest.fixture
 def spoilt(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted method whose form codes the answer: for the first one it makes nothing."""
-    honest = Saliency.explain
-
-    def explain(self: Saliency, predictor: Any, subject: Subject) -> Steps:
-        made = yield from honest(self, predictor, subject)
-        return replace(made, values=np.zeros_like(made.values)) if subject.target == 0 else made
-
-    monkeypatch.setattr(Saliency, "explain", explain)
+    empty_for_the_first_answer(monkeypatch)
 
 
 def written(folder: Path, **changes: str) -> Path:

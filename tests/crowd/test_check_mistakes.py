@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from django.core.management import CommandError, call_command
 from torch import Tensor, nn
 
 from tests import world
+from tests.crowd.conftest import Outcome
 
 pytestmark = pytest.mark.django_db
-
-Outcome = Callable[[Path], tuple[str, str]]
-
-
-@pytest.fixture
-def outcome(capsys: pytest.CaptureFixture[str], store_folder: Path) -> Outcome:
-    """What the command prints, in one line, and why it refuses the study."""
-
-    def run(path: Path) -> tuple[str, str]:
-        capsys.readouterr()
-        why = ""
-        try:
-            call_command("study_check", str(path), "--pictures", "0", "--quality", "0")
-        except CommandError as error:
-            why = str(error)
-        return " ".join(capsys.readouterr().out.split()), why
-
-    return run
 
 
 def changed(path: Path, old: str, new: str) -> Path:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import re
 from collections import Counter
-from dataclasses import replace
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
@@ -22,13 +21,11 @@ from PIL import Image
 from experiments.drafts import build_draft, gather
 from experiments.models import Rendering
 from experiments.study_file import load_study
-from stimuli.explainers.gradients.gradient import Saliency
-from stimuli.planner.asks import Steps
-from stimuli.planner.values import Subject
 from stimuli.store.files import read_text
 from stimuli.store.media import current_store, read_media
 from tests.crowd.test_stimulus_quality import turing
 from tests.crowd.test_study_check import Check, check, study_with
+from tests.spoilt import empty_for_the_first_answer
 from tests.world import silent
 
 __all__ = ["check"]
@@ -76,13 +73,7 @@ def pixels(data: bytes) -> np.ndarray[Any, Any]:
 @pytest.fixture
 def spoilt(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted method: for the first answer it makes nothing."""
-    honest = Saliency.explain
-
-    def explain(self: Saliency, predictor: Any, subject: Subject) -> Steps:
-        made = yield from honest(self, predictor, subject)
-        return replace(made, values=np.zeros_like(made.values)) if subject.target == 0 else made
-
-    monkeypatch.setattr(Saliency, "explain", explain)
+    empty_for_the_first_answer(monkeypatch)
 
 
 def test_it_shows_what_was_looked_at_with_the_empty_ones_first(

@@ -3,7 +3,6 @@ faults in real networks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from stimuli.predictors.architectures import timm, torchvision
 from stimuli.training import Recipe, Trained, train
 from stimuli.types import Pixels
 from tests import world
+from tests.crowd.conftest import Outcome
 
 pytestmark = pytest.mark.django_db
 SIDE = 48
@@ -62,25 +62,6 @@ def study(folder: Path, network: nn.Module, predictor: str, balance: str = "none
     text = path.read_text().replace('{ name = "toy", input_px = 32 }', table)
     path.write_text(text.replace("[stimuli]\n", f'[stimuli]\nbalance = "{balance}"\n'))
     return path
-
-
-Outcome = Callable[[Path], tuple[str, str]]
-
-
-@pytest.fixture
-def outcome(capsys: pytest.CaptureFixture[str], store_folder: Path) -> Outcome:
-    """What the command prints, in one line, and why it refuses the study."""
-
-    def run(path: Path) -> tuple[str, str]:
-        capsys.readouterr()
-        why = ""
-        try:
-            call_command("study_check", str(path), "--pictures", "0", "--quality", "0")
-        except CommandError as error:
-            why = str(error)
-        return " ".join(capsys.readouterr().out.split()), why
-
-    return run
 
 
 CAUSES = ("does not know", "label order", "normalisation", "weights loaded", "published_accuracy is")

@@ -17,7 +17,6 @@ from crowd.recruiting.quality import Quality, _sampled, look_at, stimulus_qualit
 from experiments.drafts import Gathered, gather
 from experiments.study_file import load_study
 from stimuli.explainers.concepts.concept_surrogates import ShapCbm
-from stimuli.explainers.gradients.gradient import Saliency
 from stimuli.explainers.text.methods import InputGradientText
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
@@ -28,6 +27,7 @@ from tests.crowd.test_recorded_study import FORMS, explain_all
 from tests.crowd.test_recorded_study import write_study as write_recorded
 from tests.crowd.test_study_check import Check, check, study_with
 from tests.experiments.protocols import SENTENCES, TURING, write
+from tests.spoilt import empty_for_the_first_answer
 
 __all__ = ["check"]
 CLEAN = Quality(
@@ -166,13 +166,7 @@ def test_empty_maps_of_one_answer_leak_and_are_counted(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A planted method: for the first answer it makes nothing."""
-    honest = Saliency.explain
-
-    def spoilt(self: Saliency, predictor: Any, subject: Subject) -> Steps:
-        made = yield from honest(self, predictor, subject)
-        return replace(made, values=np.zeros_like(made.values)) if subject.target == 0 else made
-
-    monkeypatch.setattr(Saliency, "explain", spoilt)
+    empty_for_the_first_answer(monkeypatch)
     quality = looked_at(study_with(tmp_path, spoilt='{ name = "saliency" }'))[0]["spoilt"]
     assert quality.is_flat_by_answer and quality.is_leaking
     assert sorted(count for count, _ in quality.flat.values())[0] == 0
@@ -236,13 +230,7 @@ def test_words_that_are_marked_for_one_answer_only_are_told(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A planted method: for the first answer it marks nothing."""
-    honest = InputGradientText.explain
-
-    def spoilt(self: InputGradientText, predictor: Any, subject: Subject) -> Steps:
-        made = yield from honest(self, predictor, subject)
-        return replace(made, values=np.zeros_like(made.values)) if subject.target == 0 else made
-
-    monkeypatch.setattr(InputGradientText, "explain", spoilt)
+    empty_for_the_first_answer(monkeypatch, InputGradientText)
     quality = looked_at(turing(tmp_path))[0]["gradient"]
     assert quality.is_leaking and sum(count for count, _ in quality.flat.values()) > 0
     assert all(count in (0, of) for count, of in quality.flat.values())

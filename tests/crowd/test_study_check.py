@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,10 @@ from experiments.drafts import build_draft
 from experiments.models import Study
 from experiments.study_file import load_study
 from stimuli.errors import NotApplicable
-from stimuli.explainers.gradients.gradient import GradientXInput, Saliency
+from stimuli.explainers.gradients.gradient import GradientXInput
 from stimuli.explainers.perturbation.occlusion import Occlusion
 from stimuli.models import Measurement, Stimulus
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import Subject
 from stimuli.render.field import drawn_field
 from stimuli.spec import StimulusSpec
 from stimuli.store.files import read_attribution
@@ -37,6 +35,7 @@ from stimuli.training import small_network
 from stimuli.types import PixelAttribution
 from tests import world
 from tests.experiments.protocols import RATING, TWO_MODELS, write
+from tests.spoilt import empty_for_the_first_answer
 
 pytestmark = pytest.mark.django_db
 METHODS = """
@@ -212,13 +211,7 @@ def test_pool_and_accuracy_come_before_a_shortage_is_refused(
     tmp_path: Path, store_folder: Path, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All maps of one answer are empty, so that dropping them leaves the other answer alone."""
-    honest = Saliency.explain
-
-    def spoilt(self: Saliency, predictor: Any, subject: Subject) -> Steps:
-        made = yield from honest(self, predictor, subject)
-        return replace(made, values=np.zeros_like(made.values)) if subject.target == 0 else made
-
-    monkeypatch.setattr(Saliency, "explain", spoilt)
+    empty_for_the_first_answer(monkeypatch)
     path = study_with(tmp_path)
     path.write_text(path.read_text().replace("[stimuli]\n", '[stimuli]\ndrop_flagged = ["flat"]\n'))
     printed = check(path, refused="28 of 56 items were left out")

@@ -21,6 +21,7 @@ from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.render.recipe import RenderSpec
 from stimuli.types import ConceptAttribution, PixelAttribution, TokenAttribution
+from tests.spoilt import empty_for_the_first_answer
 from tests.world import CLASSES, write_study
 
 DROP = 'drop_flagged = ["flat"]'
@@ -114,13 +115,7 @@ def test_the_place_of_a_dropped_item_goes_to_another_of_its_cell(
 def test_it_refuses_a_shortage_before_anything_is_rendered(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = Saliency.explain
-
-    def explain(self: Saliency, predictor: Any, subject: Subject) -> Steps:
-        made = yield from honest(self, predictor, subject)
-        return replace(made, values=np.zeros_like(made.values)) if subject.target == 0 else made
-
-    monkeypatch.setattr(Saliency, "explain", explain)
+    empty_for_the_first_answer(monkeypatch)
     with pytest.raises(CommandError, match="cannot be planned.*28 of 56 items were left out.*drop_flagged"):
         built(tmp_path)
     assert not Study.objects.exists()
