@@ -257,6 +257,10 @@ WHITENOISE_USE_FINDERS = True
 # The build puts a hash of each file's content into its name, so that a browser never needs to ask again.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/participant/assets/[^/]+-[\w-]{8}\.(js|css)$"
 
+# The browser of `screenshots`, and a further folder of Playwright's browsers.
+CHROMIUM = env_text("CHROMIUM")
+PLAYWRIGHT_BROWSERS_PATH = env_text("PLAYWRIGHT_BROWSERS_PATH")
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],

@@ -1,4 +1,4 @@
-"""What a browser loads of the participant's page, how it is served, and what becomes of a part that is lost."""
+"""What a browser loads of the participant's page, how it is served, and what if a part does not come."""
 
 from __future__ import annotations
 
@@ -66,8 +66,9 @@ def test_it_serves_every_hashed_file_compressed_and_for_ever(site: WebServer) ->
         assert fetched(address)[1] == plain
 
 
-def test_it_does_not_keep_for_ever_what_may_change(site: WebServer) -> None:
-    for path in ("/static/participant/index.html", "/static/dashboard/dashboard.css", "/join/small/?person=x"):
+def test_it_does_not_keep_for_ever_what_may_change(site: WebServer, opened: dict[str, Any]) -> None:
+    page, style = "/static/participant/index.html", "/static/dashboard/dashboard.css"
+    for path in (page, style, "/join/small/?person=x"):
         assert "immutable" not in fetched(f"{site.url}{path}")[0]["cache-control"], path
 
 
