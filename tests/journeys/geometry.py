@@ -1,4 +1,4 @@
-"""What is wrong with the places of a page, measured in the browser: a list of sentences, empty if nothing is."""
+"""What is wrong with the places of a page, measured in the browser: sentences, none if nothing is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 FAULTS = """(isTrial) => {
     const faults = [];
-    const name = (e) => `<${e.tagName.toLowerCase()} class="${e.className}"> "${(e.textContent ?? "").trim().slice(0, 40)}"`;
+    const said = (e) => (e.textContent ?? "").trim().slice(0, 40);
+    const name = (e) => `<${e.tagName.toLowerCase()} class="${e.className}"> "${said(e)}"`;
     const open = document.querySelector("dialog[open]");
     const scope = open ?? document.body;
     const width = document.documentElement.clientWidth, height = window.innerHeight;
@@ -27,11 +28,13 @@ FAULTS = """(isTrial) => {
             if (p === e && !e.matches(".reservoir-panel, dialog")) continue;
             if (style.overflowX === "visible" && style.overflowY === "visible") continue;
             const clip = p.getBoundingClientRect();
-            [l, t, r, b] = [Math.max(l, clip.left), Math.max(t, clip.top), Math.min(r, clip.right), Math.min(b, clip.bottom)];
+            [l, t] = [Math.max(l, clip.left), Math.max(t, clip.top)];
+            [r, b] = [Math.min(r, clip.right), Math.min(b, clip.bottom)];
         }
         return r - l > 1 && b - t > 1 ? { left: l, top: t, right: r, bottom: b } : null;
     };
-    if (document.documentElement.scrollWidth > width) faults.push(`sideways: ${document.documentElement.scrollWidth} of ${width} px`);
+    const { scrollWidth } = document.documentElement;
+    if (scrollWidth > width) faults.push(`sideways: ${scrollWidth} of ${width} px`);
     const things = [];
     const CONTROLS = "button, a[href], input, textarea, select, output, summary, img, canvas";
     for (const e of scope.querySelectorAll(CONTROLS)) {
@@ -53,7 +56,8 @@ FAULTS = """(isTrial) => {
                 const isOut = rect.left < clip.left - 1 || rect.right > clip.right + 1;
                 if (isOut && style.overflowX !== "visible") faults.push(`cut by its place: ${name(e)}`);
                 const isBelow = rect.bottom > clip.bottom + 2 || rect.top < clip.top - 2;
-                if (isBelow && ["hidden", "clip"].includes(style.overflowY)) faults.push(`cut in height: ${name(e)}`);
+                const isCut = isBelow && ["hidden", "clip"].includes(style.overflowY);
+                if (isCut) faults.push(`cut in height: ${name(e)}`);
             }
             // The strip lies over the quiet line on purpose: it comes and goes, and pushes nothing.
             const isUnderStrip = e.closest(".line") && document.querySelector(".strip:not([hidden])");
@@ -61,29 +65,42 @@ FAULTS = """(isTrial) => {
             if (box && !isUnderStrip) things.push({ e, box });
         }
     }
+    const isText = (e) => e.matches(":not(button, input, img)");
+    // What stays in sight while a list or a dialog is scrolled lies over what is scrolled under it.
+    const isSticky = (e) => {
+        for (let p = e; p; p = p.parentElement) if (getComputedStyle(p).position === "sticky") return true;
+        return false;
+    };
     for (const [i, one] of things.entries()) {
         for (const other of things.slice(i + 1)) {
             if (one.e === other.e || one.e.contains(other.e) || other.e.contains(one.e)) continue;
-            const across = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
-            const down = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
+            if (isSticky(one.e) || isSticky(other.e)) continue;
+            const [p, q] = [one.box, other.box];
+            const across = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+            const down = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
             // The boxes of neighbouring lines may touch: a line is higher than its letters.
-            const isText = one.e.matches(":not(button, input, img)") && other.e.matches(":not(button, input, img)");
-            if (across > 2 && down > (isText ? 6 : 2)) faults.push(`overlap: ${name(one.e)} and ${name(other.e)}`);
+            const spare = isText(one.e) && isText(other.e) ? 6 : 2;
+            if (across > 2 && down > spare) faults.push(`overlap: ${name(one.e)} and ${name(other.e)}`);
         }
     }
     const inside = (e) => {
         const box = e.getBoundingClientRect();
-        return box.top >= -0.5 && box.bottom <= height + 0.5 && box.left >= -0.5 && box.right <= width + 0.5;
+        const isAcross = box.left >= -0.5 && box.right <= width + 0.5;
+        return isAcross && box.top >= -0.5 && box.bottom <= height + 0.5;
     };
     if (isTrial && !open) {
-        for (const e of document.querySelectorAll(".board :is(.answer, .ask, .picture img, .reservoir-toggle), .tool"))
-            if (!isHidden(e) && !e.closest(".reservoir-panel") && !inside(e)) faults.push(`outside the window: ${name(e)}`);
+        const needed = ".board :is(.answer, .ask, .picture img, .reservoir-toggle), .tool";
+        for (const e of document.querySelectorAll(needed)) {
+            const isNeeded = !isHidden(e) && !e.closest(".reservoir-panel");
+            if (isNeeded && !inside(e)) faults.push(`outside the window: ${name(e)}`);
+        }
     }
     const primary = [...scope.querySelectorAll(".button.primary")].find((e) => !isHidden(e));
     if (!isTrial && primary) {
         primary.scrollIntoView({ block: "nearest" });
         const box = primary.getBoundingClientRect();
-        const top = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
+        const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+        const top = document.elementFromPoint(x, y);
         if (!inside(primary) || !primary.contains(top)) faults.push(`cannot be reached: ${name(primary)}`);
         document.documentElement.scrollTop = 0;
         if (open) open.scrollTop = 0;

@@ -111,7 +111,7 @@ def rows_of(name: str) -> str | None:
 
 
 def prepared(name: str, copy: Path, terminal: Terminal) -> Study:
-    """The study, open in this database: copied, or else built from its file with one slot of each condition."""
+    """The study, open in this database: copied, else built from its file, one slot of each condition."""
     call_command("migrate", verbosity=0)
     rows = copy / ROWS
     if rows.is_file():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from PIL import Image
 from crowd.rehearsal.screens.catalog import Screen
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 PIECE_SHARE = 1.3
 """Height over width of what fits on a sheet of A4 below its caption; a longer page needs several sheets."""
@@ -80,29 +81,34 @@ class Album:
         file = f"{place}/{len(self.pictures) + 1:03d}-{screen.name}.png"
         path = self.folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        with_window(page, window)
         # A page that is read is shown whole; a trial and a dialog are as large as the window.
-        is_read = page.locator("[data-page]").count() > 0 and page.locator("dialog[open]").count() == 0
-        page.screenshot(path=str(path), full_page=is_read, animations="disabled")
+        is_read = page.locator(".board, dialog[open]").count() == 0
+        with in_window(page, window):
+            page.screenshot(path=str(path), full_page=is_read, animations="disabled")
         return Picture(screen, language, window, file)
 
 
-def with_window(page: Page, window: Window) -> None:
+@contextmanager
+def in_window(page: Page, window: Window) -> Iterator[None]:
     """Gives the page a window of that size, with as many pixels of the display as its zoom has."""
-    size = page.viewport_size
-    if (size, window.zoom) == ({"width": window.width_px, "height": window.height_px}, 1):
-        return
-    page.set_viewport_size({"width": window.width_px, "height": window.height_px})
+    size: ViewportSize = {"width": window.width_px, "height": window.height_px}
+    before = page.viewport_size
+    if before != size:
+        page.set_viewport_size(size)
     session = page.context.new_cdp_session(page)
-    session.send(
-        "Emulation.setDeviceMetricsOverride",
-        {
-            **{"width": window.width_px, "height": window.height_px},
-            **{"deviceScaleFactor": window.zoom, "mobile": False},
-        },
-    )
-    session.detach()
-    page.wait_for_timeout(SETTLE_MS)
+    if window.zoom > 1:
+        metrics = {**size, "deviceScaleFactor": window.zoom, "mobile": False}
+        session.send("Emulation.setDeviceMetricsOverride", metrics)
+    if before != size or window.zoom > 1:
+        page.wait_for_timeout(SETTLE_MS)
+    try:
+        yield
+    finally:
+        if window.zoom > 1:
+            session.send("Emulation.clearDeviceMetricsOverride")
+        session.detach()
+        if before is not None and before != size:
+            page.set_viewport_size(before)
 
 
 STYLE = """

@@ -25,7 +25,6 @@ def walk(
     from playwright.sync_api import Error
 
     screens = {(screen.key, screen.condition): screen for screen in screens_of(stage.study)}
-    screens |= {("gate/practice/trial", ""): PRACTICE_TRIAL} if stage.study.practice else {}
     ways = [*_arms(stage), _entries, _gates, _dialogs, _trouble, _offline, _ends]
     looked: set[Screen] = set()
     said: list[str] = []
@@ -44,7 +43,6 @@ def walk(
     return [screen for screen in screens.values() if screen not in looked], said
 
 
-PRACTICE_TRIAL = Screen("gate/practice/trial", "A practice trial", "before the trials, in all conditions")
 Way = Callable[[Walker], None]
 
 
@@ -217,12 +215,12 @@ def _ends(walker: Walker) -> None:
     walker.arrive(stage.coded, window=SMALL)
     walker.settle()
     walker.look("gate/device")
-    walker.press(".button:not(.primary)")
+    walker.press(last=True)
     page.wait_for_selector("[data-page=finish]")
     walker.look("end/device")
     walker.arrive(stage.coded)
     assert walker.gates(until="consent") == "consent"
-    walker.press(".button:not(.primary)")
+    walker.press(last=True)
     page.wait_for_selector("[data-page=finish]")
     walker.look("end/declined")
     walker.arrive(stage.coded)

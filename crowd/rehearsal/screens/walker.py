@@ -25,6 +25,9 @@ PATIENCE_MS = 20_000
 FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
 SETTLED = f"{FRESH}, [data-page]:not([data-done]):not(:has(.button.primary:disabled))"
 TRIAL = "trial"
+PRACTICE_TRIAL = Screen("gate/practice/trial", "A practice trial", "before the trials, in all conditions")
+PRACTICE_TOLD = Screen("gate/practice/told", "What is said of a practice answer", "after each practice trial")
+"""Parts of one page, which no table names."""
 FILL = """([answers, isWrong]) => {
     for (const place of document.querySelectorAll("[data-page] [data-question]")) {
         const radios = [...place.querySelectorAll("input[type=radio]")];
@@ -32,7 +35,12 @@ FILL = """([answers, isWrong]) => {
         const right = radios.find((radio) => radio.value === wanted) ?? radios.at(-1);
         const wrong = radios.find((radio) => radio !== right);
         (isWrong ? wrong ?? right : right)?.click();
-        for (const input of place.querySelectorAll("input[type=number]")) input.value = input.min || 1;
+        const numbers = place.querySelectorAll("input[type=number]");
+        for (const input of numbers) input.value = input.min || 1;
+    }
+    for (const input of document.querySelectorAll("[data-page] input[type=range]")) {
+        input.stepUp();
+        input.dispatchEvent(new Event("input"));
     }
     const boxes = document.querySelectorAll("[data-page] input[type=checkbox][required]");
     for (const box of boxes) box.checked = true;
@@ -56,12 +64,16 @@ class Walker:
         page.set_default_timeout(PATIENCE_MS)
 
     def look(self, key: str, arm: str = "") -> None:
-        """Looks at the page as this screen, unless that is done."""
+        """Looks at the page as the screen of that key, if the study has it."""
         screen = self.screens.get((key, arm))
-        if screen is None or screen in self.looked:
-            return
-        self.look_at(self.page, screen)
-        self.looked.add(screen)
+        if screen is not None:
+            self.see(screen)
+
+    def see(self, screen: Screen) -> None:
+        """Looks at the page as this screen, unless that is done."""
+        if screen not in self.looked:
+            self.look_at(self.page, screen)
+            self.looked.add(screen)
 
     def arrive(
         self,
@@ -89,9 +101,11 @@ class Walker:
         shown = self.page.locator("[data-page]:not([data-done])")
         return str(shown.first.get_attribute("data-page")) if shown.count() else TRIAL
 
-    def press(self, selector: str = ".button.primary") -> None:
-        """Presses a button of the page, which then counts as left."""
-        button = self.page.locator(f"[data-page]:not([data-done]) {selector}").first.element_handle()
+    def press(self, *, last: bool = False) -> None:
+        """Presses the main button of the page, or its last one, by which people say no; the page then counts
+        as left."""
+        buttons = self.page.locator(f"[data-page]:not([data-done]) .button{'' if last else '.primary'}")
+        button = (buttons.last if last else buttons.first).element_handle()
         assert button is not None
         self.page.eval_on_selector_all("[data-page]", "pages => pages.forEach(e => e.dataset.done = '1')")
         # Not by the mouse: whether something lies over it is measured elsewhere.
@@ -127,19 +141,23 @@ class Walker:
             self.practise(stop.kind == fails)
 
     def practise(self, is_wrong: bool) -> None:
-        """Answers the trials of a gate, if there are any before its next page."""
-        for right in self.practice:
-            if self.settle() != TRIAL or step_of(self.session()).name == "trials":
-                return
-            self.look("gate/practice/trial")
-            others = [value for value in ("A", "B") if value != right]
-            self.answer(others[0] if is_wrong else right)
+        """Answers the trials of a gate and reads what is said of each answer, up to the next page."""
+        rights = iter(self.practice)
+        while self.practice and self.settle() == TRIAL and step_of(self.session()).name != "trials":
+            if self.page.locator(FRESH).count() == 1:
+                self.see(PRACTICE_TOLD)
+                self.answer()
+                continue
+            self.see(PRACTICE_TRIAL)
+            right = next(rights)
+            self.answer(next(value for value in ("A", "B") if (value == right) is not is_wrong))
 
     def to_trial(self, position: int, *, passes: bool = True) -> None:
         """Goes to a trial of the running session, with all before it answered."""
         self.stage.answer_until(self.session(), position, passes=passes)
         self.page.reload()
         while (here := self.settle()) != TRIAL:
+            self.refuse_trouble(here)
             if here == "block":
                 is_back = self.page.locator("[data-page=block] li").count() == 0
                 self.look("block/back" if is_back else "block/start")
@@ -149,6 +167,14 @@ class Walker:
                     self.look(f"gate/{stop.kind}", self.arm)
             self.press()
 
+    def refuse_trouble(self, here: str) -> None:
+        """Stops a way that meets a page of trouble unasked."""
+        if here == "trouble":
+            shown = self.page.locator("[data-page=trouble]").first
+            raise AssertionError(
+                f"the page stops with {shown.get_attribute('data-code')}: {shown.inner_text()!r}"
+            )
+
     def to_the_end(self, *, passes: bool = True) -> None:
         """Answers the rest and what is asked last; stops at the last page."""
         session = self.session()
@@ -156,6 +182,7 @@ class Walker:
         self.stage.answer_until(session, session.slot.trials.count(), passes=passes)
         self.page.reload()
         while (here := self.settle()) != "finish":
+            self.refuse_trouble(here)
             stop = step_of(self.session()).stop
             self.look(f"gate/{stop.kind}" if stop is not None else f"page/{here}")
             self.page.evaluate(FILL, [self.answers, False])
