@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 PIECE_SHARE = 1.3
 """Height over width of what fits on a sheet of A4 below its caption; a longer page needs several sheets."""
-SETTLE_MS = 60
-"""A few frames, in which a page finds its places in a new window."""
+TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""A page has its places in a new window once a frame was drawn there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def in_window(page: Page, window: Window) -> Iterator[None]:
         metrics = {**size, "deviceScaleFactor": window.zoom, "mobile": False}
         session.send("Emulation.setDeviceMetricsOverride", metrics)
     if before != size or window.zoom > 1:
-        page.wait_for_timeout(SETTLE_MS)
+        page.evaluate(TWO_FRAMES)
     try:
         yield
     finally:
