@@ -26,19 +26,13 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def study(transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
+def study(browser: Browser, transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
     """Pictures as large as in studies; one condition without and one with explanations."""
     path = write_study(tmp_path / "small", picture_px="picture_px = 320")
     text = path.read_text()
     start = text.index('[[conditions]]\nname = "control"')
     path.write_text(text[:start] + text[text.index('[[conditions]]\nname = "saliency"') :])
     return opened_study(path)
-
-
-@pytest.fixture
-def unsafe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Playwright runs a loop in this thread, and rows are read between its calls; nothing else runs there."""
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
 
 def is_let_in(study: Study, window: Window) -> bool:
@@ -48,9 +42,7 @@ def is_let_in(study: Study, window: Window) -> bool:
     return width_px >= needed.min_width_px and height_px >= needed.min_height_px
 
 
-def test_every_page_fits_every_window(
-    unsafe: None, study: Study, server: WebServer, browser: Browser
-) -> None:
+def test_every_page_fits_every_window(study: Study, server: WebServer, browser: Browser) -> None:
     faults: list[str] = []
     looked: Counter[str] = Counter()
 
