@@ -267,8 +267,8 @@ def served(project_env: dict[str, str]) -> Iterator[WebServer]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator["Browser"]:
-    """One headless Chromium for the whole run. Playwright leaves a loop running in this thread, in which tests
-    read rows all the same: nothing else runs in it."""
+    """One headless Chromium for the whole run. Playwright leaves a loop running in this thread, beside which
+    tests may read rows: nothing else runs in it."""
     from tests.chromium import open_browser
 
     with pytest.MonkeyPatch.context() as patch, open_browser() as opened:
