@@ -4,7 +4,7 @@ export TORCH
 PY = .venv/bin/python
 INSTALL = @sh setup/python.sh setup/install.py
 
-.PHONY: setup demo test prove lint fmt schema bench
+.PHONY: setup demo test prove pictures lint fmt schema bench
 
 setup:            ## everything, development tools included
 	$(INSTALL) dev
@@ -20,6 +20,10 @@ test:             ## lint, types, Python, TypeScript, browser; PARTS="lint pure"
 prove:            ## proofs of hours, with tables in docs/evidence/; PARTS="crashes recovery" for some, SEED=3
 	$(INSTALL) dev
 	@$(PY) setup/prove.py --seed $(or $(SEED),0) $(PARTS)
+
+pictures:         ## every page of a participant in six windows, in var/pictures/index.html; STUDY=leaves
+	$(INSTALL) dev
+	@$(PY) manage.py screenshots $(or $(STUDY),wolf-or-husky) --all-windows --to var/pictures
 
 lint:
 	$(INSTALL) dev

@@ -254,6 +254,12 @@ STATIC_ROOT = None
 PARTICIPANT_PAGE_DIR = BASE_DIR / "frontend" / "dist"
 STATICFILES_DIRS = [("participant", PARTICIPANT_PAGE_DIR)] if PARTICIPANT_PAGE_DIR.is_dir() else []
 WHITENOISE_USE_FINDERS = True
+# The build puts a hash of each file's content into its name, so that a browser never needs to ask again.
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/participant/assets/[^/]+-[\w-]{8}\.(js|css)$"
+
+# The browser of `screenshots`, and a further folder of Playwright's browsers.
+CHROMIUM = env_text("CHROMIUM")
+PLAYWRIGHT_BROWSERS_PATH = env_text("PLAYWRIGHT_BROWSERS_PATH")
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],

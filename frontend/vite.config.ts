@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { loadEnv } from "vite";
 import { defineConfig } from "vitest/config";
+import { compressed } from "./build/compressed.ts";
 import { ownPlugins, VARIABLE } from "./build/own-plugins.ts";
 
 const here = import.meta.dirname;
@@ -8,12 +9,14 @@ const here = import.meta.dirname;
 // The server inserts the study into dist/index.html and serves everything else under this path.
 export default defineConfig(({ mode }) => ({
   base: "/static/participant/",
-  plugins: [ownPlugins(here, loadEnv(mode, here, VARIABLE)[VARIABLE] ?? "")],
+  plugins: [ownPlugins(here, loadEnv(mode, here, VARIABLE)[VARIABLE] ?? ""), compressed()],
   resolve: { alias: { legible: resolve(here, "src/extend.ts") } },
   build: {
     target: "es2022",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // One style sheet, which the page has from the start: no file waits for another.
+    cssCodeSplit: false,
     reportCompressedSize: true,
   },
   test: {

@@ -9,79 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
+from crowd.rehearsal import chromium as finder
+from crowd.rehearsal.chromium import flags
 from tests.databases import only_one
 from tests.guard import ServiceFailed
 from tests.services import ROOT
 
-NAMES = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome-stable",
-    "google-chrome",
-    "chrome",
-    "chromium-headless-shell",
-)
-PLACES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/usr/lib/chromium/chromium")
+__all__ = ["chromium", "flags", "open_browser"]
 OWN_CACHE = ROOT / ".venv" / "browsers"
-CACHED = (
-    "chromium-*/chrome-*/chrome",
-    "chromium-*/chrome-*/Chromium.app/Contents/MacOS/Chromium",
-    "chromium_headless_shell-*/chrome-*/headless_shell",
-    "chromium_headless_shell-*/chrome-*/chrome-headless-shell",
-)
-FLAGS = (
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
-
-def flags() -> list[str]:
-    """Chromium's sandbox does not run as root; for every other user it stays on."""
-    return [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-
-
-def candidates() -> Iterator[str]:
-    """Programs that may be a Chromium, best first."""
-    setting = os.environ.get("CHROMIUM")
-    if setting:
-        yield setting
-    for name in NAMES:
-        path = shutil.which(name)
-        if path:
-            yield path
-    yield from PLACES
-    for cache in playwright_caches():
-        for pattern in CACHED:
-            yield from map(str, sorted(cache.glob(pattern), reverse=True))
-
-
-def playwright_caches() -> list[Path]:
-    setting = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
-    home = Path(os.environ.get("HOME", "/nonexistent"))
-    usual = [home / ".cache" / "ms-playwright", home / "Library" / "Caches" / "ms-playwright"]
-    return [*([Path(setting)] if setting else []), OWN_CACHE, *usual]
-
-
-def is_chromium(program: str) -> bool:
-    """The program is executed, because a name may be a stub that only asks for another package."""
-    try:
-        result = subprocess.run([program, "--version", *flags()], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return result.returncode == 0 and any(word in result.stdout for word in ("Chromium", "Chrome"))
 
 
 def find_chromium() -> str | None:
-    setting = os.environ.get("CHROMIUM")
-    if setting and not is_chromium(setting):
-        raise ServiceFailed(f"CHROMIUM={setting!r} does not run as a Chromium: name another, or unset it.")
-    return next((program for program in candidates() if is_chromium(program)), None)
+    setting = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    caches = [*([Path(setting)] if setting else []), OWN_CACHE]
+    return finder.find_chromium(os.environ.get("CHROMIUM", ""), caches)
 
 
 def installers() -> Iterator[list[list[str]]]:
@@ -122,10 +65,5 @@ def _found_or_installed() -> str:
 @contextmanager
 def open_browser() -> Iterator[Browser]:
     """A headless browser under Playwright."""
-    program = chromium()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=flags(), headless=True)
-        try:
-            yield browser
-        finally:
-            browser.close()
+    with finder.open_browser(chromium(), ()) as browser:
+        yield browser

@@ -1,8 +1,10 @@
 /** The toy paradigm's kind and gate, built into the page as a lab would build them, and run from the built file. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { compileFunction, constants } from "node:vm";
 import { find, json, media, page, question, state, until } from "../src/cast";
 import type { State, Step } from "../src/model";
 
@@ -51,10 +53,17 @@ function serve() {
 test("the built page asks the toy's gate and shows the toy's trial", async () => {
   const calls = serve();
   vi.stubGlobal("Image", class extends Image { override decode = (): Promise<void> => Promise.resolve(); });
-  document.head.innerHTML = '<meta name="legible" content="{}">';
-  document.body.innerHTML = '<div id="app"></div>';
-  const script = readdirSync(join(out, "assets")).find((name) => name.endsWith(".js"))!;
-  new Function(readFileSync(join(out, "assets", script), "utf8"))();
+  const built = new DOMParser().parseFromString(readFileSync(join(out, "index.html"), "utf8"), "text/html");
+  const script = built.querySelector("script")!.getAttribute("src")!.replace("/static/participant/", "");
+  built.querySelector("script")!.remove();
+  built.querySelector("meta[name=legible]")!.setAttribute("content", "{}");
+  document.head.innerHTML = built.head.innerHTML;
+  document.body.innerHTML = built.body.innerHTML;
+  // By Node itself, and as modules: the files load each other, as they do in a browser.
+  writeFileSync(join(out, "package.json"), '{ "type": "module" }');
+  const loader = { importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
+  const run = compileFunction("return import(address)", ["address"], loader) as (address: string) => Promise<unknown>;
+  await run(pathToFileURL(join(out, script)).href);
 
   await until(() => document.querySelector('[data-page="promise"]'));
   find<HTMLFormElement>("form").requestSubmit();

@@ -11,7 +11,7 @@ import { findGate, gateOf } from "./pages/gates";
 import { titleOf } from "./pages/reading";
 import { CANNOT_SHOW, explain, troublePage } from "./pages/trouble";
 import { CannotShow } from "./plugins/kind";
-import { runBlock } from "./timeline";
+import { CannotLoad, runBlock } from "./trials";
 
 type Turn =
   | { kind: "state"; state: State; notice: Notice | null }
@@ -203,6 +203,8 @@ export class Journey {
 
   /** The server asks for what this page lacks: it stops, says so, and leaves a trace for the researcher. */
   private cannotShow(error: unknown): Turn {
+    if (error instanceof CannotLoad)
+      return { kind: "problem", problem: ownProblem("cannot_load", this.desk.words.trouble.cannot_load) };
     if (!(error instanceof CannotShow)) throw error;
     console.error(error.message);
     this.desk.events.add("cannot_show", { kind: error.kind });

@@ -13,6 +13,7 @@ import { Outbox } from "./outbox";
 import { troublePage } from "./pages/trouble";
 import { Shell } from "./shell";
 import { openStorage, type Storage } from "./storage";
+import { loadTrials } from "./trials";
 import { wordsFor } from "./words";
 import { withPhrases } from "./words/override";
 
@@ -86,6 +87,8 @@ async function travel(api: Api, shell: Shell, storage: Storage, joined: Joined):
   events.watch();
   watchConnection(shell, outbox);
   void outbox.flush();
+  // While the person reads. What does not come now is asked for again when the trials begin, and said there.
+  void loadTrials().catch(() => undefined);
   await journey.run();
   await events.flush();
 }

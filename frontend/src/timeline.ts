@@ -5,8 +5,10 @@ import type { Desk } from "./desk";
 import { h } from "./dom";
 import type { AnyTrial, Block, Context, State, Value } from "./model";
 import { startPage } from "./pages/block";
-import type { PluginClass, Shown } from "./plugins/kind";
+import type { Kind, PluginClass, Shown } from "./plugins/kind";
 import { kindOf } from "./plugins/kinds";
+
+export { loadKinds } from "./plugins/kinds";
 
 /**
  * Runs what is left of the block; resolves when all its answers are stored, or when `stop` was called. Rejects with
@@ -17,7 +19,8 @@ export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Pro
   const trials = openTrials(state, (id) => desk.outbox.holds(id));
   if (block === null) return;
   if (trials.length > 0) {
-    const descriptions = trials.map((trial) => description(desk, state, block, trial, stop));
+    const kinds = await Promise.all(trials.map((trial) => kindOf(trial)));
+    const descriptions = trials.map((trial, index) => description(desk, state, block, trial, kinds[index]!, stop));
     await startPage(desk, state, block, trials, stop);
     if (!stop.aborted) await runTrials(desk, descriptions, stop);
   }
@@ -47,11 +50,12 @@ function description(
   state: State,
   block: Block,
   trial: AnyTrial,
+  kind: Kind,
   stop: AbortSignal,
 ): Description {
   let losses_before = 0;
   return {
-    ...parameters(desk, state, block, trial),
+    ...parameters(desk, state, block, trial, kind),
     post_trial_gap: state.study.gap_ms,
     on_start: () => {
       losses_before = desk.events.focus_losses;
@@ -78,9 +82,8 @@ function description(
   };
 }
 
-function parameters(desk: Desk, state: State, block: Block, trial: AnyTrial): Description {
+function parameters(desk: Desk, state: State, block: Block, trial: AnyTrial, kind: Kind): Description {
   const { study } = state;
-  const kind = kindOf(trial);
   const shown: Shown = {
     display: study.display,
     legend: study.legend,

@@ -80,5 +80,6 @@ async function ask(view: GateView, question: Question): Promise<string> {
       (pressed) => resolve(pressed.answer.value),
     );
     board.show(stage);
+    desk.shell.announce(question.prompt || desk.words.trial.question);
   });
 }

@@ -192,6 +192,7 @@ export const de: Words = {
   trouble: {
     title: "Etwas ist schiefgegangen",
     cannot_show: (kind) => `Diese Seite kann nicht zeigen, was als Nächstes kommt („${kind}“).`,
+    cannot_load: "Ein Teil dieser Seite konnte nicht geladen werden. Prüfen Sie bitte Ihre Verbindung und laden Sie die Seite neu.",
     nothing_lost: "Nichts ist verloren: Jede Antwort, die Sie vorher gegeben haben, ist gespeichert.",
     write_to: (contact) => `Wenn es noch einmal vorkommt, schreiben Sie bitte an ${contact}.`,
     write_to_somebody:

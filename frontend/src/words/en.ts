@@ -184,6 +184,7 @@ export const en = {
   trouble: {
     title: "Something went wrong",
     cannot_show: (kind: string) => `This page cannot show what comes next (“${kind}”).`,
+    cannot_load: "A part of this page could not be loaded. Please check your connection and load the page again.",
     nothing_lost: "Nothing is lost: every answer you gave before is stored.",
     write_to: (contact: string) => `If it happens again, please write to ${contact}.`,
     write_to_somebody: "If it happens again, please write to the researchers through the platform.",

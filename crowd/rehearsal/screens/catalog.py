@@ -1,0 +1,191 @@
+"""Which pages a participant can meet: read from the study's gates, its plan, the outcomes and the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import get_args
+
+from crowd.platforms.base import Outcome
+from experiments.errors import SessionError
+from experiments.gates.base import Stop
+from experiments.gates.plan import gate_plan
+from experiments.models import Slot, Study, Trial
+from experiments.paradigms import design_of
+from experiments.selectors import arm_of, definition_of
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """One page: its key, what it is, when it is met, and the condition that it belongs to (empty: all)."""
+
+    key: str
+    what: str
+    when: str
+    condition: str = ""
+    is_small: bool = False
+    """It is met in small windows only."""
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return "-".join(filter(None, (self.key.replace("/", "-"), self.condition)))
+
+
+AT_THE_ENTRY = {
+    "entry/preview": ("The study before it is accepted", "on a platform that shows a preview"),
+    "entry/lost": ("An address that leads nowhere", "the address names no study that is open"),
+    "entry/bad_address": ("An address that is not whole", "a part that names the person is missing"),
+    "entry/taken_part": ("A second time", "a person comes again after the last page"),
+    "entry/full": ("No place left, on arrival", "all places are taken when a person arrives"),
+    "entry/not_admitted": ("Somebody else's address", "a person comes by the submission of another"),
+    "entry/no_study": ("The study is over", "the page is loaded and the study is closed before it asks"),
+}
+AROUND = {
+    "block/start": ("Before a part of trials", "before the first trial of a part"),
+    "block/back": ("Back in the middle of a part", "after the page was loaded again"),
+    "dialog/leave": ("Leaving", "at any time after consent, by the button of that name"),
+    "page/comment": ("A last comment", "after the last question"),
+}
+TROUBLE = {
+    "trouble/offline": ("Without a connection", "an answer waits until the connection is back"),
+    "trouble/silent": ("The server does not answer", "an answer waits until the server is back"),
+    "trouble/second_tab": ("Continued in a second tab", "the study is opened again elsewhere"),
+    "trouble/pictures": ("Pictures do not come", "before a part, if pictures cannot be loaded"),
+    "trouble/part_of_page": ("A part of the page does not come", "before the trials"),
+    "trouble/refused": ("Something went wrong", "the server, or something before it, refuses the page"),
+}
+ENDS = {
+    "complete": ("The end", "everything is answered"),
+    "failed_checks": ("The end after failed checks", "everything is answered, but not the checks as asked"),
+    "screened": ("The study ends early", "the tries of a quiz or of the practice are used up"),
+    "declined": ("No consent", "the person does not agree"),
+    "device": ("No suitable device", "the window is too small and the person gives up"),
+    "turned_away": ("No place left, before the trials", "the last place went to another person meanwhile"),
+    "failure": ("Stopped by a failure", "the page keeps failing and the person stops"),
+    "withdrawn": ("Left", "the person has left the study"),
+}
+"""By outcome, as the platform is told it."""
+REFUSED = {
+    "full": "entry/full",
+    "no_session": "trouble/second_tab",
+    "no_study": "entry/no_study",
+    "not_admitted": "entry/not_admitted",
+    "taken_part": "entry/taken_part",
+}
+"""The page that shows an error of the API, by its code."""
+WITHOUT_PAGE = {
+    "contradiction": "the page follows the server",
+    "finished": "the page shows the session's own last page",
+    "incomplete": "the page goes back to what is missing",
+    "invalid": "said beside the answer, or as entry/bad_address",
+    "out_of_turn": "the page follows the server",
+    "text_changed": "said above the new text",
+    "too_large": "said above the page",
+    "unavailable": "asked again until the platform answers, under trouble/silent",
+    "too_many": "asked again until the server answers, under trouble/silent",
+}
+"""Errors of the API that show no page of their own, and what happens instead."""
+
+
+def error_codes() -> set[str]:
+    """The codes of all errors that the API may answer."""
+    kinds = list(SessionError.__subclasses__())
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return {kind.code for kind in kinds}
+
+
+def screens_of(study: Study) -> list[Screen]:
+    """All pages of an open study, in the order in which they are met. Raises KeyError for an outcome or an
+    error that this table does not know."""
+    unknown = error_codes() - REFUSED.keys() - WITHOUT_PAGE.keys()
+    if unknown:
+        raise KeyError(f"no page is known for the errors {', '.join(sorted(unknown))}: see REFUSED")
+    fixed = [Screen(key, *said) for key, said in AT_THE_ENTRY.items()]
+    common = [screen for stop in gate_plan(study, None) for screen in screens_at(stop)]
+    around = [Screen(key, *said) for key, said in AROUND.items()]
+    by_condition = [
+        screen for name, slot in arms_of(study).items() for screen in _of_condition(study, name, slot)
+    ]
+    trouble = [Screen(key, *said) for key, said in TROUBLE.items()]
+    outcomes = [outcome for outcome in get_args(Outcome) if _can_be(study, outcome)]
+    ends = [Screen(f"end/{outcome}", *ENDS[outcome]) for outcome in outcomes]
+    ends.append(Screen("end/with_way_back", "The end, with a way back", "everything is answered"))
+    return list(dict.fromkeys([*fixed, *common, *around, *by_condition, *trouble, *ends]))
+
+
+def screens_at(stop: Stop, condition: str = "") -> Iterator[Screen]:
+    """The page of a gate, and the same after a failed try."""
+    name = stop.kind.replace("_", " ")
+    places = {
+        "start": "before the trials, in all conditions",
+        "arm": "after the condition is drawn",
+        "block": f"before part {(stop.block or 0) + 1}",
+        "end": "after the trials",
+    }
+    when = places[stop.place]
+    # The only gate whose page is not shown to everybody.
+    is_small = stop.kind == "device"
+    yield Screen(f"gate/{stop.kind}", f"Page: {name}", when, condition, is_small)
+    if stop.attempts_max is not None and stop.attempts_max > 1:
+        yield Screen(f"gate/{stop.kind}/again", f"Page: {name}, after a failed try", when, condition)
+
+
+def sorts_of(slot: Slot) -> dict[tuple[str, str, str], int]:
+    """(kind, phase, check) of each trial of the slot -> the first position that has it."""
+    rows = Trial.objects.filter(slot=slot).order_by("-position")
+    return {(row.kind, row.phase, row.check_kind): row.position for row in rows}
+
+
+def trial_key(kind: str, phase: str, check: str) -> str:
+    return "/".join(filter(None, ("trial", kind, phase, check)))
+
+
+def has_examples(slot: Slot, position: int, study: Study) -> bool:
+    """Whether the trial offers examples that are opened on request."""
+    offered = getattr(design_of(definition_of(study)), "reservoir", "off")
+    return offered == "on_request" and bool(Trial.objects.get(slot=slot, position=position).reservoir)
+
+
+def arms_of(study: Study) -> dict[str, Slot]:
+    """One slot of each condition, by its name; of each arm, by its name, if a slot has not one condition."""
+    slots = Slot.objects.filter(study=study, pilot=False).select_related("condition")
+    arms: dict[str, Slot] = {}
+    for slot in slots.order_by("condition__ordinal", "ordinal"):
+        arms.setdefault(slot.condition.name if slot.condition else slot.arm, slot)
+    return arms
+
+
+CHECKS = {
+    "instructed": "A check that says which key to press",
+    "repeat": "A training picture, asked again; nothing marks it as a check",
+}
+
+
+def _of_condition(study: Study, name: str, slot: Slot) -> Iterator[Screen]:
+    for stop in gate_plan(study, arm_of(slot, study)):
+        if stop.place != "start":
+            # The last questions are the same for all; what is told of a condition is not.
+            yield from screens_at(stop, name if stop.place != "end" else "")
+    for sort, position in sorted(sorts_of(slot).items(), key=lambda pair: pair[1]):
+        kind, phase, check = sort
+        what, when = (
+            CHECKS.get(check, f"Trial: {kind}"),
+            f"number {position + 1} of a session; phase: {phase}",
+        )
+        yield Screen(trial_key(*sort), what, when, name)
+        if has_examples(slot, position, study):
+            yield Screen(f"{trial_key(*sort)}/examples", f"{what}, examples open", when, name)
+            yield Screen(f"{trial_key(*sort)}/enlarged", f"{what}, one example enlarged", when, name)
+    yield Screen("dialog/help", "The instructions again", "at any time, by the button of that name", name)
+    yield Screen("end/debrief", "The last page", "everything is answered; no code is needed", name)
+
+
+def _can_be(study: Study, outcome: str) -> bool:
+    """Sent away at a gate only if a gate counts tries; failed checks only if the plan has such checks."""
+    if outcome == "screened":
+        return any(stop.attempts_max is not None for stop in gate_plan(study, None))
+    if outcome == "failed_checks":
+        return Trial.objects.filter(slot__study=study, check_kind="instructed").exists()
+    return True

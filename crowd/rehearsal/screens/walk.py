@@ -1,0 +1,248 @@
+"""The walk through all pages of a study: once through each condition, then every other way in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from crowd.rehearsal.screens.catalog import Screen, has_examples, screens_of, sorts_of, trial_key
+from crowd.rehearsal.screens.stage import Stage
+from crowd.rehearsal.screens.walker import SMALL, WINDOW, Look, Walker
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Route
+
+PARTS_OF_PAGE = "**/assets/timeline-*.js"
+PICTURES = "**/m/*"
+ANSWERS = "**/api/session/responses/"
+
+
+def walk(
+    browser: Browser, site: str, stage: Stage, look: Look, progress: Callable[[str, int, int], None]
+) -> tuple[list[Screen], list[str]]:
+    """Looks at every page of the study. Returns the screens that were not reached, and what went wrong."""
+    from playwright.sync_api import Error
+
+    screens = {(screen.key, screen.condition): screen for screen in screens_of(stage.study)}
+    ways = [*_arms(stage), _entries, _gates, _dialogs, _trouble, _offline, _ends]
+    looked: set[Screen] = set()
+    said: list[str] = []
+    for done, way in enumerate(ways):
+        progress("ways through the study", done, len(ways))
+        context = browser.new_context(viewport={**WINDOW})
+        walker = Walker(context.new_page(), site, stage, screens, look)
+        walker.looked = looked
+        try:
+            way(walker)
+        except (Error, AssertionError, StopIteration) as error:
+            said.append(str(error).splitlines()[0] if str(error) else type(error).__name__)
+        finally:
+            context.close()
+    progress("ways through the study", len(ways), len(ways))
+    return [screen for screen in screens.values() if screen not in looked], said
+
+
+Way = Callable[[Walker], None]
+
+
+def _arms(stage: Stage) -> Iterator[Way]:
+    for arm in stage.arms:
+        yield lambda walker, arm=arm: _arm(walker, arm)  # type: ignore[misc]
+
+
+def _arm(walker: Walker, arm: str) -> None:
+    """One session of a condition: its gates, one trial of each sort, the help, the last pages."""
+    stage, slot = walker.stage, walker.stage.arms[arm]
+    stage.free(arm)
+    walker.arm = arm
+    walker.arrive()
+    walker.gates()
+    for sort, position in sorted(sorts_of(slot).items(), key=lambda pair: pair[1]):
+        walker.to_trial(position)
+        walker.look(trial_key(*sort), arm)
+        if has_examples(slot, position, stage.study):
+            _examples(walker, trial_key(*sort), arm)
+    walker.page.locator(".tool").first.click()
+    walker.page.wait_for_selector("dialog[open]")
+    walker.look("dialog/help", arm)
+    walker.to_the_end()
+    walker.look("end/debrief", arm)
+
+
+def _examples(walker: Walker, key: str, arm: str) -> None:
+    page = walker.page
+    page.locator(".reservoir-toggle").click()
+    page.wait_for_selector(".reservoir-panel:not([hidden]) .tile")
+    walker.look(f"{key}/examples", arm)
+    page.locator(".tile").last.click()
+    page.wait_for_selector(".tile.enlarged")
+    walker.look(f"{key}/enlarged", arm)
+
+
+def _first(stage: Stage) -> str:
+    return next(iter(stage.arms))
+
+
+def _entries(walker: Walker) -> None:
+    """Every way of not coming in."""
+    page, stage = walker.page, walker.stage
+    place = f"{walker.site}/join/{stage.study.slug}/"
+    # A platform fills these in when a person has accepted.
+    person = "{{%PROLIFIC_PID%}}"
+    page.goto(f"{place}?via={stage.previewing.key}&PROLIFIC_PID={person}&STUDY_ID=x&SESSION_ID=x")
+    walker.look("entry/preview")
+    page.goto(f"{walker.site}/join/there-is-no-such-study/")
+    walker.look("entry/lost")
+    page.goto(f"{place}?via={stage.coded.key}")
+    _refused(walker, "entry/bad_address")
+    stage.free()
+    walker.arrive()
+    _refused(walker, "entry/full")
+    stage.free(_first(stage))
+    walker.arrive(person="first", submission="one")
+    walker.settle()
+    walker.arrive(person="second", submission="one")
+    _refused(walker, "entry/not_admitted")
+    walker.arrive(person="first", submission="two")
+    _refused(walker, "entry/taken_part")
+
+    def close_first(route: Route) -> None:
+        stage.close(True)
+        route.continue_()
+
+    with _without(page, "**/api/sessions/", close_first):
+        walker.arrive()
+        _refused(walker, "entry/no_study")
+    stage.close(False)
+
+
+def _refused(walker: Walker, key: str) -> None:
+    walker.page.wait_for_selector("[data-page=trouble]")
+    walker.look(key)
+
+
+def _gates(walker: Walker) -> None:
+    """Failed tries at each gate that counts them."""
+    stage = walker.stage
+    stage.free(_first(stage))
+    for key in [key for key, _ in walker.screens if key.endswith("/again")]:
+        _, gate, _ = key.split("/")
+        walker.arrive(stage.coded)
+        assert walker.gates(fails=gate) == "finish", f"the gate {gate} cannot be failed"
+        walker.look("end/screened")
+
+
+def _dialogs(walker: Walker) -> None:
+    """Leaving, in the middle of the trials."""
+    page, stage = walker.page, walker.stage
+    stage.free(_first(stage))
+    walker.arrive(stage.coded)
+    walker.gates()
+    walker.to_trial(0)
+    page.locator(".tool").last.click()
+    page.wait_for_selector("dialog[open]")
+    walker.look("dialog/leave")
+    page.locator("dialog .button.danger").click()
+    page.wait_for_selector("[data-page=finish]")
+    walker.look("end/withdrawn")
+
+
+def _trouble(walker: Walker) -> None:
+    """What does not come, and what the server does not take."""
+    page, stage = walker.page, walker.stage
+    # What has come before would come again, from the browser's own store.
+    page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+    stage.free(_first(stage))
+    walker.arrive(stage.coded)
+    walker.gates()
+    with _without(page, PICTURES, lambda route: route.abort()):
+        page.reload()
+        page.wait_for_selector("section[role=alert]")
+        walker.look("trouble/pictures")
+    with _without(page, PARTS_OF_PAGE, lambda route: route.abort()):
+        page.reload()
+        page.wait_for_selector("[data-page=trouble]")
+        walker.look("trouble/part_of_page")
+        page.locator("[data-page=trouble] .button").last.click()
+        page.wait_for_selector("[data-page=finish]")
+        walker.look("end/failure")
+    stage.free(_first(stage))
+    walker.arrive()
+    walker.settle()
+    with _without(page, "**/api/session/*/", lambda route: route.fulfill(status=403, body="")):
+        walker.press()
+        page.wait_for_selector("[data-page=trouble]")
+        walker.look("trouble/refused")
+
+
+def _offline(walker: Walker) -> None:
+    """Answers that wait; then the same study in a second tab."""
+    page, stage = walker.page, walker.stage
+    stage.free(_first(stage))
+    address = walker.arrive()
+    walker.gates()
+    walker.to_trial(0)
+    strip = page.locator(".strip:not([hidden])")
+    page.context.set_offline(True)
+    walker.answer()
+    strip.wait_for()
+    walker.settle()
+    walker.look("trouble/offline")
+    page.context.set_offline(False)
+    strip.wait_for(state="hidden")
+    with _without(page, ANSWERS, lambda route: route.fulfill(status=503, body="")):
+        walker.settle()
+        walker.answer()
+        strip.wait_for()
+        walker.settle()
+        walker.look("trouble/silent")
+    strip.wait_for(state="hidden")
+    other = page.context.new_page()
+    other.goto(address)
+    other.wait_for_selector("[data-page]")
+    walker.settle()
+    walker.answer()
+    page.wait_for_selector("[data-page=trouble]")
+    walker.look("trouble/second_tab")
+
+
+def _ends(walker: Walker) -> None:
+    """The other outcomes, each with the code that a platform asks for."""
+    page, stage = walker.page, walker.stage
+    arm = _first(stage)
+    stage.free(arm)
+    walker.arrive(stage.coded, window=SMALL)
+    walker.settle()
+    walker.look("gate/device")
+    walker.press(last=True)
+    page.wait_for_selector("[data-page=finish]")
+    walker.look("end/device")
+    walker.arrive(stage.coded)
+    assert walker.gates(until="consent") == "consent"
+    walker.press(last=True)
+    page.wait_for_selector("[data-page=finish]")
+    walker.look("end/declined")
+    walker.arrive(stage.coded)
+    walker.settle()
+    stage.free()
+    walker.gates()
+    walker.look("end/turned_away")
+    for key, passes in (("end/complete", True), ("end/failed_checks", False), ("end/with_way_back", True)):
+        stage.free(arm)
+        if key == "end/with_way_back":
+            stage.lead_back()
+        walker.arrive(stage.coded)
+        walker.gates()
+        walker.to_the_end(passes=passes)
+        walker.look(key)
+
+
+@contextmanager
+def _without(page: Page, pattern: str, act: Callable[[Route], None]) -> Iterator[None]:
+    """Requests to these addresses are answered by `act` within the block."""
+    page.route(pattern, act)
+    try:
+        yield
+    finally:
+        page.unroute(pattern)

@@ -1,0 +1,189 @@
+"""A person with a mouse, who goes where the walk says and looks at every new page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from crowd.models import Posting
+from crowd.rehearsal.screens.catalog import Screen
+from crowd.rehearsal.screens.stage import Stage
+from experiments.models import Session
+from experiments.selectors import definition_of
+from experiments.sessions import step_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, ViewportSize
+
+Look = Callable[["Page", Screen], None]
+"""Called with each page that is reached, once for each screen."""
+
+WINDOW: ViewportSize = {"width": 1280, "height": 800}
+SMALL: ViewportSize = {"width": 300, "height": 300}
+"""No study lets in such a window."""
+PATIENCE_MS = 20_000
+FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
+SETTLED = f"{FRESH}, [data-page]:not([data-done]):not(:has(.button.primary:disabled))"
+TRIAL = "trial"
+PRACTICE_TRIAL = Screen("gate/practice/trial", "A practice trial", "before the trials, in all conditions")
+PRACTICE_TOLD = Screen("gate/practice/told", "What is said of a practice answer", "after each practice trial")
+"""Parts of one page, which no table names."""
+FILL = """([answers, isWrong]) => {
+    for (const place of document.querySelectorAll("[data-page] [data-question]")) {
+        const radios = [...place.querySelectorAll("input[type=radio]")];
+        const wanted = answers[place.dataset.question];
+        const right = radios.find((radio) => radio.value === wanted) ?? radios.at(-1);
+        const wrong = radios.find((radio) => radio !== right);
+        (isWrong ? wrong ?? right : right)?.click();
+        const numbers = place.querySelectorAll("input[type=number]");
+        for (const input of numbers) input.value = input.min || 1;
+    }
+    for (const input of document.querySelectorAll("[data-page] input[type=range]")) {
+        input.stepUp();
+        input.dispatchEvent(new Event("input"));
+    }
+    const boxes = document.querySelectorAll("[data-page] input[type=checkbox][required]");
+    for (const box of boxes) box.checked = true;
+}"""
+
+
+class Walker:
+    """Goes through sessions in one browser page. `looked` holds the screens that were reached."""
+
+    def __init__(
+        self, page: Page, site: str, stage: Stage, screens: Mapping[tuple[str, str], Screen], look: Look
+    ) -> None:
+        self.page, self.site, self.stage = page, site, stage
+        self.screens, self.look_at = screens, look
+        self.looked: set[Screen] = set()
+        self.arm = ""
+        study = stage.study
+        self.practice = [str(row["answer"]) for row in study.practice if not row["example"]]
+        self.answers = {question.id: question.answer for question in definition_of(study).quiz}
+        self.answers |= {str(row["id"]): str(row["answer"]) for row in study.practice if not row["example"]}
+        page.set_default_timeout(PATIENCE_MS)
+
+    def look(self, key: str, arm: str = "") -> None:
+        """Looks at the page as the screen of that key, if the study has it."""
+        screen = self.screens.get((key, arm))
+        if screen is not None:
+            self.see(screen)
+
+    def see(self, screen: Screen) -> None:
+        """Looks at the page as this screen, unless that is done."""
+        if screen not in self.looked:
+            self.look_at(self.page, screen)
+            self.looked.add(screen)
+
+    def arrive(
+        self,
+        posting: Posting | None = None,
+        *,
+        person: str = "",
+        submission: str = "",
+        window: ViewportSize = WINDOW,
+    ) -> str:
+        """A new person comes, by the plain address or another posting's; returns the address."""
+        key = (posting or self.stage.local).key
+        name = person or f"visitor-{next(self.stage.people)}"
+        asked = f"via={key}&person={name}&submission={submission or name}"
+        address = f"{self.site}/join/{self.stage.study.slug}/?{asked}"
+        self.page.set_viewport_size(window)
+        self.page.goto(address)
+        return address
+
+    def session(self) -> Session:
+        return self.stage.newest()
+
+    def settle(self) -> str:
+        """Waits for the next page or trial; the kind of the page, or "trial"."""
+        self.page.wait_for_selector(SETTLED)
+        shown = self.page.locator("[data-page]:not([data-done])")
+        return str(shown.first.get_attribute("data-page")) if shown.count() else TRIAL
+
+    def press(self, *, last: bool = False) -> None:
+        """Presses the main button of the page, or its last one, by which people say no; the page then counts
+        as left."""
+        buttons = self.page.locator(f"[data-page]:not([data-done]) .button{'' if last else '.primary'}")
+        button = (buttons.last if last else buttons.first).element_handle()
+        assert button is not None
+        self.page.eval_on_selector_all("[data-page]", "pages => pages.forEach(e => e.dataset.done = '1')")
+        # Not by the mouse: whether something lies over it is measured elsewhere.
+        button.evaluate("button => button.click()")
+
+    def answer(self, value: str | None = None) -> None:
+        """Answers a trial, by the first button if no value is named."""
+        named = f'{FRESH}[data-value="{value}"]' if value is not None else FRESH
+        button = self.page.locator(named).first.element_handle()
+        assert button is not None
+        self.page.eval_on_selector_all(".board", "boards => boards.forEach(e => e.dataset.done = '1')")
+        button.evaluate("button => button.click()")
+
+    def gates(self, *, until: str = "", fails: str = "") -> str:
+        """Passes every gate up to the trials, or up to the gate `until`; fails each try of the gate `fails`.
+
+        Returns what it stopped at: a kind of page, or "block".
+        """
+        tries: dict[str, int] = {}
+        while True:
+            here = self.settle()
+            stop = step_of(self.session()).stop
+            if here in {"block", "finish", "trouble", "comment", TRIAL} or stop is None:
+                return here
+            again = tries.get(stop.kind, 0)
+            tries[stop.kind] = again + 1
+            arm = self.arm if stop.place in {"arm", "block"} else ""
+            self.look(f"gate/{stop.kind}" + ("/again" if again else ""), arm)
+            if stop.kind == until:
+                return here
+            self.page.evaluate(FILL, [self.answers, stop.kind == fails])
+            self.press()
+            self.practise(stop.kind == fails)
+
+    def practise(self, is_wrong: bool) -> None:
+        """Answers the trials of a gate and reads what is said of each answer, up to the next page."""
+        rights = iter(self.practice)
+        while self.practice and self.settle() == TRIAL and step_of(self.session()).name != "trials":
+            if self.page.locator(FRESH).count() == 1:
+                self.see(PRACTICE_TOLD)
+                self.answer()
+                continue
+            self.see(PRACTICE_TRIAL)
+            right = next(rights)
+            self.answer(next(value for value in ("A", "B") if (value == right) is not is_wrong))
+
+    def to_trial(self, position: int, *, passes: bool = True) -> None:
+        """Goes to a trial of the running session, with all before it answered."""
+        self.stage.answer_until(self.session(), position, passes=passes)
+        self.page.reload()
+        while (here := self.settle()) != TRIAL:
+            self.refuse_trouble(here)
+            if here == "block":
+                is_back = self.page.locator("[data-page=block] li").count() == 0
+                self.look("block/back" if is_back else "block/start")
+            else:
+                stop = step_of(self.session()).stop
+                if stop is not None:
+                    self.look(f"gate/{stop.kind}", self.arm)
+            self.press()
+
+    def refuse_trouble(self, here: str) -> None:
+        """Stops a way that meets a page of trouble unasked."""
+        if here == "trouble":
+            shown = self.page.locator("[data-page=trouble]").first
+            raise AssertionError(
+                f"the page stops with {shown.get_attribute('data-code')}: {shown.inner_text()!r}"
+            )
+
+    def to_the_end(self, *, passes: bool = True) -> None:
+        """Answers the rest and what is asked last; stops at the last page."""
+        session = self.session()
+        assert session.slot is not None
+        self.stage.answer_until(session, session.slot.trials.count(), passes=passes)
+        self.page.reload()
+        while (here := self.settle()) != "finish":
+            self.refuse_trouble(here)
+            stop = step_of(self.session()).stop
+            self.look(f"gate/{stop.kind}" if stop is not None else f"page/{here}")
+            self.page.evaluate(FILL, [self.answers, False])
+            self.press()

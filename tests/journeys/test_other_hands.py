@@ -1,0 +1,229 @@
+"""Whole sessions without mouse and keyboard: by touch alone, and by what a screen reader is told alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import services
+from tests.journeys.conftest import world
+from tests.journeys.visitor import FRESH, PATIENCE_MS, Visitor
+from tests.services import WebServer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, CDPSession, Locator, Page, ViewportSize
+
+pytestmark = pytest.mark.browser
+
+TABLET: ViewportSize = {"width": 1024, "height": 768}
+
+
+@pytest.fixture(scope="module")
+def site(module_env: dict[str, str]) -> Iterator[WebServer]:
+    with services.web_server(module_env) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def opened(module_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("study") / "small"
+    return world(module_env, "open", str(folder), "blocks = 1", "min_view_ms = 50")
+
+
+class Fingers(Visitor):
+    """Taps, and presses no key."""
+
+    def tap(self, selector: str) -> None:
+        target = self.page.locator(selector).first
+        box = target.bounding_box()
+        assert box is not None and box["width"] >= 44 and box["height"] >= 44, (selector, box)
+        target.tap()
+
+    def choose(self, question: str, value: str) -> None:
+        self.tap(f'[data-question="{question}"] .option:has(input[value="{value}"])')
+
+    def press_primary(self) -> None:
+        selector = "[data-page]:not([data-done]) .button.primary:not(:disabled)"
+        self.page.wait_for_selector(selector)
+        handle = self.page.locator(selector).first
+        self.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+        handle.evaluate("button => button.dataset.next = '1'")
+        self.leave("[data-page]")
+        self.tap("[data-next]")
+
+    def answer(self) -> None:
+        values = [str(each.get_attribute("data-value")) for each in self.page.locator(FRESH).all()]
+        value = self.pick(values)
+        self.tap_answer(value)
+        self.pressed.append(value)
+
+    def practise(self) -> None:
+        self.tap_answer(self.practice[self.practised])
+        self.practised += 1
+        if self.settle() == "trial" and self.page.locator(FRESH).count() == 1:
+            self.tap_answer("seen")
+
+    def tap_answer(self, value: str) -> None:
+        self.page.locator(f'{FRESH}[data-value="{value}"]').evaluate("button => button.dataset.next = '1'")
+        self.leave(".board")
+        self.tap("[data-next]")
+
+
+def test_it_takes_a_session_by_touch_alone(
+    browser: Browser, opened: dict[str, Any], site: WebServer, module_env: dict[str, str]
+) -> None:
+    context = browser.new_context(viewport=TABLET, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.keyboard.press = None  # type: ignore[method-assign, assignment]
+    visitor = Fingers(page, opened["practice"], opened["quiz"])
+    visitor.arrive(f"{site.url}/join/small/?person=tom&submission=t1")
+    while not (visitor.settle() == "trial" and page.locator(".reservoir-toggle").count()):
+        visitor.step()
+    visitor.tap(".reservoir-toggle")
+    visitor.tap(".tile")
+    assert page.locator(".tile.enlarged").count() == 1
+    visitor.walk("comment")
+    visitor.press_primary()
+    assert visitor.settle() == "finish"
+    context.close()
+    told = world(module_env, "tell")
+    assert told["sessions"][-1]["state"] == "finished"
+    mine = told["responses"][-len(visitor.pressed) :]
+    assert len(mine) == told["sessions"][-1]["trials"]
+    assert {row["context"]["input"] for row in mine} == {"touch"}
+
+
+CONTROLS = {"button", "link", "radio", "checkbox", "textbox", "spinbutton"}
+ONWARD = re.compile("^(I agree and take part|Continue|Submit answers|Start practising|Start|Go on|Finish)$")
+SAID_OF_PICTURES = {"Picture", "Explanation", "Picture with an explanation"}
+
+
+SAYS = """() => {
+    window.said = [];
+    new MutationObserver((changes) => {
+        for (const { target } of changes) {
+            const region = (target.closest ? target : target.parentElement)?.closest("[aria-live]");
+            if (region?.textContent) window.said.push(region.textContent);
+        }
+    }).observe(document, { childList: true, characterData: true, subtree: true });
+}"""
+"""Keeps what a screen reader would read out by itself."""
+
+
+@dataclass
+class Listener:
+    """Knows the page by its accessibility tree alone: roles, names, states, and what is announced."""
+
+    page: Page
+    tree: CDPSession
+    quiz: dict[str, str]
+    practice: list[str]
+    pictures: set[str] = field(default_factory=set)
+    announced: list[str] = field(default_factory=list)
+    answered: int = 0
+
+    def nodes(self) -> list[dict[str, Any]]:
+        nodes: list[dict[str, Any]] = self.tree.send("Accessibility.getFullAXTree")["nodes"]
+        return [node for node in nodes if not node.get("ignored")]
+
+    def named(self, *roles: str) -> list[str]:
+        """The names of all nodes of these roles, in order."""
+        return [
+            str(node.get("name", {}).get("value", ""))
+            for node in self.nodes()
+            if node.get("role", {}).get("value") in roles
+        ]
+
+    def answers(self) -> Locator:
+        return self.page.get_by_role("group", name="Answers").get_by_role("button", disabled=False)
+
+    def onward(self) -> Locator:
+        return self.page.get_by_role("main").get_by_role("button", name=ONWARD, disabled=False)
+
+    def wait(self) -> str:
+        """Waits until there is something to do, and says what: "trial", "page" or "end"."""
+        end = self.page.get_by_role("heading", level=1, name="Thank you")
+        self.answers().or_(self.onward()).or_(end).first.wait_for()
+        if end.count():
+            return "end"
+        return "trial" if self.answers().count() else "page"
+
+    def check(self) -> None:
+        """One main heading; no control without a name."""
+        assert len(self.page.get_by_role("heading", level=1).all()) == 1
+        assert "" not in self.named(*CONTROLS), self.named(*CONTROLS)
+        self.pictures |= set(self.named("image", "img"))
+
+    def do_page(self) -> None:
+        for radios in self.page.get_by_role("group").all():
+            options = radios.get_by_role("radio").all()
+            right = [each for each in options if each.get_attribute("value") in self.quiz.values()]
+            if options:
+                (right or options)[0].check()
+        self.press(self.onward().first)
+
+    def do_trial(self) -> None:
+        """Hears the question, and presses the button that it names, or the first one."""
+        voice = " ".join(self.heard())
+        if self.answered < len(self.practice) and self.answers().count() == 1:
+            # What is said of a practice answer, with one button to go on.
+            return self.press(self.answers().first)
+        self.announced.append(voice)
+        wanted = re.search(r"press the key (\w)", voice)
+        buttons = self.answers()
+        assert buttons.count() == len([name for name in self.named("button") if name]) - self.other_buttons()
+        if wanted:
+            self.press(buttons.filter(has_text=wanted[1]).first)
+        elif self.answered < len(self.practice):
+            self.press(buttons.filter(has_text=self.practice[self.answered]).first)
+        else:
+            self.press(buttons.first)
+        self.answered += 1
+
+    def other_buttons(self) -> int:
+        everything = self.page.get_by_role("button").count()
+        return everything - self.page.get_by_role("group", name="Answers").get_by_role("button").count()
+
+    def heard(self) -> list[str]:
+        """What the live regions have said since this was asked last."""
+        said: list[str] = self.page.evaluate("() => window.said.splice(0)")
+        return said
+
+    def press(self, button: Locator) -> None:
+        handle = button.element_handle()
+        assert handle is not None
+        handle.click()
+        handle.wait_for_element_state("hidden")
+
+
+def test_it_takes_a_session_by_the_accessibility_tree_alone(
+    page: Page, opened: dict[str, Any], site: WebServer, module_env: dict[str, str]
+) -> None:
+    page.set_default_timeout(PATIENCE_MS)
+    tree = page.context.new_cdp_session(page)
+    tree.send("Accessibility.enable")
+    listener = Listener(page, tree, opened["quiz"], opened["practice"])
+    page.add_init_script(f"({SAYS})()")
+    page.goto(f"{site.url}/join/small/?person=lea&submission=l1")
+    while (here := listener.wait()) != "end":
+        listener.check()
+        if here == "trial":
+            listener.do_trial()
+        else:
+            listener.do_page()
+    listener.check()
+    last = world(module_env, "tell")["sessions"][-1]
+    assert last["state"] == "finished" and listener.answered == last["trials"] + len(opened["practice"])
+    # Each trial says what it asks, and when it may be answered.
+    for voice in listener.announced:
+        assert re.search("What (will|would) the machine answer|The machine's answer|press the key", voice), (
+            voice
+        )
+        assert "now" in voice, voice
+    # A name tells what a picture is, and neither its condition nor an answer.
+    assert listener.pictures <= SAID_OF_PICTURES, listener.pictures

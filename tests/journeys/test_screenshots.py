@@ -1,0 +1,79 @@
+"""`screenshots` on a study of which one page cannot be shown: what it writes, names, and leaves untouched."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.core import serializers
+from PIL import Image
+
+from experiments.models import Session, Study, Trial
+from tests.services import ROOT
+from tests.world import Person, opened_study, write_study
+
+pytestmark = pytest.mark.browser
+
+
+def everything() -> dict[str, str]:
+    """All rows of all tables, by table."""
+    return {
+        model._meta.label: serializers.serialize("json", model._default_manager.order_by("pk"))
+        for model in apps.get_models()
+        if model._meta.managed
+    }
+
+
+@pytest.fixture
+def study(transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
+    """One condition can be shown; the examples of the other lack their answer, for which there is no page."""
+    path = write_study(tmp_path / "small")
+    text = path.read_text()
+    start = text.index('[[conditions]]\nname = "control"')
+    path.write_text(text[:start] + text[text.index('[[conditions]]\nname = "saliency"') :])
+    study = opened_study(path)
+    Trial.objects.filter(slot__condition__name="saliency", kind="learn").update(label=None)
+    Person("ada").arrive()
+    return study
+
+
+def test_it_names_what_it_could_not_reach_and_touches_no_row(
+    study: Study, server_env: dict[str, str], tmp_path: Path
+) -> None:
+    before = everything()
+    assert Session.objects.count() == 1
+    command = [
+        sys.executable,
+        "manage.py",
+        "screenshots",
+        "small",
+        "--to",
+        str(tmp_path / "to"),
+        "--language",
+        "de",
+    ]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **server_env}, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert everything() == before
+
+    files = sorted((tmp_path / "to" / "de").glob("*.png"))
+    names = [file.stem.split("-", 1)[1] for file in files]
+    unreached = re.findall("Not reached: (.*); condition: (.*); language: de", done.stdout)
+    assert "cannot_show" in done.stdout
+    # All of the condition that cannot be shown is named, and nothing else is.
+    assert {condition for _, condition in unreached} == {"saliency"}
+    assert "Trial: learn" in {what for what, _ in unreached}
+    assert "trial-learn-train-baseline" in names and "trial-learn-train-saliency" not in names
+    assert {"gate-consent", "gate-device", "end-declined", "trouble-offline", "entry-full"} <= set(names)
+    assert len(names) == len(set(names))
+    for file in files:
+        with Image.open(file) as picture:
+            # A picture of one colour shows nothing.
+            assert len(picture.convert("RGB").getcolors(1 << 24) or []) > 10, file
+    pages = (tmp_path / "to" / "screens.pdf").read_bytes().count(b"/Type /Page\n")
+    assert pages > len(files)
