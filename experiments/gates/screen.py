@@ -63,7 +63,5 @@ def _are_tries(tries: object) -> bool:
 
 def _is_within(number: object, limits: tuple[float, float]) -> bool:
     return (
-        isinstance(number, int | float)
-        and not isinstance(number, bool)
-        and limits[0] <= number <= limits[1]
+        isinstance(number, int | float) and not isinstance(number, bool) and limits[0] <= number <= limits[1]
     )
