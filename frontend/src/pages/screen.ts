@@ -12,7 +12,7 @@ const SMALLEST_PX = 100;
 const BLIND_SPOT_DEG = 13.5;
 /** As many as in that paper, which takes their mean. */
 const TRIES = 5;
-/** Gap from which the dot starts: nobody's blind spot is nearer. */
+/** Gap from which the dot starts; no blind spot is nearer. */
 const START_MM = 15;
 /** Speed of the dot on the screen, the same on every display. */
 const SPEED_MM_PER_S = 30;

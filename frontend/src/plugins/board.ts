@@ -141,7 +141,7 @@ export class Board {
   private context(index: number, event: Event): Context {
     const image = this.element.querySelector("img");
     const context: Context = {
-      onset_ms: Math.round(this.exposure.onset_ms ?? 0),
+      onset_ms: Math.round(10 * (this.exposure.onset_ms ?? 0)) / 10,
       input: inputOf(event),
       pixel_ratio: window.devicePixelRatio,
     };
