@@ -12,15 +12,20 @@ export function refreshOf(gaps_ms: readonly number[]): number | null {
   return Math.round(sorted[Math.floor(sorted.length / 2)]! * 100) / 100;
 }
 
-/** Counts the frames of a page that lies still. A hidden page has none: then nothing comes until it is seen. */
-export function measureRefresh(frames = 40): Promise<number | null> {
+/**
+ * Counts the frames of a page that lies still: so many at least, and for so long, as a page that has just come is busy.
+ * A hidden page has none: then nothing comes until it is seen.
+ */
+export function measureRefresh(frames = 20, time_ms = 500): Promise<number | null> {
   return new Promise((resolve) => {
     const gaps_ms: number[] = [];
+    let first_ms: number | null = null;
     let last_ms: number | null = null;
     const tick = (now_ms: number): void => {
       if (last_ms !== null) gaps_ms.push(now_ms - last_ms);
+      first_ms ??= now_ms;
       last_ms = now_ms;
-      if (gaps_ms.length < frames) requestAnimationFrame(tick);
+      if (gaps_ms.length < frames || now_ms - first_ms < time_ms) requestAnimationFrame(tick);
       else resolve(refreshOf(gaps_ms));
     };
     requestAnimationFrame(tick);

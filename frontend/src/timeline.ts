@@ -37,7 +37,7 @@ export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Pro
 }
 
 /** A display that cannot be measured in this time holds nobody up. */
-const MEASURE_MS = 1000;
+const MEASURE_MS = 2000;
 
 /** How long a frame of the display takes, once for each page that is opened. Nobody comes here before the consent. */
 async function measure(desk: Desk): Promise<void> {

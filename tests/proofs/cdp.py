@@ -74,6 +74,11 @@ class Cdp:
             if not self._came.wait_for(lambda: any(e["method"] == method for e in self.events), PATIENCE_S):
                 raise TimeoutError(f"no event {method} within {PATIENCE_S:g} s")
 
+    def traced(self) -> list[dict[str, Any]]:
+        """The events of the trace that has come."""
+        parts = [e["params"]["value"] for e in self.events if e["method"] == "Tracing.dataCollected"]
+        return [event for part in parts for event in part]
+
     def evaluate(self, session: str, expression: str) -> Any:
         asked = {"expression": expression, "returnByValue": True, "awaitPromise": True}
         return self.send("Runtime.evaluate", session, **asked)["result"].get("value")

@@ -52,7 +52,7 @@ export class Exposure {
   private inserted_ms = 0;
   private last_ms: number | null = null;
   private readonly gaps_ms: number[] = [];
-  /** Which of the gaps lie between onset and offset: from, up to. */
+  /** Which of the gaps lie between the painting of the stimulus and its offset: from, up to. */
   private up_from = 0;
   private up_to: number | null = null;
   private frame = 0;
@@ -138,7 +138,8 @@ export class Exposure {
     this.frames += 1;
     if (this.onset_ms !== null) return;
     this.onset_ms = Math.max(now_ms, this.inserted_ms);
-    this.up_from = this.gaps_ms.length;
+    // The gap before counts: if frames were dropped in it, the stimulus may have come earlier than the stamp.
+    this.up_from = Math.max(0, this.gaps_ms.length - 1);
     this.onOnset();
   }
 
