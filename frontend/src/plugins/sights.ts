@@ -10,7 +10,7 @@ const SCALES_PX = [2, 4, 8, 16, 32, 64];
 const MEAN = 128;
 const SPREAD = 50;
 /** Whatever holds a picture or words. */
-const PLACES = ".picture, .text p, .side > p:not(.side-name)";
+const PLACES = ".picture, p:not(.side-name)";
 
 /**
  * Prepares a stimulus for its course and returns what switches between the sights. All is made beforehand, so that a
