@@ -84,6 +84,17 @@ class Legend(serializers.Serializer[Any]):
     ends = serializers.ChoiceField(["importance", "sides"])
 
 
+class Presentation(serializers.Serializer[Any]):
+    """How trials are put on the screen; the same for everybody in the study."""
+
+    fullscreen = serializers.BooleanField()
+    fixation_ms = serializers.IntegerField()
+    exposure_ms = serializers.IntegerField(allow_null=True)
+    mask_ms = serializers.IntegerField()
+    phases = serializers.ChoiceField(["test", "all"])
+    distance = serializers.ChoiceField(["off", "blind_spot"])
+
+
 class StudyFacts(serializers.Serializer[Any]):
     title = serializers.CharField()
     language = serializers.CharField()
@@ -97,6 +108,7 @@ class StudyFacts(serializers.Serializer[Any]):
     display = serializers.ChoiceField(["beside", "overlay"])
     words = serializers.DictField(child=serializers.CharField(), required=False)
     legend = Legend(allow_null=True)
+    presentation = Presentation()
     origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
 
 
@@ -142,7 +154,9 @@ class ResponseContext(serializers.Serializer[Any]):
     side = serializers.ChoiceField(["left", "right"], required=False)
     image_px = serializers.FloatField(required=False)
     pixel_ratio = serializers.FloatField(required=False)
+    frames = serializers.IntegerField(required=False)
     dropped_frames = serializers.IntegerField(required=False)
+    hidden_count = serializers.IntegerField(required=False)
     refresh_ms = serializers.FloatField(required=False)
     reservoir_ms = serializers.IntegerField(required=False)
     focus_losses = serializers.IntegerField(required=False)

@@ -60,6 +60,7 @@ def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition)
         "display": getattr(design, "display", "beside"),
         "words": page_words(definition),
         "legend": _legend(cards, definition),
+        "presentation": definition.presentation.model_dump(),
         "origin": session.origin,
     }
 

@@ -2,6 +2,7 @@
 import { Api } from "./api";
 import type { Desk } from "./desk";
 import { EventLog } from "./events";
+import { FullScreen } from "./fullscreen";
 import { Pictures } from "./media";
 import type {
   Choice,
@@ -90,6 +91,14 @@ export function state(changes: Partial<State> = {}): State {
       reservoir: "on_request",
       display: "beside",
       legend: null,
+      presentation: {
+        fullscreen: false,
+        fixation_ms: 0,
+        exposure_ms: null,
+        mask_ms: 0,
+        phases: "test",
+        distance: "off",
+      },
       origin: "human",
     },
     ...changes,
@@ -173,7 +182,8 @@ export async function desk(
   });
   const pictures = new Pictures({ load: async () => new Image(), wait: noWait });
   const events = new EventLog({ send: (batch) => api.events(batch) });
-  return { api, outbox, events, pictures, shell, storage, words: en, reloads: 0 };
+  const display = { fullscreen: new FullScreen(shell, events), refresh_ms: null };
+  return { api, outbox, events, pictures, shell, storage, words: en, reloads: 0, ...display };
 }
 
 /**

@@ -60,7 +60,11 @@ export type EventKind =
   | "paste"
   | "media_retry"
   | "media_failed"
-  | "cannot_show";
+  | "cannot_show"
+  | "display"
+  | "fullscreen_entered"
+  | "fullscreen_left"
+  | "fullscreen_refused";
 
 /** What a gate page hands back: answers by question id, or the gate's own fields. */
 export type Value = Record<string, unknown>;

@@ -21,6 +21,7 @@ export class Shell {
   private readonly mark = h("p", { class: "mark", hidden: true });
   private readonly main = h("main", { id: "main", tabindex: -1 });
   private readonly footer = h("footer", { class: "tools" });
+  private offered: HTMLElement | null = null;
   private readonly voice = h("div", { class: "sr-only", "aria-live": "polite" });
   private readonly skip = h("a", { class: "skip", href: "#main" });
   private link: Link = "up";
@@ -96,8 +97,15 @@ export class Shell {
     this.voice.textContent = text;
   }
 
+  /** One more tool, before the others, as long as there is something to offer. */
+  offer(tool: { text: string; press: () => void } | null): void {
+    this.offered?.remove();
+    this.offered = tool && toolButton(tool.text, tool.press);
+    if (this.offered) this.footer.prepend(this.offered);
+  }
+
   tools(tools: Partial<Tools> | null): void {
-    this.footer.replaceChildren();
+    this.footer.replaceChildren(...(this.offered ? [this.offered] : []));
     if (tools?.help) this.footer.append(toolButton(this.words.help.open, tools.help));
     if (tools?.leave) this.footer.append(toolButton(this.words.leave.open, tools.leave));
   }

@@ -5,8 +5,10 @@ import type { Desk } from "./desk";
 import { h } from "./dom";
 import type { AnyTrial, Block, Context, State, Value } from "./model";
 import { startPage } from "./pages/block";
+import { UNTIL_ANSWER, type Presentation } from "./plugins/exposure";
 import type { Kind, PluginClass, Shown } from "./plugins/kind";
 import { kindOf } from "./plugins/kinds";
+import { measureRefresh } from "./refresh";
 
 export { loadKinds } from "./plugins/kinds";
 
@@ -21,12 +23,27 @@ export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Pro
   if (trials.length > 0) {
     const kinds = await Promise.all(trials.map((trial) => kindOf(trial)));
     const descriptions = trials.map((trial, index) => description(desk, state, block, trial, kinds[index]!, stop));
+    stop.addEventListener("abort", () => desk.fullscreen.leave(), { once: true });
+    if (state.study.presentation.fullscreen) await desk.fullscreen.offer(stop);
+    const measured = measure(desk);
     await startPage(desk, state, block, trials, stop);
+    await Promise.race([measured, new Promise((resolve) => setTimeout(resolve, MEASURE_MS))]);
     if (!stop.aborted) await runTrials(desk, descriptions, stop);
+    if (trials.at(-1)?.position === (state.total ?? 0) - 1) desk.fullscreen.leave();
   }
   if (stop.aborted) return;
   desk.shell.show(h("section", { class: "wait" }, h("p", {}, desk.words.saving)));
   await desk.outbox.flush();
+}
+
+/** A display that cannot be measured in this time holds nobody up. */
+const MEASURE_MS = 2000;
+
+/** How long a frame of the display takes, once for each page that is opened. Nobody comes here before the consent. */
+async function measure(desk: Desk): Promise<void> {
+  if (desk.refresh_ms !== null) return;
+  desk.refresh_ms = await measureRefresh();
+  if (desk.refresh_ms !== null) desk.events.add("display", { refresh_ms: desk.refresh_ms });
 }
 
 type Description = { type: PluginClass; [parameter: string]: unknown };
@@ -84,15 +101,24 @@ function description(
 
 function parameters(desk: Desk, state: State, block: Block, trial: AnyTrial, kind: Kind): Description {
   const { study } = state;
-  const shown: Shown = {
+  const shown: Omit<Shown, "presentation"> & { presentation: () => Presentation } = {
     display: study.display,
     legend: study.legend,
     picture_px: study.picture_px,
     min_view_ms: study.min_view_ms,
+    // Asked by jsPsych when the trial begins: by then the display has been measured.
+    presentation: () => presentationOf(desk, state, trial),
     words: desk.words,
     picture: (media) => desk.pictures.element(media),
     announce: (text) => desk.shell.announce(text),
     log: desk.events.add.bind(desk.events),
   };
   return { ...shown, ...kind.parameters(trial, { study, examples: examplesFor(block, trial) }), type: kind.plugin };
+}
+
+function presentationOf(desk: Desk, state: State, trial: AnyTrial): Presentation {
+  const { phases, ...course } = state.study.presentation;
+  if (phases === "test" && trial.phase !== "test") return UNTIL_ANSWER;
+  // The same mask for everybody at this place of the plan, whatever their condition.
+  return { course, refresh_ms: desk.refresh_ms, seed: trial.position };
 }

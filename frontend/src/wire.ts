@@ -144,6 +144,12 @@ export interface components {
          * @enum {string}
          */
         DisplayEnum: "beside" | "overlay";
+        /**
+         * @description * `off` - off
+         *     * `blind_spot` - blind_spot
+         * @enum {string}
+         */
+        DistanceEnum: "off" | "blind_spot";
         Ended: {
             debrief: string | null;
             exit: components["schemas"]["Exit"];
@@ -315,6 +321,12 @@ export interface components {
          * @enum {string}
          */
         PhaseEnum: "train" | "test";
+        /**
+         * @description * `test` - test
+         *     * `all` - all
+         * @enum {string}
+         */
+        PhasesEnum: "test" | "all";
         PredictContent: {
             image: components["schemas"]["Media"] | null;
             explanation: components["schemas"]["Media"] | null;
@@ -339,6 +351,15 @@ export interface components {
          * @enum {string}
          */
         PredictTrialKindEnum: "predict";
+        /** @description How trials are put on the screen; the same for everybody in the study. */
+        Presentation: {
+            fullscreen: boolean;
+            fixation_ms: number;
+            exposure_ms: number | null;
+            mask_ms: number;
+            phases: components["schemas"]["PhasesEnum"];
+            distance: components["schemas"]["DistanceEnum"];
+        };
         Question: {
             id: string;
             kind: components["schemas"]["QuestionKindEnum"];
@@ -415,7 +436,9 @@ export interface components {
             image_px?: number;
             /** Format: double */
             pixel_ratio?: number;
+            frames?: number;
             dropped_frames?: number;
+            hidden_count?: number;
             /** Format: double */
             refresh_ms?: number;
             reservoir_ms?: number;
@@ -509,12 +532,13 @@ export interface components {
          *     * `instructions` - instructions
          *     * `quiz` - quiz
          *     * `practice` - practice
+         *     * `screen` - screen
          *     * `trials` - trials
          *     * `comment` - comment
          *     * `finish` - finish
          * @enum {string}
          */
-        StepEnum: "device" | "consent" | "plates" | "questions" | "instructions" | "quiz" | "practice" | "trials" | "comment" | "finish";
+        StepEnum: "device" | "consent" | "plates" | "questions" | "instructions" | "quiz" | "practice" | "screen" | "trials" | "comment" | "finish";
         StudyFacts: {
             title: string;
             language: string;
@@ -530,6 +554,7 @@ export interface components {
                 [key: string]: string;
             };
             legend: components["schemas"]["Legend"] | null;
+            presentation: components["schemas"]["Presentation"];
             origin: components["schemas"]["OriginEnum"];
         };
         Text: {
@@ -643,7 +668,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz";
+                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz" | "screen";
             };
             cookie?: never;
         };

@@ -1,8 +1,9 @@
 /** What all trials share: the stimulus in its place, a line that asks, answer buttons with keys, an exact clock. */
 import { h, keysAreBusy } from "../dom";
 import type { Context } from "../model";
-import { Exposure } from "./exposure";
+import { Exposure, UNTIL_ANSWER, type Presentation, type Sight } from "./exposure";
 import type { Shown } from "./kind";
+import { sights } from "./sights";
 
 export interface Answer {
   value: string;
@@ -22,6 +23,8 @@ export interface BoardSpec extends Pick<Shown, "picture_px" | "min_view_ms" | "w
   beside: HTMLElement | null;
   /** What a screen reader hears when the buttons become active. */
   ready: string;
+  /** Fixation mark, exposure and mask; without it the stimulus stands there at once, until the answer. */
+  presentation?: Presentation;
 }
 
 export interface Pressed {
@@ -36,7 +39,8 @@ const PRESSED_MS = 120;
 
 export class Board {
   readonly element: HTMLElement;
-  private readonly exposure = new Exposure();
+  private readonly exposure: Exposure;
+  private readonly see: (sight: Sight) => void;
   private readonly buttons: HTMLButtonElement[];
   private active = false;
   private over = false;
@@ -47,6 +51,9 @@ export class Board {
     private readonly later: (act: () => void, delay_ms: number) => void = (act, delay_ms) =>
       void setTimeout(act, delay_ms),
   ) {
+    const presentation = spec.presentation ?? UNTIL_ANSWER;
+    this.exposure = new Exposure(presentation);
+    this.see = sights(spec.stimulus, presentation);
     this.buttons = spec.answers.map((answer, index) => this.answerButton(answer, index));
     this.element = this.build();
     this.element.style.setProperty("--picture-px", `${spec.picture_px}px`);
@@ -57,7 +64,7 @@ export class Board {
     display.replaceChildren(this.element);
     // Capturing, so that the keys act wherever the focus is.
     document.addEventListener("keydown", this.onKey, true);
-    this.exposure.start(() => this.later(() => this.activate(), this.spec.min_view_ms));
+    this.exposure.start(() => this.later(() => this.activate(), this.spec.min_view_ms), this.see);
   }
 
   private build(): HTMLElement {
@@ -124,16 +131,17 @@ export class Board {
     this.buttons[index]?.classList.add("pressed");
     this.later(() => {
       const shown_ms = this.exposure.stop();
-      const { dropped_frames, refresh_ms } = this.exposure;
-      const frames = refresh_ms === null ? { dropped_frames } : { dropped_frames, refresh_ms };
-      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, ...frames } });
+      const { frames, hidden_count, dropped_frames, refresh_ms } = this.exposure;
+      const counted = { frames, hidden_count, dropped_frames };
+      const timed = refresh_ms === null ? counted : { ...counted, refresh_ms };
+      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, ...timed } });
     }, PRESSED_MS);
   }
 
   private context(index: number, event: Event): Context {
     const image = this.element.querySelector("img");
     const context: Context = {
-      onset_ms: Math.round(this.exposure.onset_ms ?? 0),
+      onset_ms: Math.round(10 * (this.exposure.onset_ms ?? 0)) / 10,
       input: inputOf(event),
       pixel_ratio: window.devicePixelRatio,
     };

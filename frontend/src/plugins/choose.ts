@@ -53,8 +53,9 @@ export function choicePlugin<P extends Choosing>(info: PluginInfo, ask: (trial: 
       const index = this.jsPsych.randomization.randomInt(0, trial.choices.length - 1);
       const value = { choice: trial.choices[index]?.value };
       const times = { mean_ms: 700, sd_ms: 150, tail_ms: 500, min_view_ms: trial.min_view_ms };
+      const { presentation } = trial;
       const show = (display: HTMLElement): void => this.show(display, trial);
-      simulatePress(this.jsPsych, mode, { ...times, index, value, show }, onLoad);
+      simulatePress(this.jsPsych, mode, { ...times, presentation, index, value, show }, onLoad);
     }
 
     private show(display: HTMLElement, trial: P): void {

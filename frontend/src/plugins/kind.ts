@@ -2,6 +2,7 @@
 import type { JsPsych, JsPsychPlugin, PluginInfo } from "jspsych";
 import type { AnyTrial, EventKind, Example, Media, Study } from "../model";
 import type { Words } from "../words";
+import type { Presentation } from "./exposure";
 
 /** Parameters that every plugin gets without asking; it declares to jsPsych those that it reads. */
 export interface Shown {
@@ -10,6 +11,7 @@ export interface Shown {
   legend: Study["legend"];
   picture_px: number;
   min_view_ms: number;
+  presentation: Presentation;
   words: Words;
   /** Turns a picture of the wire into a decoded element. */
   picture: (media: Media) => HTMLImageElement;

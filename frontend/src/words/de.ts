@@ -39,6 +39,7 @@ export const de: Words = {
     instructions: "So geht es",
     quiz: "Einige Fragen, ob alles klar ist",
     practice: "Übung",
+    screen: "Die Größe Ihres Bildschirms",
     questions: "Einige Fragen",
     comment: "Zum Schluss",
     declined: "Sie nehmen nicht teil",
@@ -60,6 +61,38 @@ export const de: Words = {
     download: "Diesen Text herunterladen",
     print: "Drucken",
     file: "einwilligung.html",
+  },
+  screen: {
+    slider: "Größe des Rahmens",
+    smaller: "Kleiner",
+    larger: "Größer",
+    fits: "Die Karte passt in den Rahmen",
+    no_card: "Ich habe keine Karte zur Hand",
+    untouched: "Bitte ändern Sie die Größe des Rahmens, bis die Karte genau hineinpasst.",
+    distance_title: "Wie weit ist Ihr Bildschirm entfernt?",
+    distance_text:
+      "Sitzen Sie so, wie Sie es auch danach tun. Verdecken Sie Ihr rechtes Auge, und sehen Sie mit dem linken die ganze " +
+      "Zeit auf das schwarze Quadrat. Drücken Sie die Schaltfläche oder die Leertaste: Ein roter Punkt bewegt sich nach " +
+      "links. An einer Stelle verschwindet er. Drücken Sie genau in dem Moment noch einmal, in dem Sie ihn nicht mehr sehen.",
+    go: "Punkt bewegen",
+    gone: "Der Punkt ist verschwunden",
+    tries: (done, tries) => `Versuch ${done} von ${tries}`,
+    cannot: "Das kann ich nicht",
+    missed: "Der Punkt ist ganz durchgelaufen. Bitte versuchen Sie es noch einmal.",
+    result_title: "Stimmt das?",
+    result: (cm) => `Danach sind Ihre Augen etwa ${cm} cm vom Bildschirm entfernt.`,
+    unlikely: "Die Entfernung ließ sich so nicht bestimmen.",
+    yes: "Ja, ungefähr",
+    again: "Noch einmal messen",
+  },
+  fullscreen: {
+    title: "Ganzer Bildschirm",
+    text:
+      "Die Bilder sieht man am besten, wenn nichts um sie herum ist. Die Seite kann bis zum letzten Bild den ganzen " +
+      "Bildschirm füllen. Sie können das jederzeit mit der Taste Esc beenden; es geht nichts verloren.",
+    enter: "Ganzen Bildschirm nutzen",
+    decline: "Ohne das weitermachen",
+    back: "Ganzer Bildschirm",
   },
   next: "Weiter",
   submit: "Antworten abschicken",

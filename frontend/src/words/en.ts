@@ -36,6 +36,7 @@ export const en = {
     instructions: "How it works",
     quiz: "A few questions to check that everything is clear",
     practice: "Practice",
+    screen: "The size of your screen",
     questions: "A few questions",
     comment: "One last thing",
     declined: "You do not take part",
@@ -57,6 +58,38 @@ export const en = {
     download: "Download this text",
     print: "Print",
     file: "consent.html",
+  },
+  screen: {
+    slider: "Size of the frame",
+    smaller: "Smaller",
+    larger: "Larger",
+    fits: "The card fits the frame",
+    no_card: "I have no card at hand",
+    untouched: "Please change the size of the frame until the card fits exactly.",
+    distance_title: "How far away is your screen?",
+    distance_text:
+      "Sit as you will for the rest. Cover your right eye, and look at the black square with your left eye all the time. " +
+      "Press the button or the space bar: a red dot moves to the left. At some place it disappears. Press again at the " +
+      "very moment when you no longer see it.",
+    go: "Let the dot move",
+    gone: "The dot has disappeared",
+    tries: (done: number, tries: number) => `Try ${done} of ${tries}`,
+    cannot: "I cannot do this",
+    missed: "The dot went all the way. Please try once more.",
+    result_title: "Does this fit?",
+    result: (cm: number) => `By this, your eyes are about ${cm} cm away from the screen.`,
+    unlikely: "The distance could not be told from this.",
+    yes: "Yes, about that",
+    again: "Measure again",
+  },
+  fullscreen: {
+    title: "Full screen",
+    text:
+      "The pictures are best seen without anything around them. The page can fill your whole screen until the last one. " +
+      "You can leave that at any time with the key Esc, and nothing is lost.",
+    enter: "Use the full screen",
+    decline: "Go on without it",
+    back: "Full screen",
   },
   next: "Continue",
   submit: "Submit answers",

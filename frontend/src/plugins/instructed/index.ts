@@ -1,6 +1,7 @@
 import { ParameterType } from "jspsych";
 import type { InstructedTrial } from "../../model";
 import { CHOICE_PARAMETERS, choicePlugin, type Choosing } from "../choose";
+import { UNTIL_ANSWER } from "../exposure";
 import type { Kind } from "../kind";
 import { PRESS_DATA } from "../press";
 import { stimulus } from "../stimulus";
@@ -27,6 +28,7 @@ export const InstructedPlugin = choicePlugin<Parameters>(info, (trial) => ({
 export const instructed: Kind<InstructedTrial> = {
   plugin: InstructedPlugin,
   parameters({ content: { prompt, choices } }, { study, examples }) {
-    return { prompt, choices, examples, reservoir: study.reservoir };
+    // There is no stimulus that could be fixated or covered: the sentence stays until the answer.
+    return { prompt, choices, examples, reservoir: study.reservoir, presentation: UNTIL_ANSWER };
   },
 };
