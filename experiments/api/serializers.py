@@ -100,6 +100,16 @@ class StudyFacts(serializers.Serializer[Any]):
     origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
 
 
+class Progress(serializers.Serializer[Any]):
+    """`done` and `trials` are shares of the whole session (0-1); `minutes` is what the whole takes."""
+
+    step = serializers.IntegerField()
+    steps = serializers.IntegerField()
+    done = serializers.FloatField()
+    trials = serializers.FloatField()
+    minutes = serializers.FloatField()
+
+
 class SessionState(serializers.Serializer[Any]):
     step = serializers.ChoiceField(steps())
     page = Page(allow_null=True)
@@ -107,6 +117,7 @@ class SessionState(serializers.Serializer[Any]):
     block = Block(allow_null=True)
     next = serializers.IntegerField()
     total = serializers.IntegerField(allow_null=True)
+    progress = Progress(allow_null=True)
     feedback = Feedback(allow_null=True)
     study = StudyFacts()
     exit = Exit(allow_null=True)
@@ -133,6 +144,20 @@ class Join(serializers.Serializer[Any]):
 class GateTrySerializer(serializers.Serializer[Any]):
     digest = serializers.CharField(max_length=64)
     value = serializers.DictField()
+
+
+class GateAnswer(serializers.Serializer[Any]):
+    digest = serializers.CharField(max_length=64)
+    question = serializers.CharField(max_length=40)
+    choice = serializers.CharField(max_length=80)
+
+
+class Told(serializers.Serializer[Any]):
+    """The answer that stands (the first), the rule's own, and whether they are the same."""
+
+    choice = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    correct = serializers.BooleanField()
 
 
 class ResponseContext(serializers.Serializer[Any]):
@@ -195,6 +220,13 @@ class Ended(serializers.Serializer[Any]):
     debrief = serializers.CharField(allow_null=True)
     exit = Exit()
     asks_again = serializers.BooleanField()
+    pay = serializers.ListField(child=serializers.CharField())
+
+
+class Pay(serializers.Serializer[Any]):
+    """Sentences about the pay, in the study's language; none if the study pays nothing."""
+
+    pay = serializers.ListField(child=serializers.CharField())
 
 
 class ErrorDetail(serializers.Serializer[Any]):
