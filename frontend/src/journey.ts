@@ -11,6 +11,7 @@ import { findGate, gateOf } from "./pages/gates";
 import { titleOf } from "./pages/reading";
 import { CANNOT_SHOW, explain, troublePage } from "./pages/trouble";
 import { CannotShow } from "./plugins/kind";
+import { showProgress } from "./progress";
 import { runBlock } from "./timeline";
 
 type Turn =
@@ -73,12 +74,11 @@ export class Journey {
   }
 
   private frame(): void {
-    const { step, study, next, total } = this.state;
+    const { step, study } = this.state;
     const { shell } = this.desk;
     document.title = study.title;
     shell.markPreview(study.origin === "preview");
-    shell.progress(step === "trials" || step === "comment" ? next : null, total ?? 0);
-    if (step !== "trials") shell.line("");
+    showProgress(this.desk, this.state);
     if (step === "finish" || findGate(step)?.before_consent) shell.tools(null);
     else
       shell.tools({
@@ -144,14 +144,15 @@ export class Journey {
 
   private async farewell(): Promise<Outcome<Ended>> {
     const { exit } = this.state;
-    if (exit !== null) return { ok: true, value: { debrief: null, exit, asks_again: false } };
+    if (exit !== null) return { ok: true, value: { debrief: null, exit, asks_again: false, pay: [] } };
     return this.desk.api.finish(null);
   }
 
   private ending(farewell: Ended, title: string, stored: number | null): Ending {
     const remove = async (): Promise<boolean> => (await this.desk.api.withdraw("debrief", true)).ok;
-    const { debrief, exit, asks_again } = farewell;
-    return { title, html: debrief, stored, exit, remove: asks_again ? remove : null };
+    // A server that is a version behind says nothing of pay.
+    const { debrief, exit, asks_again, pay = [] } = farewell;
+    return { title, html: debrief, stored, exit, pay, remove: asks_again ? remove : null };
   }
 
   private async withdraw(): Promise<void> {

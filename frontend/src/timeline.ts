@@ -7,6 +7,7 @@ import type { AnyTrial, Block, Context, State, Value } from "./model";
 import { startPage } from "./pages/block";
 import type { PluginClass, Shown } from "./plugins/kind";
 import { kindOf } from "./plugins/kinds";
+import { shareDone, showProgress } from "./progress";
 
 /**
  * Runs what is left of the block; resolves when all its answers are stored, or when `stop` was called. Rejects with
@@ -50,14 +51,14 @@ function description(
   stop: AbortSignal,
 ): Description {
   let losses_before = 0;
+  const place = `${desk.words.part(block.index + 1, block.count)} · ${desk.words.phase[trial.phase]}`;
   return {
     ...parameters(desk, state, block, trial),
     post_trial_gap: state.study.gap_ms,
     on_start: () => {
       losses_before = desk.events.focus_losses;
       desk.events.trial = trial.id;
-      desk.shell.line(`${desk.words.part(block.index + 1, block.count)} · ${desk.words.phase[trial.phase]}`);
-      desk.shell.progress(trial.position, state.total ?? 0);
+      showProgress(desk, state, trial.position, place);
     },
     on_finish: async (data: { value: Value; rt_ms: number; shown_ms: number; context: Context }) => {
       desk.events.trial = null;
@@ -65,7 +66,7 @@ function description(
       const focus_losses = desk.events.focus_losses - losses_before;
       const context = { ...data.context, focus_losses, reloads: desk.reloads };
       desk.reloads = 0;
-      desk.shell.progress(trial.position + 1, state.total ?? 0);
+      desk.shell.progress(shareDone(state, trial.position + 1));
       await desk.outbox.add({
         trial: trial.id,
         value: data.value,

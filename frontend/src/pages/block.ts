@@ -2,6 +2,8 @@ import { picturesOf } from "../block";
 import type { Desk } from "../desk";
 import { button, h } from "../dom";
 import type { AnyTrial, Block, State } from "../model";
+import { kindOf } from "../plugins/kinds";
+import { minutesLeft, showProgress } from "../progress";
 
 /** Before a block, and after a reload in the middle of one: what comes next, while its pictures load. */
 export async function startPage(
@@ -13,8 +15,8 @@ export async function startPage(
 ): Promise<void> {
   const loaded = h("p", { class: "loading", role: "status" });
   const { section, pressed, start } = layout(desk, state, block, trials, loaded, stop);
-  desk.shell.progress(trials[0]?.position ?? state.next, state.total ?? 0);
-  desk.shell.line(desk.words.part(block.index + 1, block.count));
+  const part = desk.words.part(block.index + 1, block.count);
+  showProgress(desk, state, trials[0]?.position ?? state.next, part);
   for (;;) {
     desk.shell.show(section);
     const media = picturesOf(block, trials);
@@ -51,6 +53,7 @@ function layout(
     "section",
     { class: "sheet short", "data-page": "block" },
     h("h1", {}, isFresh ? words.block.title(block.index + 1, block.count) : words.block.back_title),
+    isFresh && block.index > 0 ? pause(desk, state, block) : null,
     isFresh
       ? plan(desk, trials)
       : h("p", {}, words.block.back((trials[0]?.position ?? 0) + 1, state.total ?? 0)),
@@ -59,9 +62,19 @@ function layout(
   return { section, pressed, start };
 }
 
+/** Between two blocks: how much is done, how long the rest takes, and that nobody has to hurry. */
+function pause(desk: Desk, state: State, block: Block): HTMLElement {
+  const { words } = desk;
+  const left = minutesLeft(state);
+  const time = left === null ? "" : ` ${words.block.left(left)}`;
+  return h("p", {}, `${words.block.done(block.index, block.count)}${time} ${words.block.pause}`);
+}
+
 function plan(desk: Desk, trials: AnyTrial[]): HTMLElement {
   const { words } = desk;
-  const count = (phase: AnyTrial["phase"]): number => trials.filter((trial) => trial.phase === phase).length;
+  const shown = trials.filter((trial) => !kindOf(trial).asks_key);
+  const asks = trials.length - shown.length;
+  const count = (phase: AnyTrial["phase"]): number => shown.filter((trial) => trial.phase === phase).length;
   return h(
     "div",
     {},
@@ -71,6 +84,7 @@ function plan(desk: Desk, trials: AnyTrial[]): HTMLElement {
       {},
       count("train") > 0 && h("li", {}, words.block.train(count("train"))),
       count("test") > 0 && h("li", {}, words.block.test(count("test"))),
+      asks > 0 && h("li", {}, words.block.key(asks)),
     ),
   );
 }

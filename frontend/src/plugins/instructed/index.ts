@@ -26,6 +26,7 @@ export const InstructedPlugin = choicePlugin<Parameters>(info, (trial) => ({
 
 export const instructed: Kind<InstructedTrial> = {
   plugin: InstructedPlugin,
+  asks_key: true,
   parameters({ content: { prompt, choices } }, { study, examples }) {
     return { prompt, choices, examples, reservoir: study.reservoir };
   },
