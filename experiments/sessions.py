@@ -38,6 +38,7 @@ from experiments.kinds import get_kind
 from experiments.models import Event, Gate, Participant, Response, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
+from experiments.paradigms.screening import tried
 from experiments.selectors import arm_of, cards_of, definition_of, next_position, views_of
 from experiments.simulation.versions import digest_here
 from experiments.tokens import hash_token, new_media_id, new_token
@@ -242,7 +243,7 @@ def _follow(session: Session, step: Step, judged: Judged) -> None:
             timing="before",
             found=float(step.attempt + 1),
             limit=float(stop.attempts_max or 0),
-            evidence=f"{step.attempt + 1} tries at the {stop.kind}, none passed.",
+            evidence=tried(stop.kind, step.attempt + 1, step.attempt + 1, float(stop.attempts_max or 0)),
         )
         _end(session, Session.State.FINISHED, Verdict("screened", (reason,)))
     elif stop.place == "arm" and judged.passed is not False:
