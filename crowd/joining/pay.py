@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from crowd.models import Posting, Submission
 from crowd.money.endings import CONSENTED, asked_of
-from crowd.money.ledger import Owed, owed_for, promised, terms_of
+from crowd.money.ledger import SessionDue, owed_for, promised, terms_of
 from crowd.money.policy import SessionEnd, Terms, bonus_cents, owed, share_due
 from crowd.platforms import has_service, traits_of
 from experiments.definition import StudyDefinition
@@ -17,13 +17,13 @@ from experiments.words import money, pay_words
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """What the sentences are made of. `posting` is None for a preview, which pays nobody."""
+class _Pay:
+    """What the sentences are made of. `posting` is None for a preview, which is not paid."""
 
     definition: StudyDefinition
     terms: Terms
     posting: Posting | None
-    owed: Owed
+    owed: SessionDue
     asked: int = 0
 
     @property
@@ -40,7 +40,7 @@ def pay_of(session: Session, submission: Submission | None) -> tuple[str, ...]:
     told = owed_for(terms, session) if _is_paid(terms) else None
     if told is None:
         return ()
-    return _sentences(Account(definition, terms, posting, told, asked_of(session)))
+    return _sentences(_Pay(definition, terms, posting, told, asked_of(session)))
 
 
 def pay_if_left(session: Session, submission: Submission | None) -> tuple[str, ...]:
@@ -54,8 +54,8 @@ def pay_if_left(session: Session, submission: Submission | None) -> tuple[str, .
         answered=next_position(session),
         planned=len(cards_of(session.slot, session.study)) if session.slot else 0,
     )
-    told = owed_for(terms, session) or Owed(end, owed(terms, end))
-    return _sentences(Account(definition, terms, posting, told, asked_of(session)))
+    told = owed_for(terms, session) or SessionDue(end, owed(terms, end))
+    return _sentences(_Pay(definition, terms, posting, told, asked_of(session)))
 
 
 def _promise(
@@ -71,33 +71,33 @@ def _is_paid(terms: Terms) -> bool:
     return bool(terms.reward_cents or terms.bonus_max_cents)
 
 
-def _sentences(account: Account) -> tuple[str, ...]:
-    if account.owed.is_held:
-        held = account.words["held"].format(contact=account.definition.ethics.contact)
-        return (*_amount(account), *_way(account), held) if account.owed.cents else (held,)
-    if not account.owed.cents:
-        return (_nothing(account),)
-    return (*_amount(account), *_way(account))
+def _sentences(pay: _Pay) -> tuple[str, ...]:
+    if pay.owed.is_held:
+        held = pay.words["held"].format(contact=pay.definition.ethics.contact)
+        return (*_amount(pay), *_way(pay), held) if pay.owed.cents else (held,)
+    if not pay.owed.cents:
+        return (_nothing(pay),)
+    return (*_amount(pay), *_way(pay))
 
 
-def _nothing(account: Account) -> str:
-    end = account.owed.end
+def _nothing(pay: _Pay) -> str:
+    end = pay.owed.end
     if not end.consented or end.ending == "declined":
-        return account.words["nothing_begun"]
-    if end.ending == "withdrawn" and account.terms.withdrawn == "pro_rata" and not end.answered:
-        return account.words["nothing_yet"]
-    return account.words["nothing_left" if end.ending in ("withdrawn", "left") else "nothing"]
+        return pay.words["nothing_begun"]
+    if end.ending == "withdrawn" and pay.terms.withdrawn == "pro_rata" and not end.answered:
+        return pay.words["nothing_yet"]
+    return pay.words["nothing_left" if end.ending in ("withdrawn", "left") else "nothing"]
 
 
-def _amount(account: Account) -> tuple[str, ...]:
+def _amount(pay: _Pay) -> tuple[str, ...]:
     """How much, and by which rule."""
-    words, terms, told = account.words, account.terms, account.owed
-    end, amount = told.end, account.money(told.cents)
+    words, terms, told = pay.words, pay.terms, pay.owed
+    end, amount = told.end, pay.money(told.cents)
     share = share_due(terms, end)
     if told.is_held:
         return (words["amount"].format(amount=amount),)
     if end.ending == "complete":
-        return _finished(account)
+        return _finished(pay)
     if share == 1:
         return (words["whole"].format(amount=amount),)
     plain_cents = sum(due.cents for due in owed(replace(terms, base_for_all=False), end))
@@ -105,24 +105,24 @@ def _amount(account: Account) -> tuple[str, ...]:
         return (words["least"].format(amount=amount),)
     if end.ending == "withdrawn" and told.cents == plain_cents:
         parts = {"answered": end.answered, "planned": end.planned}
-        return (words["share"].format(amount=amount, reward=account.money(terms.reward_cents), **parts),)
+        return (words["share"].format(amount=amount, reward=pay.money(terms.reward_cents), **parts),)
     return (words["amount"].format(amount=amount),)
 
 
-def _finished(account: Account) -> tuple[str, ...]:
-    words, terms, told = account.words, account.terms, account.owed
-    amount, reward = account.money(told.cents), account.money(terms.reward_cents)
+def _finished(pay: _Pay) -> tuple[str, ...]:
+    words, terms, told = pay.words, pay.terms, pay.owed
+    amount, reward = pay.money(told.cents), pay.money(terms.reward_cents)
     if not terms.bonus_max_cents:
         return (words["complete"].format(amount=amount),)
     paid_cents = told.cents - terms.reward_cents
-    parts = {"amount": amount, "reward": reward, "bonus": account.money(paid_cents)}
+    parts = {"amount": amount, "reward": reward, "bonus": pay.money(paid_cents)}
     total = words["complete_bonus" if paid_cents else "complete"].format_map(parts)
-    return (total, *_arithmetic(account, paid_cents))
+    return (total, *_arithmetic(pay, paid_cents))
 
 
-def _arithmetic(account: Account, paid_cents: int) -> tuple[str, ...]:
+def _arithmetic(pay: _Pay, paid_cents: int) -> tuple[str, ...]:
     """How the bonus was counted. None of a bonus to which a named person added something."""
-    words, terms, matches = account.words, account.terms, account.owed.end.matches
+    words, terms, matches = pay.words, pay.terms, pay.owed.end.matches
     due_cents = bonus_cents(terms, matches)
     if paid_cents > due_cents:
         return ()
@@ -132,26 +132,26 @@ def _arithmetic(account: Account, paid_cents: int) -> tuple[str, ...]:
     limit = "person_most" if paid_cents < due_cents else "most" if due_cents < matches * each_cents else ""
     said = words["matched"].format(
         matches=matches,
-        asked=account.asked,
-        each=account.money(each_cents),
-        limit=words[limit].format(most=account.money(terms.bonus_max_cents)) if limit else "",
-        bonus=account.money(paid_cents),
+        asked=pay.asked,
+        each=pay.money(each_cents),
+        limit=words[limit].format(most=pay.money(terms.bonus_max_cents)) if limit else "",
+        bonus=pay.money(paid_cents),
     )
     return (said,)
 
 
-def _way(account: Account) -> tuple[str, ...]:
+def _way(pay: _Pay) -> tuple[str, ...]:
     """How the amount reaches the person, by the traits of the platform."""
-    words, posting = account.words, account.posting
+    words, posting = pay.words, pay.posting
     if posting is None:
         return ()
     traits = traits_of(posting.platform)
-    contact = account.definition.ethics.contact
+    contact = pay.definition.ethics.contact
     if not has_service(posting.platform):
         return (words["by_hand" if traits.is_ours else "by_sender"].format(contact=contact),)
-    base_cents = sum(due.cents for due in account.owed.dues if due.kind == "base")
-    rest_cents = account.owed.cents - base_cents
-    names = {"platform": traits.title, "base": account.money(base_cents), "rest": account.money(rest_cents)}
+    base_cents = sum(due.cents for due in pay.owed.dues if due.kind == "base")
+    rest_cents = pay.owed.cents - base_cents
+    names = {"platform": traits.title, "base": pay.money(base_cents), "rest": pay.money(rest_cents)}
     if base_cents:
         return (words["approved_and_bonus" if rest_cents else "approved"].format_map(names),)
     return (words["returned" if traits.pays_returned else "through"].format_map(names),)

@@ -106,7 +106,7 @@ def decide_for(session: Session) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class SessionDue:
     """What is owed for a session that has ended, and how it ended. `is_held`: a named person, or the
     platform, stands against a part of it, which is left out of `dues`."""
 
@@ -119,7 +119,7 @@ class Owed:
         return sum(due.cents for due in self.dues)
 
 
-def owed_for(terms: Terms, session: Session) -> Owed | None:
+def owed_for(terms: Terms, session: Session) -> SessionDue | None:
     """What the ledger owes for a session: its rows, or if it was not decided yet, what it will decide. None
     if the session has not ended."""
     sessions = Session.objects.filter(pk=session.pk)
@@ -133,7 +133,7 @@ def owed_for(terms: Terms, session: Session) -> Owed | None:
         decided = tuple(Due(_kind(row), row.cents, row.reason) for row in rows if row not in held)
         dues = decided if rows else owed(terms, end)
         if each.session == session.pk:
-            return Owed(end, dues, bool(held))
+            return SessionDue(end, dues, bool(held))
         earlier += sum(due.cents for due in dues)
     return None
 

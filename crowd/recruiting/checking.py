@@ -39,6 +39,7 @@ from experiments.paradigms.blind import (
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
 from experiments.progress import READING_MINUTES, trials_minutes
+from experiments.promises import unkept
 from stimuli.errors import StimulusError
 from stimuli.quality.causes import causes, unknowing
 from stimuli.quality.model import ModelLook
@@ -374,6 +375,7 @@ def warnings_of(run: DryRun) -> list[str]:
         for name in run.definition.platforms
         if name not in PLATFORMS
     ]
+    warnings += unkept(run.definition)
     warnings += stimulus_warnings(run)
     if run.definition.reward.amount_cents == 0:
         warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")

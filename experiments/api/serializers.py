@@ -100,7 +100,8 @@ class StudyFacts(serializers.Serializer[Any]):
     origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
 
 
-class Progress(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="Progress")
+class ProgressSerializer(serializers.Serializer[Any]):
     """`done` and `trials` are shares of the whole session (0-1); `minutes` is what the whole takes."""
 
     step = serializers.IntegerField()
@@ -117,7 +118,7 @@ class SessionState(serializers.Serializer[Any]):
     block = Block(allow_null=True)
     next = serializers.IntegerField()
     total = serializers.IntegerField(allow_null=True)
-    progress = Progress(allow_null=True)
+    progress = ProgressSerializer(allow_null=True)
     feedback = Feedback(allow_null=True)
     study = StudyFacts()
     exit = Exit(allow_null=True)
@@ -152,7 +153,8 @@ class GateAnswer(serializers.Serializer[Any]):
     choice = serializers.CharField(max_length=80)
 
 
-class Told(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="Told")
+class ToldSerializer(serializers.Serializer[Any]):
     """The answer that stands (the first), the rule's own, and whether they are the same."""
 
     choice = serializers.CharField()

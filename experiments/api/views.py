@@ -90,7 +90,7 @@ class ToldView(ParticipantView):
     @extend_schema(
         operation_id="tell",
         request=serializers.GateAnswer,
-        responses={200: serializers.Told, **ERRORS},
+        responses={200: serializers.ToldSerializer, **ERRORS},
         parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATES.names))],
     )
     def post(self, request: Request, step: str) -> Response:

@@ -291,7 +291,7 @@ PRINTED = {
     "fastest_median_ms": (rf"{NUMBER} ms over .* at least {NUMBER} needed", "<"),
     "side_share_max": (rf"in {NUMBER}% of .* at most {NUMBER}% is", ">"),
 }
-"""Where the evidence of each rule prints the value and the limit, and on which side the value lies."""
+"""How the evidence of each rule prints the value and the limit, and on which side the value lies."""
 
 
 @st.composite
