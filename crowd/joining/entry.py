@@ -282,15 +282,16 @@ def _with_query(posting: Posting, joined: Joined) -> Joined:
     return Joined(joined.session, joined.token, joined.created, resume_query(posting, joined.session))
 
 
-def claim_or_exit(joined: Joined) -> Session:
-    """Claims a slot if every gate is passed. A refusal carries the exit to the platform."""
+def claim_or_end(joined: Joined) -> Session:
+    """Claims a slot if every gate is passed. A person for whom none is left gets the last page, which says
+    what they are paid for coming this far."""
     try:
         return sessions.claim_if_due(joined.session)
-    except StudyFull as refusal:
-        submission = _submission_of(joined.session)
-        if submission is not None:
-            refusal.exit = exit_of(submission.posting, "turned_away").as_json()
-        raise
+    except StudyFull:
+        joined.session.refresh_from_db()
+        if joined.session.state != Session.State.TURNED_AWAY:
+            raise
+        return joined.session
 
 
 def _join_preview(study: Study, signed: str) -> Joined:

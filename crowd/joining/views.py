@@ -40,7 +40,7 @@ class JoinView(ParticipantView):
         )
         reply = {
             "token": joined.token,
-            "session": session_state(entry.claim_or_exit(joined)),
+            "session": session_state(entry.claim_or_end(joined)),
             "query": joined.query or None,
             "sitting": joined.sitting,
         }
