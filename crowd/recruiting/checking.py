@@ -23,6 +23,7 @@ from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import Gathered, ask, choose
 from experiments.errors import StudyError, sentence
+from experiments.gates.promises import unkept
 from experiments.gates.quiz import NAME as QUIZ
 from experiments.looks import Asked, looks_of
 from experiments.paradigms import design_of, get_paradigm
@@ -39,7 +40,6 @@ from experiments.paradigms.blind import (
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
 from experiments.progress import READING_MINUTES, trials_minutes
-from experiments.promises import unkept
 from stimuli.errors import StimulusError
 from stimuli.quality.causes import causes, unknowing
 from stimuli.quality.model import ModelLook

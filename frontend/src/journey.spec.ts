@@ -358,7 +358,7 @@ test("it gives the task back for good where somebody says so", async () => {
 });
 
 test.each([
-  ["the amount", () => json(200, { pay: ["You are paid 0.50 USD."] }), ["If you leave now", "0.50 USD"]],
+  ["the amount", () => json(200, { pay: ["You are paid 0.50 USD."] }), ["If you leave now", "0.50\u00a0USD"]],
   ["nothing of money in an unpaid study", () => json(200, { pay: [] }), []],
   ["that it could not ask", () => refusal(500, "server"), ["the next page says how much"]],
 ])("it says %s before somebody leaves", async (_what, answer, said) => {

@@ -13,8 +13,8 @@ from crowd.joining.pay import pay_of
 from crowd.models import Payout, Posting
 from crowd.money.ledger import decide_due, grant, withhold
 from experiments.definition import StudyDefinition
+from experiments.gates.promises import promised
 from experiments.models import Session, Study
-from experiments.promises import promised
 from experiments.words import LANGUAGES, money, table_of
 from tests.crowd.arrivals import OUTCOMES, Visitor, posting, prolific, turker
 from tests.crowd.test_way_out import fate
@@ -101,7 +101,7 @@ BY_HAND: dict[str, tuple[int, ...]] = {
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_people_who_are_paid_by_hand_read_what_the_policy_says(small: Study, outcome: str) -> None:
-    """Computed by hand: the ledger pays nobody who came by a plain address."""
+    """Computed by hand: the ledger has no rows for people with a plain address."""
     for number, policy in enumerate(POLICIES.values()):
         study = changed(small, policy=policy, reward=BONUS)
         by = offered(study, "local")

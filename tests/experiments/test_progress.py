@@ -1,4 +1,4 @@
-"""How far a session is: truthful after a reload, never backwards, and the same whatever the condition is."""
+"""How far a session is: truthful after a reload, never backwards, and the same in every condition."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.definition import StudyDefinition
-from experiments.promises import HELD, LACKS, promised, unkept
+from experiments.gates.promises import HELD, LACKS, promised, unkept
 from experiments.study_file import STUDIES_DIR, find_study, load_study
 from experiments.words import LANGUAGES, table_of
 

@@ -189,7 +189,7 @@ def test_it_sends_people_with_only_a_phone_back(on_prolific: PostingCard, browse
 def test_it_hands_over_from_a_phone_to_a_computer_by_the_same_link(
     on_prolific: PostingCard, page: "Page", browser: "Browser"
 ) -> None:
-    """"Not now" excludes no person: the link that the phone shows starts the study, with one session."""
+    """ "Not now" excludes no person: the link that the phone shows starts the study, with one session."""
     context = browser.new_context(**PHONE)
     try:
         phone = context.new_page()

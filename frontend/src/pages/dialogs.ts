@@ -1,6 +1,7 @@
 /** Help and leaving, over any page; answer keys rest while one is open. */
 import type { Desk } from "../desk";
 import { button, h, titledHtml } from "../dom";
+import { payLines } from "./pay";
 
 /** How long the amount waits for answers that are still on their way. */
 const PATIENCE_MS = 2_000;
@@ -68,7 +69,7 @@ async function tellPay(desk: Desk, box: HTMLElement): Promise<void> {
   const outcome = await desk.api.pay();
   const sentences = outcome.ok ? outcome.value.pay : [words.leave.pay_unknown];
   if (sentences.length === 0) return;
-  box.append(h("h2", {}, words.leave.pay), ...sentences.map((text) => h("p", {}, text)));
+  box.append(h("h2", {}, words.leave.pay), ...payLines(sentences));
 }
 
 function patience(): Promise<void> {

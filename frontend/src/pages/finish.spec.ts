@@ -66,7 +66,7 @@ test("it says what silence means, and of money only where something is paid", as
   expect(find("main").textContent).not.toMatch(/pay/i);
   await show(en, { remove, pay: ["You are paid 1.40 USD."] });
   expect(find(".remove p").textContent).toContain("Your payment does not depend on it.");
-  expect(find(".pay").textContent).toBe("You are paid 1.40 USD.");
+  expect(find(".pay").textContent).toBe("You are paid 1.40\u00a0USD.");
 });
 
 test.each([en, de])("every exit says what to do next", async (words) => {

@@ -3,6 +3,7 @@ import type { Desk } from "../desk";
 import { button, h, untitledHtml } from "../dom";
 import type { Exit } from "../model";
 import { copyRow } from "./copy";
+import { payLines } from "./pay";
 
 export interface Ending {
   title: string;
@@ -33,7 +34,7 @@ export function finishPage(desk: Desk, ending: Ending, go: (exit: Exit) => void 
       { class: "sheet", "data-page": "finish" },
       h("h1", {}, ending.title),
       ending.stored === null ? null : h("p", { class: "stored" }, words.finish.stored(ending.stored)),
-      ending.pay.length === 0 ? null : h("div", { class: "pay" }, ...ending.pay.map((text) => h("p", {}, text))),
+      ending.pay.length === 0 ? null : h("div", { class: "pay" }, ...payLines(ending.pay)),
       code === null ? null : codeBox(desk, code),
       wayBack ? returnBox(desk, wayBack, prose ? RETURN_AFTER_READING_S : RETURN_S, go) : null,
       prose,
