@@ -10,6 +10,7 @@ from crowd.money.endings import CONSENTED, asked_of
 from crowd.money.ledger import SessionDue, owed_for, promised, terms_of
 from crowd.money.policy import SessionEnd, Terms, bonus_cents, owed, share_due
 from crowd.platforms import has_service, traits_of
+from crowd.recruiting.arrivals import is_told_at_join
 from experiments.definition import StudyDefinition
 from experiments.models import Session
 from experiments.selectors import cards_of, definition_of, next_position
@@ -24,7 +25,8 @@ class _Pay:
     terms: Terms
     posting: Posting | None
     owed: SessionDue
-    asked: int = 0
+    asked: int
+    is_listed: bool
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -40,7 +42,7 @@ def pay_of(session: Session, submission: Submission | None) -> tuple[str, ...]:
     told = owed_for(terms, session) if _is_paid(terms) else None
     if told is None:
         return ()
-    return _sentences(_Pay(definition, terms, posting, told, asked_of(session)))
+    return _sentences(_Pay(definition, terms, posting, told, asked_of(session), _is_listed(session, posting)))
 
 
 def pay_if_left(session: Session, submission: Submission | None) -> tuple[str, ...]:
@@ -55,7 +57,7 @@ def pay_if_left(session: Session, submission: Submission | None) -> tuple[str, .
         planned=len(cards_of(session.slot, session.study)) if session.slot else 0,
     )
     told = owed_for(terms, session) or SessionDue(end, owed(terms, end))
-    return _sentences(_Pay(definition, terms, posting, told, asked_of(session)))
+    return _sentences(_Pay(definition, terms, posting, told, asked_of(session), _is_listed(session, posting)))
 
 
 def _promise(
@@ -65,6 +67,12 @@ def _promise(
     if submission is None:
         return definition, promised(definition), None
     return definition, terms_of(submission.posting), submission.posting
+
+
+def _is_listed(session: Session, posting: Posting | None) -> bool:
+    """Whether nothing speaks against this person: a platform that tells its people may not have listed them
+    yet."""
+    return session.arrival != Session.Arrival.UNVERIFIED or posting is None or not is_told_at_join(posting)
 
 
 def _is_paid(terms: Terms) -> bool:
@@ -153,5 +161,8 @@ def _way(pay: _Pay) -> tuple[str, ...]:
     rest_cents = pay.owed.cents - base_cents
     names = {"platform": traits.title, "base": pay.money(base_cents), "rest": pay.money(rest_cents)}
     if base_cents:
-        return (words["approved_and_bonus" if rest_cents else "approved"].format_map(names),)
-    return (words["returned" if traits.pays_returned else "through"].format_map(names),)
+        way = "approved_and_bonus" if rest_cents else "approved"
+    else:
+        way = "returned" if traits.pays_returned else "through"
+    ways = (way,) if pay.is_listed else (way, "if_listed")
+    return tuple(words[each].format_map(names) for each in ways)

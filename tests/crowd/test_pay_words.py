@@ -245,7 +245,11 @@ def test_it_says_how_the_amount_comes(small: Study) -> None:
 
 def test_a_place_that_is_given_back_is_paid_where_the_platform_can(small: Study) -> None:
     by = offered(changed(small, policy=POLICIES["parts"]), "prolific")
-    said = fate("withdrawn", visitor_of(by)).json()["pay"]
+    ada = visitor_of(by)
+    ada.join()
+    assert fate("withdrawn", ada).json()["pay"][-1] == "This holds as soon as Prolific lists your submission."
+    Session.objects.update(arrival="verified")
+    said = ada.end().json()["pay"]
     assert said == [
         "You are paid 0.16 USD: the share of 1.00 USD for 3 of 19 answers.",
         "It reaches you through Prolific. If Prolific asks you to give your place back, please do: you are "
@@ -286,7 +290,7 @@ def test_it_writes_amounts_as_each_language_does(cents: int, english: str, germa
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_sentence_of_an_exit_speaks_of_a_control(language: str) -> None:
-    """The page adds the code, the way back and the second consent by itself, where there are any."""
+    """The page adds the code, the way back and the second consent by itself, if there are any."""
     table = table_of(language)
     texts = {key: table["pages"][key] for key in ("declined", "screened", "turned_away", "withdrawn")}
     texts |= table["pay"]
