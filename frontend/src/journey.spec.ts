@@ -200,6 +200,18 @@ test("it asks for the exit after screening and does not speak of stored answers"
   expect(document.querySelector(".stored, .code, .return")).toBeNull();
 });
 
+test("a last page of ours says its title once, and then what is paid", async () => {
+  const html = "<h2>You have not taken part</h2><p>Nothing was stored.</p>";
+  const declined = state({ step: "finish", page: page("declined", [], html), block: null, next: 0, total: null });
+  await travel(declined, () => json(200, { ...ended, debrief: null, pay: ["Nothing is paid."] }));
+  await until(() => document.querySelector('[data-page="finish"]'));
+  expect([...document.querySelectorAll("h1, .prose h2")].map((title) => title.textContent)).toEqual([
+    "You have not taken part",
+  ]);
+  expect(find(".pay").textContent).toBe("Nothing is paid.");
+  expect(find(".prose").textContent).toBe("Nothing was stored.");
+});
+
 test("it leaves only after one question, with reason and wish", async () => {
   const consented = state({ step: "instructions", page: page("instructions") });
   const { calls } = await travel(consented, () => json(200, { ...ended, debrief: null }));

@@ -2,7 +2,7 @@
 import type { Outcome, Problem } from "./api";
 import { openTrials } from "./block";
 import type { Desk, Notice } from "./desk";
-import { h } from "./dom";
+import { h, headed } from "./dom";
 import type { Exit, Ended, Page, State } from "./model";
 import { commentPage } from "./pages/comment";
 import { askToLeave, openHelp } from "./pages/dialogs";
@@ -132,14 +132,13 @@ export class Journey {
     const kind = state.page?.kind ?? "debrief";
     const farewell = await this.farewell();
     if (!farewell.ok) return { kind: "problem", problem: farewell.problem };
-    const html = state.page?.html || farewell.value.debrief;
-    const stored = kind === "debrief" ? state.next : null;
-    const ending = this.ending(
-      { ...farewell.value, debrief: html ?? null },
-      titleOf(desk.words, kind),
-      stored,
-    );
-    return { kind: "ending", ending };
+    const html = (state.page?.html || farewell.value.debrief) ?? "";
+    const title = titleOf(desk.words, kind);
+    // A debrief stands below our thanks; our own texts bring the title of the page.
+    const isDebrief = kind === "debrief";
+    const page = isDebrief ? { title, html } : headed(html, title);
+    const told = { ...farewell.value, debrief: page.html };
+    return { kind: "ending", ending: this.ending(told, page.title, isDebrief ? state.next : null) };
   }
 
   private async farewell(): Promise<Outcome<Ended>> {
