@@ -86,6 +86,11 @@ def _ended(row: Sequence[Any], counts: Counter[Any]) -> EndedSession:
     return EndedSession(session, participant, origin, end)
 
 
+def asked_of(session: Session) -> int:
+    """How many answers of a session's plan can match: the scored ones."""
+    return Trial.objects.filter(slot=session.slot_id, right__isnull=False, check_kind="").count()
+
+
 def matches_of(sessions: Sequence[Any]) -> Counter[Any]:
     """How many answers of each session are what the plan calls right: checks, training and kinds without a
     right answer count nothing."""

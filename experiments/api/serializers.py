@@ -112,6 +112,17 @@ class StudyFacts(serializers.Serializer[Any]):
     origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
 
 
+@extend_schema_serializer(component_name="Progress")
+class ProgressSerializer(serializers.Serializer[Any]):
+    """`done` and `trials` are shares of the whole session (0-1); `minutes` is what the whole takes."""
+
+    step = serializers.IntegerField()
+    steps = serializers.IntegerField()
+    done = serializers.FloatField()
+    trials = serializers.FloatField()
+    minutes = serializers.FloatField()
+
+
 class SessionState(serializers.Serializer[Any]):
     step = serializers.ChoiceField(steps())
     page = Page(allow_null=True)
@@ -119,6 +130,7 @@ class SessionState(serializers.Serializer[Any]):
     block = Block(allow_null=True)
     next = serializers.IntegerField()
     total = serializers.IntegerField(allow_null=True)
+    progress = ProgressSerializer(allow_null=True)
     feedback = Feedback(allow_null=True)
     study = StudyFacts()
     exit = Exit(allow_null=True)
@@ -145,6 +157,21 @@ class Join(serializers.Serializer[Any]):
 class GateTrySerializer(serializers.Serializer[Any]):
     digest = serializers.CharField(max_length=64)
     value = serializers.DictField()
+
+
+class GateAnswer(serializers.Serializer[Any]):
+    digest = serializers.CharField(max_length=64)
+    question = serializers.CharField(max_length=40)
+    choice = serializers.CharField(max_length=80)
+
+
+@extend_schema_serializer(component_name="Told")
+class ToldSerializer(serializers.Serializer[Any]):
+    """The answer that stands (the first), the rule's own, and whether they are the same."""
+
+    choice = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    correct = serializers.BooleanField()
 
 
 class ResponseContext(serializers.Serializer[Any]):
@@ -209,6 +236,13 @@ class Ended(serializers.Serializer[Any]):
     debrief = serializers.CharField(allow_null=True)
     exit = Exit()
     asks_again = serializers.BooleanField()
+    pay = serializers.ListField(child=serializers.CharField())
+
+
+class Pay(serializers.Serializer[Any]):
+    """Sentences about the pay, in the study's language; none if the study pays nothing."""
+
+    pay = serializers.ListField(child=serializers.CharField())
 
 
 class ErrorDetail(serializers.Serializer[Any]):

@@ -4,6 +4,7 @@ whitelist."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, cast
 
 from django.utils import timezone
@@ -18,6 +19,7 @@ from experiments.gates.pages import page_digest, page_html
 from experiments.kinds import get_kind
 from experiments.models import HandOut, Session
 from experiments.paradigms import design_of
+from experiments.progress import progress_of
 from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
@@ -38,11 +40,17 @@ def session_state(session: Session) -> dict[str, Any]:
         "block": _block(session, step, cards, definition) if step.name == "trials" else None,
         "next": step.next,
         "total": len(cards) if cards else None,
+        "progress": _progress(session, step),
         "feedback": last_feedback(session) if step.name == "trials" and step.next else None,
         "study": _facts(session, cards, definition),
         "exit": None,
     }
     return cast(dict[str, Any], SessionState(state).data)
+
+
+def _progress(session: Session, step: Step) -> dict[str, Any] | None:
+    progress = progress_of(session, step)
+    return None if progress is None else asdict(progress)
 
 
 def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any]:

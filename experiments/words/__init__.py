@@ -54,13 +54,26 @@ def entry_words(language: str) -> Mapping[str, str]:
     return entry
 
 
+def pay_words(language: str) -> Mapping[str, str]:
+    """The sentences about pay, on every page that ends a session."""
+    pay: Mapping[str, str] = table_of(language)["pay"]
+    return pay
+
+
+def money(cents: int, currency: str, language: str) -> str:
+    """An amount as people of a language read it: 1,234.50 USD, in German 1.234,50 USD."""
+    words = pay_words(language)
+    whole = f"{cents // 100:,}".replace(",", words["group"])
+    return f"{whole}{words['point']}{cents % 100:02d} {currency}"
+
+
 def placeholders(definition: StudyDefinition) -> dict[str, str]:
     """What a text may name in braces, so that time and pay are written in one place only."""
     reward = definition.reward
     return {
         "title": definition.title,
         "minutes": f"{reward.expected_minutes:g}",
-        "reward": f"{reward.amount_cents / 100:.2f} {reward.currency}",
+        "reward": money(reward.amount_cents, reward.currency, definition.language),
         "contact": definition.ethics.contact,
         "approval": definition.ethics.approval,
         "minimum_age": str(definition.ethics.minimum_age),

@@ -77,6 +77,7 @@ export function state(changes: Partial<State> = {}): State {
     },
     next: 0,
     total: 4,
+    progress: { step: 5, steps: 6, done: 0.4, trials: 0.5, minutes: 8 },
     feedback: null,
     exit: null,
     study: {

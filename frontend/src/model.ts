@@ -14,6 +14,8 @@ export type ResponseItem = Schemas["ResponseItemRequest"];
 export type Recorded = Schemas["Recorded"];
 export type EventItem = Schemas["EventItemRequest"];
 export type Ended = Schemas["Ended"];
+export type Pay = Schemas["Pay"];
+export type Told = Schemas["Told"];
 export type ErrorBody = Schemas["Error"];
 
 export type Token = Schemas["Token"];

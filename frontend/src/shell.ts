@@ -14,7 +14,7 @@ export class Shell {
   private readonly bar = h("div", { class: "progress-done" });
   private readonly progressbar = h(
     "div",
-    { class: "progress", role: "progressbar", "aria-valuemin": 0, hidden: true },
+    { class: "progress", role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100, hidden: true },
     this.bar,
   );
   private readonly quiet = h("p", { class: "line" });
@@ -65,15 +65,14 @@ export class Shell {
     this.connection(link, this.waiting);
   }
 
-  /** Trials done of all; null hides the bar on pages that are not part of the count. */
-  progress(done: number | null, total = 1): void {
+  /** The share of the session that is done (0-1); null hides the bar on pages that are not part of it. */
+  progress(done: number | null): void {
     this.progressbar.hidden = done === null;
     if (done === null) return;
-    const share = total > 0 ? Math.min(1, done / total) : 0;
-    this.bar.style.inlineSize = `${(share * 100).toFixed(2)}%`;
-    this.progressbar.setAttribute("aria-valuemax", String(total));
-    this.progressbar.setAttribute("aria-valuenow", String(Math.min(done, total)));
-    this.progressbar.setAttribute("aria-label", this.words.progress(done, total));
+    const percent = Math.round(done * 100);
+    this.bar.style.inlineSize = `${(done * 100).toFixed(2)}%`;
+    this.progressbar.setAttribute("aria-valuenow", String(percent));
+    this.progressbar.setAttribute("aria-label", this.words.progress(percent));
   }
 
   line(text: string): void {

@@ -128,11 +128,38 @@ test("it resumes after a reload at the trial that is next", async () => {
   expect(server.stored[3]?.context?.reloads).toBe(1);
 });
 
-test("it says truthfully how far it is", async () => {
+test("it says truthfully how far it is, and goes on by itself with each answer", async () => {
+  const server = new AnswerServer();
+  server.stored.push(item(0), item(1));
+  const given = await desk(server.fetch as typeof fetch);
+  // Two of four trials are answered: before them lies .4 of 8 minutes, and a trial is .125 of the whole.
+  await begin(given, state({ next: 2, progress: { step: 5, steps: 6, done: 0.4, trials: 0.5, minutes: 8 } }));
+  const now = (): string | null => find('[role="progressbar"]').getAttribute("aria-valuenow");
+  expect(now()).toBe("40");
+  expect(find(".line").textContent).toBe("Part 1 of 1 · about 5 min left");
+  find(".button.primary").click();
+  await answer("f");
+  expect(now()).toBe("53");
+  await until(() => document.querySelector(".answer"));
+  expect(find(".line").textContent).toBe("Part 1 of 1 · Predicting · about 4 min left");
+});
+
+test("it names what comes by what it is: pages that ask for a key are no pictures", async () => {
   const given = await desk(new AnswerServer().fetch as typeof fetch);
-  await begin(given, state({ next: 3 }));
-  const bar = find('[role="progressbar"]');
-  expect([bar.getAttribute("aria-valuenow"), bar.getAttribute("aria-valuemax")]).toEqual(["3", "4"]);
+  await begin(given, blockOf(learn(0), predict(1), instructed(2), predict(3)));
+  expect([...document.querySelectorAll("li")].map((line) => line.textContent)).toEqual([
+    "1 example with the machine's answer",
+    "2 pictures where you predict the answer",
+    "1 page that asks you to press a key",
+  ]);
+});
+
+test("it says between two parts what is done, how long the rest takes, and that a pause is fine", async () => {
+  const given = await desk(new AnswerServer().fetch as typeof fetch);
+  const first = state();
+  await begin(given, { ...first, block: { ...first.block!, index: 1, count: 3 } });
+  const text = document.body.textContent;
+  for (const said of ["1 of 3 parts", "about 5 minutes", "A short pause is fine"]) expect(text).toContain(said);
 });
 
 test("it goes on without a network and waits for it at the end of the block", async () => {

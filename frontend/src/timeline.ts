@@ -8,6 +8,7 @@ import { startPage } from "./pages/block";
 import { UNTIL_ANSWER, type Presentation } from "./plugins/exposure";
 import type { Kind, PluginClass, Shown } from "./plugins/kind";
 import { kindOf } from "./plugins/kinds";
+import { shareDone, showProgress } from "./progress";
 import { measureRefresh } from "./refresh";
 
 export { loadKinds } from "./plugins/kinds";
@@ -26,7 +27,8 @@ export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Pro
     stop.addEventListener("abort", () => desk.fullscreen.leave(), { once: true });
     if (state.study.presentation.fullscreen) await desk.fullscreen.offer(stop);
     const measured = measure(desk);
-    await startPage(desk, state, block, trials, stop);
+    const asking = new Set(trials.filter((_trial, index) => kinds[index]!.asks_key).map((trial) => trial.id));
+    await startPage(desk, state, block, trials, asking, stop);
     await Promise.race([measured, new Promise((resolve) => setTimeout(resolve, MEASURE_MS))]);
     if (!stop.aborted) await runTrials(desk, descriptions, stop);
     if (trials.at(-1)?.position === (state.total ?? 0) - 1) desk.fullscreen.leave();
@@ -71,14 +73,14 @@ function description(
   stop: AbortSignal,
 ): Description {
   let losses_before = 0;
+  const place = `${desk.words.part(block.index + 1, block.count)} · ${desk.words.phase[trial.phase]}`;
   return {
     ...parameters(desk, state, block, trial, kind),
     post_trial_gap: state.study.gap_ms,
     on_start: () => {
       losses_before = desk.events.focus_losses;
       desk.events.trial = trial.id;
-      desk.shell.line(`${desk.words.part(block.index + 1, block.count)} · ${desk.words.phase[trial.phase]}`);
-      desk.shell.progress(trial.position, state.total ?? 0);
+      showProgress(desk, state, trial.position, place);
     },
     on_finish: async (data: { value: Value; rt_ms: number; shown_ms: number; context: Context }) => {
       desk.events.trial = null;
@@ -86,7 +88,7 @@ function description(
       const focus_losses = desk.events.focus_losses - losses_before;
       const context = { ...data.context, focus_losses, reloads: desk.reloads };
       desk.reloads = 0;
-      desk.shell.progress(trial.position + 1, state.total ?? 0);
+      desk.shell.progress(shareDone(state, trial.position + 1));
       await desk.outbox.add({
         trial: trial.id,
         value: data.value,

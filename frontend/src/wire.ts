@@ -38,6 +38,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/session/{step}/told/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description The answer to one question of the current page, stored and then told right or wrong. The first
+         *     answer stands.
+         */
+        post: operations["tell"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session/events/": {
         parameters: {
             query?: never;
@@ -66,6 +86,23 @@ export interface paths {
         put?: never;
         /** @description The end: everything is stored, the debrief and the way back are given. Repeatable. */
         post: operations["finish"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/pay/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What leaving the study at this moment would pay. */
+        get: operations["pay_if_left"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -154,6 +191,7 @@ export interface components {
             debrief: string | null;
             exit: components["schemas"]["Exit"];
             asks_again: boolean;
+            pay: string[];
         };
         /**
          * @description * `importance` - importance
@@ -209,6 +247,11 @@ export interface components {
         FinishRequest: {
             comment?: string | null;
             query?: string;
+        };
+        GateAnswerRequest: {
+            digest: string;
+            question: string;
+            choice: string;
         };
         GateTryRequest: {
             digest: string;
@@ -315,6 +358,10 @@ export interface components {
             html: string;
             questions: components["schemas"]["Question"][];
         };
+        /** @description Sentences about the pay, in the study's language; none if the study pays nothing. */
+        Pay: {
+            pay: string[];
+        };
         /**
          * @description * `train` - train
          *     * `test` - test
@@ -359,6 +406,17 @@ export interface components {
             mask_ms: number;
             phases: components["schemas"]["PhasesEnum"];
             distance: components["schemas"]["DistanceEnum"];
+        };
+        /** @description `done` and `trials` are shares of the whole session (0-1); `minutes` is what the whole takes. */
+        Progress: {
+            step: number;
+            steps: number;
+            /** Format: double */
+            done: number;
+            /** Format: double */
+            trials: number;
+            /** Format: double */
+            minutes: number;
         };
         Question: {
             id: string;
@@ -487,6 +545,7 @@ export interface components {
             block: components["schemas"]["Block"] | null;
             next: number;
             total: number | null;
+            progress: components["schemas"]["Progress"] | null;
             feedback: components["schemas"]["Feedback"] | null;
             study: components["schemas"]["StudyFacts"];
             exit: components["schemas"]["Exit"] | null;
@@ -564,6 +623,12 @@ export interface components {
             text: string;
             /** Format: double */
             shade: number | null;
+        };
+        /** @description The answer that stands (the first), the rule's own, and whether they are the same. */
+        Told: {
+            choice: string;
+            label: string;
+            correct: boolean;
         };
         Trial: components["schemas"]["LearnTrial"] | components["schemas"]["PredictTrial"] | components["schemas"]["ReviewTrial"] | components["schemas"]["SolveTrial"] | components["schemas"]["RateTrial"] | components["schemas"]["InstructedTrial"];
         WithdrawRequest: {
@@ -752,6 +817,95 @@ export interface operations {
             };
         };
     };
+    tell: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz" | "screen";
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GateAnswerRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Told"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     record_events: {
         parameters: {
             query?: never;
@@ -857,6 +1011,89 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Ended"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    pay_if_left: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pay"];
                 };
             };
             400: {

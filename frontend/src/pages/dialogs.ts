@@ -1,6 +1,10 @@
 /** Help and leaving, over any page; answer keys rest while one is open. */
 import type { Desk } from "../desk";
 import { button, h, titledHtml } from "../dom";
+import { payLines } from "./pay";
+
+/** How long the amount waits for answers that are still on their way. */
+const PATIENCE_MS = 2_000;
 
 export async function openHelp(desk: Desk, instructions: string): Promise<void> {
   const { words } = desk;
@@ -26,10 +30,13 @@ export async function askToLeave(desk: Desk): Promise<Leaving | null> {
     const input = h("input", { type: "radio", name: "reason", value, checked: value === "unsaid" });
     return { input, label: h("label", { class: "option" }, input, h("span", {}, text)) };
   });
+  const pay = h("div", { class: "pay", "aria-live": "polite" });
+  void tellPay(desk, pay);
   let leaving: Leaving | null = null;
   await dialog((close) => [
     h("h1", {}, words.leave.title),
     h("p", {}, words.leave.text),
+    pay,
     h(
       "fieldset",
       { class: "question" },
@@ -53,6 +60,20 @@ export async function askToLeave(desk: Desk): Promise<Leaving | null> {
     ),
   ]);
   return leaving;
+}
+
+/** What leaving now would pay, once the answers that wait here have reached the server, or could not. */
+async function tellPay(desk: Desk, box: HTMLElement): Promise<void> {
+  const { words } = desk;
+  if (desk.outbox.count > 0) await Promise.race([desk.outbox.flush(), patience()]);
+  const outcome = await desk.api.pay();
+  const sentences = outcome.ok ? outcome.value.pay : [words.leave.pay_unknown];
+  if (sentences.length === 0) return;
+  box.append(h("h2", {}, words.leave.pay), ...payLines(sentences));
+}
+
+function patience(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, PATIENCE_MS));
 }
 
 /** During trials the focus goes to the stage, so that Space answers the trial and does not open the help again. */

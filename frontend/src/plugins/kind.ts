@@ -38,6 +38,8 @@ export interface Kind<T extends AnyTrial = AnyTrial> {
   plugin: PluginClass;
   /** The plugin's own parameters, beside those of `Shown`. Throws `CannotShow` for content that it has no page for. */
   parameters(trial: T, view: TrialView): Record<string, unknown>;
+  /** Its page shows nothing to look at and only asks for a key: it is announced as that. */
+  asks_key?: true;
 }
 
 /** The page has nothing to show a trial or a gate with. Nothing else may be shown in its place. */

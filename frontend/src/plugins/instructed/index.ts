@@ -27,6 +27,7 @@ export const InstructedPlugin = choicePlugin<Parameters>(info, (trial) => ({
 
 export const instructed: Kind<InstructedTrial> = {
   plugin: InstructedPlugin,
+  asks_key: true,
   parameters({ content: { prompt, choices } }, { study, examples }) {
     // There is no stimulus that could be fixated or covered: the sentence stays until the answer.
     return { prompt, choices, examples, reservoir: study.reservoir, presentation: UNTIL_ANSWER };
