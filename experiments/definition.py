@@ -278,8 +278,11 @@ class Recruitment(Part):
 
 
 class DeviceTable(Part):
-    min_width_px: Annotated[int, Field(ge=320, le=4000)] = 700
-    min_height_px: Annotated[int, Field(ge=320, le=4000)] = 500
+    """The smallest window that is let in: None is computed from the study (`window`)."""
+
+    min_width_px: Annotated[int, Field(ge=320, le=4000)] | None = None
+    min_height_px: Annotated[int, Field(ge=320, le=4000)] | None = None
+    phones: bool = False
 
 
 class PracticeTable(Part):
@@ -363,6 +366,9 @@ class StudyDefinition(Part):
                 for name, default in names.items():
                     if row[name] == default:
                         del row[name]
+        # Until windows were computed these stood in every definition, and what is computed follows from it.
+        for side, before_px in _WINDOW_BEFORE.items():
+            whole["device"][side] = whole["device"][side] or before_px
         for table in ("answers", "explained"):
             if not whole[table]:
                 del whole[table]
@@ -434,5 +440,8 @@ _LATER: Mapping[str, Mapping[str, Any]] = {
     },
     "conditions": {"dataset": "", "predictor": "", "explained": None},
     "explained": {"of": "predicted", "label": "", "operator": "logit"},
+    "device": {"phones": False},
 }
 """Keys that were added after the first studies had opened, with their defaults."""
+_WINDOW_BEFORE = {"min_width_px": 700, "min_height_px": 500}
+"""The smallest window of a study that stated none, before it was computed."""

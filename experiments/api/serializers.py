@@ -90,6 +90,7 @@ class StudyFacts(serializers.Serializer[Any]):
     contact = serializers.CharField()
     instructions = serializers.CharField()
     picture_px = serializers.IntegerField()
+    answers_px = serializers.IntegerField()
     tile_px = serializers.IntegerField()
     min_view_ms = serializers.IntegerField()
     gap_ms = serializers.IntegerField()

@@ -22,6 +22,7 @@ from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
 from experiments.texts import html_of, text_digest
+from experiments.window import board_of
 from experiments.words import page_words, placeholders, words_for
 from stimuli.render.heatmap import scale_of
 
@@ -46,13 +47,14 @@ def session_state(session: Session) -> dict[str, Any]:
 
 
 def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any]:
-    design = design_of(definition)
+    design, board = design_of(definition), board_of(definition)
     return {
         "title": definition.title,
         "language": definition.language,
         "contact": definition.ethics.contact,
         "instructions": html_of(help_text(session, definition), placeholders(definition)),
-        "picture_px": getattr(design, "picture_px", 320),
+        "picture_px": board.picture_px,
+        "answers_px": board.answers_px,
         "tile_px": definition.render.tile_px,
         "min_view_ms": getattr(design, "min_view_ms", 1500),
         "gap_ms": getattr(design, "gap_ms", 300),

@@ -10,6 +10,7 @@ from typing import Any
 
 from experiments.definition import StudyDefinition
 from experiments.paradigms import get_paradigm
+from experiments.window import windows_of
 
 FOLDER = Path(__file__).parent
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
@@ -56,7 +57,7 @@ def entry_words(language: str) -> Mapping[str, str]:
 
 def placeholders(definition: StudyDefinition) -> dict[str, str]:
     """What a text may name in braces, so that time and pay are written in one place only."""
-    reward = definition.reward
+    reward, window = definition.reward, windows_of(definition)[-1]
     return {
         "title": definition.title,
         "minutes": f"{reward.expected_minutes:g}",
@@ -64,7 +65,7 @@ def placeholders(definition: StudyDefinition) -> dict[str, str]:
         "contact": definition.ethics.contact,
         "approval": definition.ethics.approval,
         "minimum_age": str(definition.ethics.minimum_age),
-        "min_width_px": str(definition.device.min_width_px),
-        "min_height_px": str(definition.device.min_height_px),
+        "min_width_px": str(window.width_px),
+        "min_height_px": str(window.height_px),
         "legend": legend_of(definition),
     }

@@ -84,6 +84,7 @@ export function state(changes: Partial<State> = {}): State {
       contact: "lab@example.org",
       instructions: "<h2>How it works</h2><p>Predict.</p>",
       picture_px: 320,
+      answers_px: 60,
       tile_px: 112,
       min_view_ms: 0,
       gap_ms: 0,

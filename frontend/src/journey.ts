@@ -11,6 +11,7 @@ import { findGate, gateOf } from "./pages/gates";
 import { titleOf } from "./pages/reading";
 import { CANNOT_SHOW, explain, troublePage } from "./pages/trouble";
 import { CannotShow } from "./plugins/kind";
+import { makeRoom } from "./room";
 import { runBlock } from "./timeline";
 
 type Turn =
@@ -33,9 +34,7 @@ export class Journey {
     private readonly leave?: (exit: Exit) => void,
   ) {
     this.contact = state.study.contact;
-    const { style } = document.documentElement;
-    style.setProperty("--picture-px", `${state.study.picture_px}px`);
-    style.setProperty("--tile-px", `${state.study.tile_px}px`);
+    makeRoom(state.study);
   }
 
   async run(): Promise<void> {

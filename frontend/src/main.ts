@@ -1,4 +1,5 @@
 /** Opens the page: who is here, what was left behind, and off we go. */
+import "./style/examples.css";
 import "./style/questions.css";
 import "./style/trials.css";
 import "./style/pages.css";

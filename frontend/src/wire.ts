@@ -521,6 +521,7 @@ export interface components {
             contact: string;
             instructions: string;
             picture_px: number;
+            answers_px: number;
             tile_px: number;
             min_view_ms: number;
             gap_ms: number;

@@ -62,9 +62,10 @@ export class Board {
 
   private build(): HTMLElement {
     const { spec } = this;
+    const count = spec.answers.length;
     const group = h(
       "div",
-      { class: `answers of-${spec.answers.length}`, role: "group", "aria-label": spec.words.trial.choices },
+      { class: `answers of-${count}${count > 4 ? " many" : ""}`, role: "group", "aria-label": spec.words.trial.choices },
       ...this.buttons,
     );
     const wait = h("p", { class: "sr-only", id: "answers-wait" }, spec.words.trial.wait);
