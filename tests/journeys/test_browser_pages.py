@@ -117,6 +117,9 @@ def test_it_shows_a_whole_trial_beside_its_examples_in_every_window(
         closed = page.evaluate(PLACES)
         toggle.click()
         opened = page.evaluate(PLACES)
+        for tile in page.locator(".tile img").all():
+            box = tile.bounding_box()
+            assert box is not None and box["width"] == pytest.approx(box["height"], abs=1), (width, box)
         page.locator(".tile").last.click()
         assert page.locator(".tile.enlarged").count() == 1
         enlarged = page.evaluate(PLACES)
