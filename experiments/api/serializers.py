@@ -98,6 +98,7 @@ class StudyFacts(serializers.Serializer[Any]):
     display = serializers.ChoiceField(["beside", "overlay"])
     words = serializers.DictField(child=serializers.CharField(), required=False)
     legend = Legend(allow_null=True)
+    sight = serializers.CharField(allow_blank=True)
     origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
 
 

@@ -23,7 +23,7 @@ from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
 from experiments.texts import html_of, text_digest
 from experiments.window import board_of
-from experiments.words import page_words, placeholders, words_for
+from experiments.words import page_words, placeholders, sight_words, words_for
 from stimuli.render.heatmap import scale_of
 
 
@@ -62,6 +62,7 @@ def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition)
         "display": getattr(design, "display", "beside"),
         "words": page_words(definition),
         "legend": _legend(cards, definition),
+        "sight": sight_words(definition),
         "origin": session.origin,
     }
 

@@ -49,6 +49,14 @@ def legend_of(definition: StudyDefinition) -> str:
     return str(words[form]).format(most=most, least=least)
 
 
+def sight_words(definition: StudyDefinition) -> str:
+    """What a person who cannot see pictures is told before the consent; empty if the study shows none."""
+    if "image" not in get_paradigm(definition.paradigm).modalities:
+        return ""
+    sight = table_of(definition.language)["sight"]
+    return f"{sight['needed']} {sight['paid' if definition.reward.amount_cents else 'free']}"
+
+
 def entry_words(language: str) -> Mapping[str, str]:
     """The sentences around a study: why a person is not admitted, and what a preview says."""
     entry: Mapping[str, str] = table_of(language)["entry"]

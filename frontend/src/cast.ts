@@ -91,6 +91,7 @@ export function state(changes: Partial<State> = {}): State {
       reservoir: "on_request",
       display: "beside",
       legend: null,
+      sight: "",
       origin: "human",
     },
     ...changes,

@@ -155,7 +155,7 @@ export class Journey {
 
   private async withdraw(): Promise<void> {
     const { desk } = this;
-    const leaving = await askToLeave(desk);
+    const leaving = await askToLeave(desk, this.state.study.sight);
     if (leaving === null) return;
     this.desk.shell.tools(null);
     desk.outbox.stop();

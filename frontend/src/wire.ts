@@ -531,6 +531,7 @@ export interface components {
                 [key: string]: string;
             };
             legend: components["schemas"]["Legend"] | null;
+            sight: string;
             origin: components["schemas"]["OriginEnum"];
         };
         Text: {

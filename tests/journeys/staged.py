@@ -16,6 +16,7 @@ from PIL import Image
 from experiments.definition import StudyDefinition
 from experiments.paradigms import design_of
 from experiments.window import board_of
+from experiments.words import sight_words
 from tests.services import ROOT
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
         **{"instructions": "<h2>How it works</h2><p>Look.</p>", "origin": "human", "words": {}},
         **{"picture_px": board.picture_px, "answers_px": board.answers_px, "tile_px": 112},
         **{"min_view_ms": 0, "gap_ms": 0, "reservoir": getattr(design, "reservoir", "off")},
-        **{"display": getattr(design, "display", "beside")},
+        **{"display": getattr(design, "display", "beside"), "sight": sight_words(definition)},
         "legend": {"colours": ["#440154", "#21918c", "#fde725"], "ends": "importance"},
         **changes,
     }

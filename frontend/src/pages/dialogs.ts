@@ -13,16 +13,20 @@ export async function openHelp(desk: Desk, instructions: string): Promise<void> 
   ]);
 }
 
+/** The reason that the server pays in full, if it is told in time. */
+const CANNOT_SEE = "cannot_see";
+
 export interface Leaving {
   reason: string;
   erase: boolean;
 }
 
-/** Asks once; null means the person stays. */
-export async function askToLeave(desk: Desk): Promise<Leaving | null> {
+/** Asks once, for a study whose pictures must be seen also about that; null means the person stays. */
+export async function askToLeave(desk: Desk, sight: string): Promise<Leaving | null> {
   const { words } = desk;
   const erase = h("input", { type: "checkbox", name: "erase" });
-  const reasons = Object.entries(words.leave.reasons).map(([value, text]) => {
+  const offered = Object.entries(words.leave.reasons).filter(([value]) => value !== CANNOT_SEE || sight !== "");
+  const reasons = offered.map(([value, text]) => {
     const input = h("input", { type: "radio", name: "reason", value, checked: value === "unsaid" });
     return { input, label: h("label", { class: "option" }, input, h("span", {}, text)) };
   });

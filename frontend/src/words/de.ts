@@ -147,6 +147,7 @@ export const de: Words = {
     text: "Sie können jederzeit aufhören. Sie müssen keinen Grund nennen.",
     reason: "Warum hören Sie auf?",
     reasons: {
+      cannot_see: "Ich kann die Bilder nicht gut genug sehen",
       time: "Es dauert zu lange",
       unclear: "Es ist nicht klar, was zu tun ist",
       technical: "Etwas funktioniert nicht",

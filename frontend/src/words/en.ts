@@ -143,6 +143,7 @@ export const en = {
     text: "You may stop at any time. You do not have to give a reason.",
     reason: "Why do you stop?",
     reasons: {
+      cannot_see: "I cannot see the pictures well enough",
       time: "It takes too long",
       unclear: "It is not clear what to do",
       technical: "Something does not work",
