@@ -368,6 +368,7 @@ def _context(context: Mapping[str, Any]) -> Row:
     return (
         context.get("input", ""),
         context.get("key", ""),
+        context.get("keys", ""),
         context.get("side", ""),
         context.get("onset_ms"),
         context.get("image_px"),

@@ -80,7 +80,8 @@ def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterat
 
 
 def _ended(row: Sequence[Any], counts: Counter[Any]) -> EndedSession:
-    session, participant, origin, erased, ending, consented, last_answer, last_trial, scored, reasons, at = row
+    session, participant, origin, erased, ending, consented, last_answer, last_trial = row[:8]
+    scored, reasons, at = row[8:]
     answered = int(erased.get("responses", 0)) if erased else 0 if last_answer is None else last_answer + 1
     end = SessionEnd(
         ending=cast(Ending, ending),

@@ -99,6 +99,7 @@ class StudyFacts(serializers.Serializer[Any]):
     words = serializers.DictField(child=serializers.CharField(), required=False)
     legend = Legend(allow_null=True)
     sight = serializers.CharField(allow_blank=True)
+    keys = serializers.ListField(child=serializers.CharField())
     origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
 
 
@@ -141,6 +142,7 @@ class ResponseContext(serializers.Serializer[Any]):
     onset_ms = serializers.FloatField(required=False)
     input = serializers.ChoiceField(["keyboard", "mouse", "touch"], required=False)
     key = serializers.CharField(max_length=20, required=False)
+    keys = serializers.CharField(max_length=20, required=False)
     side = serializers.ChoiceField(["left", "right"], required=False)
     image_px = serializers.FloatField(required=False)
     pixel_ratio = serializers.FloatField(required=False)

@@ -18,6 +18,7 @@ from experiments.gates.pages import page_digest, page_html
 from experiments.kinds import get_kind
 from experiments.models import HandOut, Session
 from experiments.paradigms import design_of
+from experiments.paradigms.weaving import keys_to_choose
 from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
@@ -63,6 +64,7 @@ def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition)
         "words": page_words(definition),
         "legend": _legend(cards, definition),
         "sight": sight_words(definition),
+        "keys": list(keys_to_choose(definition.choices)),
         "origin": session.origin,
     }
 

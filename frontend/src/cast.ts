@@ -92,6 +92,7 @@ export function state(changes: Partial<State> = {}): State {
       display: "beside",
       legend: null,
       sight: "",
+      keys: ["f", "j"],
       origin: "human",
     },
     ...changes,

@@ -81,7 +81,7 @@ export class Journey {
     if (step === "finish" || findGate(step)?.before_consent) shell.tools(null);
     else
       shell.tools({
-        help: () => void openHelp(this.desk, study.instructions),
+        help: () => void openHelp(this.desk, study),
         leave: () => void this.withdraw(),
       });
   }

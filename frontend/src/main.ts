@@ -8,6 +8,7 @@ import type { Desk } from "./desk";
 import { h } from "./dom";
 import { EventLog } from "./events";
 import { Journey } from "./journey";
+import { keys } from "./keys";
 import { Pictures } from "./media";
 import type { Joined } from "./model";
 import { Outbox } from "./outbox";
@@ -82,6 +83,7 @@ async function travel(api: Api, shell: Shell, storage: Storage, joined: Joined):
   });
   const reloads = await countReloads(storage, state.step === "trials");
   if (reloads > 0) events.add("reload", { reloads });
+  await keys.restore(storage, state.study.keys);
   const desk: Desk = { api, outbox, events, pictures, shell, storage, words, reloads };
   journey = new Journey(desk, state);
   events.watch();

@@ -410,6 +410,7 @@ export interface components {
             onset_ms?: number;
             input?: components["schemas"]["InputEnum"];
             key?: string;
+            keys?: string;
             side?: components["schemas"]["SideEnum"];
             /** Format: double */
             image_px?: number;
@@ -532,6 +533,7 @@ export interface components {
             };
             legend: components["schemas"]["Legend"] | null;
             sight: string;
+            keys: string[];
             origin: components["schemas"]["OriginEnum"];
         };
         Text: {

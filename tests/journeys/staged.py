@@ -15,6 +15,7 @@ from PIL import Image
 
 from experiments.definition import StudyDefinition
 from experiments.paradigms import design_of
+from experiments.paradigms.weaving import keys_to_choose
 from experiments.window import board_of
 from experiments.words import sight_words
 from tests.services import ROOT
@@ -44,8 +45,8 @@ def choices(texts: Sequence[str]) -> list[dict[str, str]]:
 def learn(label: str, explained: bool = True, text: Mapping[str, Any] | None = None) -> dict[str, Any]:
     explanation = media("x") if explained and text is None else None
     image = media("i") if text is None else None
-    content: dict[str, Any] = {"image": image, "explanation": explanation, "text": text, "label": label, "choices": []}
-    return {"kind": "learn", "phase": "train", "content": content}
+    content = {"image": image, "explanation": explanation, "text": text, "label": label}
+    return {"kind": "learn", "phase": "train", "content": {**content, "choices": []}}
 
 
 def predict(
@@ -80,6 +81,7 @@ def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
         **{"picture_px": board.picture_px, "answers_px": board.answers_px, "tile_px": 112},
         **{"min_view_ms": 0, "gap_ms": 0, "reservoir": getattr(design, "reservoir", "off")},
         **{"display": getattr(design, "display", "beside"), "sight": sight_words(definition)},
+        "keys": list(keys_to_choose(definition.choices)),
         "legend": {"colours": ["#440154", "#21918c", "#fde725"], "ends": "importance"},
         **changes,
     }

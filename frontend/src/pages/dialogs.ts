@@ -1,14 +1,18 @@
 /** Help and leaving, over any page; answer keys rest while one is open. */
 import type { Desk } from "../desk";
 import { button, h, titledHtml } from "../dom";
+import type { Study } from "../model";
+import { keysBox } from "./keys";
 
-export async function openHelp(desk: Desk, instructions: string): Promise<void> {
+export async function openHelp(desk: Desk, study: Study): Promise<void> {
   const { words } = desk;
+  const { instructions } = study;
   const prose = instructions === "" ? h("p", {}, words.help.short) : titledHtml(instructions);
   const title = prose.querySelector("h1") ? null : h("h1", {}, words.help.title);
   await dialog((close) => [
     title,
     prose,
+    keysBox(desk, study.keys),
     h("div", { class: "actions" }, button(words.help.close, close, "primary")),
   ]);
 }

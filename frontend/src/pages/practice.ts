@@ -73,7 +73,7 @@ async function ask(view: GateView, question: Question): Promise<string> {
         words: desk.words,
         announce: (text) => desk.shell.announce(text),
         ask: h("p", { class: "ask" }, question.prompt || desk.words.trial.question),
-        answers: (question.choices ?? []).map((choice) => ({ ...choice, printed: choice.key.toUpperCase() })),
+        answers: question.choices ?? [],
         beside: null,
         ready: desk.words.trial.ready,
       },

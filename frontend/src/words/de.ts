@@ -141,6 +141,20 @@ export const de: Words = {
       "vorher, was die Maschine antworten wird. Benutzen Sie die Knöpfe oder die Tasten, die darauf stehen.",
     close: "Schließen",
   },
+  keys: {
+    now: (keys: string) => `Ihre Tasten: ${keys}`,
+    text:
+      "Sie dürfen mit anderen Tasten antworten, etwa mit der linken Hand oder auf einer anderen Tastatur. Die " +
+      "Antworten behalten ihre Seiten. Sie können auch die Maus nehmen oder die Knöpfe berühren.",
+    place: (index: number, count: number) =>
+      count === 2 ? (index === 0 ? "Linke Antwort" : "Rechte Antwort") : `Antwort ${index + 1}`,
+    use: "Diese Tasten nehmen",
+    reset: (keys: string) => `Zurück zu ${keys}`,
+    used: (keys: string) => `Ihre Tasten sind jetzt ${keys}.`,
+    clash: "Jede Antwort braucht eine eigene Taste.",
+    unusable: "Bitte wählen Sie für jede Antwort einen Buchstaben oder eine Ziffer: Andere Tasten haben eigene Aufgaben.",
+  },
+
   leave: {
     open: "Studie verlassen",
     title: "Studie verlassen?",

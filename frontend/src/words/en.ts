@@ -137,6 +137,20 @@ export const en = {
       "what the machine will answer. Use the buttons, or the keys that are printed on them.",
     close: "Close",
   },
+  keys: {
+    now: (keys: string) => `Your keys: ${keys}`,
+    text:
+      "You may answer with other keys, for instance with your left hand or on another keyboard. The answers keep " +
+      "their sides. You can also use the mouse or touch the buttons.",
+    place: (index: number, count: number) =>
+      count === 2 ? (index === 0 ? "Left answer" : "Right answer") : `Answer ${index + 1}`,
+    use: "Use these keys",
+    reset: (keys: string) => `Back to ${keys}`,
+    used: (keys: string) => `Your keys are now ${keys}.`,
+    clash: "Each answer needs a key of its own.",
+    unusable: "Please choose one letter or digit for each answer: other keys have uses of their own.",
+  },
+
   leave: {
     open: "Leave the study",
     title: "Leave the study?",
