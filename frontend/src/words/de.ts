@@ -142,7 +142,7 @@ export const de: Words = {
     close: "Schließen",
   },
   keys: {
-    now: (keys: string) => `Ihre Tasten: ${keys}`,
+    now: (keys: string) => `Ihre Tasten: ${keys}. Ändern`,
     text:
       "Sie dürfen mit anderen Tasten antworten, etwa mit der linken Hand oder auf einer anderen Tastatur. Die " +
       "Antworten behalten ihre Seiten. Sie können auch die Maus nehmen oder die Knöpfe berühren.",

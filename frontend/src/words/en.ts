@@ -138,7 +138,7 @@ export const en = {
     close: "Close",
   },
   keys: {
-    now: (keys: string) => `Your keys: ${keys}`,
+    now: (keys: string) => `Your keys: ${keys}. Change them`,
     text:
       "You may answer with other keys, for instance with your left hand or on another keyboard. The answers keep " +
       "their sides. You can also use the mouse or touch the buttons.",
