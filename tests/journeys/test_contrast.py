@@ -1,7 +1,7 @@
-"""Contrast in every state of every control: at rest, under the pointer, focused, pressed, and disabled as well.
+"""Contrast in every state of every control: at rest, under the pointer, focused, pressed, and disabled too.
 
-WCAG 2.2: text 4.5 (1.4.3), borders and rings of focus 3 (1.4.11). The states are forced in the browser, and the
-colours are those that it computed.
+WCAG 2.2: text 4.5 (1.4.3), borders and rings of focus 3 (1.4.11). The states are forced in the browser, and
+the colours are those that it computed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 TEXT, EDGE = 4.5, 3.0
-STATES = ((), ("hover",), ("focus", "focus-visible"), ("hover", "focus", "focus-visible"), ("hover", "active"))
+STATES = (
+    (),
+    ("hover",),
+    ("focus", "focus-visible"),
+    ("hover", "focus", "focus-visible"),
+    ("hover", "active"),
+)
 CONTROLS = "a[href], button, input, textarea, select, summary, [tabindex='0'], label.option"
 
 COLOURS = """element => {
