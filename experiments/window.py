@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from experiments.definition import DeviceTable, StudyDefinition
+from experiments.kinds import get_kind
 from experiments.paradigms import design_of, get_paradigm
 
 STACKED_MAX_PX = 560
@@ -41,6 +42,8 @@ width."""
 TEXT_LINE_PX, TEXT_LINE_LOW_PX, TEXT_EDGES_PX = 32, 27, 28
 TEXT_CHARACTERS = 280
 """The longest text that the window is made for: a short message. Studies of longer ones state a window."""
+SIDE_NAME_PX, SIDE_GAP_PX, STIMULI_GAP_PX = 24, 8, 12
+"""Over each half of a pair, between its rows, and between a text and a pair."""
 LETTER, SPACE = 0.56, 0.34
 """Mean width of a letter in running words, and of a space, in a wide face; as shares of its size."""
 SMALL_PX, LARGE_PX = 18, 20
@@ -71,6 +74,7 @@ class Board:
     answers: tuple[str, ...]
     has_examples: bool
     has_texts: bool
+    has_pairs: bool = False
 
     @property
     def least_px(self) -> int:
@@ -122,6 +126,9 @@ class Board:
             text = " ".join(["x" * WORD] * ceil(TEXT_CHARACTERS / (WORD + 1)))
             lines = lines_of(text, width_px - MARGINS_PX, letter_px)
             heights.append(lines * text_line_px + TEXT_EDGES_PX)
+        if self.has_pairs:
+            above = heights[-1] + STIMULI_GAP_PX if self.has_texts else SIDE_GAP_PX + self.least_px
+            heights.append(above + SIDE_NAME_PX + SIDE_GAP_PX + self.least_px)
         return max(max(heights) + self.answers_px, CAPTION_PX + 2 * ANSWER_PX + ANSWER_GAP_PX)
 
 
@@ -147,6 +154,7 @@ def board_of(definition: StudyDefinition) -> Board:
         answers=tuple(text for _, text in definition.choices),
         has_examples=getattr(design, "reservoir", "off") != "off",
         has_texts="text" in paradigm.modalities,
+        has_pairs=any(get_kind(kind).has_pairs for kind in paradigm.kinds),
     )
 
 

@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image
@@ -108,8 +109,8 @@ def state(
 class Stage:
     """Serves one state to one browser page and keeps what the page sends."""
 
-    def __init__(self, page: Page, shown: Mapping[str, Any]) -> None:
-        self.page, self.shown = page, dict(shown)
+    def __init__(self, page: Page, shown: Mapping[str, Any], built: Path = DIST) -> None:
+        self.page, self.shown, self.built = page, dict(shown), built
         self.sent: list[dict[str, Any]] = []
         page.route("**/*", self._answer)
 
@@ -132,7 +133,7 @@ class Stage:
         request = route.request
         path = request.url.removeprefix(SITE).split("?")[0]
         if path.startswith("/static/participant/"):
-            file = DIST / path.removeprefix("/static/participant/")
+            file = self.built / path.removeprefix("/static/participant/")
             route.fulfill(body=file.read_bytes(), content_type=TYPES[file.suffix])
         elif path.startswith("/m/"):
             colour = (120, 150, 90) if path.endswith("i") else (60, 60, 140)
@@ -144,7 +145,7 @@ class Stage:
         else:
             fields = {"study": "staged", "platform": "local", "api": "/api/", "language": "en"}
             filled = json.dumps(fields).replace('"', "&quot;")
-            html = (DIST / "index.html").read_text().replace('content=""', f'content="{filled}"')
+            html = (self.built / "index.html").read_text().replace('content=""', f'content="{filled}"')
             route.fulfill(body=html, content_type="text/html")
 
     def _api(self, route: Route, path: str, body: Any) -> None:

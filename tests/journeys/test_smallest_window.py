@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +15,8 @@ from experiments.definition import DeviceTable
 from experiments.window import PHONE, STACKED_MAX_PX, TEXT_CHARACTERS, board_of, windows_of
 from tests.experiments.definitions import definition
 from tests.journeys import staged
+from tests.services import ROOT
+from tests.toy.tables import registered
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -139,3 +145,47 @@ def test_a_whole_trial_fits_a_phone_if_the_study_lets_it_in(page: Page, name: st
             page.locator(".reservoir-toggle").click()
             assert page.evaluate(BOXES, list(PLACES)) == before
             assert page.locator(".tile").first.bounding_box()["y"] < PHONE[1] - MOST_OF_A_TILE_PX  # type: ignore[index]
+
+
+@pytest.fixture(scope="module")
+def toy_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page with a lab's own kind, which shows a pair of pictures below a text."""
+    built = tmp_path_factory.mktemp("toy") / "page"
+    subprocess.run(
+        [shutil.which("npx") or "npx", "vite", "build", "--outDir", str(built), "--emptyOutDir"],
+        cwd=ROOT / "frontend",
+        env={**os.environ, "LEGIBLE_PLUGINS": str(ROOT / "tests" / "toy" / "frontend")},
+        check=True,
+        capture_output=True,
+    )
+    return built
+
+
+def test_a_pair_below_a_text_fits_the_window_that_is_computed(page: Page, toy_page: Path) -> None:
+    with registered():
+        shown = study({}, ("one", "several", "unsure"), paradigm="toy")
+        [window] = windows_of(shown)
+        facts = staged.facts(shown)
+    content = {
+        **{"text": staged.words(TEXT_CHARACTERS), "pair": [staged.media("i"), staged.media("i")]},
+        "choices": staged.choices(["One", "Several", "Unsure"]),
+    }
+    size = (window.width_px, window.height_px)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    trial = {"kind": "sort", "phase": "test", "content": content}
+    staged.Stage(page, staged.state(facts, [trial]), toy_page).open()
+    assert page.locator(".pair img").count() == 2
+    assert faults(page, size) == []
+    assert min(page.eval_on_selector_all(".picture img", SIZES)) >= facts["picture_px"] / 2
+    page.set_viewport_size({"width": size[0], "height": size[1] - SLACK_PX})
+    assert faults(page, (size[0], size[1] - SLACK_PX)) != []
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080), (1024, 768)])
+def test_a_check_asks_where_every_trial_asks(page: Page, size: tuple[int, int]) -> None:
+    """Two answers more need no other place, if the window has room for them."""
+    tops = {
+        board: page.locator(".ask").bounding_box()["y"]  # type: ignore[index]
+        for board in boards(page, STUDIES["two answers"], size)
+    }
+    assert set(tops) == {"learn", "predict", "instructed"} and len(set(tops.values())) == 1, tops

@@ -10,7 +10,7 @@ export interface Answer {
   text: string;
   /** The study's key for it, as `KeyboardEvent.key`; the person may have chosen another. Compared without case. */
   key: string;
-  /** What is printed on the button in place of the key. */
+  /** What is printed on the button in place of the study's key. */
   printed?: string;
   /** The key is what the button says, too. */
   is_named_by_key?: boolean;
@@ -107,7 +107,7 @@ export class Board {
       const [text, key] = this.buttons[index]!.children as unknown as [HTMLElement, HTMLElement];
       const mine = this.keys[index]!;
       this.buttons[index]!.setAttribute("aria-keyshortcuts", mine === " " ? "Space" : mine);
-      key.textContent = answer.printed ?? printed(mine);
+      key.textContent = mine === answer.key ? (answer.printed ?? printed(mine)) : printed(mine);
       key.hidden = key.textContent === "";
       if (answer.is_named_by_key) text.textContent = printed(mine);
     });
