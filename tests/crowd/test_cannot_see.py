@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from crowd.dashboard.money import money_of
 from crowd.models import Payout, Posting
 from crowd.money.ledger import decide_due
 from crowd.money.policy import SessionEnd, Terms, owed
@@ -46,7 +47,7 @@ def test_it_pays_the_whole_reward_before_the_first_scored_trial(
     [row] = Payout.objects.all()
     assert row.reason == "Cannot see the pictures, and said so before a scored trial: the full reward."
     session = Session.objects.get()
-    assert (session.state, session.verdict, session.excluded) == ("withdrawn", "withdrawn", False)
+    assert (session.state, session.verdict, session.excluded) == ("withdrawn", "withdrawn", {})
 
 
 def test_it_is_too_late_after_a_scored_answer_and_another_reason_is_another_matter(offered: Posting) -> None:
@@ -60,6 +61,16 @@ def test_it_is_too_late_after_a_scored_answer_and_another_reason_is_another_matt
     other.answer(TRAINED)
     other.leave("time")
     assert paid(offered, other) == [("compensation", round(REWARD * TRAINED / trials))]
+
+
+def test_the_money_page_counts_them_apart(offered: Posting) -> None:
+    ada, bo = prolific("ada", offered), prolific("bo", offered)
+    for visitor, reason in ((ada, CANNOT_SEE), (bo, "time")):
+        visitor.arrive("quiz")
+        visitor.leave(reason)
+    told = {row.ending: (row.people, row.cents) for row in money_of(offered.study, 9, 0).lines}
+    assert told["Could not see the pictures, and said so in time"] == (1, REWARD)
+    assert told["Withdrew"] == (1, 0)
 
 
 def test_before_the_consent_nothing_is_done_and_nothing_is_owed(offered: Posting) -> None:
