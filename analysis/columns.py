@@ -75,6 +75,11 @@ TRIALS = (
     Column("late", "flag", "The slot's lease was over; kept, and marked."),
     Column("input", "text", "Input device of the answer.", levels=("keyboard", "mouse", "touch")),
     Column("key", "text", "Key that was pressed."),
+    Column(
+        "keys",
+        "text",
+        "Keys of the buttons, left to right, if the person chose others than the study's; else empty.",
+    ),
     Column("side", "text", "Side of the answer button.", levels=("left", "right")),
     Column("onset_ms", "number", "Onset of the stimulus on the page's clock.", "ms"),
     Column("image_px", "number", "Width of the picture as drawn.", "CSS px"),

@@ -396,6 +396,7 @@ def _context(context: Mapping[str, Any], sitting: SittingAs) -> Row:
     return (
         context.get("input", ""),
         context.get("key", ""),
+        context.get("keys", ""),
         context.get("side", ""),
         context.get("onset_ms"),
         *size,

@@ -278,8 +278,11 @@ class Recruitment(Part):
 
 
 class DeviceTable(Part):
-    min_width_px: Annotated[int, Field(ge=320, le=4000)] = 700
-    min_height_px: Annotated[int, Field(ge=320, le=4000)] = 500
+    """The smallest window that is let in: None is computed from the study (`window`)."""
+
+    min_width_px: Annotated[int, Field(ge=320, le=4000)] | None = None
+    min_height_px: Annotated[int, Field(ge=320, le=4000)] | None = None
+    phones: bool = False
 
 
 class PresentationTable(Part):
@@ -397,6 +400,9 @@ class StudyDefinition(Part):
                 for name, default in names.items():
                     if row[name] == default:
                         del row[name]
+        # Until windows were computed these stood in every definition, and what is computed follows from it.
+        for side, before_px in _WINDOW_BEFORE.items():
+            whole["device"][side] = whole["device"][side] or before_px
         for table in ("answers", "explained", "presentation"):
             if not whole[table]:
                 del whole[table]
@@ -472,5 +478,8 @@ _LATER: Mapping[str, Mapping[str, Any]] = {
         **{"fullscreen": False, "fixation_ms": 0, "exposure_ms": None, "mask_ms": 0},
         **{"phases": "test", "calibration": "off", "distance": "off"},
     },
+    "device": {"phones": False},
 }
 """Keys that were added after the first studies had opened, with their defaults."""
+_WINDOW_BEFORE = {"min_width_px": 700, "min_height_px": 500}
+"""The smallest window of a study that stated none, before it was computed."""

@@ -44,6 +44,8 @@ from experiments.simulation.versions import digest_here
 from experiments.tokens import hash_token, new_media_id, new_token
 from stimuli.spec import content_key
 
+CANNOT_SEE = "cannot_see"
+"""The reason of a person who leaves because the pictures cannot be seen well enough."""
 ENDED = {Session.State.FINISHED, Session.State.WITHDRAWN, Session.State.DECLINED, Session.State.TURNED_AWAY}
 
 

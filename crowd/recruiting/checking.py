@@ -40,6 +40,7 @@ from experiments.paradigms.blind import (
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
 from experiments.progress import READING_MINUTES, trials_minutes
+from experiments.window import board_of, windows_of
 from stimuli.errors import StimulusError
 from stimuli.quality.causes import causes, unknowing
 from stimuli.quality.model import ModelLook
@@ -377,9 +378,22 @@ def warnings_of(run: DryRun) -> list[str]:
     ]
     warnings += unkept(run.definition)
     warnings += stimulus_warnings(run)
+    warnings += _window_warnings(run.definition)
     if run.definition.reward.amount_cents == 0:
         warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
     return warnings
+
+
+def _window_warnings(definition: StudyDefinition) -> list[str]:
+    """A stated window in which people cannot see a whole trial at once."""
+    stated, needed = windows_of(definition)[0], board_of(definition).needed()
+    if needed.holds(stated.width_px, stated.height_px):
+        return []
+    return [
+        f"[device] lets in windows of {stated.width_px} x {stated.height_px} px, but a trial of this study "
+        f"needs {needed.width_px} x {needed.height_px} px to be seen whole: leave min_width_px and "
+        "min_height_px out"
+    ]
 
 
 def stimulus_warnings(run: DryRun) -> list[str]:

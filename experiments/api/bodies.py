@@ -21,6 +21,7 @@ CONTEXT_FIELDS: Mapping[str, tuple[type, ...]] = {
     "onset_ms": (int, float),
     "input": (str,),
     "key": (str,),
+    "keys": (str,),
     "side": (str,),
     "image_px": (int, float),
     "pixel_ratio": (int, float),

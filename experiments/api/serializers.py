@@ -101,6 +101,7 @@ class StudyFacts(serializers.Serializer[Any]):
     contact = serializers.CharField()
     instructions = serializers.CharField()
     picture_px = serializers.IntegerField()
+    answers_px = serializers.IntegerField()
     tile_px = serializers.IntegerField()
     min_view_ms = serializers.IntegerField()
     gap_ms = serializers.IntegerField()
@@ -109,6 +110,8 @@ class StudyFacts(serializers.Serializer[Any]):
     words = serializers.DictField(child=serializers.CharField(), required=False)
     legend = Legend(allow_null=True)
     presentation = Presentation()
+    sight = serializers.CharField(allow_blank=True)
+    keys = serializers.ListField(child=serializers.CharField())
     origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
 
 
@@ -178,6 +181,7 @@ class ResponseContext(serializers.Serializer[Any]):
     onset_ms = serializers.FloatField(required=False)
     input = serializers.ChoiceField(["keyboard", "mouse", "touch"], required=False)
     key = serializers.CharField(max_length=20, required=False)
+    keys = serializers.CharField(max_length=20, required=False)
     side = serializers.ChoiceField(["left", "right"], required=False)
     image_px = serializers.FloatField(required=False)
     pixel_ratio = serializers.FloatField(required=False)

@@ -20,11 +20,13 @@ from experiments.kinds import get_kind
 from experiments.models import HandOut, Session
 from experiments.paradigms import design_of
 from experiments.progress import progress_of
+from experiments.paradigms.weaving import keys_to_choose
 from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
 from experiments.texts import html_of, text_digest
-from experiments.words import page_words, placeholders, words_for
+from experiments.window import board_of
+from experiments.words import page_words, placeholders, sight_words, words_for
 from stimuli.render.heatmap import scale_of
 
 
@@ -54,13 +56,14 @@ def _progress(session: Session, step: Step) -> dict[str, Any] | None:
 
 
 def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any]:
-    design = design_of(definition)
+    design, board = design_of(definition), board_of(definition)
     return {
         "title": definition.title,
         "language": definition.language,
         "contact": definition.ethics.contact,
         "instructions": html_of(help_text(session, definition), placeholders(definition)),
-        "picture_px": getattr(design, "picture_px", 320),
+        "picture_px": board.picture_px,
+        "answers_px": board.answers_px,
         "tile_px": definition.render.tile_px,
         "min_view_ms": getattr(design, "min_view_ms", 1500),
         "gap_ms": getattr(design, "gap_ms", 300),
@@ -69,6 +72,8 @@ def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition)
         "words": page_words(definition),
         "legend": _legend(cards, definition),
         "presentation": definition.presentation.model_dump(),
+        "sight": sight_words(definition),
+        "keys": list(keys_to_choose(definition.choices)),
         "origin": session.origin,
     }
 

@@ -12,6 +12,7 @@ import { titleOf } from "./pages/reading";
 import { CANNOT_SHOW, explain, troublePage } from "./pages/trouble";
 import { CannotShow } from "./plugins/kind";
 import { showProgress } from "./progress";
+import { makeRoom } from "./room";
 import { CannotLoad, runBlock } from "./trials";
 
 type Turn =
@@ -34,9 +35,7 @@ export class Journey {
     private readonly leave?: (exit: Exit) => void,
   ) {
     this.contact = state.study.contact;
-    const { style } = document.documentElement;
-    style.setProperty("--picture-px", `${state.study.picture_px}px`);
-    style.setProperty("--tile-px", `${state.study.tile_px}px`);
+    makeRoom(state.study);
   }
 
   async run(): Promise<void> {
@@ -82,7 +81,7 @@ export class Journey {
     if (step === "finish" || findGate(step)?.before_consent) shell.tools(null);
     else
       shell.tools({
-        help: () => void openHelp(this.desk, study.instructions),
+        help: () => void openHelp(this.desk, study),
         leave: () => void this.withdraw(),
       });
   }
@@ -156,7 +155,7 @@ export class Journey {
 
   private async withdraw(): Promise<void> {
     const { desk } = this;
-    const leaving = await askToLeave(desk);
+    const leaving = await askToLeave(desk, this.state.study.sight);
     if (leaving === null) return;
     this.desk.shell.tools(null);
     desk.outbox.stop();

@@ -489,6 +489,7 @@ export interface components {
             onset_ms?: number;
             input?: components["schemas"]["InputEnum"];
             key?: string;
+            keys?: string;
             side?: components["schemas"]["SideEnum"];
             /** Format: double */
             image_px?: number;
@@ -604,6 +605,7 @@ export interface components {
             contact: string;
             instructions: string;
             picture_px: number;
+            answers_px: number;
             tile_px: number;
             min_view_ms: number;
             gap_ms: number;
@@ -614,6 +616,8 @@ export interface components {
             };
             legend: components["schemas"]["Legend"] | null;
             presentation: components["schemas"]["Presentation"];
+            sight: string;
+            keys: string[];
             origin: components["schemas"]["OriginEnum"];
         };
         Text: {

@@ -18,6 +18,7 @@ from experiments.gates.instructions import help_text
 from experiments.gates.plan import gate_plan
 from experiments.models import Gate, Session, Study
 from experiments.selectors import definition_of
+from experiments.window import windows_of
 from stimuli.errors import UnknownName
 from tests.experiments.protocols import SOLVE, write
 from tests.world import WINDOW, Person, draft_study, opened_study
@@ -191,8 +192,8 @@ def test_it_takes_a_device_as_it_is_at_its_limits() -> None:
 def test_a_small_window_does_not_pass_and_is_not_described(small: Study) -> None:
     gate, session = get_gate("device"), Session(study=small)
     stop = Stop("device", "device", "start")
-    needed = definition_of(small).device
-    exact = {**WINDOW, "width_px": needed.min_width_px, "height_px": needed.min_height_px}
+    [needed] = windows_of(definition_of(small))
+    exact = {**WINDOW, "width_px": needed.width_px, "height_px": needed.height_px}
     assert gate.judge(session, stop, exact).passed is True
     for side in ("width_px", "height_px"):
         judged = gate.judge(session, stop, {**exact, side: exact[side] - 1})

@@ -1,32 +1,40 @@
 /** Help and leaving, over any page; answer keys rest while one is open. */
 import type { Desk } from "../desk";
 import { button, h, titledHtml } from "../dom";
+import type { Study } from "../model";
+import { keysBox } from "./keys";
 import { payLines } from "./pay";
 
 /** How long the amount waits for answers that are still on their way. */
 const PATIENCE_MS = 2_000;
 
-export async function openHelp(desk: Desk, instructions: string): Promise<void> {
+export async function openHelp(desk: Desk, study: Study): Promise<void> {
   const { words } = desk;
+  const { instructions } = study;
   const prose = instructions === "" ? h("p", {}, words.help.short) : titledHtml(instructions);
   const title = prose.querySelector("h1") ? null : h("h1", {}, words.help.title);
   await dialog((close) => [
     title,
     prose,
+    keysBox(desk, study.keys),
     h("div", { class: "actions" }, button(words.help.close, close, "primary")),
   ]);
 }
+
+/** The reason that the server pays in full, if it is told in time. */
+const CANNOT_SEE = "cannot_see";
 
 export interface Leaving {
   reason: string;
   erase: boolean;
 }
 
-/** Asks once; null means the person stays. */
-export async function askToLeave(desk: Desk): Promise<Leaving | null> {
+/** Asks once, for a study whose pictures must be seen also about that; null means the person stays. */
+export async function askToLeave(desk: Desk, sight: string): Promise<Leaving | null> {
   const { words } = desk;
   const erase = h("input", { type: "checkbox", name: "erase" });
-  const reasons = Object.entries(words.leave.reasons).map(([value, text]) => {
+  const offered = Object.entries(words.leave.reasons).filter(([value]) => value !== CANNOT_SEE || sight !== "");
+  const reasons = offered.map(([value, text]) => {
     const input = h("input", { type: "radio", name: "reason", value, checked: value === "unsaid" });
     return { input, label: h("label", { class: "option" }, input, h("span", {}, text)) };
   });

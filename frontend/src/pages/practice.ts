@@ -79,8 +79,7 @@ async function ask(view: GateView, question: Question): Promise<string> {
   desk.shell.show(h("div", { class: "stage" }));
   await new Promise((resolve) => setTimeout(resolve, state.study.gap_ms));
   const { trial } = desk.words;
-  const answers = (question.choices ?? []).map((choice) => ({ ...choice, printed: choice.key.toUpperCase() }));
-  return press(view, question, question.prompt || trial.question, answers, trial.ready);
+  return press(view, question, question.prompt || trial.question, question.choices ?? [], trial.ready);
 }
 
 /** The picture on the board of the trials, with a sentence and its buttons; resolves with the one that is pressed. */

@@ -200,6 +200,20 @@ export const de: Words = {
       "was die Maschine geantwortet hat. Benutzen Sie die Knöpfe oder die Tasten, die darauf stehen.",
     close: "Schließen",
   },
+  keys: {
+    now: (keys: string) => `Ihre Tasten: ${keys}. Ändern`,
+    text:
+      "Sie dürfen mit anderen Tasten antworten, etwa mit der linken Hand oder auf einer anderen Tastatur. Die " +
+      "Antworten behalten ihre Seiten. Sie können auch die Maus nehmen oder die Knöpfe berühren.",
+    place: (index: number, count: number) =>
+      count === 2 ? (index === 0 ? "Linke Antwort" : "Rechte Antwort") : `Antwort ${index + 1}`,
+    use: "Diese Tasten nehmen",
+    reset: (keys: string) => `Zurück zu ${keys}`,
+    used: (keys: string) => `Ihre Tasten sind jetzt ${keys}.`,
+    clash: "Jede Antwort braucht eine eigene Taste.",
+    unusable: "Bitte wählen Sie für jede Antwort einen Buchstaben oder eine Ziffer: Andere Tasten haben eigene Aufgaben.",
+  },
+
   leave: {
     open: "Studie verlassen",
     title: "Studie verlassen?",
@@ -208,6 +222,7 @@ export const de: Words = {
     pay_unknown: "Der Server konnte nicht gefragt werden. Wenn etwas bezahlt wird, sagt die nächste Seite, wie viel.",
     reason: "Warum hören Sie auf?",
     reasons: {
+      cannot_see: "Ich kann die Bilder nicht gut genug sehen",
       time: "Es dauert zu lange",
       unclear: "Es ist nicht klar, was zu tun ist",
       technical: "Etwas funktioniert nicht",

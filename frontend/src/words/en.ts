@@ -198,6 +198,20 @@ export const en = {
       "what the machine answered. Use the buttons, or the keys that are printed on them.",
     close: "Close",
   },
+  keys: {
+    now: (keys: string) => `Your keys: ${keys}. Change them`,
+    text:
+      "You may answer with other keys, for instance with your left hand or on another keyboard. The answers keep " +
+      "their sides. You can also use the mouse or touch the buttons.",
+    place: (index: number, count: number) =>
+      count === 2 ? (index === 0 ? "Left answer" : "Right answer") : `Answer ${index + 1}`,
+    use: "Use these keys",
+    reset: (keys: string) => `Back to ${keys}`,
+    used: (keys: string) => `Your keys are now ${keys}.`,
+    clash: "Each answer needs a key of its own.",
+    unusable: "Please choose one letter or digit for each answer: other keys have uses of their own.",
+  },
+
   leave: {
     open: "Leave the study",
     title: "Leave the study?",
@@ -206,6 +220,7 @@ export const en = {
     pay_unknown: "The server could not be asked about this. If anything is paid, the next page says how much.",
     reason: "Why do you stop?",
     reasons: {
+      cannot_see: "I cannot see the pictures well enough",
       time: "It takes too long",
       unclear: "It is not clear what to do",
       technical: "Something does not work",
