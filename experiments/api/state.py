@@ -19,8 +19,8 @@ from experiments.gates.pages import page_digest, page_html
 from experiments.kinds import get_kind
 from experiments.models import HandOut, Session
 from experiments.paradigms import design_of
-from experiments.progress import progress_of
 from experiments.paradigms.weaving import keys_to_choose
+from experiments.progress import progress_of
 from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of

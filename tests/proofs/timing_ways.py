@@ -192,7 +192,7 @@ def controlled(rate: float, count: int, seed: int) -> list[Trial]:
         served(trials_state(count, **COURSE)) as canned,
         piped(headless_shell(), "--headless", *SWITCHES) as cdp,
     ):
-        asked = {"url": "about:blank", "enableBeginFrameControl": True, **SIZE}
+        asked: dict[str, Any] = {"url": "about:blank", "enableBeginFrameControl": True, **SIZE}
         session = opened(cdp, cdp.send("Target.createTarget", **asked)["targetId"], canned.url)
         beats = Beats(cdp, session, rate)
         beats.until(IS_READY)
