@@ -88,8 +88,8 @@ def open_browser(setting: str, caches: Sequence[Path]) -> Iterator[Browser]:
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise NoChromium(
-            "Pictures of pages need Playwright, which is not installed: run make setup, or pip install "
-            "playwright."
+            "Pictures of pages need the package playwright, which is not installed: run make setup, or "
+            "install it with pip."
         ) from None
     program = find_chromium(setting, caches)
     if program is None:

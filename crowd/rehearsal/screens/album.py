@@ -155,7 +155,7 @@ def write_pdf(
 def _sheets(album: Album, number: int, picture: Picture) -> list[str]:
     screen = picture.screen
     caption = (
-        f"<h2>{number + 1}. {html.escape(screen.what)}</h2><p>Met {html.escape(screen.when)}. Condition: "
+        f"<h2>{number + 1}. {html.escape(screen.what)}</h2><p>When: {html.escape(screen.when)}. Condition: "
         f"{html.escape(screen.condition or 'all')}. Language of the interface: {picture.language}. "
         f"Window: {picture.window.name}.</p>"
     )

@@ -9,7 +9,9 @@ from typing import get_args
 from crowd.platforms.base import Outcome
 from experiments.errors import SessionError
 from experiments.gates.base import Stop
+from experiments.gates.device import NAME as DEVICE
 from experiments.gates.plan import gate_plan
+from experiments.kinds.base import INSTRUCTED, REPEAT
 from experiments.models import Slot, Study, Trial
 from experiments.paradigms import design_of
 from experiments.selectors import arm_of, definition_of
@@ -126,7 +128,7 @@ def screens_at(stop: Stop, condition: str = "") -> Iterator[Screen]:
     }
     when = places[stop.place]
     # The only gate whose page is not shown to everybody.
-    is_small = stop.kind == "device"
+    is_small = stop.gate == DEVICE
     yield Screen(f"gate/{stop.kind}", f"Page: {name}", when, condition, is_small)
     if stop.attempts_max is not None and stop.attempts_max > 1:
         yield Screen(f"gate/{stop.kind}/again", f"Page: {name}, after a failed try", when, condition)
@@ -158,8 +160,8 @@ def arms_of(study: Study) -> dict[str, Slot]:
 
 
 CHECKS = {
-    "instructed": "A check that says which key to press",
-    "repeat": "A training picture, asked again; nothing marks it as a check",
+    INSTRUCTED: "A check that says which key to press",
+    REPEAT: "A training picture, asked again; nothing marks it as a check",
 }
 
 
@@ -187,5 +189,5 @@ def _can_be(study: Study, outcome: str) -> bool:
     if outcome == "screened":
         return any(stop.attempts_max is not None for stop in gate_plan(study, None))
     if outcome == "failed_checks":
-        return Trial.objects.filter(slot__study=study, check_kind="instructed").exists()
+        return Trial.objects.filter(slot__study=study, check_kind=INSTRUCTED).exists()
     return True
