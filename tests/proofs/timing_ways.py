@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
+from tests.canned import MAGENTA, Canned, served, trials_state
 from tests.chromium import chromium
-from tests.proofs.canned import MAGENTA, Canned, served, trials_state
 from tests.proofs.cdp import Cdp, piped
 
 COURSE = {"fixation_ms": 200, "exposure_ms": 100, "mask_ms": 100}
@@ -192,7 +192,7 @@ def controlled(rate: float, count: int, seed: int) -> list[Trial]:
         served(trials_state(count, **COURSE)) as canned,
         piped(headless_shell(), "--headless", *SWITCHES) as cdp,
     ):
-        asked = {"url": "about:blank", "enableBeginFrameControl": True, **SIZE}
+        asked: dict[str, Any] = {"url": "about:blank", "enableBeginFrameControl": True, **SIZE}
         session = opened(cdp, cdp.send("Target.createTarget", **asked)["targetId"], canned.url)
         beats = Beats(cdp, session, rate)
         beats.until(IS_READY)
