@@ -67,11 +67,7 @@ def test_it_serves_every_hashed_file_compressed_and_for_ever(site: WebServer) ->
 
 
 def test_it_does_not_keep_for_ever_what_may_change(site: WebServer) -> None:
-    for path in (
-        "/static/participant/index.html",
-        "/static/dashboard/dashboard.css",
-        "/join/small/?person=x",
-    ):
+    for path in ("/static/participant/index.html", "/static/dashboard/dashboard.css", "/join/small/?person=x"):
         assert "immutable" not in fetched(f"{site.url}{path}")[0]["cache-control"], path
 
 
