@@ -208,3 +208,40 @@ test("it says when pictures do not load and tries again on request", async () =>
   find(".button.primary").click();
   await until(() => document.querySelector('[data-page="block"] .button:not([disabled])'));
 });
+
+test.each([
+  ["test", [false, true, false]],
+  ["all", [true, true, false]],
+] as const)("mark and limit are for the phases that the study names (%s), and never for a check", async (phases, staged) => {
+  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockReturnValue(null);
+  const server = new AnswerServer();
+  const given = await desk(server.fetch as typeof fetch);
+  const from = blockOf(learn(0), predict(1), instructed(2));
+  const presentation = { ...from.study.presentation, fixation_ms: 20, exposure_ms: 20, mask_ms: 20, phases };
+  const { run } = await begin(given, { ...from, study: { ...from.study, presentation } });
+  find(".button.primary").click();
+  for (const [index, key] of [" ", "f", "3"].entries()) {
+    await until(() => document.querySelector(".answer") && isActive());
+    expect(document.querySelector(".staged") !== null).toBe(staged[index]);
+    if (staged[index]) await until(() => document.querySelector('[data-sight="empty"]'));
+    await answer(key);
+  }
+  await run;
+  expect(server.stored.map((stored) => stored.context?.frames !== undefined)).toEqual([true, true, true]);
+});
+
+test("the display is measured once for a page, and told", async () => {
+  const told: unknown[] = [];
+  const server = new AnswerServer();
+  const given = await desk(server.fetch as typeof fetch);
+  given.events.add = (kind, data) => void told.push([kind, Object.keys(data ?? {})]);
+  for (const position of [0, 1]) {
+    const from = blockOf(predict(position));
+    const presentation = { ...from.study.presentation, fixation_ms: 20 };
+    const { run } = await begin(given, { ...from, next: position, study: { ...from.study, presentation } });
+    find(".button.primary").click();
+    await answer("f");
+    await run;
+  }
+  expect(told).toEqual([["display", ["refresh_ms"]]]);
+});

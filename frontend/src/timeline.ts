@@ -29,7 +29,7 @@ export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Pro
     const measured = measure(desk);
     const asking = new Set(trials.filter((_trial, index) => kinds[index]!.asks_key).map((trial) => trial.id));
     await startPage(desk, state, block, trials, asking, stop);
-    await Promise.race([measured, new Promise((resolve) => setTimeout(resolve, MEASURE_MS))]);
+    if (isStaged(state)) await Promise.race([measured, new Promise((resolve) => setTimeout(resolve, MEASURE_MS))]);
     if (!stop.aborted) await runTrials(desk, descriptions, stop);
     if (trials.at(-1)?.position === (state.total ?? 0) - 1) desk.fullscreen.leave();
   }
@@ -38,14 +38,22 @@ export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Pro
   await desk.outbox.flush();
 }
 
+/** Whether the study counts frames to put something there and take it away; else trials need not know their length. */
+function isStaged({ study: { presentation } }: State): boolean {
+  return presentation.fixation_ms > 0 || presentation.exposure_ms !== null;
+}
+
 /** A display that cannot be measured in this time holds nobody up. */
 const MEASURE_MS = 2000;
 
 /** How long a frame of the display takes, once for each page that is opened. Nobody comes here before the consent. */
 async function measure(desk: Desk): Promise<void> {
   if (desk.refresh_ms !== null) return;
-  desk.refresh_ms = await measureRefresh();
-  if (desk.refresh_ms !== null) desk.events.add("display", { refresh_ms: desk.refresh_ms });
+  const refresh_ms = await measureRefresh();
+  // A short block may be over before; the next one measures as well.
+  if (refresh_ms === null || desk.refresh_ms !== null) return;
+  desk.refresh_ms = refresh_ms;
+  desk.events.add("display", { refresh_ms });
 }
 
 type Description = { type: PluginClass; [parameter: string]: unknown };

@@ -26,7 +26,7 @@ TRUE = Trial(
 
 @pytest.mark.browser
 def test_no_stamp_is_before_its_picture_and_frames_are_those_that_were_drawn() -> None:
-    """Where frames can be begun from outside, a busy machine changes nothing in their order."""
+    """If frames can be begun from outside, a busy machine changes nothing in their order."""
     try:
         trials = controlled(60.0, 8, 0)
     except CannotMake:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
+from tests.canned import MAGENTA, Canned, served, trials_state
 from tests.chromium import chromium
-from tests.proofs.canned import MAGENTA, Canned, served, trials_state
 from tests.proofs.cdp import Cdp, piped
 
 COURSE = {"fixation_ms": 200, "exposure_ms": 100, "mask_ms": 100}
