@@ -19,7 +19,7 @@ from tests.services import ROOT
 from tests.toy.tables import registered
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
@@ -189,3 +189,21 @@ def test_a_check_asks_where_every_trial_asks(page: Page, size: tuple[int, int]) 
         for board in boards(page, STUDIES["two answers"], size)
     }
     assert set(tops) == {"learn", "predict", "instructed"} and len(set(tops.values())) == 1, tops
+
+
+def test_a_phone_answers_by_touch(browser: Browser) -> None:
+    shown = STUDIES["two answers"]
+    size = {"width": PHONE[0], "height": PHONE[1]}
+    context = browser.new_context(viewport=size, has_touch=True, is_mobile=True, device_scale_factor=3)  # type: ignore[arg-type]
+    page = context.new_page()
+    stage = staged.Stage(page, staged.state(staged.facts(shown), trials(shown)))
+    stage.open()
+    for answer in (".answer", ".answer >> nth=1", ".answer >> text=J >> nth=0"):
+        page.locator(".answer:not([aria-disabled])").first.wait_for()
+        board = page.locator(".board").element_handle()
+        page.locator(answer).first.tap()
+        board.wait_for_element_state("hidden")
+    assert [row["value"].get("choice") for row in stage.sent] == [None, "wolf", "j"]
+    assert {row["context"]["input"] for row in stage.sent} == {"touch"}
+    assert {row["context"]["pixel_ratio"] for row in stage.sent} == {3}
+    context.close()
