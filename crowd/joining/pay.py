@@ -94,7 +94,8 @@ def _nothing(pay: _Pay) -> str:
         return pay.words["nothing_begun"]
     if end.ending == "withdrawn" and pay.terms.withdrawn == "pro_rata" and not end.answered:
         return pay.words["nothing_yet"]
-    return pay.words["nothing_left" if end.ending in ("withdrawn", "left") else "nothing"]
+    is_by_rule = end.ending == "left" or (end.ending == "withdrawn" and pay.terms.withdrawn == "none")
+    return pay.words["nothing_left" if is_by_rule else "nothing"]
 
 
 def _amount(pay: _Pay) -> tuple[str, ...]:
@@ -106,7 +107,7 @@ def _amount(pay: _Pay) -> tuple[str, ...]:
         return (words["amount"].format(amount=amount),)
     if end.ending == "complete":
         return _finished(pay)
-    if share == 1:
+    if share == 1 and told.cents == terms.reward_cents:
         return (words["whole"].format(amount=amount),)
     plain_cents = sum(due.cents for due in owed(replace(terms, base_for_all=False), end))
     if told.cents == terms.base_cents > plain_cents:

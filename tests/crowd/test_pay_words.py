@@ -228,6 +228,18 @@ def test_what_a_named_person_adds_is_said_too(small: Study) -> None:
     fate("screened", ada)
     grant(ada.session(), "bonus", 40, "grace", "the page had failed")
     assert cents_said(ada.end().json()["pay"]) == 90 == owed_cents(by, ada.session())
+    changed(small, policy=POLICIES["whole"])
+    bo = visitor_of(by, "bo")
+    assert fate("screened", bo).json()["pay"][0] == "You are paid 1.00 USD, the full amount."
+    grant(bo.session(), "bonus", 40, "grace", "the page had failed")
+    assert bo.end().json()["pay"][0] == "You are paid 1.40 USD."
+
+
+def test_a_share_that_rounds_to_nothing_is_not_blamed_on_leaving(small: Study) -> None:
+    by = offered(changed(small, reward={"amount_cents": 1}), "prolific")
+    ada = visitor_of(by)
+    assert fate("withdrawn", ada).json()["pay"] == ["Nothing is paid for this."]
+    assert owed_cents(by, ada.session()) == 0
 
 
 def test_it_says_how_the_amount_comes(small: Study) -> None:
