@@ -391,8 +391,8 @@ def _window_warnings(definition: StudyDefinition) -> list[str]:
         return []
     return [
         f"[device] lets in windows of {stated.width_px} x {stated.height_px} px, but a trial of this study "
-        f"needs {needed.width_px} x {needed.height_px} px to be seen whole: leave min_width_px and "
-        "min_height_px out"
+        f"needs {needed.width_px} x {needed.height_px} px to be seen whole: leave out "
+        "min_width_px and min_height_px"
     ]
 
 

@@ -68,8 +68,8 @@ def luminance(colour: list[float]) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: list[float], other: list[float]) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(text: list[float], behind: list[float]) -> float:
+    light, dark = sorted((luminance(text), luminance(behind)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -100,9 +100,9 @@ def faults(page: Page) -> list[tuple[Any, ...]]:
             session.send("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": list(state)})
             seen = page.eval_on_selector(selector, COLOURS)
             for what, colour, behind in seen["pairs"]:
-                found = contrast(colour, behind)
-                if found < (TEXT if what == "text" else EDGE):
-                    out.append((seen["name"], state, what, round(found, 2)))
+                ratio = contrast(colour, behind)
+                if ratio < (TEXT if what == "text" else EDGE):
+                    out.append((seen["name"], state, what, round(ratio, 2)))
             if "focus-visible" in state and not seen["hasRing"] and "option" not in seen["name"]:
                 out.append((seen["name"], state, "no ring", 0))
         session.send("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": []})

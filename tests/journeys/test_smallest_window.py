@@ -184,11 +184,22 @@ def test_a_pair_below_a_text_fits_the_window_that_is_computed(page: Page, toy_pa
 @pytest.mark.parametrize("size", [(1280, 800), (1920, 1080), (1024, 768)])
 def test_a_check_asks_where_every_trial_asks(page: Page, size: tuple[int, int]) -> None:
     """Two answers more need no other place, if the window has room for them."""
-    tops = {
-        board: page.locator(".ask").bounding_box()["y"]  # type: ignore[index]
-        for board in boards(page, STUDIES["two answers"], size)
-    }
+    tops = {board: place_of_question(page)[1] for board in boards(page, STUDIES["two answers"], size)}
     assert set(tops) == {"learn", "predict", "instructed"} and len(set(tops.values())) == 1, tops
+
+
+@pytest.mark.parametrize("size", [(572, 378), (640, 400), (1366, 625), (390, 664)])
+def test_the_middle_stays_from_trial_to_trial(page: Page, size: tuple[int, int]) -> None:
+    """Also in a window that is narrower than the board with the examples on both sides."""
+    middles = [place_of_question(page)[0] for _ in boards(page, STUDIES["two answers"], size)]
+    assert len(middles) == 3 and max(middles) - min(middles) < 1, middles
+
+
+def place_of_question(page: Page) -> tuple[float, float]:
+    """The middle of the question, and its upper edge."""
+    box = page.locator(".ask").bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"]
 
 
 def test_a_phone_answers_by_touch(browser: Browser) -> None:
