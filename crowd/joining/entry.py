@@ -348,9 +348,9 @@ def withdraw(session: Session, reason: str, erase: bool, query: str = "") -> Clo
     return _ended(sessions.withdraw(session, reason, erase), submission, arrival)
 
 
-def leaving(session: Session) -> tuple[str, ...]:
+def leaving(session: Session, reason: str = "") -> tuple[str, ...]:
     """What leaving at this moment would pay, in sentences."""
-    return pay_if_left(session, _submission_of(session))
+    return pay_if_left(session, _submission_of(session), reason)
 
 
 def _submission_of(session: Session) -> Submission | None:

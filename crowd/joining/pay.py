@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from crowd.models import Posting, Submission
-from crowd.money.endings import CONSENTED, asked_of
+from crowd.money.endings import CONSENTED, asked_of, may_say_it
 from crowd.money.ledger import SessionDue, owed_for, promised, terms_of
 from crowd.money.policy import SessionEnd, Terms, bonus_cents, owed, share_due
 from crowd.platforms import has_service, traits_of
@@ -14,6 +14,7 @@ from crowd.recruiting.arrivals import is_told_at_join
 from experiments.definition import StudyDefinition
 from experiments.models import Session
 from experiments.selectors import cards_of, definition_of, next_position
+from experiments.sessions import CANNOT_SEE
 from experiments.words import money, pay_words
 
 
@@ -45,8 +46,8 @@ def pay_of(session: Session, submission: Submission | None) -> tuple[str, ...]:
     return _sentences(_Pay(definition, terms, posting, told, asked_of(session), _is_listed(session, posting)))
 
 
-def pay_if_left(session: Session, submission: Submission | None) -> tuple[str, ...]:
-    """The same for a session that goes on, if the person left at this moment."""
+def pay_if_left(session: Session, submission: Submission | None, reason: str = "") -> tuple[str, ...]:
+    """The same for a session that goes on, if the person left at this moment for this reason."""
     definition, terms, posting = _promise(session, submission)
     if not _is_paid(terms):
         return ()
@@ -55,6 +56,7 @@ def pay_if_left(session: Session, submission: Submission | None) -> tuple[str, .
         consented=Session.objects.filter(CONSENTED, pk=session.pk).exists(),
         answered=next_position(session),
         planned=len(cards_of(session.slot, session.study)) if session.slot else 0,
+        cannot_see=reason == CANNOT_SEE and may_say_it(session),
     )
     told = owed_for(terms, session) or SessionDue(end, owed(terms, end))
     return _sentences(_Pay(definition, terms, posting, told, asked_of(session), _is_listed(session, posting)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -61,11 +61,15 @@ class FinishView(ParticipantView):
 
 
 class PayView(ParticipantView):
-    @extend_schema(operation_id="pay_if_left", responses={200: serializers.Pay, **ERRORS})
+    @extend_schema(
+        operation_id="pay_if_left",
+        parameters=[OpenApiParameter("reason", str, required=False)],
+        responses={200: serializers.Pay, **ERRORS},
+    )
     def get(self, request: Request) -> Response:
-        """What leaving the study at this moment would pay."""
+        """What leaving the study at this moment would pay, for the reason that would be given."""
         session = session_of(bodies.bearer_token(request))
-        return Response({"pay": list(entry.leaving(session))})
+        return Response({"pay": list(entry.leaving(session, request.query_params.get("reason", "")))})
 
 
 class WithdrawView(ParticipantView):

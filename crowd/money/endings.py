@@ -15,6 +15,7 @@ from experiments.gates.consent import NAME as CONSENT
 from experiments.kinds.base import TrialView
 from experiments.kinds.scoring import score
 from experiments.models import Gate, Response, Session, Study, Trial
+from experiments.selectors import next_position
 from experiments.sessions import CANNOT_SEE
 
 CHUNK = 200
@@ -97,6 +98,16 @@ def _ended(row: Sequence[Any], counts: Counter[Any]) -> EndedSession:
 def asked_of(session: Session) -> int:
     """How many answers of a session's plan can match: the scored ones."""
     return Trial.objects.filter(slot=session.slot_id, right__isnull=False, check_kind="").count()
+
+
+def may_say_it(session: Session) -> bool:
+    """Whether a session that goes on would be paid in full if the person left now by CANNOT_SEE."""
+    first = Trial.objects.filter(slot=session.slot_id, right__isnull=False, check_kind="").order_by(
+        "position"
+    )
+    scored = first.values_list("position", flat=True).first()
+    in_time = next_position(session) <= (scored or 0)
+    return in_time and not _said_before(session.participant_id, session.started_at)
 
 
 def _says_it(reasons: Sequence[dict[str, Any]]) -> bool:

@@ -95,8 +95,8 @@ export class Api {
   }
 
   /** One attempt: a person waits before an open dialog. */
-  pay(): Promise<Outcome<Pay>> {
-    return this.once("GET", "session/pay/");
+  pay(reason: string): Promise<Outcome<Pay>> {
+    return this.once("GET", `session/pay/?reason=${encodeURIComponent(reason)}`);
   }
 
   /** One attempt only: the outbox has its own patience and must stay able to count. */

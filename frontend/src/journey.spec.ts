@@ -217,7 +217,7 @@ test("it leaves only after one question, with reason and wish", async () => {
   const { calls } = await travel(consented, () => json(200, { ...ended, debrief: null }));
   await until(() => document.querySelector(".tools .tool:nth-child(2)"));
   find(".tools .tool:nth-child(2)").click();
-  expect(calls.map((call) => call.path)).toEqual(["session/pay/"]);
+  expect(calls.map((call) => call.path)).toEqual(["session/pay/?reason=unsaid"]);
   find<HTMLInputElement>('dialog input[value="time"]').checked = true;
   find<HTMLInputElement>('dialog input[name="erase"]').checked = true;
   find("dialog .danger").click();
@@ -379,7 +379,7 @@ test.each([
   await until(() => document.querySelector(".tools .tool:nth-child(2)"));
   find(".tools .tool:nth-child(2)").click();
   await until(() => calls.length > 0 && (said.length === 0 || find(".dialog .pay").textContent !== ""));
-  expect(calls[0]?.path).toBe("session/pay/");
+  expect(calls[0]?.path).toBe("session/pay/?reason=unsaid");
   for (const text of said) expect(find(".dialog .pay").textContent).toContain(text);
   if (said.length === 0) expect(find(".dialog .pay").textContent).toBe("");
 });

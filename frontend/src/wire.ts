@@ -99,7 +99,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What leaving the study at this moment would pay. */
+        /** @description What leaving the study at this moment would pay, for the reason that would be given. */
         get: operations["pay_if_left"];
         put?: never;
         post?: never;
@@ -1085,7 +1085,9 @@ export interface operations {
     };
     pay_if_left: {
         parameters: {
-            query?: never;
+            query?: {
+                reason?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;

@@ -63,6 +63,20 @@ def test_it_is_too_late_after_a_scored_answer_and_another_reason_is_another_matt
     assert paid(offered, other) == [("compensation", round(REWARD * TRAINED / trials))]
 
 
+@pytest.mark.parametrize("answered", [0, TRAINED, TRAINED + 1])
+def test_the_dialog_says_what_this_reason_pays(offered: Posting, answered: int) -> None:
+    """Before and after leaving the same words, in time and too late; other reasons have theirs."""
+    ada = prolific("ada", offered)
+    ada.arrive()
+    if answered:
+        ada.answer(answered)
+    said = [
+        ada.call("GET", f"/api/session/pay/?reason={reason}").json()["pay"] for reason in (CANNOT_SEE, "time")
+    ]
+    assert (said[0] == said[1]) == (answered > TRAINED)
+    assert ada.leave(CANNOT_SEE).json()["pay"] == said[0]
+
+
 def test_the_money_page_counts_them_apart(offered: Posting) -> None:
     ada, bo = prolific("ada", offered), prolific("bo", offered)
     for visitor, reason in ((ada, CANNOT_SEE), (bo, "time")):

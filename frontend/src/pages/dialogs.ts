@@ -33,13 +33,14 @@ export interface Leaving {
 export async function askToLeave(desk: Desk, sight: string): Promise<Leaving | null> {
   const { words } = desk;
   const erase = h("input", { type: "checkbox", name: "erase" });
+  const pay = h("div", { class: "pay", "aria-live": "polite" });
   const offered = Object.entries(words.leave.reasons).filter(([value]) => value !== CANNOT_SEE || sight !== "");
   const reasons = offered.map(([value, text]) => {
-    const input = h("input", { type: "radio", name: "reason", value, checked: value === "unsaid" });
+    const change = (): void => void tellPay(desk, pay, value);
+    const input = h("input", { type: "radio", name: "reason", value, checked: value === "unsaid", change });
     return { input, label: h("label", { class: "option" }, input, h("span", {}, text)) };
   });
-  const pay = h("div", { class: "pay", "aria-live": "polite" });
-  void tellPay(desk, pay);
+  void tellPay(desk, pay, "unsaid");
   let leaving: Leaving | null = null;
   await dialog((close) => [
     h("h1", {}, words.leave.title),
@@ -71,13 +72,15 @@ export async function askToLeave(desk: Desk, sight: string): Promise<Leaving | n
 }
 
 /** What leaving now would pay, once the answers that wait here have reached the server, or could not. */
-async function tellPay(desk: Desk, box: HTMLElement): Promise<void> {
+async function tellPay(desk: Desk, box: HTMLElement, reason: string): Promise<void> {
   const { words } = desk;
+  box.dataset["reason"] = reason;
   if (desk.outbox.count > 0) await Promise.race([desk.outbox.flush(), patience()]);
-  const outcome = await desk.api.pay();
+  const outcome = await desk.api.pay(reason);
+  // Another reason was chosen meanwhile: its own answer is on the way.
+  if (box.dataset["reason"] !== reason) return;
   const sentences = outcome.ok ? outcome.value.pay : [words.leave.pay_unknown];
-  if (sentences.length === 0) return;
-  box.append(h("h2", {}, words.leave.pay), ...payLines(sentences));
+  box.replaceChildren(...(sentences.length === 0 ? [] : [h("h2", {}, words.leave.pay), ...payLines(sentences)]));
 }
 
 function patience(): Promise<void> {
