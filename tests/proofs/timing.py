@@ -67,25 +67,25 @@ def early(trials: Sequence[Trial]) -> list[str]:
 def apart(trials: Sequence[Trial]) -> list[str]:
     """Stamps that are further from the record than the neighbouring frame. A stamp is late where frames were
     dropped, which is flagged: those trials are not judged by it."""
-    found = []
+    wrong = []
     for number, trial in enumerate(trials, 1):
         frames = (trial.stamp.on_ms - trial.record.on_ms) / trial.refresh_ms
         if not trial.dropped and abs(frames) > 1.1:
-            found.append(f"trial {number}: stamp and record are {frames:.2f} frames apart")
-    return found
+            wrong.append(f"trial {number}: stamp and record are {frames:.2f} frames apart")
+    return wrong
 
 
 def miscounted(trials: Sequence[Trial]) -> list[str]:
     """Exposures of another number of frames than was asked for, or than were drawn."""
-    found = []
+    wrong = []
     # A single trial of a busy machine may lose more than half of its frames, and with them their length.
     asked = round(COURSE["exposure_ms"] / refresh_of(trials))
     for number, trial in enumerate(trials, 1):
         if trial.frames != asked:
-            found.append(f"trial {number}: {trial.frames} frames, {asked} are due")
+            wrong.append(f"trial {number}: {trial.frames} frames, {asked} are due")
         if trial.drawn is not None and trial.frames != trial.drawn:
-            found.append(f"trial {number}: {trial.frames} frames counted, {trial.drawn} drawn")
-    return found
+            wrong.append(f"trial {number}: {trial.frames} frames counted, {trial.drawn} drawn")
+    return wrong
 
 
 def refresh_of(trials: Sequence[Trial]) -> float:
