@@ -51,7 +51,9 @@ test("the onset is never before the stimulus was put into the page", () => {
   exposure.start(() => undefined);
   frame(90);
   frame(99);
-  expect(exposure.onset_ms).toBe(100);
+  expect(exposure.onset_ms).toBeNull();
+  frame(116);
+  expect([exposure.onset_ms, exposure.frames]).toEqual([116, 1]);
 });
 
 test.each([30, 60, 144])("at %i Hz it knows the frame's length and counts what was lost", (rate) => {

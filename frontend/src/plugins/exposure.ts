@@ -50,6 +50,8 @@ export class Exposure {
   /** Frames since the one that paints what is seen; null before that one. */
   private since_painted: number | null = null;
   private inserted_ms = 0;
+  /** A frame that began before the change has been waited for. */
+  private has_waited = false;
   private last_ms: number | null = null;
   private readonly gaps_ms: number[] = [];
   /** Which of the gaps lie between the painting of the stimulus and its offset: from, up to. */
@@ -108,7 +110,12 @@ export class Exposure {
   private readonly tick = (now_ms: number): void => {
     if (this.last_ms !== null && this.gaps_ms.length < FRAMES_MAX) this.gaps_ms.push(now_ms - this.last_ms);
     this.last_ms = now_ms;
-    this.since_painted = this.since_painted === null ? 0 : this.since_painted + 1;
+    // A frame that began before the change, as after a long pause, is not yet one in which it can be seen. Only one is
+    // waited for: a browser whose frames have another clock than the page must not wait for ever.
+    const isEarly = now_ms < this.inserted_ms && !this.has_waited;
+    if (this.since_painted === null) this.since_painted = 0;
+    else if (isEarly) this.has_waited = true;
+    else this.since_painted += 1;
     if (this.sight === "stimulus" && this.since_painted > 0) this.seen(now_ms);
     else if (this.onset_ms !== null && this.offset_ms === null && this.since_painted > 0) this.gone(now_ms);
     if (this.since_painted >= this.frames_due) this.enter(this.next);
@@ -130,8 +137,9 @@ export class Exposure {
   private enter(sight: Sight): void {
     this.sight = sight;
     this.since_painted = 0;
-    this.inserted_ms = performance.now();
+    this.has_waited = false;
     this.show(sight);
+    this.inserted_ms = performance.now();
   }
 
   private seen(now_ms: number): void {

@@ -106,8 +106,8 @@ export const de: Words = {
     text:
       "Die Bilder sieht man am besten, wenn nichts um sie herum ist. Die Seite kann bis zum letzten Bild den ganzen " +
       "Bildschirm füllen. Sie können das jederzeit mit der Taste Esc beenden; es geht nichts verloren.",
-    enter: "Ganzen Bildschirm nutzen",
-    decline: "Ohne das weitermachen",
+    enter: "Bildschirm füllen",
+    decline: "So weitermachen",
     back: "Ganzer Bildschirm",
   },
   next: "Weiter",
