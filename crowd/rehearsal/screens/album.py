@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 PIECE_SHARE = 1.3
 """Height over width of what fits on a sheet of A4 below its caption; a longer page needs several sheets."""
-SETTLE_MS = 60
-"""A few frames, in which a page finds its places in a new window."""
+TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""A page has its places in a new window once a frame was drawn there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +93,23 @@ def in_window(page: Page, window: Window) -> Iterator[None]:
     """Gives the page a window of that size, with as many pixels of the display as its zoom has."""
     size: ViewportSize = {"width": window.width_px, "height": window.height_px}
     before = page.viewport_size
-    if before != size:
-        page.set_viewport_size(size)
-    session = page.context.new_cdp_session(page)
+    if before == size and window.zoom == 1:
+        yield
+        return
+    page.set_viewport_size(size)
+    zoomed = None
     if window.zoom > 1:
+        zoomed = page.context.new_cdp_session(page)
         metrics = {**size, "deviceScaleFactor": window.zoom, "mobile": False}
-        session.send("Emulation.setDeviceMetricsOverride", metrics)
-    if before != size or window.zoom > 1:
-        page.wait_for_timeout(SETTLE_MS)
+        zoomed.send("Emulation.setDeviceMetricsOverride", metrics)
+    page.evaluate(TWO_FRAMES)
     try:
         yield
     finally:
-        if window.zoom > 1:
-            session.send("Emulation.clearDeviceMetricsOverride")
-        session.detach()
-        if before is not None and before != size:
+        if zoomed is not None:
+            zoomed.send("Emulation.clearDeviceMetricsOverride")
+            zoomed.detach()
+        if before is not None:
             page.set_viewport_size(before)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
@@ -159,7 +159,7 @@ def arms_of(study: Study) -> dict[str, Slot]:
     return arms
 
 
-CHECKS = {
+CHECKS: Mapping[str, str] = {
     INSTRUCTED: "A check that says which key to press",
     REPEAT: "A training picture, asked again; nothing marks it as a check",
 }
