@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
+from analysis.timing import FRAMES_MIN, Timing
 from experiments.kinds import KINDS
 from experiments.kinds.base import INSTRUCTED, REPEAT, Column, Dtype, Phase
 
@@ -64,19 +65,48 @@ TRIALS = (
     Column("matches_truth", "number", "Scored trials: agreement of the answer with the true class, 1 or 0."),
     Column("check_passed", "flag", "Checks: whether the answer was the expected one."),
     Column("rt_ms", "integer", "From the onset of the stimulus to the answer.", "ms"),
-    Column("shown_ms", "integer", "How long the stimulus was on the screen.", "ms"),
+    Column(
+        "shown_ms",
+        "integer",
+        "How long the stimulus was on the screen: until the answer, or until a limited exposure ended.",
+        "ms",
+    ),
     Column("received_at", "time", "When the server stored the answer.", "UTC"),
     Column("late", "flag", "The slot's lease was over; kept, and marked."),
     Column("input", "text", "Input device of the answer.", levels=("keyboard", "mouse", "touch")),
     Column("key", "text", "Key that was pressed."),
+    Column(
+        "keys",
+        "text",
+        "Keys of the buttons, left to right, if the person chose others than the study's; else empty.",
+    ),
     Column("side", "text", "Side of the answer button.", levels=("left", "right")),
     Column("onset_ms", "number", "Onset of the stimulus on the page's clock.", "ms"),
     Column("image_px", "number", "Width of the picture as drawn.", "CSS px"),
     Column("pixel_ratio", "number", "Device pixels per CSS pixel."),
     Column(
-        "dropped_frames", "integer", "Frames of the display that did not come during the trial.", "frames"
+        "image_deg",
+        "number",
+        "Width of the picture to the eye: 2 atan(image_px pixel_ratio / px_per_mm / (2 distance_mm)). Empty "
+        "unless the screen gate measured both.",
+        "degrees",
+    ),
+    Column("frames", "integer", "Frames of the display that came while the stimulus was up.", "frames"),
+    Column(
+        "dropped_frames",
+        "integer",
+        "Frames of the display that were due while the stimulus was up and did not come.",
+        "frames",
     ),
     Column("refresh_ms", "number", "The usual length of a frame of the display.", "ms"),
+    Column("hidden_count", "integer", "How often the page was hidden while the stimulus was up."),
+    Column(
+        "timing",
+        "text",
+        "How far the exposure is to be trusted, the worst first: the page was hidden; the length of a frame "
+        f"is not known; fewer than {FRAMES_MIN} frames; frames were dropped; ok.",
+        levels=get_args(Timing),
+    ),
     Column("reservoir_ms", "integer", "How long the reservoir was open during the trial.", "ms"),
     Column("focus_losses", "integer", "How often the page lost the focus during the trial."),
     Column("reloads", "integer", "How often the page was reloaded during the trial."),
@@ -139,10 +169,27 @@ PARTICIPANTS = (
     Column("reloads", "integer", "Events: the page was reloaded."),
     Column("reservoir_openings", "integer", "Events: the reservoir was opened."),
     Column("pastes", "integer", "Events: text was pasted."),
+    Column(
+        "fullscreen_entries", "integer", "Events: the page filled the screen, where the study asks for it."
+    ),
+    Column("fullscreen_exits", "integer", "Events: the page was taken back from the full screen."),
     Column("width_px", "integer", "Width of the viewport at arrival.", "CSS px"),
     Column("height_px", "integer", "Height of the viewport at arrival.", "CSS px"),
     Column("pixel_ratio", "number", "Device pixels per CSS pixel at arrival."),
     Column("touch", "flag", "The device has a touch screen."),
+    Column(
+        "px_per_mm",
+        "number",
+        "Size of the screen by a card held to it; empty: not asked, or not known.",
+        "device px/mm",
+    ),
+    Column(
+        "distance_mm",
+        "number",
+        "From the eyes to the screen, by the blind spot at 13.5 degrees; empty: not asked, or not known.",
+        "mm",
+    ),
+    Column("refresh_hz", "number", "Frames of the display, as counted before the first trials.", "Hz"),
     Column(
         "webdriver",
         "flag",

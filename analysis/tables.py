@@ -24,11 +24,13 @@ from analysis.kind_columns import KindOf, kind_cells, kind_columns
 from analysis.reports.base import QuestionFacts, StudyFacts
 from analysis.slots import slot_counts
 from analysis.stimulus_rows import stimulus_rows
+from analysis.timing import degrees_of, timing_of
 from experiments.dropping import dropped_rows
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.practice import NAME as PRACTICE
 from experiments.gates.questions import KINDS as QUESTIONS
 from experiments.gates.quiz import NAME as QUIZ
+from experiments.gates.screen import NAME as SCREEN
 from experiments.kinds import get_kind
 from experiments.kinds.base import TrialView
 from experiments.kinds.scoring import agreement, is_as_asked
@@ -89,6 +91,8 @@ class SittingAs:
     arm: str
     slot: int | None
     plan: int | None
+    px_per_mm: float | None
+    distance_mm: float | None
 
 
 class Reader:
@@ -123,7 +127,7 @@ class Reader:
         return self.conditions.get(condition_id or 0, ("", ""))
 
     def _participants(self) -> tuple[dict[object, SittingAs], list[dict[str, object]]]:
-        gates, events = _gates(self.study), _events(self.study)
+        gates, events, rates = _gates(self.study), _events(self.study), _refresh_rates(self.study)
         counts = dict(
             Response.objects.filter(session__study=self.study).values_list("session").annotate(n=Count("id"))
         )
@@ -139,6 +143,7 @@ class Reader:
                 slot.arm if slot else "",
                 slot.ordinal if slot else None,
                 slot.plan if slot else None,
+                *_screen(gates[session.pk]),
             )
             sittings[session.pk] = sitting
             condition, role = self._condition(slot.condition_id if slot else None)
@@ -147,6 +152,7 @@ class Reader:
                 | {"study": self.study.slug, "condition": condition, "role": role}
                 | {"responses": counts.get(session.pk, 0)}
                 | _event_columns(events[session.pk])
+                | {"refresh_hz": rates.get(session.pk)}
             )
             order[session.participant_id] += 1
         return sittings, rows
@@ -192,7 +198,7 @@ class Reader:
             shown_ms,
             received_at,
             late,
-            *_context(context),
+            *_context(context, sitting),
             *kind_cells(self.kinds[view.kind], self.extra, view, value),
         )
 
@@ -298,12 +304,31 @@ def _events(study: Study) -> dict[object, dict[str, int]]:
     return counts
 
 
+def _refresh_rates(study: Study) -> dict[object, float]:
+    """Of each session the rate of its display, by the first page that counted frames."""
+    rates: dict[object, float] = {}
+    rows = Event.objects.filter(session__study=study, kind="display").order_by("id")
+    for session, detail in rows.values_list("session_id", "detail").iterator(CHUNK):
+        refresh_ms = detail.get("refresh_ms")
+        if isinstance(refresh_ms, int | float) and refresh_ms > 0:
+            rates.setdefault(session, round(1000 / refresh_ms, 2))
+    return rates
+
+
+def _screen(gates: list[tuple[str, bool | None, dict[str, Any]]]) -> tuple[float | None, float | None]:
+    """Device pixels per millimetre and distance in millimetres, as the screen gate measured them."""
+    value = next((value for kind, _, value in gates if kind == SCREEN), {})
+    return value.get("px_per_mm"), value.get("distance_mm")
+
+
 def _event_columns(counts: Mapping[str, int]) -> dict[str, object]:
     return {
         "focus_losses": counts.get("focus_lost", 0),
         "reloads": counts.get("reload", 0),
         "reservoir_openings": counts.get("reservoir_opened", 0),
         "pastes": counts.get("paste", 0),
+        "fullscreen_entries": counts.get("fullscreen_entered", 0),
+        "fullscreen_exits": counts.get("fullscreen_left", 0),
     }
 
 
@@ -347,6 +372,8 @@ def _sitting_row(
             key: session.device.get(key)
             for key in ("width_px", "height_px", "pixel_ratio", "touch", "webdriver")
         },
+        "px_per_mm": sitting.px_per_mm,
+        "distance_mm": sitting.distance_mm,
         "language": session.device.get("language", ""),
         "answers": canonical_json(given) if given else "",
         "comment": session.comment,
@@ -364,14 +391,17 @@ def _answer(value: Mapping[str, Any]) -> str:
     return canonical_json(value)
 
 
-def _context(context: Mapping[str, Any]) -> Row:
+def _context(context: Mapping[str, Any], sitting: SittingAs) -> Row:
+    size = context.get("image_px"), context.get("pixel_ratio")
     return (
         context.get("input", ""),
         context.get("key", ""),
+        context.get("keys", ""),
         context.get("side", ""),
         context.get("onset_ms"),
-        context.get("image_px"),
-        context.get("pixel_ratio"),
-        *(context.get(key) for key in ("dropped_frames", "refresh_ms")),
+        *size,
+        degrees_of(*size, sitting.px_per_mm, sitting.distance_mm),
+        *(context.get(key) for key in ("frames", "dropped_frames", "refresh_ms", "hidden_count")),
+        timing_of(context),
         *(context.get(key) for key in ("reservoir_ms", "focus_losses", "reloads")),
     )

@@ -21,6 +21,7 @@ urlpatterns = [
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/sessions/", views.JoinView.as_view()),
     path("api/session/finish/", views.FinishView.as_view()),
+    path("api/session/pay/", views.PayView.as_view()),
     path("api/session/withdraw/", views.WithdrawView.as_view()),
     path("api/", include("experiments.api.urls")),
     path("admin/", admin.site.urls),

@@ -278,8 +278,44 @@ class Recruitment(Part):
 
 
 class DeviceTable(Part):
-    min_width_px: Annotated[int, Field(ge=320, le=4000)] = 700
-    min_height_px: Annotated[int, Field(ge=320, le=4000)] = 500
+    """The smallest window that is let in: None is computed from the study (`window`)."""
+
+    min_width_px: Annotated[int, Field(ge=320, le=4000)] | None = None
+    min_height_px: Annotated[int, Field(ge=320, le=4000)] | None = None
+    phones: bool = False
+
+
+class PresentationTable(Part):
+    """How a trial is put on the screen: equal for all conditions. Times become whole frames of the display;
+    `exposure_ms` None: until the answer. `phases` says whether fixation mark, exposure and mask hold for
+    tests only."""
+
+    fullscreen: bool = False
+    fixation_ms: Annotated[int, Field(ge=0, le=5000)] = 0
+    exposure_ms: Annotated[int, Field(ge=10, le=60_000)] | None = None
+    mask_ms: Annotated[int, Field(ge=0, le=5000)] = 0
+    phases: Literal["test", "all"] = "test"
+    calibration: Literal["off", "card"] = "off"
+    distance: Literal["off", "blind_spot"] = "off"
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> PresentationTable:
+        if self.mask_ms and self.exposure_ms is None:
+            raise ValueError(
+                f"mask_ms = {self.mask_ms} covers a stimulus that stays until the answer: give exposure_ms "
+                "as well, or leave mask_ms out"
+            )
+        if self.phases == "all" and not self.fixation_ms and self.exposure_ms is None:
+            raise ValueError(
+                'phases = "all" says which trials have a fixation mark or a limited exposure, but there is '
+                "neither: give fixation_ms or exposure_ms, or leave phases out"
+            )
+        if self.distance != "off" and self.calibration == "off":
+            raise ValueError(
+                f'distance = "{self.distance}" is measured in millimetres on the screen, whose size is not '
+                'known: set calibration = "card" as well'
+            )
+        return self
 
 
 class PracticeTable(Part):
@@ -342,6 +378,7 @@ class StudyDefinition(Part):
     ethics: Ethics
     reward: Reward
     device: DeviceTable = DeviceTable()
+    presentation: PresentationTable = PresentationTable()
     practice: PracticeTable = PracticeTable()
     recruitment: Recruitment = Recruitment()
     platforms: dict[Name, dict[str, Any]] = Field(default_factory=dict)
@@ -363,7 +400,10 @@ class StudyDefinition(Part):
                 for name, default in names.items():
                     if row[name] == default:
                         del row[name]
-        for table in ("answers", "explained"):
+        # Until windows were computed these stood in every definition, and what is computed follows from it.
+        for side, before_px in _WINDOW_BEFORE.items():
+            whole["device"][side] = whole["device"][side] or before_px
+        for table in ("answers", "explained", "presentation"):
             if not whole[table]:
                 del whole[table]
         return whole
@@ -434,5 +474,12 @@ _LATER: Mapping[str, Mapping[str, Any]] = {
     },
     "conditions": {"dataset": "", "predictor": "", "explained": None},
     "explained": {"of": "predicted", "label": "", "operator": "logit"},
+    "presentation": {
+        **{"fullscreen": False, "fixation_ms": 0, "exposure_ms": None, "mask_ms": 0},
+        **{"phases": "test", "calibration": "off", "distance": "off"},
+    },
+    "device": {"phones": False},
 }
 """Keys that were added after the first studies had opened, with their defaults."""
+_WINDOW_BEFORE = {"min_width_px": 700, "min_height_px": 500}
+"""The smallest window of a study that stated none, before it was computed."""

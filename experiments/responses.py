@@ -31,6 +31,7 @@ EVENT_KINDS = frozenset(
     {
         *("focus_lost", "focus_gained", "reservoir_opened", "reservoir_closed", "tile_enlarged", "reload"),
         *("offline", "online", "resized", "paste", "media_retry", "media_failed", "cannot_show"),
+        *("display", "fullscreen_entered", "fullscreen_left", "fullscreen_refused"),
     }
 )
 

@@ -29,8 +29,8 @@ from experiments.errors import (
     StudyFull,
     TextChanged,
 )
-from experiments.gates import get_gate
-from experiments.gates.base import Arm, Judged, Stop
+from experiments.gates import get_gate, told
+from experiments.gates.base import Arm, Judged, Stop, Told
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.pages import page_digest
 from experiments.gates.plan import gate_plan
@@ -38,11 +38,14 @@ from experiments.kinds import get_kind
 from experiments.models import Event, Gate, Participant, Response, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
+from experiments.paradigms.screening import tried
 from experiments.selectors import arm_of, cards_of, definition_of, next_position, views_of
 from experiments.simulation.versions import digest_here
 from experiments.tokens import hash_token, new_media_id, new_token
 from stimuli.spec import content_key
 
+CANNOT_SEE = "cannot_see"
+"""The reason of a person who leaves because the pictures cannot be seen well enough."""
 ENDED = {Session.State.FINISHED, Session.State.WITHDRAWN, Session.State.DECLINED, Session.State.TURNED_AWAY}
 
 
@@ -161,17 +164,19 @@ def pass_gate(session: Session, step_name: str, digest: str, value: Mapping[str,
 
     A repeat of a try that was stored (a lost answer) changes nothing; a try for an older page is refused.
     """
-    step = step_of(session)
-    if step.name != step_name or step.stop is None:
+    try:
+        step, stop = _asked(session, step_name, digest)
+    except OutOfTurn:
         if _was_stored(session, step_name, digest, value):
             return claim_if_due(session)
         _refuse_ended(session)
-        raise OutOfTurn(f"The next step is {step.name!r}, not {step_name!r}.", next_position=step.next)
-    if digest != page_digest(session, step.stop, step.attempt):
+        raise
+    except TextChanged:
         if _was_stored(session, step_name, digest, value):
             return session
-        raise TextChanged("This page is not the one that is asked now.", next_position=step.next)
-    judged = get_gate(step.stop.gate).judge(session, step.stop, value)
+        raise
+    judged = get_gate(stop.gate).judge(session, stop, value)
+    told.check(session, stop, step.attempt, judged.value)
     try:
         with transaction.atomic():
             # Without the lock, a try could be stored after a withdrawal has erased the others.
@@ -180,7 +185,7 @@ def pass_gate(session: Session, step_name: str, digest: str, value: Mapping[str,
                 holds.renew(session)
             Gate.objects.create(
                 session=session,
-                kind=step.stop.kind,
+                kind=stop.kind,
                 attempt=step.attempt,
                 value=judged.value,
                 passed=judged.passed,
@@ -192,6 +197,28 @@ def pass_gate(session: Session, step_name: str, digest: str, value: Mapping[str,
         pass
     session = _fresh(session)
     return claim_if_due(session)
+
+
+def _asked(session: Session, step_name: str, digest: str) -> tuple[Step, Stop]:
+    """The step that is next and its page, if they are those that are named."""
+    step = step_of(session)
+    if step.name != step_name or step.stop is None:
+        raise OutOfTurn(f"The next step is {step.name!r}, not {step_name!r}.", next_position=step.next)
+    if digest != page_digest(session, step.stop, step.attempt):
+        raise TextChanged("This page is not the one that is asked now.", next_position=step.next)
+    return step, step.stop
+
+
+def tell(session: Session, step_name: str, digest: str, question: str, choice: object) -> Told:
+    """Stores the answer to one question of a page and says whether it is right; the first answer stands."""
+    _refuse_ended(session)
+    step, stop = _asked(session, step_name, digest)
+    gate = get_gate(stop.gate)
+    given = gate.tell(session.study, question, choice)
+    with transaction.atomic():
+        _refuse_ended(Session.objects.select_for_update().get(id=session.pk))
+        first = told.store(session, stop, step.attempt, question, given.choice)
+    return gate.tell(session.study, question, first)
 
 
 def _fresh(session: Session) -> Session:
@@ -218,7 +245,7 @@ def _follow(session: Session, step: Step, judged: Judged) -> None:
             timing="before",
             found=float(step.attempt + 1),
             limit=float(stop.attempts_max or 0),
-            evidence=f"{step.attempt + 1} tries at the {stop.kind}, none passed.",
+            evidence=tried(stop.kind, step.attempt + 1, step.attempt + 1, float(stop.attempts_max or 0)),
         )
         _end(session, Session.State.FINISHED, Verdict("screened", (reason,)))
     elif stop.place == "arm" and judged.passed is not False:

@@ -16,6 +16,7 @@ from experiments.errors import InvalidStudy, Problem, StudyError
 from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.base import Paradigm, Role
 from experiments.paradigms.screening import BadRules, read_rules
+from experiments.window import PHONE, windows_of
 from stimuli.errors import StimulusError, UnknownName
 from stimuli.registry import closest, parts_of
 from stimuli.spec import Component
@@ -180,6 +181,7 @@ def _cross_checks(
         yield from _answer_checks(definition, paradigm)
         yield from _bonus_checks(definition, paradigm)
         yield from _recipe_checks(definition, paradigm)
+        yield from _phone_checks(definition)
         yield from paradigm.check_definition(definition)
 
 
@@ -309,6 +311,21 @@ def _recipe_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[
             "'grey'",
             'takes the colours from the only picture that people see, for [design] display is "overlay"',
             'Set display = "beside", which shows the original too, or base = "colour".',
+        )
+
+
+def _phone_checks(definition: StudyDefinition) -> Iterator[Problem]:
+    """A study lets phones in only if a whole trial fits one."""
+    windows = windows_of(definition)
+    if definition.device.phones and not any(window.holds(*PHONE) for window in windows):
+        needed, (width_px, height_px) = windows[-1], PHONE
+        yield Problem(
+            "device.phones",
+            "true",
+            f"needs trials that fit a phone of {width_px} x {height_px} px, and these need "
+            f"{needed.width_px} x {needed.height_px} px",
+            "Make [design] picture_px smaller, shorten the answers, leave out the reservoir or a stated "
+            "min_width_px or min_height_px, or remove phones.",
         )
 
 

@@ -85,6 +85,8 @@ CALIBRATION = "tests/analysis/test_calibration.py"
 RECOVERY = "tests/journeys/test_recovery.py"
 MEASURED = (sys.executable, "-m", "tests.proofs.measured")
 MUTANTS = (sys.executable, "-m", "tests.proofs.mutants")
+TIMING = (sys.executable, "-m", "tests.proofs.timing")
+RATES = ("30", "60", "144")
 MUTATED = ("analysis/stats", "experiments/kinds", "experiments/gates")
 PROOFS = (
     Proof(
@@ -149,6 +151,21 @@ PROOFS = (
         "calibration",
         "Over 2,000 simulated studies, tests err at the rate that they claim, and intervals cover as often.",
         (full("error rates", CALIBRATION, "-k", "error"), full("coverage", CALIBRATION, "-k", "cover")),
+    ),
+    Proof(
+        "timing",
+        "Error of our stamp against the browser's own record: onset, offset, time on the screen and response "
+        "time of a picture that is shown for 100 ms between a fixation mark and a mask. Headless with frames "
+        "that are begun from outside, the record is the pixels of each frame; where Chromium runs freely, it "
+        "is the browser's trace. A software display presents a frame as soon as it is drawn, a panel at its "
+        "next refresh, which is what the stamps name: run freely, they are late by most of a frame, and "
+        "response times short by as much. The lag of panels, keyboards and mice is not measured here. "
+        "Positive errors: the stamp is later, the time longer. A rate that cannot be made is named.",
+        tuple(
+            Unit(f"{way}, {rate} Hz", (*TIMING, way, "--rate", rate, "--seed", "{seed}"))
+            for way in ("controlled", "headless", "headed")
+            for rate in RATES
+        ),
     ),
     Proof(
         "recovery",

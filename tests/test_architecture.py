@@ -31,6 +31,7 @@ PURE = (
     "analysis/columns.py",
     "analysis/records.py",
     "analysis/stats/**/*.py",
+    "analysis/timing.py",
     "crowd/platforms/**/*.py",
 )
 DJANGO_MODULES = {f"stimuli.{name}" for name in ("models", "tasks", "admin", "apps", "build", "claims")}

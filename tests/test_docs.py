@@ -54,6 +54,7 @@ TABLES_OF_STUDY: dict[str, type[BaseModel]] = {
     "[[questions]]": definition.QuestionTable,
     "[practice]": definition.PracticeTable,
     "[device]": definition.DeviceTable,
+    "[presentation]": definition.PresentationTable,
     "[policy]": definition.Policy,
     "[ethics]": definition.Ethics,
     "[reward]": definition.Reward,

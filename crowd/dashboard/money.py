@@ -129,7 +129,9 @@ def _lines(
         return EndingLine(words, rule, sum(people.values()), people[True] * each, currency)
 
     withdrawn = Session.objects.filter(ENDINGS["withdrawn"], study=study, origin__in=origins)
-    amounts = [_cents(terms, session.end) for session in ended(study, withdrawn, matches=False)]
+    ends = [session.end for session in ended(study, withdrawn, matches=False)]
+    amounts = [_cents(terms, end) for end in ends if not end.cannot_see]
+    unseen = [_cents(terms, end) for end in ends if end.cannot_see]
     how = {"pro_rata": "for the trials they answered", "full": "the full reward", "none": "nothing"}
     bonus = _bonus(study, terms, origins, counts_matches) if terms.bonus_per_match_cents else None
     return (
@@ -139,6 +141,8 @@ def _lines(
         line("Screened out before a place", percent(terms.screened_share), "screened"),
         line("Turned away, all places taken", percent(terms.turned_away_share), "turned_away"),
         EndingLine("Withdrew", how[terms.withdrawn], len(amounts), sum(amounts), currency),
+        *([EndingLine("Could not see the pictures, and said so in time", "the full reward", len(unseen),
+                sum(unseen), currency)] if unseen else []),
         line("Left without finishing", "nothing", "left"),
         line("Did not consent", "nothing", "declined"),
     )  # fmt: skip

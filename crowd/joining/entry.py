@@ -26,6 +26,7 @@ from crowd.joining.admission import (
 )
 from crowd.joining.asking import ASKED_PER_MINUTE, ask_soon, told
 from crowd.joining.limits import Sender
+from crowd.joining.pay import pay_if_left, pay_of
 from crowd.joining.signed_entry import check_replay, is_signed, resume_query, resumed, ticket_of
 from crowd.models import Identity, Posting, Submission
 from crowd.money.endings import ended
@@ -50,7 +51,7 @@ from experiments.models import Participant, Session, Study
 from experiments.selectors import definition_of
 from experiments.texts import html_of
 from experiments.tokens import keyed_hash
-from experiments.words import placeholders
+from experiments.words import pay_words, placeholders
 
 PREVIEW_MAX_AGE_S = 8 * 3600
 TRIES = 3
@@ -281,15 +282,16 @@ def _with_query(posting: Posting, joined: Joined) -> Joined:
     return Joined(joined.session, joined.token, joined.created, resume_query(posting, joined.session))
 
 
-def claim_or_exit(joined: Joined) -> Session:
-    """Claims a slot if every gate is passed. A refusal carries the exit to the platform."""
+def claim_or_end(joined: Joined) -> Session:
+    """Claims a slot if every gate is passed. A person for whom none is left gets the last page, which says
+    what they are paid for coming this far."""
     try:
         return sessions.claim_if_due(joined.session)
-    except StudyFull as refusal:
-        submission = _submission_of(joined.session)
-        if submission is not None:
-            refusal.exit = exit_of(submission.posting, "turned_away").as_json()
-        raise
+    except StudyFull:
+        joined.session.refresh_from_db()
+        if joined.session.state != Session.State.TURNED_AWAY:
+            raise
+        return joined.session
 
 
 def _join_preview(study: Study, signed: str) -> Joined:
@@ -312,14 +314,21 @@ def _join_preview(study: Study, signed: str) -> Joined:
 
 @dataclass(frozen=True, slots=True)
 class ClosedPage:
-    """What a closed session is told last; `asks_again`: after this debrief, may the answers be used?"""
+    """What a closed session is told last; `asks_again`: after this debrief, may the answers be used? `pay`
+    are the sentences about money."""
 
     debrief: str | None
     exit: Exit
     asks_again: bool
+    pay: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        return {"debrief": self.debrief, "exit": self.exit.as_json(), "asks_again": self.asks_again}
+        return {
+            "debrief": self.debrief,
+            "exit": self.exit.as_json(),
+            "asks_again": self.asks_again,
+            "pay": list(self.pay),
+        }
 
 
 def finish(session: Session, comment: str, query: str = "") -> ClosedPage:
@@ -337,6 +346,11 @@ def withdraw(session: Session, reason: str, erase: bool, query: str = "") -> Clo
         # While the answers are there the bonus can be counted: removing them must not change the pay.
         decide_for(session)
     return _ended(sessions.withdraw(session, reason, erase), submission, arrival)
+
+
+def leaving(session: Session, reason: str = "") -> tuple[str, ...]:
+    """What leaving at this moment would pay, in sentences."""
+    return pay_if_left(session, _submission_of(session), reason)
 
 
 def _submission_of(session: Session) -> Submission | None:
@@ -377,12 +391,16 @@ def _ended(session: Session, submission: Submission | None, arrival: Arrival | N
         session.state == Session.State.FINISHED and session.slot_id is not None and not session.erased
     )
     asks_again = bool(definition.ethics.deception) and has_answers
+    pay = pay_of(session, submission)
     if submission is None:
-        return ClosedPage(debrief, Exit("none"), asks_again)
+        return ClosedPage(debrief, Exit("none"), asks_again, pay)
     if not _may_leave(session, submission, arrival):
         notice = html_of(say(session.study, "unlisted"), placeholders(definition))
         return ClosedPage(notice + (debrief or ""), Exit("none"), asks_again)
-    return ClosedPage(debrief, _way_out(session, submission.posting, arrival), asks_again)
+    way = _way_out(session, submission.posting, arrival)
+    if way.method == "POST" and pay:
+        pay = (*pay, pay_words(definition.language)["hand_in"])
+    return ClosedPage(debrief, way, asks_again, pay)
 
 
 def _may_leave(session: Session, submission: Submission, arrival: Arrival | None) -> bool:

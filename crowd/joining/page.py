@@ -26,7 +26,7 @@ from experiments.errors import InvalidRequest
 from experiments.models import Study
 from experiments.selectors import definition_of
 from experiments.texts import html_of
-from experiments.words import entry_words, placeholders
+from experiments.words import entry_words, money, placeholders
 
 PLACEHOLDER = '<meta name="legible" content="">'
 APP_POLICY = (
@@ -118,7 +118,7 @@ def _preview(request: HttpRequest, posting: Posting) -> HttpResponse:
     words, filled = dict(entry_words(definition.language)), placeholders(definition)
     reward = definition.reward
     if reward.bonus_max_cents:
-        bonus = f"{reward.bonus_max_cents / 100:.2f} {reward.currency}"
+        bonus = money(reward.bonus_max_cents, reward.currency, definition.language)
         filled["pay"] = words["bonus"].format(reward=filled["reward"], bonus=bonus)
     else:
         filled["pay"] = filled["reward"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,7 +16,7 @@ from experiments.api.views import ERRORS, ParticipantView
 from experiments.errors import InvalidRequest
 from experiments.sessions import check_comment, session_of
 
-__all__ = ["FinishView", "JoinView", "WithdrawView", "join_page"]
+__all__ = ["FinishView", "JoinView", "PayView", "WithdrawView", "join_page"]
 
 
 class JoinView(ParticipantView):
@@ -40,7 +40,7 @@ class JoinView(ParticipantView):
         )
         reply = {
             "token": joined.token,
-            "session": session_state(entry.claim_or_exit(joined)),
+            "session": session_state(entry.claim_or_end(joined)),
             "query": joined.query or None,
             "sitting": joined.sitting,
         }
@@ -58,6 +58,18 @@ class FinishView(ParticipantView):
         query = bodies.text_of(body, "query", bodies.QUERY_MAX, default="")
         ended = entry.finish(session, check_comment(body.get("comment")), query)
         return Response(ended.as_json())
+
+
+class PayView(ParticipantView):
+    @extend_schema(
+        operation_id="pay_if_left",
+        parameters=[OpenApiParameter("reason", str, required=False)],
+        responses={200: serializers.Pay, **ERRORS},
+    )
+    def get(self, request: Request) -> Response:
+        """What leaving the study at this moment would pay, for the reason that would be given."""
+        session = session_of(bodies.bearer_token(request))
+        return Response({"pay": list(entry.leaving(session, request.query_params.get("reason", "")))})
 
 
 class WithdrawView(ParticipantView):

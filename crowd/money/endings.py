@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, cast
 
 from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
@@ -14,6 +15,8 @@ from experiments.gates.consent import NAME as CONSENT
 from experiments.kinds.base import TrialView
 from experiments.kinds.scoring import score
 from experiments.models import Gate, Response, Session, Study, Trial
+from experiments.selectors import next_position
+from experiments.sessions import CANNOT_SEE
 
 CHUNK = 200
 ENDINGS: dict[Ending, Q] = {
@@ -51,7 +54,9 @@ def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterat
     """Those of these sessions that have ended, oldest first; `matches` counts the answers of sessions that
     finished."""
     last_answer = Response.objects.filter(session=OuterRef("pk")).order_by("-position").values("position")[:1]
-    last_trial = Trial.objects.filter(slot=OuterRef("slot")).order_by("-position").values("position")[:1]
+    trials = Trial.objects.filter(slot=OuterRef("slot"))
+    last_trial = trials.order_by("-position").values("position")[:1]
+    scored = trials.filter(right__isnull=False, check_kind="").order_by("position").values("position")[:1]
     ending = Case(
         *(When(condition, then=Value(name)) for name, condition in ENDINGS.items()),
         default=Value(""),
@@ -62,8 +67,10 @@ def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterat
         consented=CONSENTED,
         last_answer=Subquery(last_answer),
         last_trial=Subquery(last_trial),
+        scored=Subquery(scored),
     ).exclude(ending="")
-    fields = ("pk", "participant_id", "origin", "erased", "ending", "consented", "last_answer", "last_trial")
+    fields = ("pk", "participant_id", "origin", "erased", "ending", "consented", "last_answer", "last_trial",
+              "scored", "reasons", "started_at")  # fmt: skip
     session_rows = list(rows.order_by(F("finished_at").asc(nulls_last=True), "pk").values_list(*fields))
     for start in range(0, len(session_rows), CHUNK):
         part = session_rows[start : start + CHUNK]
@@ -74,7 +81,8 @@ def ended(study: Study, sessions: QuerySet[Session], *, matches: bool) -> Iterat
 
 
 def _ended(row: Sequence[Any], counts: Counter[Any]) -> EndedSession:
-    session, participant, origin, erased, ending, consented, last_answer, last_trial = row
+    session, participant, origin, erased, ending, consented, last_answer, last_trial = row[:8]
+    scored, reasons, at = row[8:]
     answered = int(erased.get("responses", 0)) if erased else 0 if last_answer is None else last_answer + 1
     end = SessionEnd(
         ending=cast(Ending, ending),
@@ -82,8 +90,34 @@ def _ended(row: Sequence[Any], counts: Counter[Any]) -> EndedSession:
         answered=answered,
         planned=0 if last_trial is None else last_trial + 1,
         matches=None if erased else counts[session],
+        cannot_see=_says_it(reasons) and answered <= (scored or 0) and not _said_before(participant, at),
     )
     return EndedSession(session, participant, origin, end)
+
+
+def asked_of(session: Session) -> int:
+    """How many answers of a session's plan can match: the scored ones."""
+    return Trial.objects.filter(slot=session.slot_id, right__isnull=False, check_kind="").count()
+
+
+def may_say_it(session: Session) -> bool:
+    """Whether a session that goes on would be paid in full if the person left now by CANNOT_SEE."""
+    first = Trial.objects.filter(slot=session.slot_id, right__isnull=False, check_kind="").order_by(
+        "position"
+    )
+    scored = first.values_list("position", flat=True).first()
+    in_time = next_position(session) <= (scored or 0)
+    return in_time and not _said_before(session.participant_id, session.started_at)
+
+
+def _says_it(reasons: Sequence[dict[str, Any]]) -> bool:
+    return any(reason["rule"] == "withdrawn" and reason["evidence"] == CANNOT_SEE for reason in reasons)
+
+
+def _said_before(participant: int, at: datetime) -> bool:
+    """Whether this person left an earlier session for the same reason: it is paid once."""
+    earlier = Session.objects.filter(participant=participant, state="withdrawn", started_at__lt=at)
+    return any(map(_says_it, earlier.values_list("reasons", flat=True)))
 
 
 def matches_of(sessions: Sequence[Any]) -> Counter[Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -17,8 +17,9 @@ from crowd.ground import audit, clock
 from crowd.ground.amounts import amount_of, split
 from crowd.models import Payout, Posting, Submission
 from crowd.money.endings import CONSENTED, ENDINGS, MAIN_KIND, EndedSession, ended
-from crowd.money.policy import Terms, owed
+from crowd.money.policy import Due, SessionEnd, Terms, owed
 from crowd.platforms import has_service, traits_of
+from crowd.platforms.base import Kind
 from experiments.definition import StudyDefinition
 from experiments.errors import StudyError
 from experiments.models import Participant, Session
@@ -36,6 +37,8 @@ SPENT_STATES = (
     Payout.State.BY_HAND,
 )
 """The states that count against a cap: the payout was sent, may have been, or was paid by hand."""
+DENIED = (Payout.State.FAILED, Payout.State.WITHHELD)
+"""The states in which a payout is on no way to the person."""
 BY_APPROVAL = Q(batch__isnull=True) | Q(batch__purpose="base")
 """Payouts that the platform makes by approving the work; all others reach people as bonuses."""
 
@@ -102,6 +105,43 @@ def decide_for(session: Session) -> int:
     return _decide(submission.posting, list(_undecided(sessions).values_list("pk", flat=True)))
 
 
+@dataclass(frozen=True, slots=True)
+class SessionDue:
+    """What is owed for a session that has ended, and how it ended. `is_held`: a named person, or the
+    platform, stands against a part of it, which is left out of `dues`."""
+
+    end: SessionEnd
+    dues: tuple[Due, ...]
+    is_held: bool = False
+
+    @property
+    def cents(self) -> int:
+        return sum(due.cents for due in self.dues)
+
+
+def owed_for(terms: Terms, session: Session) -> SessionDue | None:
+    """What the ledger owes for a session: its rows, or if it was not decided yet, what it will decide. None
+    if the session has not ended."""
+    sessions = Session.objects.filter(pk=session.pk)
+    if terms.person_cap_cents is not None:
+        sessions = Session.objects.filter(participant=session.participant_id)
+    earlier = 0
+    for each in ended(session.study, sessions, matches=terms.bonus_per_match_cents > 0):
+        end = replace(each.end, earlier_cents=earlier)
+        rows = list(Payout.objects.filter(session=each.session))
+        held = [row for row in rows if row.state in DENIED]
+        decided = tuple(Due(_kind(row), row.cents, row.reason) for row in rows if row not in held)
+        dues = decided if rows else owed(terms, end)
+        if each.session == session.pk:
+            return SessionDue(end, dues, bool(held))
+        earlier += sum(due.cents for due in dues)
+    return None
+
+
+def _kind(row: Payout) -> Kind:
+    return cast(Kind, row.kind)
+
+
 def _undecided(sessions: QuerySet[Session]) -> QuerySet[Session]:
     undecided = Q(pk__in=[])
     for ending, kind in MAIN_KIND.items():
@@ -164,7 +204,7 @@ def _earlier(ended_sessions: Sequence[EndedSession]) -> defaultdict[int, int]:
     sums = defaultdict[int, int](int)
     participants = {session.participant for session in ended_sessions}
     rows = Payout.objects.filter(session__participant__in=participants)
-    rows = rows.exclude(state__in=[Payout.State.FAILED, Payout.State.WITHHELD])
+    rows = rows.exclude(state__in=DENIED)
     for person, cents in rows.values_list("session__participant").annotate(n=Sum("cents")).order_by():
         sums[person] += cents
     return sums
@@ -196,8 +236,7 @@ def adopt_approval(posting: Posting, submission: Submission) -> int:
             "reason": "Approved on the platform.",
         },
     )
-    denied = (Payout.State.FAILED, Payout.State.WITHHELD)
-    return 1 if is_new else Payout.objects.filter(pk=row.pk, state__in=denied).update(**paid)
+    return 1 if is_new else Payout.objects.filter(pk=row.pk, state__in=DENIED).update(**paid)
 
 
 def withhold(payouts: Iterable[int], who: str, reason: str, *, log: bool = True) -> int:
@@ -296,7 +335,7 @@ def _within_person_cap(session: Session, cap: int | None, cents: int, currency: 
     if cap is None:
         return
     rows = Payout.objects.filter(session__participant=session.participant_id)
-    rows = rows.exclude(state__in=[Payout.State.FAILED, Payout.State.WITHHELD])
+    rows = rows.exclude(state__in=DENIED)
     already = int(rows.aggregate(n=Sum("cents"))["n"] or 0)
     if already + cents > cap:
         raise PayoutRefused(

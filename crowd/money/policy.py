@@ -42,7 +42,8 @@ class Terms:
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
     """How one session ended. `matches` is None if the answers were removed: removing them must not cost pay,
-    so the whole bonus is due. `earlier_cents` is what the person is due for other sessions."""
+    so the whole bonus is due. `earlier_cents` is what the person is due for other sessions. `cannot_see`: for
+    the first time and before any scored trial, the person left because the pictures cannot be seen."""
 
     ending: Ending
     consented: bool = True
@@ -50,6 +51,7 @@ class SessionEnd:
     planned: int = 0
     matches: int | None = 0
     earlier_cents: int = 0
+    cannot_see: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def share_due(terms: Terms, end: SessionEnd) -> Fraction:
 
 
 def _withdrawn_share(terms: Terms, end: SessionEnd) -> Fraction:
-    if terms.withdrawn == "full":
+    if terms.withdrawn == "full" or end.cannot_see:
         return WHOLE
     if terms.withdrawn == "none" or end.planned <= 0:
         return Fraction(0)
@@ -139,6 +141,8 @@ def _why(terms: Terms, end: SessionEnd, share: Fraction) -> str:
         return f"Screened out before a place: {percent(share)}"
     if end.ending == "turned_away":
         return f"Consented, then turned away, for every place was taken: {percent(share)}"
+    if end.cannot_see:
+        return f"Cannot see the pictures, and said so before a scored trial: {percent(share)}"
     if terms.withdrawn == "pro_rata":
         return f"Withdrew after {end.answered} of {end.planned} trials: that share of the reward"
     return f"Withdrew: {percent(share)}"

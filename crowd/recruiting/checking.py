@@ -23,8 +23,8 @@ from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import Gathered, ask, choose
 from experiments.errors import StudyError, sentence
+from experiments.gates.promises import unkept
 from experiments.gates.quiz import NAME as QUIZ
-from experiments.kinds import get_kind
 from experiments.looks import Asked, looks_of
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, GroupsTooLarge, Plan, PlanError
@@ -39,6 +39,8 @@ from experiments.paradigms.blind import (
 )
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
+from experiments.progress import READING_MINUTES, trials_minutes
+from experiments.window import board_of, windows_of
 from stimuli.errors import StimulusError
 from stimuli.quality.causes import causes, unknowing
 from stimuli.quality.model import ModelLook
@@ -48,8 +50,6 @@ from stimuli.store import LocalStore, Store
 from stimuli.store.files import view_file
 
 IMAGE = "image"
-READING_MINUTES = 2.0
-"""Consent, instructions, quiz, practice and debrief, for the estimate of the time."""
 FEATURE_STEP = 8
 """Every eighth pixel each way: enough to find the nearest picture, small enough for thousands of pairs."""
 
@@ -183,12 +183,9 @@ class DryRun:
         return "; ".join(f"{words} ({', '.join(names)})" for words, names in said.items())
 
     def minutes_estimate(self) -> float:
-        """From the plan: reading and practice, then each trial with its minimum viewing time and an
-        answer."""
-        design = design_of(self.definition)
-        waiting_s = (getattr(design, "min_view_ms", 0) + getattr(design, "gap_ms", 0)) / 1000
-        trials = self.plans[0].trials
-        return READING_MINUTES + sum(get_kind(t.kind).seconds + waiting_s for t in trials) / 60
+        """From the plan: reading and practice, then the trials."""
+        kinds = [trial.kind for trial in self.plans[0].trials]
+        return READING_MINUTES + trials_minutes(self.definition, kinds)
 
     def trials_rows(self) -> list[tuple[str, int]]:
         kinds = Counter(f"{t.check} check" if t.check else t.phase for t in self.plans[0].trials)
@@ -379,10 +376,24 @@ def warnings_of(run: DryRun) -> list[str]:
         for name in run.definition.platforms
         if name not in PLATFORMS
     ]
+    warnings += unkept(run.definition)
     warnings += stimulus_warnings(run)
+    warnings += _window_warnings(run.definition)
     if run.definition.reward.amount_cents == 0:
         warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
     return warnings
+
+
+def _window_warnings(definition: StudyDefinition) -> list[str]:
+    """A stated window in which people cannot see a whole trial at once."""
+    stated, needed = windows_of(definition)[0], board_of(definition).needed()
+    if needed.holds(stated.width_px, stated.height_px):
+        return []
+    return [
+        f"[device] lets in windows of {stated.width_px} x {stated.height_px} px, but a trial of this study "
+        f"needs {needed.width_px} x {needed.height_px} px to be seen whole: leave out "
+        "min_width_px and min_height_px"
+    ]
 
 
 def stimulus_warnings(run: DryRun) -> list[str]:

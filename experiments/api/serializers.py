@@ -84,12 +84,24 @@ class Legend(serializers.Serializer[Any]):
     ends = serializers.ChoiceField(["importance", "sides"])
 
 
+class Presentation(serializers.Serializer[Any]):
+    """How trials are put on the screen; the same for everybody in the study."""
+
+    fullscreen = serializers.BooleanField()
+    fixation_ms = serializers.IntegerField()
+    exposure_ms = serializers.IntegerField(allow_null=True)
+    mask_ms = serializers.IntegerField()
+    phases = serializers.ChoiceField(["test", "all"])
+    distance = serializers.ChoiceField(["off", "blind_spot"])
+
+
 class StudyFacts(serializers.Serializer[Any]):
     title = serializers.CharField()
     language = serializers.CharField()
     contact = serializers.CharField()
     instructions = serializers.CharField()
     picture_px = serializers.IntegerField()
+    answers_px = serializers.IntegerField()
     tile_px = serializers.IntegerField()
     min_view_ms = serializers.IntegerField()
     gap_ms = serializers.IntegerField()
@@ -97,7 +109,21 @@ class StudyFacts(serializers.Serializer[Any]):
     display = serializers.ChoiceField(["beside", "overlay"])
     words = serializers.DictField(child=serializers.CharField(), required=False)
     legend = Legend(allow_null=True)
+    presentation = Presentation()
+    sight = serializers.CharField(allow_blank=True)
+    keys = serializers.ListField(child=serializers.CharField())
     origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
+
+
+@extend_schema_serializer(component_name="Progress")
+class ProgressSerializer(serializers.Serializer[Any]):
+    """`done` and `trials` are shares of the whole session (0-1); `minutes` is what the whole takes."""
+
+    step = serializers.IntegerField()
+    steps = serializers.IntegerField()
+    done = serializers.FloatField()
+    trials = serializers.FloatField()
+    minutes = serializers.FloatField()
 
 
 class SessionState(serializers.Serializer[Any]):
@@ -107,6 +133,7 @@ class SessionState(serializers.Serializer[Any]):
     block = Block(allow_null=True)
     next = serializers.IntegerField()
     total = serializers.IntegerField(allow_null=True)
+    progress = ProgressSerializer(allow_null=True)
     feedback = Feedback(allow_null=True)
     study = StudyFacts()
     exit = Exit(allow_null=True)
@@ -135,14 +162,32 @@ class GateTrySerializer(serializers.Serializer[Any]):
     value = serializers.DictField()
 
 
+class GateAnswer(serializers.Serializer[Any]):
+    digest = serializers.CharField(max_length=64)
+    question = serializers.CharField(max_length=40)
+    choice = serializers.CharField(max_length=80)
+
+
+@extend_schema_serializer(component_name="Told")
+class ToldSerializer(serializers.Serializer[Any]):
+    """The answer that stands (the first), the rule's own, and whether they are the same."""
+
+    choice = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    correct = serializers.BooleanField()
+
+
 class ResponseContext(serializers.Serializer[Any]):
     onset_ms = serializers.FloatField(required=False)
     input = serializers.ChoiceField(["keyboard", "mouse", "touch"], required=False)
     key = serializers.CharField(max_length=20, required=False)
+    keys = serializers.CharField(max_length=20, required=False)
     side = serializers.ChoiceField(["left", "right"], required=False)
     image_px = serializers.FloatField(required=False)
     pixel_ratio = serializers.FloatField(required=False)
+    frames = serializers.IntegerField(required=False)
     dropped_frames = serializers.IntegerField(required=False)
+    hidden_count = serializers.IntegerField(required=False)
     refresh_ms = serializers.FloatField(required=False)
     reservoir_ms = serializers.IntegerField(required=False)
     focus_losses = serializers.IntegerField(required=False)
@@ -195,6 +240,13 @@ class Ended(serializers.Serializer[Any]):
     debrief = serializers.CharField(allow_null=True)
     exit = Exit()
     asks_again = serializers.BooleanField()
+    pay = serializers.ListField(child=serializers.CharField())
+
+
+class Pay(serializers.Serializer[Any]):
+    """Sentences about the pay, in the study's language; none if the study pays nothing."""
+
+    pay = serializers.ListField(child=serializers.CharField())
 
 
 class ErrorDetail(serializers.Serializer[Any]):

@@ -4,6 +4,7 @@ whitelist."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, cast
 
 from django.utils import timezone
@@ -18,11 +19,14 @@ from experiments.gates.pages import page_digest, page_html
 from experiments.kinds import get_kind
 from experiments.models import HandOut, Session
 from experiments.paradigms import design_of
+from experiments.paradigms.weaving import keys_to_choose
+from experiments.progress import progress_of
 from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
 from experiments.texts import html_of, text_digest
-from experiments.words import page_words, placeholders, words_for
+from experiments.window import board_of
+from experiments.words import page_words, placeholders, sight_words, words_for
 from stimuli.render.heatmap import scale_of
 
 
@@ -38,6 +42,7 @@ def session_state(session: Session) -> dict[str, Any]:
         "block": _block(session, step, cards, definition) if step.name == "trials" else None,
         "next": step.next,
         "total": len(cards) if cards else None,
+        "progress": _progress(session, step),
         "feedback": last_feedback(session) if step.name == "trials" and step.next else None,
         "study": _facts(session, cards, definition),
         "exit": None,
@@ -45,14 +50,20 @@ def session_state(session: Session) -> dict[str, Any]:
     return cast(dict[str, Any], SessionState(state).data)
 
 
+def _progress(session: Session, step: Step) -> dict[str, Any] | None:
+    progress = progress_of(session, step)
+    return None if progress is None else asdict(progress)
+
+
 def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any]:
-    design = design_of(definition)
+    design, board = design_of(definition), board_of(definition)
     return {
         "title": definition.title,
         "language": definition.language,
         "contact": definition.ethics.contact,
         "instructions": html_of(help_text(session, definition), placeholders(definition)),
-        "picture_px": getattr(design, "picture_px", 320),
+        "picture_px": board.picture_px,
+        "answers_px": board.answers_px,
         "tile_px": definition.render.tile_px,
         "min_view_ms": getattr(design, "min_view_ms", 1500),
         "gap_ms": getattr(design, "gap_ms", 300),
@@ -60,6 +71,9 @@ def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition)
         "display": getattr(design, "display", "beside"),
         "words": page_words(definition),
         "legend": _legend(cards, definition),
+        "presentation": definition.presentation.model_dump(),
+        "sight": sight_words(definition),
+        "keys": list(keys_to_choose(definition.choices)),
         "origin": session.origin,
     }
 

@@ -6,5 +6,6 @@ urlpatterns = [
     path("session/", views.SessionView.as_view()),
     path("session/responses/", views.ResponsesView.as_view()),
     path("session/events/", views.EventsView.as_view()),
+    path("session/<slug:step>/told/", views.ToldView.as_view()),
     path("session/<slug:step>/", views.GateView.as_view()),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.http import Http404
@@ -19,7 +20,7 @@ from experiments.gates import GATES
 from experiments.models import Session
 from experiments.responses import Recorded, record_events, record_responses
 from experiments.selectors import cards_of
-from experiments.sessions import claim_if_due, pass_gate, session_of, step_of
+from experiments.sessions import claim_if_due, pass_gate, session_of, step_of, tell
 
 ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 410, 413, 429), serializers.Error)
 
@@ -83,6 +84,25 @@ class GateView(ParticipantView):
         if not isinstance(value, dict):
             raise InvalidRequest("value must be an object.", fields={"value": "must be an object"})
         return Response(session_state(pass_gate(session, step, digest, value)))
+
+
+class ToldView(ParticipantView):
+    @extend_schema(
+        operation_id="tell",
+        request=serializers.GateAnswer,
+        responses={200: serializers.ToldSerializer, **ERRORS},
+        parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATES.names))],
+    )
+    def post(self, request: Request, step: str) -> Response:
+        """The answer to one question of the current page, stored and then told right or wrong. The first
+        answer stands."""
+        if step not in GATES:
+            raise Http404
+        session = session_of(bodies.bearer_token(request))
+        body = bodies.body_of(request, {"digest", "question", "choice"})
+        digest = bodies.text_of(body, "digest", 64)
+        question = bodies.text_of(body, "question", 40)
+        return Response(asdict(tell(session, step, digest, question, body.get("choice"))))
 
 
 class ResponsesView(ParticipantView):

@@ -44,6 +44,15 @@ class Judged:
     ends: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a person is told of an answer that has been stored: the rule's own answer in words."""
+
+    choice: str
+    label: str
+    correct: bool
+
+
 class GateKind(Protocol):
     """The interface of a gate. Instances are stateless; `name` is also the wire's step."""
 
@@ -69,6 +78,10 @@ class GateKind(Protocol):
         """Checks the form of a try (InvalidRequest names each field) and decides whether it passes."""
         ...
 
+    def tell(self, study: Study, question: str, choice: object) -> Told:
+        """What is told of one answer before the try is judged. Raises InvalidRequest if nothing is."""
+        ...
+
     def is_same(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
         """Whether a try that is sent again is the stored one."""
         ...
@@ -90,6 +103,11 @@ class BaseGate:
 
     def files(self, study: Study) -> Mapping[str, str]:
         return {}
+
+    def tell(self, study: Study, question: str, choice: object) -> Told:
+        raise InvalidRequest(
+            f"{self.name!r} is judged as a whole.", fields={"question": "nothing is told of single answers"}
+        )
 
     def is_same(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
         return all(sent.get(name) == value for name, value in stored.items())

@@ -9,6 +9,7 @@ from experiments.errors import InvalidRequest
 from experiments.gates import base
 from experiments.models import Session
 from experiments.selectors import definition_of
+from experiments.window import windows_of
 
 FIELDS: dict[str, tuple[type, ...]] = {
     "width_px": (int,),
@@ -27,8 +28,9 @@ class Device(base.BaseGate):
     name: ClassVar[str] = NAME
 
     def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
-        described, needed = described_device(value, "value"), definition_of(session.study).device
-        fits = described["width_px"] >= needed.min_width_px and described["height_px"] >= needed.min_height_px
+        described = described_device(value, "value")
+        windows = windows_of(definition_of(session.study))
+        fits = any(window.holds(described["width_px"], described["height_px"]) for window in windows)
         return base.Judged({"fits": fits}, fits)
 
     def is_same(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:

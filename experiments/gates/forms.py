@@ -59,6 +59,11 @@ def practice(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:
     return reader.match_examples(page["questions"], attempt)
 
 
+def screen(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:
+    """A program has no card to hold to the screen."""
+    return {"px_per_mm": None, "distance_mm": None, "tries": []}
+
+
 def questions(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:
     return {q["id"]: reader.tell(q) for q in page["questions"]}
 
@@ -73,5 +78,6 @@ FORMS: Table[Form] = Table(
         "instructions": "experiments.gates.forms:instructions",
         "quiz": "experiments.gates.forms:quiz",
         "practice": "experiments.gates.forms:practice",
+        "screen": "experiments.gates.forms:screen",
     },
 )

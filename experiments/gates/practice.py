@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from experiments.errors import InvalidRequest
 from experiments.gates import base
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
@@ -12,6 +13,7 @@ from experiments.words import words_for
 
 NAME = "practice"
 ATTEMPTS = 5
+CHOICES = ("A", "B")
 
 
 class Practice(base.BaseGate):
@@ -29,6 +31,16 @@ class Practice(base.BaseGate):
 
     def files(self, study: Study) -> Mapping[str, str]:
         return {str(row["id"]): str(row["file"]) for row in study.practice}
+
+    def tell(self, study: Study, question: str, choice: object) -> base.Told:
+        right = {row["id"]: str(row["answer"]) for row in study.practice if not row["example"]}
+        if question not in right:
+            raise InvalidRequest(
+                "This question is not asked.", fields={"question": f"must be among {', '.join(right)}"}
+            )
+        if not isinstance(choice, str) or choice not in CHOICES:
+            raise InvalidRequest("This is no answer.", fields={"choice": f"must be {' or '.join(CHOICES)}"})
+        return base.Told(choice, right[question], choice == right[question])
 
     def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
         answers = base.answers_to(self.questions(session.study, stop), value)
@@ -50,5 +62,9 @@ def _question(row: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any
             required=False,
         )
     return base.question_row(
-        row["id"], "predict", words["practice_question"], image=picture, choices=[("A", "A"), ("B", "B")]
+        row["id"],
+        "predict",
+        words["practice_question"],
+        image=picture,
+        choices=[(choice, choice) for choice in CHOICES],
     )

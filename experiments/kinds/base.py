@@ -199,6 +199,8 @@ class TrialKind(Protocol):
     """May be looked up in the reservoir later."""
     asks_for_model: ClassVar[bool]
     """What counts as right is what the model says."""
+    has_pairs: ClassVar[bool]
+    """Its page may show two halves beside each other: pictures below a text, or above what explains them."""
     columns: ClassVar[tuple[Column, ...]]
 
     def content(self, trial: TrialView, scene: Scene) -> Content:
@@ -245,6 +247,7 @@ class Kind:
     is_alone: ClassVar[bool] = False
     is_example: ClassVar[bool] = False
     asks_for_model: ClassVar[bool] = False
+    has_pairs: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]] = ()
 
     def accepted(self, trial: TrialView) -> tuple[Value, ...]:

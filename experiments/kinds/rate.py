@@ -45,6 +45,7 @@ class Rate(base.Kind):
     name: ClassVar[str] = "rate"
     content_model: ClassVar[type[base.Content]] = RateContent
     seconds: ClassVar[float] = 18.0
+    has_pairs: ClassVar[bool] = True
     columns: ClassVar[tuple[base.Column, ...]] = (
         base.Column("questions_asked", "json", "Ratings: ids of the questions, in the order asked."),
     )

@@ -97,6 +97,7 @@ class BlindReview(BaseParadigm):
         "questions",
         "instructions",
         "quiz",
+        "screen",
         "practice",
     )
 

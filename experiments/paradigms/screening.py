@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from statistics import median
 from typing import Any, get_args
 
@@ -14,6 +15,8 @@ from experiments.kinds.scoring import is_as_asked
 from experiments.paradigms.base import Answer, GateTry, Reason, Timing, Verdict
 from stimuli.registry import closest
 
+EXACT = Context(prec=1200)
+"""Holds every digit of any float."""
 Limit = float | tuple[float, float]
 
 
@@ -173,8 +176,17 @@ def _judge_attempts(rule: Rule, gates: Sequence[GateTry]) -> Reason | None:
     failed = sum(gate.passed is False for gate in tries)
     if len(tries) <= limit and (failed < limit or any(gate.passed for gate in tries)):
         return None
-    evidence = f"{failed} of {len(tries)} tries at the {kind} failed, at most {limit:g} tries are allowed"
-    return Reason(rule.name, rule.timing, float(len(tries)), limit, evidence)
+    return Reason(rule.name, rule.timing, float(len(tries)), limit, tried(kind, len(tries), failed, limit))
+
+
+def tried(kind: str, tries: int, failed: int, limit: float) -> str:
+    """Evidence about the tries at a gate, of which there were too many or none passed."""
+    if tries > limit:
+        return f"{tries} tries at the {kind}, at most {limit:g} are allowed"
+    return (
+        f"{failed} of {tries} tries at the {kind} failed: try number {tries + 1} would be needed, at most "
+        f"{limit:g} are allowed"
+    )
 
 
 def _judge_share(rule: Rule, check: Check, session: _Session) -> Reason | None:
@@ -185,7 +197,9 @@ def _judge_share(rule: Rule, check: Check, session: _Session) -> Reason | None:
     share, limit = right / len(asked), _number(rule)
     if share >= limit:
         return None
-    evidence = f"{right} of {len(asked)} {check} checks answered as expected, at least {limit:.0%} are needed"
+    given, needed = apart(share, limit, scale=2)
+    what = f"{right} of {len(asked)} {check} checks answered as expected"
+    evidence = f"{what} ({given}%), at least {needed}% are needed"
     return Reason(rule.name, rule.timing, share, limit, evidence)
 
 
@@ -196,7 +210,9 @@ def _judge_minutes(rule: Rule, session: _Session) -> Reason | None:
     if low <= minutes <= high:
         return None
     limit = low if minutes < low else high
-    evidence = f"took {minutes:.1f} minutes, {low:g} to {high:g} are allowed"
+    took, edge = apart(minutes, limit, digits=1)
+    allowed = f"{edge} to {high:g}" if minutes < low else f"{low:g} to {edge}"
+    evidence = f"took {took} minutes, {allowed} are allowed"
     return Reason(rule.name, rule.timing, minutes, limit, evidence)
 
 
@@ -212,7 +228,8 @@ def _judge_median(rule: Rule, session: _Session) -> Reason | None:
     if median_ms >= limit:
         return None
     what = "median response time" if told_ms <= seen_ms else "by the server's clock, a median of at most"
-    evidence = f"{what} {median_ms:.0f} ms over {len(times)} test trials, at least {limit:.0f} needed"
+    given, needed = apart(median_ms, limit)
+    evidence = f"{what} {given} ms over {len(times)} test trials, at least {needed} needed"
     return Reason(rule.name, rule.timing, median_ms, limit, evidence)
 
 
@@ -222,8 +239,20 @@ def _judge_side(rule: Rule, session: _Session) -> Reason | None:
     if commonest is None or commonest[1] <= limit:
         return None
     answer, share = commonest
-    evidence = f"gave the answer {answer!r} in {share:.0%} of the test trials, at most {limit:.0%} is allowed"
+    given, allowed = apart(share, limit, scale=2)
+    evidence = f"gave the answer {answer!r} in {given}% of the test trials, at most {allowed}% is allowed"
     return Reason(rule.name, rule.timing, share, limit, evidence)
+
+
+def apart(value: float, limit: float, digits: int = 0, scale: int = 0) -> tuple[str, str]:
+    """A value and the limit that it is beyond, as decimals times 10 to the `scale`, with as few digits after
+    the point as tell them apart (`digits` at least): evidence never prints a value as its own limit."""
+    exact = [Decimal(number).scaleb(scale, EXACT) for number in (value, limit)]
+    for count in range(digits, EXACT.prec):
+        first, second = (f"{number:.{count}f}" for number in exact)
+        if first != second:
+            return first, second
+    raise ValueError(f"{value!r} is not beyond {limit!r}")
 
 
 def _number(rule: Rule) -> float:

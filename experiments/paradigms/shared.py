@@ -22,6 +22,7 @@ class BaseParadigm:
         "questions",
         "instructions",
         "quiz",
+        "screen",
         "practice",
     )
     roles: ClassVar[Mapping[str, Role]] = {}

@@ -20,6 +20,7 @@ INSTRUCTED_KEYS = ("d", "f", "j", "k")
 
 PAIR_KEYS = ("f", "j")
 ROW_KEYS = tuple("1234567890qwertyuiop")
+KEYS_TO_CHOOSE_MAX = 4
 
 Entry = TypeVar("Entry")
 
@@ -42,12 +43,25 @@ def answer_buttons(choices: Sequence[tuple[str, str]], index: int, streams: Stre
     """
     if not 2 <= len(choices) <= len(ROW_KEYS):
         raise BadDesign(f"a trial has 2 to {len(ROW_KEYS)} answers, this study has {len(choices)}")
-    if len(choices) == 2:
-        ordered = choices if permuted_level(2, index, streams, "sides") == 0 else (choices[1], choices[0])
-        return tuple(Choice(*pair, key) for pair, key in zip(ordered, PAIR_KEYS, strict=True))
+    keys, ordered = answer_keys(choices), tuple(choices)
+    if len(choices) == 2 and permuted_level(2, index, streams, "sides") == 1:
+        ordered = (ordered[1], ordered[0])
+    return tuple(Choice(value, text, key) for (value, text), key in zip(ordered, keys, strict=True))
+
+
+def answer_keys(choices: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The keys of a study's answers, left to right."""
     letters = [text.lower() for _, text in choices]
-    keys = letters if _are_keys(letters) else ROW_KEYS[: len(choices)]
-    return tuple(Choice(value, text, key) for (value, text), key in zip(choices, keys, strict=True))
+    if len(choices) == 2:
+        return PAIR_KEYS
+    return tuple(letters) if _are_keys(letters) else ROW_KEYS[: len(choices)]
+
+
+def keys_to_choose(choices: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The keys that a person may replace by others: of two to four answers that are not their own keys."""
+    keys = answer_keys(choices)
+    is_own = any(key == text.lower() for key, (_, text) in zip(keys, choices, strict=True))
+    return () if is_own or not 2 <= len(choices) <= KEYS_TO_CHOOSE_MAX else keys
 
 
 def instructed_buttons() -> tuple[Choice, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from experiments.definition import StudyDefinition
 from experiments.paradigms import get_paradigm
+from experiments.window import windows_of
 
 FOLDER = Path(__file__).parent
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
@@ -48,23 +49,44 @@ def legend_of(definition: StudyDefinition) -> str:
     return str(words[form]).format(most=most, least=least)
 
 
+def sight_words(definition: StudyDefinition) -> str:
+    """What a person who cannot see pictures is told before the consent; empty if the study shows none."""
+    if "image" not in get_paradigm(definition.paradigm).modalities:
+        return ""
+    sight = table_of(definition.language)["sight"]
+    return f"{sight['needed']} {sight['paid' if definition.reward.amount_cents else 'free']}"
+
+
 def entry_words(language: str) -> Mapping[str, str]:
     """The sentences around a study: why a person is not admitted, and what a preview says."""
     entry: Mapping[str, str] = table_of(language)["entry"]
     return entry
 
 
+def pay_words(language: str) -> Mapping[str, str]:
+    """The sentences about pay, on every page that ends a session."""
+    pay: Mapping[str, str] = table_of(language)["pay"]
+    return pay
+
+
+def money(cents: int, currency: str, language: str) -> str:
+    """An amount as people of a language read it: 1,234.50 USD, in German 1.234,50 USD."""
+    words = pay_words(language)
+    whole = f"{cents // 100:,}".replace(",", words["group"])
+    return f"{whole}{words['point']}{cents % 100:02d} {currency}"
+
+
 def placeholders(definition: StudyDefinition) -> dict[str, str]:
     """What a text may name in braces, so that time and pay are written in one place only."""
-    reward = definition.reward
+    reward, window = definition.reward, windows_of(definition)[-1]
     return {
         "title": definition.title,
         "minutes": f"{reward.expected_minutes:g}",
-        "reward": f"{reward.amount_cents / 100:.2f} {reward.currency}",
+        "reward": money(reward.amount_cents, reward.currency, definition.language),
         "contact": definition.ethics.contact,
         "approval": definition.ethics.approval,
         "minimum_age": str(definition.ethics.minimum_age),
-        "min_width_px": str(definition.device.min_width_px),
-        "min_height_px": str(definition.device.min_height_px),
+        "min_width_px": str(window.width_px),
+        "min_height_px": str(window.height_px),
         "legend": legend_of(definition),
     }

@@ -6,9 +6,11 @@ import type {
   Exit,
   Joined,
   Page,
+  Pay,
   Recorded,
   ResponseItem,
   State,
+  Told,
   Value,
 } from "./model";
 
@@ -85,6 +87,16 @@ export class Api {
 
   gate(kind: Page["kind"], digest: string, value: Value): Promise<Outcome<State>> {
     return this.patiently("POST", `session/${kind}/`, { digest, value });
+  }
+
+  /** Stores the answer to one question of a page and hears whether it is right. */
+  tell(kind: Page["kind"], digest: string, question: string, choice: string): Promise<Outcome<Told>> {
+    return this.patiently("POST", `session/${kind}/told/`, { digest, question, choice });
+  }
+
+  /** One attempt: a person waits before an open dialog. */
+  pay(reason: string): Promise<Outcome<Pay>> {
+    return this.once("GET", `session/pay/?reason=${encodeURIComponent(reason)}`);
   }
 
   /** One attempt only: the outbox has its own patience and must stay able to count. */

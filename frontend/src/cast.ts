@@ -2,6 +2,7 @@
 import { Api } from "./api";
 import type { Desk } from "./desk";
 import { EventLog } from "./events";
+import { FullScreen } from "./fullscreen";
 import { Pictures } from "./media";
 import type {
   Choice,
@@ -76,6 +77,7 @@ export function state(changes: Partial<State> = {}): State {
     },
     next: 0,
     total: 4,
+    progress: { step: 5, steps: 6, done: 0.4, trials: 0.5, minutes: 8 },
     feedback: null,
     exit: null,
     study: {
@@ -84,12 +86,23 @@ export function state(changes: Partial<State> = {}): State {
       contact: "lab@example.org",
       instructions: "<h2>How it works</h2><p>Predict.</p>",
       picture_px: 320,
+      answers_px: 60,
       tile_px: 112,
       min_view_ms: 0,
       gap_ms: 0,
       reservoir: "on_request",
       display: "beside",
       legend: null,
+      presentation: {
+        fullscreen: false,
+        fixation_ms: 0,
+        exposure_ms: null,
+        mask_ms: 0,
+        phases: "test",
+        distance: "off",
+      },
+      sight: "",
+      keys: ["f", "j"],
       origin: "human",
     },
     ...changes,
@@ -173,7 +186,8 @@ export async function desk(
   });
   const pictures = new Pictures({ load: async () => new Image(), wait: noWait });
   const events = new EventLog({ send: (batch) => api.events(batch) });
-  return { api, outbox, events, pictures, shell, storage, words: en, reloads: 0 };
+  const display = { fullscreen: new FullScreen(shell, events), refresh_ms: null };
+  return { api, outbox, events, pictures, shell, storage, words: en, reloads: 0, ...display };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** What pages and trials work with; made once in `main.ts`. */
 import type { Api } from "./api";
 import type { EventLog } from "./events";
+import type { FullScreen } from "./fullscreen";
 import type { Pictures } from "./media";
 import type { State } from "./model";
 import type { Outbox } from "./outbox";
@@ -18,6 +19,9 @@ export interface Desk {
   words: Words;
   /** Reloads since the last answer; goes with the next one. */
   reloads: number;
+  fullscreen: FullScreen;
+  /** Length of a frame of the display, measured before the first trials; null: not known. */
+  refresh_ms: number | null;
 }
 
 /** What a page says on top when it comes again: why, and which answers it was about. */

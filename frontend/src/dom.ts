@@ -53,6 +53,15 @@ export function untitledHtml(html: string): HTMLElement {
   return prose;
 }
 
+/** A text's first heading as the title of a page, and what follows it; `title` stands in where it has none. */
+export function headed(html: string, title: string): { title: string; html: string } {
+  const prose = serverHtml(html);
+  const first = prose.firstElementChild;
+  if (!first?.matches("h1, h2")) return { title, html };
+  first.remove();
+  return { title: first.textContent, html: prose.innerHTML };
+}
+
 export function button(text: string, press: (event: Event) => void, kind = "plain"): HTMLButtonElement {
   return h("button", { type: "button", class: `button ${kind}`, click: press }, text);
 }

@@ -5,7 +5,7 @@ import type { Ended, Exit, State, Step, Value } from "./model";
 type Handler = (path: string, body: { value?: Value; digest?: string; comment?: string | null }) => Response;
 
 const exit: Exit = { method: "GET", url: "https://platform.example/complete?cc=C1A9X7QP", fields: {} };
-const ended: Ended = { debrief: "<h2>What it was about</h2>", exit, asks_again: false };
+const ended: Ended = { debrief: "<h2>What it was about</h2>", exit, asks_again: false, pay: ["You are paid 1.40 USD."] };
 
 async function travel(first: State, handle: Handler) {
   const calls: { path: string; body: Parameters<Handler>[1] }[] = [];
@@ -114,7 +114,7 @@ test("it says that a quiz was not passed and how many tries are left", async () 
   expect(document.body.textContent).toContain("This is your last try.");
 });
 
-test("it practises picture by picture and sends all answers at once", async () => {
+test("it practises picture by picture, tells each answer once it is stored, and sends all at once", async () => {
   const choices = [
     { value: "A", text: "A", key: "f" },
     { value: "B", text: "B", key: "j" },
@@ -124,17 +124,30 @@ test("it practises picture by picture and sends all answers at once", async () =
     question({ id: "p1", kind: "predict", image: media("p1"), choices }),
     question({ id: "p2", kind: "predict", image: media("p2"), choices }),
   ]);
-  const { calls } = await travel(state({ step: "practice", page: asked, attempts_left: 5 }), nowhere);
+  // The server has another first answer to the second picture: that stands.
+  const told = { p1: { choice: "A", label: "A", correct: true }, p2: { choice: "A", label: "B", correct: false } };
+  const { calls } = await travel(state({ step: "practice", page: asked, attempts_left: 5 }), (path, body) => {
+    if (path !== "session/practice/told/") return nowhere(path, body);
+    return json(200, told[(body as unknown as { question: "p1" | "p2" }).question]);
+  });
   await until(() => document.querySelector(".example"));
   find(".button.primary").click();
-  for (const value of ["A", "B"]) {
+  const said: string[] = [];
+  for (const value of ["A", "seen", "B", "seen"]) {
     await until(() => document.querySelector(`[data-value="${value}"]:not([aria-disabled]):not(.pressed)`));
     const board = find(".board");
+    if (value === "seen") said.push(find(".ask").textContent!);
     find(`[data-value="${value}"]`).click();
     await until(() => !board.isConnected);
   }
-  await until(() => calls.length > 0);
-  expect(calls[0]?.body.value).toEqual({ p1: "A", p2: "B" });
+  await until(() => calls.some((call) => call.path === "session/practice/"));
+  const sent = calls.find((call) => call.path === "session/practice/");
+  expect(said).toEqual([
+    "Right: the machine answered A.",
+    "You answered A before, and that stands. Not right: the machine answered B.",
+  ]);
+  expect(calls[0]?.body).toEqual({ digest: "digest-practice", question: "p1", choice: "A" });
+  expect(sent?.body.value).toEqual({ p1: "A", p2: "A" });
 });
 
 test("it shows the server's complaints beside their fields", async () => {
@@ -179,7 +192,7 @@ test("it ends with the count, the code and the way back, which waits to be read"
 test("it asks for the exit after screening and does not speak of stored answers", async () => {
   const screened = state({ step: "finish", page: page("screened"), block: null, next: 0, total: null });
   const { calls } = await travel(screened, () =>
-    json(200, { debrief: null, exit: { method: "none", url: "", fields: {} } }),
+    json(200, { debrief: null, exit: { method: "none", url: "", fields: {} }, pay: [] }),
   );
   await until(() => document.querySelector('[data-page="finish"]'));
   expect(calls[0]?.path).toBe("session/finish/");
@@ -187,17 +200,29 @@ test("it asks for the exit after screening and does not speak of stored answers"
   expect(document.querySelector(".stored, .code, .return")).toBeNull();
 });
 
+test("a last page of ours says its title once, and then what is paid", async () => {
+  const html = "<h2>You have not taken part</h2><p>Nothing was stored.</p>";
+  const declined = state({ step: "finish", page: page("declined", [], html), block: null, next: 0, total: null });
+  await travel(declined, () => json(200, { ...ended, debrief: null, pay: ["Nothing is paid."] }));
+  await until(() => document.querySelector('[data-page="finish"]'));
+  expect([...document.querySelectorAll("h1, .prose h2")].map((title) => title.textContent)).toEqual([
+    "You have not taken part",
+  ]);
+  expect(find(".pay").textContent).toBe("Nothing is paid.");
+  expect(find(".prose").textContent).toBe("Nothing was stored.");
+});
+
 test("it leaves only after one question, with reason and wish", async () => {
   const consented = state({ step: "instructions", page: page("instructions") });
   const { calls } = await travel(consented, () => json(200, { ...ended, debrief: null }));
   await until(() => document.querySelector(".tools .tool:nth-child(2)"));
   find(".tools .tool:nth-child(2)").click();
-  expect(calls).toHaveLength(0);
+  expect(calls.map((call) => call.path)).toEqual(["session/pay/?reason=unsaid"]);
   find<HTMLInputElement>('dialog input[value="time"]').checked = true;
   find<HTMLInputElement>('dialog input[name="erase"]').checked = true;
   find("dialog .danger").click();
   await until(() => document.querySelector('[data-page="finish"]'));
-  expect(calls[0]).toEqual({ path: "session/withdraw/", body: { reason: "time", erase: true } });
+  expect(calls.at(-1)).toEqual({ path: "session/withdraw/", body: { reason: "time", erase: true } });
   expect(find("h1").textContent).toBe("You have left the study");
 });
 
@@ -298,13 +323,42 @@ test("it asks again after a debrief, and has the answers removed", async () => {
   expect(find(".remove p").textContent).toContain("removed");
 });
 
-test("it lets somebody without a computer go, by the way back for that", async () => {
-  const asked = state({ step: "device", page: page("device", [], "<h2>Your screen</h2>") });
-  const { calls, gone } = await travel(asked, (path) =>
-    path === "session/withdraw/" ? json(200, { ...ended, debrief: null }) : json(200, asked),
+const onPhone = state({ step: "device", page: page("device", [], "<h2>Your screen</h2>") });
+
+function pressed(text: string): void {
+  [...document.querySelectorAll("button")].find((button) => button.textContent === text)!.click();
+}
+
+test("it hands over to a computer by the person's own link, and 'not now' tells the server nothing", async () => {
+  history.replaceState(null, "", "?PROLIFIC_PID=ada&SESSION_ID=s1");
+  const { calls } = await travel(onPhone, () => json(200, onPhone));
+  await until(() => document.querySelector(".address"));
+  expect(find(".address").textContent).toBe(location.href);
+  expect(location.href).toContain("SESSION_ID=s1");
+  pressed("Not now");
+  await until(() => document.querySelector('[data-page="later"]'));
+  expect(find("h1").textContent).toBe("You can take part later");
+  expect(find(".address").textContent).toBe(location.href);
+  expect(calls.map((call) => call.path)).toEqual(["session/device/"]);
+  pressed("Go on here");
+  await until(() => document.querySelector('[data-page="device"]'));
+});
+
+test("it shows no link where a platform's frame has the only one", async () => {
+  vi.spyOn(window, "parent", "get").mockReturnValue({} as Window);
+  await travel(onPhone, () => json(200, onPhone));
+  await until(() => document.querySelector('[data-page="device"]'));
+  expect(document.querySelector(".address")).toBeNull();
+  expect(document.body.textContent).toContain("Open this task on a computer");
+  vi.restoreAllMocks();
+});
+
+test("it gives the task back for good where somebody says so", async () => {
+  const { calls, gone } = await travel(onPhone, (path) =>
+    path === "session/withdraw/" ? json(200, { ...ended, debrief: null }) : json(200, onPhone),
   );
-  await until(() => document.querySelector(".actions .plain"));
-  find(".actions .plain").click();
+  await until(() => document.querySelector('[data-page="device"]'));
+  pressed("I will not take part");
   await until(() => document.querySelector('[data-page="finish"]'));
   expect(calls.at(-1)).toEqual({
     path: "session/withdraw/",
@@ -313,6 +367,21 @@ test("it lets somebody without a computer go, by the way back for that", async (
   expect(find("h1").textContent).toBe("You have left the study");
   find(".return .primary").click();
   expect(gone).toEqual([exit]);
+});
+
+test.each([
+  ["the amount", () => json(200, { pay: ["You are paid 0.50 USD."] }), ["If you leave now", "0.50\u00a0USD"]],
+  ["nothing of money in an unpaid study", () => json(200, { pay: [] }), []],
+  ["that it could not ask", () => refusal(500, "server"), ["the next page says how much"]],
+])("it says %s before somebody leaves", async (_what, answer, said) => {
+  const consented = state({ step: "instructions", page: page("instructions") });
+  const { calls } = await travel(consented, () => answer());
+  await until(() => document.querySelector(".tools .tool:nth-child(2)"));
+  find(".tools .tool:nth-child(2)").click();
+  await until(() => calls.length > 0 && (said.length === 0 || find(".dialog .pay").textContent !== ""));
+  expect(calls[0]?.path).toBe("session/pay/?reason=unsaid");
+  for (const text of said) expect(find(".dialog .pay").textContent).toContain(text);
+  if (said.length === 0) expect(find(".dialog .pay").textContent).toBe("");
 });
 
 test("it shows the last page with the way back when the study fills up on the way", async () => {

@@ -2,7 +2,7 @@
 import type { Outcome, Problem } from "./api";
 import { openTrials } from "./block";
 import type { Desk, Notice } from "./desk";
-import { h } from "./dom";
+import { h, headed } from "./dom";
 import type { Exit, Ended, Page, State } from "./model";
 import { commentPage } from "./pages/comment";
 import { askToLeave, openHelp } from "./pages/dialogs";
@@ -11,6 +11,8 @@ import { findGate, gateOf } from "./pages/gates";
 import { titleOf } from "./pages/reading";
 import { CANNOT_SHOW, explain, troublePage } from "./pages/trouble";
 import { CannotShow } from "./plugins/kind";
+import { showProgress } from "./progress";
+import { makeRoom } from "./room";
 import { CannotLoad, runBlock } from "./trials";
 
 type Turn =
@@ -33,9 +35,7 @@ export class Journey {
     private readonly leave?: (exit: Exit) => void,
   ) {
     this.contact = state.study.contact;
-    const { style } = document.documentElement;
-    style.setProperty("--picture-px", `${state.study.picture_px}px`);
-    style.setProperty("--tile-px", `${state.study.tile_px}px`);
+    makeRoom(state.study);
   }
 
   async run(): Promise<void> {
@@ -73,16 +73,15 @@ export class Journey {
   }
 
   private frame(): void {
-    const { step, study, next, total } = this.state;
+    const { step, study } = this.state;
     const { shell } = this.desk;
     document.title = study.title;
     shell.markPreview(study.origin === "preview");
-    shell.progress(step === "trials" || step === "comment" ? next : null, total ?? 0);
-    if (step !== "trials") shell.line("");
+    showProgress(this.desk, this.state);
     if (step === "finish" || findGate(step)?.before_consent) shell.tools(null);
     else
       shell.tools({
-        help: () => void openHelp(this.desk, study.instructions),
+        help: () => void openHelp(this.desk, study),
         leave: () => void this.withdraw(),
       });
   }
@@ -132,31 +131,31 @@ export class Journey {
     const kind = state.page?.kind ?? "debrief";
     const farewell = await this.farewell();
     if (!farewell.ok) return { kind: "problem", problem: farewell.problem };
-    const html = state.page?.html || farewell.value.debrief;
-    const stored = kind === "debrief" ? state.next : null;
-    const ending = this.ending(
-      { ...farewell.value, debrief: html ?? null },
-      titleOf(desk.words, kind),
-      stored,
-    );
-    return { kind: "ending", ending };
+    const html = (state.page?.html || farewell.value.debrief) ?? "";
+    const title = titleOf(desk.words, kind);
+    // A debrief stands below our thanks; our own texts bring the title of the page.
+    const isDebrief = kind === "debrief";
+    const page = isDebrief ? { title, html } : headed(html, title);
+    const told = { ...farewell.value, debrief: page.html };
+    return { kind: "ending", ending: this.ending(told, page.title, isDebrief ? state.next : null) };
   }
 
   private async farewell(): Promise<Outcome<Ended>> {
     const { exit } = this.state;
-    if (exit !== null) return { ok: true, value: { debrief: null, exit, asks_again: false } };
+    if (exit !== null) return { ok: true, value: { debrief: null, exit, asks_again: false, pay: [] } };
     return this.desk.api.finish(null);
   }
 
   private ending(farewell: Ended, title: string, stored: number | null): Ending {
     const remove = async (): Promise<boolean> => (await this.desk.api.withdraw("debrief", true)).ok;
-    const { debrief, exit, asks_again } = farewell;
-    return { title, html: debrief, stored, exit, remove: asks_again ? remove : null };
+    // A server that is a version behind says nothing of pay.
+    const { debrief, exit, asks_again, pay = [] } = farewell;
+    return { title, html: debrief, stored, exit, pay, remove: asks_again ? remove : null };
   }
 
   private async withdraw(): Promise<void> {
     const { desk } = this;
-    const leaving = await askToLeave(desk);
+    const leaving = await askToLeave(desk, this.state.study.sight);
     if (leaving === null) return;
     this.desk.shell.tools(null);
     desk.outbox.stop();

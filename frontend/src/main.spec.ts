@@ -33,7 +33,7 @@ test.each([["via=k&resume=r", "?via=k&resume=r"], [null, "?SESSION_ID=s1"]])(
     const ended = state({ step: "finish", page: null, block: null });
     vi.stubGlobal("fetch", async (_input: unknown, init?: RequestInit) => {
       bodies.push(JSON.parse(String(init?.body)) as Record<string, unknown>);
-      return json(200, { token: "t", session: ended, query, sitting: "abc", debrief: null, exit: null });
+      return json(200, { token: "t", session: ended, query, sitting: "abc", debrief: null, exit: null, pay: [] });
     });
     document.body.innerHTML = '<div id="app"></div>';
     await start(find("#app"));
@@ -51,7 +51,7 @@ test("it goes on where the address bar may not be changed", async () => {
   });
   const ended = state({ step: "finish", page: null, block: null });
   vi.stubGlobal("fetch", async () =>
-    json(200, { token: "t", session: ended, query: "a=b", sitting: "abc", debrief: null, exit: null }),
+    json(200, { token: "t", session: ended, query: "a=b", sitting: "abc", debrief: null, exit: null, pay: [] }),
   );
   document.body.innerHTML = '<div id="app"></div>';
   await start(find("#app"));

@@ -1,12 +1,16 @@
 /** Opens the page: who is here, what was left behind, and off we go. */
+import "./style/examples.css";
 import "./style/questions.css";
 import "./style/trials.css";
+import "./style/presentation.css";
 import "./style/pages.css";
 import { Api, type Link, type Problem } from "./api";
 import type { Desk } from "./desk";
 import { h } from "./dom";
 import { EventLog } from "./events";
+import { FullScreen } from "./fullscreen";
 import { Journey } from "./journey";
+import { keys } from "./keys";
 import { Pictures } from "./media";
 import type { Joined } from "./model";
 import { Outbox } from "./outbox";
@@ -82,7 +86,10 @@ async function travel(api: Api, shell: Shell, storage: Storage, joined: Joined):
   });
   const reloads = await countReloads(storage, state.step === "trials");
   if (reloads > 0) events.add("reload", { reloads });
-  const desk: Desk = { api, outbox, events, pictures, shell, storage, words, reloads };
+  await keys.restore(storage, state.study.keys);
+  const fullscreen = new FullScreen(shell, events);
+  const display = { fullscreen, refresh_ms: null };
+  const desk: Desk = { api, outbox, events, pictures, shell, storage, words, reloads, ...display };
   journey = new Journey(desk, state);
   events.watch();
   watchConnection(shell, outbox);

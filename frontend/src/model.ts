@@ -14,6 +14,8 @@ export type ResponseItem = Schemas["ResponseItemRequest"];
 export type Recorded = Schemas["Recorded"];
 export type EventItem = Schemas["EventItemRequest"];
 export type Ended = Schemas["Ended"];
+export type Pay = Schemas["Pay"];
+export type Told = Schemas["Told"];
 export type ErrorBody = Schemas["Error"];
 
 export type Token = Schemas["Token"];
@@ -60,7 +62,11 @@ export type EventKind =
   | "paste"
   | "media_retry"
   | "media_failed"
-  | "cannot_show";
+  | "cannot_show"
+  | "display"
+  | "fullscreen_entered"
+  | "fullscreen_left"
+  | "fullscreen_refused";
 
 /** What a gate page hands back: answers by question id, or the gate's own fields. */
 export type Value = Record<string, unknown>;

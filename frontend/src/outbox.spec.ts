@@ -183,3 +183,19 @@ test("it keeps people on one computer apart", async () => {
   await storage.put({ order: 1, item: item(0) });
   expect((await open(async () => passing)).count).toBe(0);
 });
+
+test("what it has sent stays answered: the state that the page has may be older", async () => {
+  const outbox = await open(sender(new AnswerServer()));
+  await outbox.add(item(0));
+  await outbox.flush();
+  expect(outbox.count).toBe(0);
+  expect(outbox.holds("t0")).toBe(true);
+  expect(outbox.holds("t1")).toBe(false);
+});
+
+test("what the server refused is to be answered again", async () => {
+  const outbox = await open(async () => ({ ok: false, problem: problem(409, "out_of_turn") }));
+  await outbox.add(item(0));
+  await outbox.flush();
+  expect(outbox.holds("t0")).toBe(false);
+});

@@ -19,6 +19,7 @@ const LARGEST_BATCH = 50;
 
 export class Outbox {
   private kept: Kept[] = [];
+  private readonly stored = new Set<string>();
   private sending: Promise<void> | null = null;
   private stopped = false;
 
@@ -39,8 +40,9 @@ export class Outbox {
     return this.options.storage.survivesReload;
   }
 
+  /** Whether a trial was answered: kept here, or sent by this page, whose last word from the server may be older. */
   holds(trial: string): boolean {
-    return this.kept.some((kept) => kept.item.trial === trial);
+    return this.stored.has(trial) || this.kept.some((kept) => kept.item.trial === trial);
   }
 
   /** Resolves when the answer is kept (not: sent). */
@@ -79,6 +81,7 @@ export class Outbox {
       const outcome = await this.options.send(batch.map((kept) => kept.item));
       if (outcome.ok) {
         attempt = 0;
+        for (const { item } of batch) this.stored.add(item.trial);
         await this.drop(batch.map((kept) => kept.order));
       } else if (isPassing(outcome.problem)) {
         await (this.options.wait ?? waitOrOnline)(outcome.problem.retry_after_ms ?? backoff_ms(attempt));

@@ -113,7 +113,10 @@ export class Reservoir {
         type: "button",
         class: "tile",
         "aria-pressed": "false",
-        "aria-label": words.reservoir.tile(index + 1, example.label),
+        // The label stands for all inside; what an explanation says in words has to be heard, too.
+        "aria-label": [words.reservoir.tile(index + 1, example.label), example.explanation?.alt]
+          .filter((part) => part !== undefined)
+          .join(". "),
       },
       h("span", { class: "tile-pictures" }, ...shown.map((media) => picture(media))),
     );

@@ -14,13 +14,14 @@ export class Shell {
   private readonly bar = h("div", { class: "progress-done" });
   private readonly progressbar = h(
     "div",
-    { class: "progress", role: "progressbar", "aria-valuemin": 0, hidden: true },
+    { class: "progress", role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100, hidden: true },
     this.bar,
   );
   private readonly quiet = h("p", { class: "line" });
   private readonly mark = h("p", { class: "mark", hidden: true });
   private readonly main = h("main", { id: "main", tabindex: -1 });
   private readonly footer = h("footer", { class: "tools" });
+  private offered: HTMLElement | null = null;
   private readonly voice = h("div", { class: "sr-only", "aria-live": "polite" });
   private readonly skip = h("a", { class: "skip", href: "#main" });
   private link: Link = "up";
@@ -64,15 +65,14 @@ export class Shell {
     this.connection(link, this.waiting);
   }
 
-  /** Trials done of all; null hides the bar on pages that are not part of the count. */
-  progress(done: number | null, total = 1): void {
+  /** The share of the session that is done (0-1); null hides the bar on pages that are not part of it. */
+  progress(done: number | null): void {
     this.progressbar.hidden = done === null;
     if (done === null) return;
-    const share = total > 0 ? Math.min(1, done / total) : 0;
-    this.bar.style.inlineSize = `${(share * 100).toFixed(2)}%`;
-    this.progressbar.setAttribute("aria-valuemax", String(total));
-    this.progressbar.setAttribute("aria-valuenow", String(Math.min(done, total)));
-    this.progressbar.setAttribute("aria-label", this.words.progress(done, total));
+    const percent = Math.round(done * 100);
+    this.bar.style.inlineSize = `${(done * 100).toFixed(2)}%`;
+    this.progressbar.setAttribute("aria-valuenow", String(percent));
+    this.progressbar.setAttribute("aria-label", this.words.progress(percent));
   }
 
   line(text: string): void {
@@ -96,8 +96,15 @@ export class Shell {
     this.voice.textContent = text;
   }
 
+  /** One more tool, before the others, as long as there is something to offer. */
+  offer(tool: { text: string; press: () => void } | null): void {
+    this.offered?.remove();
+    this.offered = tool && toolButton(tool.text, tool.press);
+    if (this.offered) this.footer.prepend(this.offered);
+  }
+
   tools(tools: Partial<Tools> | null): void {
-    this.footer.replaceChildren();
+    this.footer.replaceChildren(...(this.offered ? [this.offered] : []));
     if (tools?.help) this.footer.append(toolButton(this.words.help.open, tools.help));
     if (tools?.leave) this.footer.append(toolButton(this.words.leave.open, tools.leave));
   }

@@ -128,11 +128,38 @@ test("it resumes after a reload at the trial that is next", async () => {
   expect(server.stored[3]?.context?.reloads).toBe(1);
 });
 
-test("it says truthfully how far it is", async () => {
+test("it says truthfully how far it is, and goes on by itself with each answer", async () => {
+  const server = new AnswerServer();
+  server.stored.push(item(0), item(1));
+  const given = await desk(server.fetch as typeof fetch);
+  // Two of four trials are answered: before them lies .4 of 8 minutes, and a trial is .125 of the whole.
+  await begin(given, state({ next: 2, progress: { step: 5, steps: 6, done: 0.4, trials: 0.5, minutes: 8 } }));
+  const now = (): string | null => find('[role="progressbar"]').getAttribute("aria-valuenow");
+  expect(now()).toBe("40");
+  expect(find(".line").textContent).toBe("Part 1 of 1 · about 5 min left");
+  find(".button.primary").click();
+  await answer("f");
+  expect(now()).toBe("53");
+  await until(() => document.querySelector(".answer"));
+  expect(find(".line").textContent).toBe("Part 1 of 1 · Predicting · about 4 min left");
+});
+
+test("it names what comes by what it is: pages that ask for a key are no pictures", async () => {
   const given = await desk(new AnswerServer().fetch as typeof fetch);
-  await begin(given, state({ next: 3 }));
-  const bar = find('[role="progressbar"]');
-  expect([bar.getAttribute("aria-valuenow"), bar.getAttribute("aria-valuemax")]).toEqual(["3", "4"]);
+  await begin(given, blockOf(learn(0), predict(1), instructed(2), predict(3)));
+  expect([...document.querySelectorAll("li")].map((line) => line.textContent)).toEqual([
+    "1 example with the machine's answer",
+    "2 pictures where you predict the answer",
+    "1 page that asks you to press a key",
+  ]);
+});
+
+test("it says between two parts what is done, how long the rest takes, and that a pause is fine", async () => {
+  const given = await desk(new AnswerServer().fetch as typeof fetch);
+  const first = state();
+  await begin(given, { ...first, block: { ...first.block!, index: 1, count: 3 } });
+  const text = document.body.textContent;
+  for (const said of ["1 of 3 parts", "about 5 minutes", "A short pause is fine"]) expect(text).toContain(said);
 });
 
 test("it goes on without a network and waits for it at the end of the block", async () => {
@@ -180,4 +207,41 @@ test("it says when pictures do not load and tries again on request", async () =>
   broken = false;
   find(".button.primary").click();
   await until(() => document.querySelector('[data-page="block"] .button:not([disabled])'));
+});
+
+test.each([
+  ["test", [false, true, false]],
+  ["all", [true, true, false]],
+] as const)("mark and limit are for the phases that the study names (%s), and never for a check", async (phases, staged) => {
+  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockReturnValue(null);
+  const server = new AnswerServer();
+  const given = await desk(server.fetch as typeof fetch);
+  const from = blockOf(learn(0), predict(1), instructed(2));
+  const presentation = { ...from.study.presentation, fixation_ms: 20, exposure_ms: 20, mask_ms: 20, phases };
+  const { run } = await begin(given, { ...from, study: { ...from.study, presentation } });
+  find(".button.primary").click();
+  for (const [index, key] of [" ", "f", "3"].entries()) {
+    await until(() => document.querySelector(".answer") && isActive());
+    expect(document.querySelector(".staged") !== null).toBe(staged[index]);
+    if (staged[index]) await until(() => document.querySelector('[data-sight="empty"]'));
+    await answer(key);
+  }
+  await run;
+  expect(server.stored.map((stored) => stored.context?.frames !== undefined)).toEqual([true, true, true]);
+});
+
+test("the display is measured once for a page, and told", async () => {
+  const told: unknown[] = [];
+  const server = new AnswerServer();
+  const given = await desk(server.fetch as typeof fetch);
+  given.events.add = (kind, data) => void told.push([kind, Object.keys(data ?? {})]);
+  for (const position of [0, 1]) {
+    const from = blockOf(predict(position));
+    const presentation = { ...from.study.presentation, fixation_ms: 20 };
+    const { run } = await begin(given, { ...from, next: position, study: { ...from.study, presentation } });
+    find(".button.primary").click();
+    await answer("f");
+    await run;
+  }
+  expect(told).toEqual([["display", ["refresh_ms"]]]);
 });

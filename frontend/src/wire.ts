@@ -38,6 +38,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/session/{step}/told/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description The answer to one question of the current page, stored and then told right or wrong. The first
+         *     answer stands.
+         */
+        post: operations["tell"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session/events/": {
         parameters: {
             query?: never;
@@ -66,6 +86,23 @@ export interface paths {
         put?: never;
         /** @description The end: everything is stored, the debrief and the way back are given. Repeatable. */
         post: operations["finish"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/pay/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What leaving the study at this moment would pay, for the reason that would be given. */
+        get: operations["pay_if_left"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -144,10 +181,17 @@ export interface components {
          * @enum {string}
          */
         DisplayEnum: "beside" | "overlay";
+        /**
+         * @description * `off` - off
+         *     * `blind_spot` - blind_spot
+         * @enum {string}
+         */
+        DistanceEnum: "off" | "blind_spot";
         Ended: {
             debrief: string | null;
             exit: components["schemas"]["Exit"];
             asks_again: boolean;
+            pay: string[];
         };
         /**
          * @description * `importance` - importance
@@ -203,6 +247,11 @@ export interface components {
         FinishRequest: {
             comment?: string | null;
             query?: string;
+        };
+        GateAnswerRequest: {
+            digest: string;
+            question: string;
+            choice: string;
         };
         GateTryRequest: {
             digest: string;
@@ -309,12 +358,22 @@ export interface components {
             html: string;
             questions: components["schemas"]["Question"][];
         };
+        /** @description Sentences about the pay, in the study's language; none if the study pays nothing. */
+        Pay: {
+            pay: string[];
+        };
         /**
          * @description * `train` - train
          *     * `test` - test
          * @enum {string}
          */
         PhaseEnum: "train" | "test";
+        /**
+         * @description * `test` - test
+         *     * `all` - all
+         * @enum {string}
+         */
+        PhasesEnum: "test" | "all";
         PredictContent: {
             image: components["schemas"]["Media"] | null;
             explanation: components["schemas"]["Media"] | null;
@@ -339,6 +398,26 @@ export interface components {
          * @enum {string}
          */
         PredictTrialKindEnum: "predict";
+        /** @description How trials are put on the screen; the same for everybody in the study. */
+        Presentation: {
+            fullscreen: boolean;
+            fixation_ms: number;
+            exposure_ms: number | null;
+            mask_ms: number;
+            phases: components["schemas"]["PhasesEnum"];
+            distance: components["schemas"]["DistanceEnum"];
+        };
+        /** @description `done` and `trials` are shares of the whole session (0-1); `minutes` is what the whole takes. */
+        Progress: {
+            step: number;
+            steps: number;
+            /** Format: double */
+            done: number;
+            /** Format: double */
+            trials: number;
+            /** Format: double */
+            minutes: number;
+        };
         Question: {
             id: string;
             kind: components["schemas"]["QuestionKindEnum"];
@@ -410,12 +489,15 @@ export interface components {
             onset_ms?: number;
             input?: components["schemas"]["InputEnum"];
             key?: string;
+            keys?: string;
             side?: components["schemas"]["SideEnum"];
             /** Format: double */
             image_px?: number;
             /** Format: double */
             pixel_ratio?: number;
+            frames?: number;
             dropped_frames?: number;
+            hidden_count?: number;
             /** Format: double */
             refresh_ms?: number;
             reservoir_ms?: number;
@@ -464,6 +546,7 @@ export interface components {
             block: components["schemas"]["Block"] | null;
             next: number;
             total: number | null;
+            progress: components["schemas"]["Progress"] | null;
             feedback: components["schemas"]["Feedback"] | null;
             study: components["schemas"]["StudyFacts"];
             exit: components["schemas"]["Exit"] | null;
@@ -509,18 +592,20 @@ export interface components {
          *     * `instructions` - instructions
          *     * `quiz` - quiz
          *     * `practice` - practice
+         *     * `screen` - screen
          *     * `trials` - trials
          *     * `comment` - comment
          *     * `finish` - finish
          * @enum {string}
          */
-        StepEnum: "device" | "consent" | "plates" | "questions" | "instructions" | "quiz" | "practice" | "trials" | "comment" | "finish";
+        StepEnum: "device" | "consent" | "plates" | "questions" | "instructions" | "quiz" | "practice" | "screen" | "trials" | "comment" | "finish";
         StudyFacts: {
             title: string;
             language: string;
             contact: string;
             instructions: string;
             picture_px: number;
+            answers_px: number;
             tile_px: number;
             min_view_ms: number;
             gap_ms: number;
@@ -530,6 +615,9 @@ export interface components {
                 [key: string]: string;
             };
             legend: components["schemas"]["Legend"] | null;
+            presentation: components["schemas"]["Presentation"];
+            sight: string;
+            keys: string[];
             origin: components["schemas"]["OriginEnum"];
         };
         Text: {
@@ -539,6 +627,12 @@ export interface components {
             text: string;
             /** Format: double */
             shade: number | null;
+        };
+        /** @description The answer that stands (the first), the rule's own, and whether they are the same. */
+        Told: {
+            choice: string;
+            label: string;
+            correct: boolean;
         };
         Trial: components["schemas"]["LearnTrial"] | components["schemas"]["PredictTrial"] | components["schemas"]["ReviewTrial"] | components["schemas"]["SolveTrial"] | components["schemas"]["RateTrial"] | components["schemas"]["InstructedTrial"];
         WithdrawRequest: {
@@ -643,7 +737,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz";
+                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz" | "screen";
             };
             cookie?: never;
         };
@@ -659,6 +753,95 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SessionState"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    tell: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz" | "screen";
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GateAnswerRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Told"];
                 };
             };
             400: {
@@ -832,6 +1015,91 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Ended"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    pay_if_left: {
+        parameters: {
+            query?: {
+                reason?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pay"];
                 };
             };
             400: {

@@ -24,6 +24,8 @@ RENAMED: dict[str, dict[str, str]] = {}
 """Kind of name -> old name -> test (file::function) that shows that the old name still works and says so."""
 MENDED: dict[str, str] = {
     "render.absolute": "a file without it shows evidence for the answer; opened studies keep what they had",
+    "device.min_width_px": "computed from the study: 200 % zoom is let in; opened studies keep theirs",
+    "device.min_height_px": "the same",
     "simulate --mix": "three observers stand side by side; `learner` is still named by --mix",
     "render.alpha": "at .55 strengths cannot be read (docs/evidence/recipes.md); with absolute it stays .55",
 }

@@ -63,6 +63,19 @@ def test_a_table_of_no_platform_is_warned_of(tmp_path: Path, outcome: Outcome) -
     assert why == "" and said in printed
 
 
+@pytest.mark.parametrize(("limit_px", "is_said"), [(500, True), (572, False), (900, False)])
+def test_a_window_that_holds_no_whole_trial_is_warned_of(
+    tmp_path: Path, outcome: Outcome, limit_px: int, is_said: bool
+) -> None:
+    path = world.write_study(tmp_path)
+    path.write_text(path.read_text() + f"[device]\nmin_width_px = {limit_px}\n")
+    printed, why = outcome(path)
+    said = (
+        f"Warning: [device] lets in windows of {limit_px} x 290 px, but a trial of this study needs 572 x 290"
+    )
+    assert why == "" and (said in printed) is is_said and ("[device]" in printed) is is_said
+
+
 def test_nothing_near_and_too_many_keys_list_none(tmp_path: Path, outcome: Outcome) -> None:
     why = outcome(changed(world.write_study(tmp_path), "seed = 11", "seed = 11\nzzzzz = 1"))[1]
     assert "zzzzz = 1: is not a key of this table. Remove it, or mend its spelling." in why

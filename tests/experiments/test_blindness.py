@@ -305,3 +305,16 @@ def test_it_gives_the_next_person_of_a_slot_new_addresses(small: Study) -> None:
         addresses = [value for path, value in leaves(person.state["block"]) if path[-1] == "url"]
         macs.append({address[-22:] for address in addresses})
     assert len(macs[0]) == len(macs[1]) > 8 and not macs[0] & macs[1]
+
+
+def test_pictures_have_the_same_names_under_every_condition(three: list[Person]) -> None:
+    """A screen reader hears that there is a picture, or one with an explanation, and nothing about either."""
+    heard: dict[str, set[str]] = {sight: set() for sight in SIGHTS}
+    for person in three:
+        for state in states(person):
+            shown = [trial["content"] for trial in state["block"]["trials"]] + state["block"]["examples"]
+            for content in shown:
+                for sight in SIGHTS:
+                    picture = content.get(sight)
+                    heard[sight] |= {picture["alt"]} if picture else set()
+    assert heard == {"image": {"Picture"}, "explanation": {"Picture with an explanation"}}

@@ -17,6 +17,8 @@ PLAIN = {"name": "plain", "role": "baseline"}
 LATER: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("render", {"concept_form": "bars"}, {"concept_form": "names"}),
     ("render", {"concept_top": 6}, {"concept_top": 7}),
+    ("presentation", {"exposure_ms": None, "phases": "test"}, {"exposure_ms": 100}),
+    ("presentation", {"fullscreen": False}, {"fullscreen": True}),
     ("render", {"concept_signed": True}, {"concept_signed": False}),
     (
         "stimuli",
@@ -45,7 +47,7 @@ def test_what_the_digest_covers_has_the_keys_of_the_first_studies() -> None:
     }  # fmt: skip
     assert set(met["render"]) == {"colormap", "alpha", "clip_low", "clip_high", "absolute", "tile_px"}
     assert [set(row) for row in met["conditions"]] == [{"name", "role", "slots", "explainer", "label"}] * 2
-    assert not {"answers", "recruitment", "platforms", "metrics"} & set(met)
+    assert not {"answers", "recruitment", "platforms", "metrics", "presentation"} & set(met)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from experiments import sessions
+from experiments.definition import StudyDefinition
 from experiments.errors import InvalidRequest
 from experiments.gates import GATES, get_gate, instructions
 from experiments.gates.base import PLACES, Stop, answers_to, flag_of, limit_of, question_row
@@ -18,6 +19,7 @@ from experiments.gates.instructions import help_text
 from experiments.gates.plan import gate_plan
 from experiments.models import Gate, Session, Study
 from experiments.selectors import definition_of
+from experiments.window import PHONE, windows_of
 from stimuli.errors import UnknownName
 from tests.experiments.protocols import SOLVE, write
 from tests.world import WINDOW, Person, draft_study, opened_study
@@ -191,12 +193,24 @@ def test_it_takes_a_device_as_it_is_at_its_limits() -> None:
 def test_a_small_window_does_not_pass_and_is_not_described(small: Study) -> None:
     gate, session = get_gate("device"), Session(study=small)
     stop = Stop("device", "device", "start")
-    needed = definition_of(small).device
-    exact = {**WINDOW, "width_px": needed.min_width_px, "height_px": needed.min_height_px}
+    [needed] = windows_of(definition_of(small))
+    exact = {**WINDOW, "width_px": needed.width_px, "height_px": needed.height_px}
     assert gate.judge(session, stop, exact).passed is True
     for side in ("width_px", "height_px"):
         judged = gate.judge(session, stop, {**exact, side: exact[side] - 1})
         assert (judged.passed, judged.value, judged.device) == (False, {"fits": False}, None)
+
+
+def test_a_phone_passes_only_if_the_study_lets_phones_in(small: Study) -> None:
+    gate, stop = get_gate("device"), Stop("device", "device", "start")
+    phone = {**WINDOW, "width_px": PHONE[0], "height_px": PHONE[1], "touch": True}
+    assert gate.judge(Session(study=small), stop, phone).passed is False
+    definition = small.definition | {"device": {"phones": True}}
+    digest = StudyDefinition.model_validate(definition).digest
+    Study.objects.filter(pk=small.pk).update(definition=definition, digest=digest)
+    open_to_phones = Session(study=Study.objects.get(pk=small.pk))
+    assert gate.judge(open_to_phones, stop, phone).passed is True
+    assert gate.judge(open_to_phones, stop, {**phone, "width_px": 320}).passed is False
 
 
 QUESTIONS = [

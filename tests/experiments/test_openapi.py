@@ -50,6 +50,8 @@ EXPECTED_PATHS = {
     "/api/session/events/": {"post"},
     "/api/session/finish/": {"post"},
     "/api/session/withdraw/": {"post"},
+    "/api/session/pay/": {"get"},
+    "/api/session/{step}/told/": {"post"},
 }
 
 

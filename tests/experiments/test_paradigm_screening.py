@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+from fractions import Fraction
 from itertools import product
 from statistics import median
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.design.rng import Streams
@@ -277,3 +279,85 @@ def test_it_agrees_with_simulated_guessers_on_a_whole_plan() -> None:
         passed += paradigm.screen(views, [], answers, 10, rules).status == "passed"
     expected = pass_probability(plan, rules).total
     assert passed / 2000 == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 2000))
+
+
+NUMBER = r"(\d+(?:\.\d+)?)"
+PRINTED = {
+    "practice_attempts_max": (rf"number {NUMBER} would be needed, at most {NUMBER} are", ">"),
+    "quiz_attempts_max": (rf"{NUMBER} tries at the quiz, at most {NUMBER} are", ">"),
+    "instructed_share_min": (rf"\({NUMBER}%\), at least {NUMBER}% are", "<"),
+    "repeat_share_min": (rf"\({NUMBER}%\), at least {NUMBER}% are", "<"),
+    "total_minutes": (rf"took {NUMBER} minutes, {NUMBER} to", "<"),
+    "fastest_median_ms": (rf"{NUMBER} ms over .* at least {NUMBER} needed", "<"),
+    "side_share_max": (rf"in {NUMBER}% of .* at most {NUMBER}% is", ">"),
+}
+"""How the evidence of each rule prints the value and the limit, and on which side the value lies."""
+
+
+@st.composite
+def just_beyond(draw: st.DrawFn) -> tuple[str, dict[str, Any], Verdict]:
+    """A session that breaks one rule by the least that a float, or a count, can be beyond its limit."""
+    name = draw(st.sampled_from(sorted(PRINTED)))
+    count = draw(st.integers(2, 40))
+    right = draw(st.integers(0, count - 1))
+    check: Check = "repeat" if name == "repeat_share_min" else "instructed"
+    gates: list[GateTry] = []
+    trials, choices, times, minutes = [trial(p) for p in range(count)], "ab" * count, [1000] * count, 10.0
+    limit: Any
+    if name.endswith("_attempts_max"):
+        limit = draw(st.integers(1, 20))
+        kind = name.removesuffix("_attempts_max")
+        tries = limit + (kind == "quiz")
+        gates = [GateTry(kind, attempt, False, {}) for attempt in range(tries)]
+    elif name.endswith("_share_min"):
+        trials = [trial(p, check, "a") for p in range(count)]
+        choices = "a" * right + "b" * (count - right)
+        limit = math.nextafter(right / count, 1)
+    elif name == "side_share_max":
+        choices = "a" * count + "b" * right
+        trials = [trial(p) for p in range(count + right)]
+        times = [1000] * (count + right)
+        limit = math.nextafter(count / (count + right), 0)
+    elif name == "fastest_median_ms":
+        times = draw(st.lists(st.integers(1, 9000), min_size=count, max_size=count))
+        limit = math.nextafter(median(times), math.inf)
+    else:
+        low = draw(st.floats(0.01, 100))
+        minutes, limit = math.nextafter(low, 0), [low, 200]
+    verdict = judged(trials, choices[: len(trials)], {name: limit}, rt_ms=times, minutes=minutes, gates=gates)
+    return name, {name: limit}, verdict
+
+
+@given(just_beyond())
+@settings(max_examples=300, deadline=None)
+def test_its_evidence_never_prints_a_value_as_its_own_limit(drawn: tuple[str, Any, Verdict]) -> None:
+    name, _, verdict = drawn
+    pattern, side = PRINTED[name]
+    (reason,) = verdict.reasons
+    printed = re.search(pattern, reason.evidence)
+    assert printed is not None, reason.evidence
+    value, limit = (Fraction(text) for text in printed.groups())
+    assert value > limit if side == ">" else value < limit, reason.evidence
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [
+        (1.46, "took 1.46 minutes, 1.50 to 30 are allowed"),
+        (30.04, "took 30.04 minutes, 1.5 to 30.00 are allowed"),
+        (45, "took 45.0 minutes, 1.5 to 30.0 are allowed"),
+    ],
+)
+def test_it_prints_minutes_on_their_own_side_of_both_limits(minutes: float, said: str) -> None:
+    verdict = judged([trial(0)], "a", {"total_minutes": [1.5, 30]}, minutes=minutes)
+    assert [reason.evidence for reason in verdict.reasons] == [said]
+
+
+def test_it_prints_what_was_once_printed_as_the_limit_itself() -> None:
+    """20 of 21 answers are 95.2 %, which was printed as 95 %."""
+    verdict = judged([trial(p) for p in range(21)], "a" * 20 + "b", {"side_share_max": 0.95})
+    assert "in 95.2% of the test trials, at most 95.0% is allowed" in verdict.reasons[0].evidence
+
+
+def test_every_rule_with_a_limit_is_among_those_whose_evidence_is_read() -> None:
+    assert set(PRINTED) == set(RULES) - {"incomplete"}

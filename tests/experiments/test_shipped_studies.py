@@ -1,14 +1,16 @@
 """The studies that come with the project: valid as they stand, and what the documentation says they are."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from experiments.study_file import STUDIES_DIR, find_study, load_study
 from experiments.texts import html_of
-from experiments.words import placeholders
+from experiments.words import FOLDER, placeholders
 
 pytestmark = pytest.mark.pure
+WORDS = Path(__file__).resolve().parents[2] / "frontend" / "src" / "words"
 SLUGS = sorted(path.parent.name for path in STUDIES_DIR.glob("*/study.toml"))
 
 
@@ -46,6 +48,17 @@ def test_no_study_speaks_of_the_pictures_of_another(slug: str) -> None:
     assert used & words[slug]
     foreign = set().union(*(theirs for other, theirs in words.items() if other != slug))
     assert not used & foreign
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_it_asks_what_the_machine_answered_in_one_wording(slug: str) -> None:
+    """Texts, quiz and questions of the study, and the words of the interface: not "would", not "will"."""
+    folder = find_study(slug).parent
+    paths = [*folder.glob("*.*"), WORDS / "en.ts", FOLDER / "en.toml"]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    other = r"\b(would|will) (answer|say)\b|\b(would|will) (the|a) machine\b|predict what the machine answers"
+    assert {name: re.findall(other, text) for name, text in texts.items()} == dict.fromkeys(texts, [])
+    assert "What the machine answered" in texts["quiz.toml"]
 
 
 def test_it_asks_the_photograph_study_for_a_weak_network() -> None:

@@ -22,7 +22,9 @@ TELLING += r"|maschine|vorhersag\w*|erklär\w*|erklärung)\b"
 def sentences(language: str) -> dict[str, str]:
     """Every sentence of a language by the path of its table and key."""
     table = table_of(language)
-    by_name = {f"{part}.{key}": text for part in ("pages", "entry") for key, text in table[part].items()}
+    by_name = {
+        f"{part}.{key}": text for part in ("pages", "entry", "pay") for key, text in table[part].items()
+    }
     for part in ("paradigms", "page"):
         for name, texts in table[part].items():
             by_name |= {f"{part}.{name}.{key}": text for key, text in texts.items()}

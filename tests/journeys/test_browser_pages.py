@@ -12,11 +12,12 @@ import pytest
 
 from tests import services
 from tests.journeys.conftest import world
+from tests.journeys.test_smallest_window import faults
 from tests.journeys.visitor import FRESH, Visitor, violations
 from tests.services import WebServer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 AXE = services.ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
@@ -89,7 +90,7 @@ def test_it_stops_at_a_small_window_before_consent(visitor: Visitor, site: WebSe
 
 
 WINDOWS = ((1366, 625), (1280, 800), (1920, 1080), (700, 500), (640, 400))
-"""A laptop's window, common ones, the smallest that is let in by default, and 1280 x 800 at 200 %."""
+"""A laptop's window, common ones, a small one, and 1280 x 800 at 200 %."""
 PLACES = """() => Object.fromEntries(
     [".middle .picture", ".ask", ".answers", ".reservoir-panel", ".tools", ".line"].map((place) => {
         const box = document.querySelector(place).getBoundingClientRect();
@@ -151,3 +152,23 @@ def test_after_the_help_the_space_bar_goes_on(visitor: Visitor, site: WebServer)
     page.keyboard.press("Space")
     visitor.settle()
     assert page.locator("dialog").count() == 0
+
+
+def test_a_whole_session_passes_at_twice_its_size(
+    opened: dict[str, Any], browser: Browser, site: WebServer, module_env: dict[str, str]
+) -> None:
+    """1280 x 800 at 200 % zoom: no page scrolls sideways, and no trial at all."""
+    size = (640, 400)
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, device_scale_factor=2)
+    visitor = Visitor(context.new_page(), opened["practice"], opened["quiz"])
+    visitor.arrive(f"{site.url}/join/small/?person=hal&submission=s8")
+    seen = set()
+    while (here := visitor.settle()) != "finish":
+        seen.add(here)
+        assert visitor.page.evaluate("document.documentElement.scrollWidth") <= size[0], here
+        assert here != "trial" or faults(visitor.page, size) == []
+        visitor.step()
+    assert {"consent", "quiz", "trial", "comment"} <= seen
+    context.close()
+    mine = [row["context"] for row in world(module_env, "tell")["responses"] if "image_px" in row["context"]]
+    assert {(row["pixel_ratio"], row["image_px"]) for row in mine if row["pixel_ratio"] == 2} == {(2, 182)}

@@ -177,13 +177,39 @@ def test_it_sends_people_with_only_a_phone_back(on_prolific: PostingCard, browse
         assert visitor.settle() == "device"
         wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
         assert not wide and "390 by 844" in page.locator("[data-page=device]").inner_text()
-        page.get_by_role("button", name="I cannot use a computer now").tap()
+        page.get_by_role("button", name="I will not take part").tap()
         page.wait_for_selector("[data-page=finish]")
         assert violations(page, AXE.read_text()) == []
         assert on_prolific.codes["device"] in return_to(page)
     finally:
         context.close()
     assert on_prolific.stage.session()["state"] == "withdrawn"
+
+
+def test_it_hands_over_from_a_phone_to_a_computer_by_the_same_link(
+    on_prolific: PostingCard, page: "Page", browser: "Browser"
+) -> None:
+    """ "Not now" excludes no person: the link that the phone shows starts the study, with one session."""
+    context = browser.new_context(**PHONE)
+    try:
+        phone = context.new_page()
+        visitor = on_prolific.stage.visitor(phone)
+        visitor.arrive(on_prolific.take()["url"])
+        assert visitor.settle() == "device"
+        link = phone.locator(".address").inner_text()
+        phone.get_by_role("button", name="Not now").tap()
+        phone.wait_for_selector("[data-page=later]")
+        assert violations(phone, AXE.read_text()) == []
+        assert phone.locator(".address").inner_text() == link == phone.url
+        assert not phone.evaluate("document.documentElement.scrollWidth > innerWidth")
+    finally:
+        context.close()
+    before = len(on_prolific.stage.world("tell")["sessions"])
+    desktop = on_prolific.stage.visitor(page)
+    desktop.arrive(link)
+    assert desktop.settle() == "consent"
+    assert len(on_prolific.stage.world("tell")["sessions"]) == before
+    assert on_prolific.stage.session()["state"] == "gates"
 
 
 def test_it_goes_on_after_the_signature_is_over_and_in_no_other_browser(

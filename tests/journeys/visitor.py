@@ -99,6 +99,13 @@ class Visitor:
         self.practised += 1
         self.leave(".board")
         self.page.keyboard.press(str(key))
+        self.read_feedback()
+
+    def read_feedback(self) -> None:
+        """Whether the answer was right, and one button to go on; pages of earlier versions say nothing."""
+        if self.settle() == "trial" and self.page.locator(FRESH).count() == 1:
+            self.leave(".board")
+            self.page.keyboard.press("Space")
 
     def walk(self, until: str, answers: int | None = None) -> str:
         """Continues until a page of that kind, or for `answers` answers."""

@@ -20,6 +20,7 @@ class Sort(base.Kind):
     name: ClassVar[str] = "sort"
     content_model: ClassVar[type[base.Content]] = SortContent
     seconds: ClassVar[float] = 5.0
+    has_pairs: ClassVar[bool] = True
     columns: ClassVar[tuple[base.Column, ...]] = (
         base.Column("is_unsure", "flag", "Sorting: whether the third pile was chosen."),
     )

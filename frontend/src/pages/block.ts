@@ -2,19 +2,25 @@ import { picturesOf } from "../block";
 import type { Desk } from "../desk";
 import { button, h } from "../dom";
 import type { AnyTrial, Block, State } from "../model";
+import { minutesLeft, showProgress } from "../progress";
 
-/** Before a block, and after a reload in the middle of one: what comes next, while its pictures load. */
+/**
+ * Before a block, and after a reload in the middle of one: what comes next, while its pictures load. `asking` are the
+ * ids of trials that show nothing to look at.
+ */
 export async function startPage(
   desk: Desk,
   state: State,
   block: Block,
   trials: AnyTrial[],
+  asking: ReadonlySet<string>,
   stop: AbortSignal,
 ): Promise<void> {
   const loaded = h("p", { class: "loading", role: "status" });
-  const { section, pressed, start } = layout(desk, state, block, trials, loaded, stop);
-  desk.shell.progress(trials[0]?.position ?? state.next, state.total ?? 0);
-  desk.shell.line(desk.words.part(block.index + 1, block.count));
+  const next = plan(desk, trials, asking);
+  const { section, pressed, start } = layout(desk, state, block, trials, next, loaded, stop);
+  const part = desk.words.part(block.index + 1, block.count);
+  showProgress(desk, state, trials[0]?.position ?? state.next, part);
   for (;;) {
     desk.shell.show(section);
     const media = picturesOf(block, trials);
@@ -36,6 +42,7 @@ function layout(
   state: State,
   block: Block,
   trials: AnyTrial[],
+  next: HTMLElement,
   loaded: HTMLElement,
   stop: AbortSignal,
 ) {
@@ -51,17 +58,28 @@ function layout(
     "section",
     { class: "sheet short", "data-page": "block" },
     h("h1", {}, isFresh ? words.block.title(block.index + 1, block.count) : words.block.back_title),
+    isFresh && block.index > 0 ? pause(desk, state, block) : null,
     isFresh
-      ? plan(desk, trials)
+      ? next
       : h("p", {}, words.block.back((trials[0]?.position ?? 0) + 1, state.total ?? 0)),
     h("div", { class: "actions" }, start, loaded),
   );
   return { section, pressed, start };
 }
 
-function plan(desk: Desk, trials: AnyTrial[]): HTMLElement {
+/** Between two blocks: how much is done, how long the rest takes, and that nobody has to hurry. */
+function pause(desk: Desk, state: State, block: Block): HTMLElement {
   const { words } = desk;
-  const count = (phase: AnyTrial["phase"]): number => trials.filter((trial) => trial.phase === phase).length;
+  const left = minutesLeft(state);
+  const time = left === null ? "" : ` ${words.block.left(left)}`;
+  return h("p", {}, `${words.block.done(block.index, block.count)}${time} ${words.block.pause}`);
+}
+
+function plan(desk: Desk, trials: AnyTrial[], asking: ReadonlySet<string>): HTMLElement {
+  const { words } = desk;
+  const shown = trials.filter((trial) => !asking.has(trial.id));
+  const asks = trials.length - shown.length;
+  const count = (phase: AnyTrial["phase"]): number => shown.filter((trial) => trial.phase === phase).length;
   return h(
     "div",
     {},
@@ -71,6 +89,7 @@ function plan(desk: Desk, trials: AnyTrial[]): HTMLElement {
       {},
       count("train") > 0 && h("li", {}, words.block.train(count("train"))),
       count("test") > 0 && h("li", {}, words.block.test(count("test"))),
+      asks > 0 && h("li", {}, words.block.key(asks)),
     ),
   );
 }

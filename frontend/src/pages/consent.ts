@@ -19,7 +19,9 @@ export function consentPage(view: GateView): Promise<Value> {
       "primary",
     );
     const decline = button(words.consent.decline, () => resolve({ agree: false }));
-    shell.show(sheet(view, copy, actions(agree, decline)));
+    const { sight } = view.state.study;
+    const told = sight === "" ? null : h("p", { class: "sight" }, sight);
+    shell.show(sheet(view, told, copy, actions(agree, decline)));
   });
 }
 

@@ -1,6 +1,7 @@
 import type { GateView } from "../desk";
 import { button, h } from "../dom";
 import type { Value } from "../model";
+import { handover, laterPage } from "./handover";
 import { actions, sheet } from "./reading";
 
 export function measureDevice(view: Window = window): Value {
@@ -23,21 +24,31 @@ export function devicePage(view: GateView): Promise<Value | null> {
   return askAgain(view);
 }
 
-function askAgain(view: GateView): Promise<Value | null> {
+async function askAgain(view: GateView): Promise<Value | null> {
+  for (;;) {
+    const answer = await ask(view);
+    if (answer !== "later") return answer;
+    await laterPage(view);
+  }
+}
+
+/** The window as it is now; null: the task goes back for good; "later": another time, on another device. */
+function ask(view: GateView): Promise<Value | null | "later"> {
   const { words, shell } = view.desk;
   const size = h("p", { class: "quiet", "aria-live": "polite" });
   const say = (): void => {
     size.textContent = words.device.size(window.innerWidth, window.innerHeight);
   };
   return new Promise((resolve) => {
-    const done = (value: Value | null): void => {
+    const done = (value: Value | null | "later"): void => {
       window.removeEventListener("resize", say);
       resolve(value);
     };
     const again = button(words.device.again, () => done(measureDevice()), "primary");
-    const cannot = button(words.device.cannot, () => done(null));
+    const later = button(words.device.not_now, () => done("later"));
+    const never = button(words.device.give_back, () => done(null));
     say();
     window.addEventListener("resize", say);
-    shell.show(sheet(view, size, actions(again, cannot)));
+    shell.show(sheet(view, size, actions(again), handover(view), actions(later, never)));
   });
 }

@@ -1,35 +1,51 @@
 /** Help and leaving, over any page; answer keys rest while one is open. */
 import type { Desk } from "../desk";
 import { button, h, titledHtml } from "../dom";
+import type { Study } from "../model";
+import { keysBox } from "./keys";
+import { payLines } from "./pay";
 
-export async function openHelp(desk: Desk, instructions: string): Promise<void> {
+/** How long the amount waits for answers that are still on their way. */
+const PATIENCE_MS = 2_000;
+
+export async function openHelp(desk: Desk, study: Study): Promise<void> {
   const { words } = desk;
+  const { instructions } = study;
   const prose = instructions === "" ? h("p", {}, words.help.short) : titledHtml(instructions);
   const title = prose.querySelector("h1") ? null : h("h1", {}, words.help.title);
   await dialog((close) => [
     title,
     prose,
+    keysBox(desk, study.keys),
     h("div", { class: "actions" }, button(words.help.close, close, "primary")),
   ]);
 }
+
+/** The reason that the server pays in full, if it is told in time. */
+const CANNOT_SEE = "cannot_see";
 
 export interface Leaving {
   reason: string;
   erase: boolean;
 }
 
-/** Asks once; null means the person stays. */
-export async function askToLeave(desk: Desk): Promise<Leaving | null> {
+/** Asks once, for a study whose pictures must be seen also about that; null means the person stays. */
+export async function askToLeave(desk: Desk, sight: string): Promise<Leaving | null> {
   const { words } = desk;
   const erase = h("input", { type: "checkbox", name: "erase" });
-  const reasons = Object.entries(words.leave.reasons).map(([value, text]) => {
-    const input = h("input", { type: "radio", name: "reason", value, checked: value === "unsaid" });
+  const pay = h("div", { class: "pay", "aria-live": "polite" });
+  const offered = Object.entries(words.leave.reasons).filter(([value]) => value !== CANNOT_SEE || sight !== "");
+  const reasons = offered.map(([value, text]) => {
+    const change = (): void => void tellPay(desk, pay, value);
+    const input = h("input", { type: "radio", name: "reason", value, checked: value === "unsaid", change });
     return { input, label: h("label", { class: "option" }, input, h("span", {}, text)) };
   });
+  void tellPay(desk, pay, "unsaid");
   let leaving: Leaving | null = null;
   await dialog((close) => [
     h("h1", {}, words.leave.title),
     h("p", {}, words.leave.text),
+    pay,
     h(
       "fieldset",
       { class: "question" },
@@ -53,6 +69,22 @@ export async function askToLeave(desk: Desk): Promise<Leaving | null> {
     ),
   ]);
   return leaving;
+}
+
+/** What leaving now would pay, once the answers that wait here have reached the server, or could not. */
+async function tellPay(desk: Desk, box: HTMLElement, reason: string): Promise<void> {
+  const { words } = desk;
+  box.dataset["reason"] = reason;
+  if (desk.outbox.count > 0) await Promise.race([desk.outbox.flush(), patience()]);
+  const outcome = await desk.api.pay(reason);
+  // Another reason was chosen meanwhile: its own answer is on the way.
+  if (box.dataset["reason"] !== reason) return;
+  const sentences = outcome.ok ? outcome.value.pay : [words.leave.pay_unknown];
+  box.replaceChildren(...(sentences.length === 0 ? [] : [h("h2", {}, words.leave.pay), ...payLines(sentences)]));
+}
+
+function patience(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, PATIENCE_MS));
 }
 
 /** During trials the focus goes to the stage, so that Space answers the trial and does not open the help again. */

@@ -2,6 +2,8 @@
 import type { Desk } from "../desk";
 import { button, h, untitledHtml } from "../dom";
 import type { Exit } from "../model";
+import { copyRow } from "./copy";
+import { payLines } from "./pay";
 
 export interface Ending {
   title: string;
@@ -9,6 +11,8 @@ export interface Ending {
   /** How many answers the server has confirmed; null where that is not the point. */
   stored: number | null;
   exit: Exit | null;
+  /** What is paid and how, in the server's sentences; none where the study pays nothing. */
+  pay: string[];
   /** Has the answers removed after all; null where that is not asked. Tells whether it is done. */
   remove: (() => Promise<boolean>) | null;
 }
@@ -22,7 +26,7 @@ export function finishPage(desk: Desk, ending: Ending, go: (exit: Exit) => void 
   const wayBack = leadsBack(ending.exit) ? ending.exit : null;
   const code = completionCode(ending.exit);
   shell.line("");
-  shell.progress(ending.stored === null ? null : 1, 1);
+  shell.progress(ending.stored === null ? null : 1);
   shell.tools(null);
   shell.show(
     h(
@@ -30,10 +34,11 @@ export function finishPage(desk: Desk, ending: Ending, go: (exit: Exit) => void 
       { class: "sheet", "data-page": "finish" },
       h("h1", {}, ending.title),
       ending.stored === null ? null : h("p", { class: "stored" }, words.finish.stored(ending.stored)),
+      ending.pay.length === 0 ? null : h("div", { class: "pay" }, ...payLines(ending.pay)),
       code === null ? null : codeBox(desk, code),
       wayBack ? returnBox(desk, wayBack, prose ? RETURN_AFTER_READING_S : RETURN_S, go) : null,
       prose,
-      ending.remove === null ? null : removeBox(desk, ending.remove),
+      ending.remove === null ? null : removeBox(desk, ending.remove, ending.pay.length > 0),
       wayBack ? null : h("p", {}, isFramed() ? words.finish.give_back : words.finish.close),
     ),
   );
@@ -58,36 +63,25 @@ export function completionCode(exit: Exit | null): string | null {
 
 function codeBox(desk: Desk, code: string): HTMLElement {
   const { words } = desk;
-  const shown = h("output", { class: "code", tabindex: 0 }, code);
-  const copy = button(words.finish.copy, () => {
-    const copied = navigator.clipboard?.writeText(code) ?? Promise.reject(new Error("no clipboard"));
-    copied.then(
-      () => (copy.textContent = words.finish.copied),
-      () => {
-        getSelection()?.selectAllChildren(shown);
-        copy.textContent = words.finish.copy_failed;
-      },
-    );
-  });
-  copy.setAttribute("aria-live", "polite");
   return h(
     "div",
     { class: "code-box" },
     h("h2", {}, words.finish.code),
-    h("div", { class: "code-row" }, shown, copy),
+    copyRow(words, code, words.finish.copy, "code"),
   );
 }
 
-/** A study that disclosed something asks again whether the answers may be used. */
-function removeBox(desk: Desk, remove: () => Promise<boolean>): HTMLElement {
+/** A study that disclosed something asks again whether the answers may be used, and says what silence means. */
+function removeBox(desk: Desk, remove: () => Promise<boolean>, isPaid: boolean): HTMLElement {
   const { words } = desk;
-  const said = h("p", { "aria-live": "polite" }, words.finish.use_question);
+  const same = isPaid ? ` ${words.finish.pay_same}` : "";
+  const said = h("p", { "aria-live": "polite" }, words.finish.use_question + same);
   const agree = button(words.finish.use, () => settle(words.finish.used));
   const refuse = button(words.finish.remove, () => {
     refuse.disabled = true;
     void remove().then((done) => {
       refuse.disabled = false;
-      if (done) settle(words.finish.removed);
+      if (done) settle(words.finish.removed + same);
       else said.textContent = words.finish.remove_failed;
     });
   });

@@ -1,7 +1,9 @@
 /** The one table of gates: which page asks what must be passed before the trials, and what its repetition means. */
 import * as own from "virtual:legible-plugins";
+import { waitOrOnline } from "../api";
 import type { Step } from "../model";
 import { CannotShow } from "../plugins/kind";
+import { patiently } from "../trials";
 import { consentPage } from "./consent";
 import { devicePage } from "./device";
 import type { Gate } from "./gate";
@@ -28,6 +30,8 @@ export const GATES: Record<Exclude<Step, Elsewhere>, Gate | null> = {
   quiz: { page: quizPage, again: "not_right" },
   practice: { page: practicePage, again: "not_right" },
   questions: { page: questionsPage },
+  // Few studies ask for it: it is loaded by those that do.
+  screen: { page: async (view) => (await patiently(() => import("./screen"), waitOrOnline)).screenPage(view) },
 };
 
 const TABLE: Readonly<Record<string, Gate | null>> = { ...own.gates, ...GATES };

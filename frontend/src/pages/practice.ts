@@ -1,11 +1,12 @@
 import type { Desk, GateView } from "../desk";
 import { button, h } from "../dom";
 import type { Media, Question, Value } from "../model";
-import { Board } from "../plugins/board";
+import { Board, type Answer } from "../plugins/board";
 import { stimulus } from "../plugins/stimulus";
+import { showProgress } from "../progress";
 import { actions, sheet } from "./reading";
 
-/** Examples to look at, then pictures to predict one by one, exactly as in the trials; judged all at once. */
+/** Examples to look at, then pictures to predict one by one, exactly as in the trials; each told at once, the try judged as a whole. */
 export async function practicePage(view: GateView): Promise<Value> {
   const { desk, page } = view;
   const asked = page.questions.filter((question) => question.kind === "predict");
@@ -17,10 +18,11 @@ export async function practicePage(view: GateView): Promise<Value> {
   await ready;
   const value: Value = {};
   for (const [index, question] of asked.entries()) {
-    desk.shell.line(desk.words.practice.count(index + 1, asked.length));
-    value[question.id] = await ask(view, question);
+    showProgress(desk, view.state, 0, desk.words.practice.count(index + 1, asked.length));
+    const choice = await ask(view, question);
+    value[question.id] = await feedback(view, question, choice);
   }
-  desk.shell.line("");
+  showProgress(desk, view.state);
   desk.shell.show(h("section", { class: "wait" }, h("p", {}, desk.words.sending)));
   return value;
 }
@@ -57,11 +59,38 @@ function examples(view: GateView): Promise<void> {
   });
 }
 
+/** Whether it was right, and the rule's own answer; the answer that stands is the one that the server stored first. */
+async function feedback(view: GateView, question: Question, choice: string): Promise<string> {
+  const { desk, page } = view;
+  const { words } = desk;
+  const outcome = await desk.api.tell(page.kind, page.digest, question.id, choice);
+  // What stands against it, stands against the whole page: the server says so when that is sent.
+  if (!outcome.ok) return choice;
+  const told = outcome.value;
+  const kept = told.choice === choice ? "" : `${words.practice.kept(told.choice)} `;
+  const said = told.correct ? words.practice.right(told.label) : words.practice.wrong(told.label);
+  const next = { value: "seen", text: words.trial.next, key: " ", printed: words.trial.space };
+  await press(view, question, kept + said, [next], words.trial.ready_next);
+  return told.choice;
+}
+
 async function ask(view: GateView, question: Question): Promise<string> {
   const { desk, state } = view;
-  const stage = h("div", { class: "stage" });
-  desk.shell.show(stage);
+  desk.shell.show(h("div", { class: "stage" }));
   await new Promise((resolve) => setTimeout(resolve, state.study.gap_ms));
+  const { trial } = desk.words;
+  return press(view, question, question.prompt || trial.question, question.choices ?? [], trial.ready);
+}
+
+/** The picture on the board of the trials, with a sentence and its buttons; resolves with the one that is pressed. */
+function press(
+  view: GateView,
+  question: Question,
+  text: string,
+  answers: Answer[],
+  ready: string,
+): Promise<string> {
+  const { desk, state } = view;
   const { display, picture_px } = state.study;
   const given = { display, legend: null, words: desk.words, picture: (media: Media) => desk.pictures.element(media) };
   return new Promise((resolve) => {
@@ -71,15 +100,15 @@ async function ask(view: GateView, question: Question): Promise<string> {
         picture_px,
         min_view_ms: 0,
         words: desk.words,
-        announce: (text) => desk.shell.announce(text),
-        ask: h("p", { class: "ask" }, question.prompt || desk.words.trial.question),
-        answers: (question.choices ?? []).map((choice) => ({ ...choice, printed: choice.key.toUpperCase() })),
+        announce: (said) => desk.shell.announce(said),
+        ask: h("p", { class: "ask" }, text),
+        answers,
         beside: null,
-        ready: desk.words.trial.ready,
+        ready,
       },
       (pressed) => resolve(pressed.answer.value),
     );
-    board.show(stage);
-    desk.shell.announce(question.prompt || desk.words.trial.question);
+    board.show(document.querySelector<HTMLElement>(".stage")!);
+    desk.shell.announce(text);
   });
 }

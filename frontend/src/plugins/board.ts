@@ -1,16 +1,20 @@
 /** What all trials share: the stimulus in its place, a line that asks, answer buttons with keys, an exact clock. */
 import { h, keysAreBusy } from "../dom";
+import { keys, printed } from "../keys";
 import type { Context } from "../model";
-import { Exposure } from "./exposure";
+import { Exposure, UNTIL_ANSWER, type Presentation, type Sight } from "./exposure";
 import type { Shown } from "./kind";
+import { sights } from "./sights";
 
 export interface Answer {
   value: string;
   text: string;
-  /** The key that presses it, as `KeyboardEvent.key`; compared without case. */
+  /** The study's key for it, as `KeyboardEvent.key`; the person may have chosen another. Compared without case. */
   key: string;
-  /** What is printed on the button for that key. */
-  printed: string;
+  /** What is printed on the button in place of the study's key. */
+  printed?: string;
+  /** The key is what the button says, too. */
+  is_named_by_key?: boolean;
 }
 
 export interface BoardSpec extends Pick<Shown, "picture_px" | "min_view_ms" | "words" | "announce"> {
@@ -20,8 +24,12 @@ export interface BoardSpec extends Pick<Shown, "picture_px" | "min_view_ms" | "w
   answers: Answer[];
   /** What may be consulted, beside the stimulus and its answers; null keeps no place for it. */
   beside: HTMLElement | null;
+  /** Says the question anew after other keys were chosen. */
+  ask_again?: () => void;
   /** What a screen reader hears when the buttons become active. */
   ready: string;
+  /** Fixation mark, exposure and mask; without it the stimulus stands there at once, until the answer. */
+  presentation?: Presentation;
 }
 
 export interface Pressed {
@@ -36,8 +44,12 @@ const PRESSED_MS = 120;
 
 export class Board {
   readonly element: HTMLElement;
-  private readonly exposure = new Exposure();
+  private readonly exposure: Exposure;
+  private readonly see: (sight: Sight) => void;
   private readonly buttons: HTMLButtonElement[];
+  /** What presses each answer. */
+  private keys: string[] = [];
+  private deaf: () => void = () => undefined;
   private active = false;
   private over = false;
 
@@ -47,8 +59,12 @@ export class Board {
     private readonly later: (act: () => void, delay_ms: number) => void = (act, delay_ms) =>
       void setTimeout(act, delay_ms),
   ) {
+    const presentation = spec.presentation ?? UNTIL_ANSWER;
+    this.exposure = new Exposure(presentation);
+    this.see = sights(spec.stimulus, presentation);
     this.buttons = spec.answers.map((answer, index) => this.answerButton(answer, index));
     this.element = this.build();
+    this.print();
     this.element.style.setProperty("--picture-px", `${spec.picture_px}px`);
   }
 
@@ -57,14 +73,16 @@ export class Board {
     display.replaceChildren(this.element);
     // Capturing, so that the keys act wherever the focus is.
     document.addEventListener("keydown", this.onKey, true);
-    this.exposure.start(() => this.later(() => this.activate(), this.spec.min_view_ms));
+    this.deaf = keys.listen(() => this.print());
+    this.exposure.start(() => this.later(() => this.activate(), this.spec.min_view_ms), this.see);
   }
 
   private build(): HTMLElement {
     const { spec } = this;
+    const count = spec.answers.length;
     const group = h(
       "div",
-      { class: `answers of-${spec.answers.length}`, role: "group", "aria-label": spec.words.trial.choices },
+      { class: `answers of-${count}${count > 4 ? " many" : ""}`, role: "group", "aria-label": spec.words.trial.choices },
       ...this.buttons,
     );
     const wait = h("p", { class: "sr-only", id: "answers-wait" }, spec.words.trial.wait);
@@ -81,12 +99,26 @@ export class Board {
         "data-value": answer.value,
         "aria-disabled": "true",
         "aria-describedby": "answers-wait",
-        "aria-keyshortcuts": answer.key === " " ? "Space" : answer.key,
         click: (event) => this.press(index, event),
       },
       h("span", { class: "answer-text" }, answer.text),
-      answer.printed === "" ? null : h("kbd", { "aria-hidden": "true" }, answer.printed),
+      h("kbd", { "aria-hidden": "true" }),
     );
+  }
+
+  /** The keys on the buttons and in the question, as they are now. */
+  private print(): void {
+    const { answers, ask_again } = this.spec;
+    this.keys = keys.for(answers.map((answer) => answer.key));
+    answers.forEach((answer, index) => {
+      const [text, key] = this.buttons[index]!.children as unknown as [HTMLElement, HTMLElement];
+      const mine = this.keys[index]!;
+      this.buttons[index]!.setAttribute("aria-keyshortcuts", mine === " " ? "Space" : mine);
+      key.textContent = mine === answer.key ? (answer.printed ?? printed(mine)) : printed(mine);
+      key.hidden = key.textContent === "";
+      if (answer.is_named_by_key) text.textContent = printed(mine);
+    });
+    ask_again?.();
   }
 
   private activate(): void {
@@ -101,11 +133,12 @@ export class Board {
 
   private readonly onKey = (event: KeyboardEvent): void => {
     // A trial that was called off from outside leaves its listener behind until the next key.
-    if (!this.element.isConnected) return document.removeEventListener("keydown", this.onKey, true);
+    if (!this.element.isConnected) {
+      this.deaf();
+      return document.removeEventListener("keydown", this.onKey, true);
+    }
     if (event.repeat || event.ctrlKey || event.altKey || event.metaKey || keysAreBusy(event.target)) return;
-    const index = this.spec.answers.findIndex(
-      (answer) => answer.key.toLowerCase() === event.key.toLowerCase(),
-    );
+    const index = this.keys.findIndex((key) => key.toLowerCase() === event.key.toLowerCase());
     if (index < 0) return;
     // The space bar also presses whatever button has the focus; only ours may be meant by it.
     const focused = event.target instanceof HTMLButtonElement ? event.target : null;
@@ -118,26 +151,30 @@ export class Board {
     const answer = this.spec.answers[index];
     if (!this.active || this.over || answer === undefined) return;
     this.over = true;
+    this.deaf();
     document.removeEventListener("keydown", this.onKey, true);
     const rt_ms = this.exposure.since(event);
     const context = this.context(index, event);
     this.buttons[index]?.classList.add("pressed");
     this.later(() => {
       const shown_ms = this.exposure.stop();
-      const { dropped_frames, refresh_ms } = this.exposure;
-      const frames = refresh_ms === null ? { dropped_frames } : { dropped_frames, refresh_ms };
-      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, ...frames } });
+      const { frames, hidden_count, dropped_frames, refresh_ms } = this.exposure;
+      const counted = { frames, hidden_count, dropped_frames };
+      const timed = refresh_ms === null ? counted : { ...counted, refresh_ms };
+      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, ...timed } });
     }, PRESSED_MS);
   }
 
   private context(index: number, event: Event): Context {
     const image = this.element.querySelector("img");
     const context: Context = {
-      onset_ms: Math.round(this.exposure.onset_ms ?? 0),
+      onset_ms: Math.round(10 * (this.exposure.onset_ms ?? 0)) / 10,
       input: inputOf(event),
       pixel_ratio: window.devicePixelRatio,
     };
     if (event instanceof KeyboardEvent) context.key = event.key === " " ? "Space" : event.key;
+    const study = this.spec.answers.map((answer) => answer.key);
+    if (keys.replaces(study)) context.keys = this.keys.join("");
     if (image) context.image_px = Math.round(image.getBoundingClientRect().width);
     if (this.buttons.length > 1) context.side = index % 2 === 0 ? "left" : "right";
     return context;

@@ -26,7 +26,10 @@ export interface Choosing extends Shown {
 /** What a trial puts on its page beside choices and examples. `stimulus` is made by `stimulus()`. */
 export interface Asked {
   stimulus: HTMLElement;
-  question: string;
+  /** A sentence that names a key is said anew if the person chooses other keys. */
+  question: string | (() => string);
+  /** The buttons say their keys and nothing else. */
+  are_keys?: boolean;
   /** What a screen reader says first; else the question. */
   spoken?: string;
 }
@@ -53,19 +56,24 @@ export function choicePlugin<P extends Choosing>(info: PluginInfo, ask: (trial: 
       const index = this.jsPsych.randomization.randomInt(0, trial.choices.length - 1);
       const value = { choice: trial.choices[index]?.value };
       const times = { mean_ms: 700, sd_ms: 150, tail_ms: 500, min_view_ms: trial.min_view_ms };
+      const { presentation } = trial;
       const show = (display: HTMLElement): void => this.show(display, trial);
-      simulatePress(this.jsPsych, mode, { ...times, index, value, show }, onLoad);
+      simulatePress(this.jsPsych, mode, { ...times, presentation, index, value, show }, onLoad);
     }
 
     private show(display: HTMLElement, trial: P): void {
       const asked = ask(trial);
+      const { question, are_keys = false } = asked;
+      const say = typeof question === "string" ? (): string => question : question;
+      const sentence = h("p", { class: "ask" }, say());
       const reservoir = reservoirFor(trial);
       const board = new Board(
         {
           ...trial,
           stimulus: asked.stimulus,
-          ask: h("p", { class: "ask" }, asked.question),
-          answers: trial.choices.map((choice) => ({ ...choice, printed: choice.key.toUpperCase() })),
+          ask: sentence,
+          ask_again: () => (sentence.textContent = say()),
+          answers: trial.choices.map((choice) => ({ ...choice, is_named_by_key: are_keys })),
           beside: reservoir?.element ?? null,
           ready: trial.words.trial.ready,
         },
@@ -76,7 +84,7 @@ export function choicePlugin<P extends Choosing>(info: PluginInfo, ask: (trial: 
         (act, delay_ms) => this.jsPsych.pluginAPI.setTimeout(act, delay_ms),
       );
       board.show(display);
-      trial.announce(asked.spoken ?? asked.question);
+      trial.announce(asked.spoken ?? say());
     }
   };
 }

@@ -2,6 +2,7 @@
 import type { JsPsych, JsPsychPlugin, PluginInfo } from "jspsych";
 import type { AnyTrial, EventKind, Example, Media, Study } from "../model";
 import type { Words } from "../words";
+import type { Presentation } from "./exposure";
 
 /** Parameters that every plugin gets without asking; it declares to jsPsych those that it reads. */
 export interface Shown {
@@ -10,6 +11,7 @@ export interface Shown {
   legend: Study["legend"];
   picture_px: number;
   min_view_ms: number;
+  presentation: Presentation;
   words: Words;
   /** Turns a picture of the wire into a decoded element. */
   picture: (media: Media) => HTMLImageElement;
@@ -36,6 +38,8 @@ export interface Kind<T extends AnyTrial = AnyTrial> {
   plugin: PluginClass;
   /** The plugin's own parameters, beside those of `Shown`. Throws `CannotShow` for content that it has no page for. */
   parameters(trial: T, view: TrialView): Record<string, unknown>;
+  /** Its page shows nothing to look at and only asks for a key: it is announced as that. */
+  asks_key?: true;
 }
 
 /** The page has nothing to show a trial or a gate with. Nothing else may be shown in its place. */

@@ -2,6 +2,7 @@
 import { ParameterType, type JsPsych } from "jspsych";
 import type { Context, Value } from "../model";
 import type { Pressed } from "./board";
+import { UNTIL_ANSWER, type Presentation } from "./exposure";
 
 /** What every plugin hands to the page: `info.data`. */
 export const PRESS_DATA = {
@@ -25,6 +26,8 @@ export const SHOWN_PARAMETERS = {
   picture_px: { type: ParameterType.INT, default: 320 },
   /** Milliseconds from onset until the answers become active. */
   min_view_ms: { type: ParameterType.INT, default: 0 },
+  /** Fixation mark, exposure and mask: `course`, `refresh_ms`, `seed`. */
+  presentation: { type: ParameterType.OBJECT, default: UNTIL_ANSWER },
   /** The words of the interface. */
   words: { type: ParameterType.OBJECT, default: undefined },
   /** Turns a picture of the wire into a decoded element. */
@@ -47,6 +50,7 @@ export interface SimulatedPress {
   sd_ms: number;
   tail_ms: number;
   min_view_ms: number;
+  presentation: Presentation;
   /** Which button, counted from 0, and the value that it stands for. */
   index: number;
   value: Value;
@@ -73,6 +77,6 @@ export function simulatePress(
   press.show(display);
   onLoad();
   const button = display.querySelectorAll(".answer")[index];
-  // One frame passes before the clock starts, and the button is active only from then on.
-  if (button) jsPsych.pluginAPI.clickTarget(button, rt_ms + 100);
+  // Some frames pass before the clock starts, and the button is active only from then on.
+  if (button) jsPsych.pluginAPI.clickTarget(button, press.presentation.course.fixation_ms + rt_ms + 100);
 }

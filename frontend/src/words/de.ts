@@ -6,7 +6,13 @@ export const de: Words = {
   direction: "ltr",
 
   skip: "Zum Inhalt springen",
-  progress: (done, total) => `${done} von ${total} erledigt`,
+  progress: (percent) => `${percent} % erledigt`,
+  step: (step, steps) => `Schritt ${step} von ${steps}`,
+  left: (minutes) =>
+    minutes < 0.75
+      ? "noch weniger als eine Minute"
+      : `noch etwa ${Math.round(minutes)} ${Math.round(minutes) === 1 ? "Minute" : "Minuten"}`,
+  left_short: (minutes) => (minutes < 0.75 ? "noch unter 1 Min." : `noch etwa ${Math.round(minutes)} Min.`),
   part: (part, parts) => `Teil ${part} von ${parts}`,
   phase: { train: "Lernen", test: "Vorhersagen" },
   preview: "Vorschau: nichts wird gespeichert und nichts bezahlt",
@@ -39,6 +45,7 @@ export const de: Words = {
     instructions: "So geht es",
     quiz: "Einige Fragen, ob alles klar ist",
     practice: "Übung",
+    screen: "Die Größe Ihres Bildschirms",
     questions: "Einige Fragen",
     comment: "Zum Schluss",
     declined: "Sie nehmen nicht teil",
@@ -51,7 +58,17 @@ export const de: Words = {
   device: {
     checking: "Ihr Bildschirm wird geprüft …",
     again: "Noch einmal prüfen",
-    cannot: "Ich kann jetzt keinen Computer benutzen",
+    elsewhere: "Am Computer weitermachen",
+    by_link:
+      "Öffnen Sie diesen Link an einem Computer, jetzt oder später. Er ist nur für Sie bestimmt: Bitte geben Sie ihn " +
+      "nicht weiter. Er startet die Studie, solange ein Platz frei ist.",
+    by_platform: "Öffnen Sie diese Aufgabe an einem Computer, mit Ihrem eigenen Konto auf der Plattform.",
+    copy: "Link kopieren",
+    not_now: "Jetzt nicht",
+    give_back: "Ich nehme nicht teil",
+    later_title: "Sie können später teilnehmen",
+    later: "Noch hat nichts begonnen, und Sie haben nichts verloren. Sie können diese Seite schließen.",
+    here: "Hier weitermachen",
     size: (width, height) => `Ihr Fenster ist jetzt ${width} mal ${height} Pixel groß.`,
   },
   consent: {
@@ -60,6 +77,38 @@ export const de: Words = {
     download: "Diesen Text herunterladen",
     print: "Drucken",
     file: "einwilligung.html",
+  },
+  screen: {
+    slider: "Größe des Rahmens",
+    smaller: "Kleiner",
+    larger: "Größer",
+    fits: "Die Karte passt in den Rahmen",
+    no_card: "Ich habe keine Karte zur Hand",
+    untouched: "Bitte ändern Sie die Größe des Rahmens, bis die Karte genau hineinpasst.",
+    distance_title: "Wie weit ist Ihr Bildschirm entfernt?",
+    distance_text:
+      "Sitzen Sie so, wie Sie es auch danach tun. Verdecken Sie Ihr rechtes Auge, und sehen Sie mit dem linken die ganze " +
+      "Zeit auf das schwarze Quadrat. Drücken Sie die Schaltfläche oder die Leertaste: Ein roter Punkt bewegt sich nach " +
+      "links. An einer Stelle verschwindet er. Drücken Sie genau in dem Moment noch einmal, in dem Sie ihn nicht mehr sehen.",
+    go: "Punkt bewegen",
+    gone: "Der Punkt ist verschwunden",
+    tries: (done, tries) => `Versuch ${done} von ${tries}`,
+    cannot: "Das kann ich nicht",
+    missed: "Der Punkt ist ganz durchgelaufen. Bitte versuchen Sie es noch einmal.",
+    result_title: "Stimmt das?",
+    result: (cm) => `Danach sind Ihre Augen etwa ${cm} cm vom Bildschirm entfernt.`,
+    unlikely: "Die Entfernung ließ sich so nicht bestimmen.",
+    yes: "Ja, ungefähr",
+    again: "Noch einmal messen",
+  },
+  fullscreen: {
+    title: "Ganzer Bildschirm",
+    text:
+      "Die Bilder sieht man am besten, wenn nichts um sie herum ist. Die Seite kann bis zum letzten Bild den ganzen " +
+      "Bildschirm füllen. Sie können das jederzeit mit der Taste Esc beenden; es geht nichts verloren.",
+    enter: "Bildschirm füllen",
+    decline: "So weitermachen",
+    back: "Ganzer Bildschirm",
   },
   next: "Weiter",
   submit: "Antworten abschicken",
@@ -71,6 +120,9 @@ export const de: Words = {
     examples: "Sehen Sie sich zuerst diese Beispiele an.",
     start: "Übung beginnen",
     count: (index, count) => `Übungsbild ${index} von ${count}`,
+    right: (label) => `Richtig: Die Maschine hat ${label} geantwortet.`,
+    wrong: (label) => `Nicht richtig: Die Maschine hat ${label} geantwortet.`,
+    kept: (choice) => `Sie hatten schon ${choice} geantwortet, und das gilt.`,
   },
   form: {
     required: "Bitte beantworten Sie diese Frage.",
@@ -101,6 +153,13 @@ export const de: Words = {
     train: (count) => `${count} ${count === 1 ? "Beispiel" : "Beispiele"} mit der Antwort der Maschine`,
     test: (count) =>
       `${count} ${count === 1 ? "Bild, bei dem" : "Bilder, bei denen"} Sie die Antwort vorhersagen`,
+    key: (count) => `${count} ${count === 1 ? "Seite, die" : "Seiten, die"} Sie um einen Tastendruck ${count === 1 ? "bittet" : "bitten"}`,
+    done: (done, parts) => `Sie haben ${done} von ${parts} Teilen geschafft.`,
+    left: (minutes) =>
+      minutes < 0.75
+        ? "Der Rest dauert weniger als eine Minute."
+        : `Der Rest dauert etwa ${Math.round(minutes)} ${Math.round(minutes) === 1 ? "Minute" : "Minuten"}.`,
+    pause: "Eine kurze Pause ist hier in Ordnung: Bis Sie auf „Beginnen“ drücken, wird keine Zeit gemessen.",
     plan: "Als Nächstes:",
     start: "Beginnen",
     go_on: "Weiter",
@@ -112,7 +171,7 @@ export const de: Words = {
     text: "Text",
     sides: ["A", "B"],
     label: "Die Antwort der Maschine:",
-    question: "Was wird die Maschine antworten?",
+    question: "Was hat die Maschine geantwortet?",
     next: "Weiter",
     space: "Leertaste",
     wait: "Bitte sehen Sie sich zuerst das Bild an. Die Knöpfe werden gleich aktiv.",
@@ -137,16 +196,33 @@ export const de: Words = {
     open: "Anleitung",
     title: "Anleitung",
     short:
-      "In den Beispielen sehen Sie ein Bild und die Antwort der Maschine. Danach sehen Sie nur noch Bilder und sagen " +
-      "vorher, was die Maschine antworten wird. Benutzen Sie die Knöpfe oder die Tasten, die darauf stehen.",
+      "In den Beispielen sehen Sie ein Bild und die Antwort der Maschine. Danach sehen Sie nur noch Bilder und sagen, " +
+      "was die Maschine geantwortet hat. Benutzen Sie die Knöpfe oder die Tasten, die darauf stehen.",
     close: "Schließen",
   },
+  keys: {
+    now: (keys: string) => `Ihre Tasten: ${keys}. Ändern`,
+    text:
+      "Sie dürfen mit anderen Tasten antworten, etwa mit der linken Hand oder auf einer anderen Tastatur. Die " +
+      "Antworten behalten ihre Seiten. Sie können auch die Maus nehmen oder die Knöpfe berühren.",
+    place: (index: number, count: number) =>
+      count === 2 ? (index === 0 ? "Linke Antwort" : "Rechte Antwort") : `Antwort ${index + 1}`,
+    use: "Diese Tasten nehmen",
+    reset: (keys: string) => `Zurück zu ${keys}`,
+    used: (keys: string) => `Ihre Tasten sind jetzt ${keys}.`,
+    clash: "Jede Antwort braucht eine eigene Taste.",
+    unusable: "Bitte wählen Sie für jede Antwort einen Buchstaben oder eine Ziffer: Andere Tasten haben eigene Aufgaben.",
+  },
+
   leave: {
     open: "Studie verlassen",
     title: "Studie verlassen?",
     text: "Sie können jederzeit aufhören. Sie müssen keinen Grund nennen.",
+    pay: "Wenn Sie jetzt gehen",
+    pay_unknown: "Der Server konnte nicht gefragt werden. Wenn etwas bezahlt wird, sagt die nächste Seite, wie viel.",
     reason: "Warum hören Sie auf?",
     reasons: {
+      cannot_see: "Ich kann die Bilder nicht gut genug sehen",
       time: "Es dauert zu lange",
       unclear: "Es ist nicht klar, was zu tun ist",
       technical: "Etwas funktioniert nicht",
@@ -166,7 +242,7 @@ export const de: Words = {
     code: "Ihr Abschlusscode",
     copy: "Code kopieren",
     copied: "Kopiert",
-    copy_failed: "Bitte markieren und kopieren Sie den Code.",
+    copy_failed: "Bitte kopieren Sie, was markiert ist.",
     back: "Zurück zur Plattform",
     automatic: (seconds) =>
       `Sie kehren in ${seconds} ${seconds === 1 ? "Sekunde" : "Sekunden"} von selbst zur Plattform zurück.`,
@@ -177,11 +253,13 @@ export const de: Words = {
     stayed: "Sie bleiben auf dieser Seite. Bitte benutzen Sie den Knopf, wenn Sie so weit sind.",
     use_title: "Dürfen wir Ihre Antworten verwenden?",
     use_question:
-      "Jetzt, da Sie wissen, worum es ging, dürfen Sie noch einmal entscheiden. Ihre Bezahlung hängt nicht davon ab.",
+      "Jetzt, da Sie wissen, worum es ging, dürfen Sie noch einmal entscheiden. Wenn Sie nichts wählen, werden Ihre " +
+      "Antworten verwendet.",
+    pay_same: "Ihre Bezahlung hängt nicht davon ab.",
     use: "Ja, meine Antworten verwenden",
     remove: "Nein, meine Antworten entfernen",
     used: "Vielen Dank. Ihre Antworten werden verwendet.",
-    removed: "Ihre Antworten wurden entfernt. Ihre Bezahlung hängt nicht davon ab.",
+    removed: "Ihre Antworten wurden entfernt.",
     remove_failed: "Das hat gerade nicht geklappt, und es wurde nichts geändert. Bitte versuchen Sie es noch einmal.",
     close: "Sie können diese Seite jetzt schließen.",
     give_back:

@@ -4,7 +4,15 @@ export const en = {
   direction: "ltr" as "ltr" | "rtl",
 
   skip: "Skip to the content",
-  progress: (done: number, total: number) => `${done} of ${total} done`,
+  progress: (percent: number) => `${percent} % done`,
+  step: (step: number, steps: number) => `Step ${step} of ${steps}`,
+  left: (minutes: number) =>
+    minutes < 0.75
+      ? "less than a minute left"
+      : `about ${Math.round(minutes)} ${Math.round(minutes) === 1 ? "minute" : "minutes"} left`,
+  /** The same on the line above a trial, which has little room. */
+  left_short: (minutes: number) =>
+    minutes < 0.75 ? "under 1 min left" : `about ${Math.round(minutes)} min left`,
   part: (part: number, parts: number) => `Part ${part} of ${parts}`,
   phase: { train: "Learning", test: "Predicting" },
   preview: "Preview: nothing is stored and nothing is paid",
@@ -36,6 +44,7 @@ export const en = {
     instructions: "How it works",
     quiz: "A few questions to check that everything is clear",
     practice: "Practice",
+    screen: "The size of your screen",
     questions: "A few questions",
     comment: "One last thing",
     declined: "You do not take part",
@@ -48,7 +57,17 @@ export const en = {
   device: {
     checking: "Checking your screen…",
     again: "Check again",
-    cannot: "I cannot use a computer now",
+    elsewhere: "Continue on a computer",
+    by_link:
+      "Open this link on a computer, now or later. It is meant for you alone: please do not pass it on. It starts " +
+      "the study as long as a place is free.",
+    by_platform: "Open this task on a computer, with your own account on the platform.",
+    copy: "Copy the link",
+    not_now: "Not now",
+    give_back: "I will not take part",
+    later_title: "You can take part later",
+    later: "Nothing has begun yet, and you have lost nothing. You may close this page.",
+    here: "Go on here",
     size: (width: number, height: number) => `Your window is now ${width} by ${height} pixels.`,
   },
   consent: {
@@ -57,6 +76,38 @@ export const en = {
     download: "Download this text",
     print: "Print",
     file: "consent.html",
+  },
+  screen: {
+    slider: "Size of the frame",
+    smaller: "Smaller",
+    larger: "Larger",
+    fits: "The card fits the frame",
+    no_card: "I have no card at hand",
+    untouched: "Please change the size of the frame until the card fits exactly.",
+    distance_title: "How far away is your screen?",
+    distance_text:
+      "Sit as you will for the rest. Cover your right eye, and look at the black square with your left eye all the time. " +
+      "Press the button or the space bar: a red dot moves to the left. At some place it disappears. Press again at the " +
+      "very moment when you no longer see it.",
+    go: "Let the dot move",
+    gone: "The dot has disappeared",
+    tries: (done: number, tries: number) => `Try ${done} of ${tries}`,
+    cannot: "I cannot do this",
+    missed: "The dot went all the way. Please try once more.",
+    result_title: "Does this fit?",
+    result: (cm: number) => `By this, your eyes are about ${cm} cm away from the screen.`,
+    unlikely: "The distance could not be told from this.",
+    yes: "Yes, about that",
+    again: "Measure again",
+  },
+  fullscreen: {
+    title: "Full screen",
+    text:
+      "The pictures are best seen without anything around them. The page can fill your whole screen until the last one. " +
+      "You can leave that at any time with the key Esc, and nothing is lost.",
+    enter: "Use the full screen",
+    decline: "Go on without it",
+    back: "Full screen",
   },
   next: "Continue",
   submit: "Submit answers",
@@ -67,6 +118,9 @@ export const en = {
     examples: "Look at these examples first.",
     start: "Start practising",
     count: (index: number, count: number) => `Practice picture ${index} of ${count}`,
+    right: (label: string) => `Right: the machine answered ${label}.`,
+    wrong: (label: string) => `Not right: the machine answered ${label}.`,
+    kept: (choice: string) => `You answered ${choice} before, and that stands.`,
   },
   form: {
     required: "Please answer this question.",
@@ -96,6 +150,13 @@ export const en = {
       `All your answers are stored. You go on with number ${next} of ${total}.`,
     train: (count: number) => `${count} ${count === 1 ? "example" : "examples"} with the machine's answer`,
     test: (count: number) => `${count} ${count === 1 ? "picture" : "pictures"} where you predict the answer`,
+    key: (count: number) => `${count} ${count === 1 ? "page that asks" : "pages that ask"} you to press a key`,
+    done: (done: number, parts: number) => `You have done ${done} of ${parts} parts.`,
+    left: (minutes: number) =>
+      minutes < 0.75
+        ? "The rest takes less than a minute."
+        : `The rest takes about ${Math.round(minutes)} ${Math.round(minutes) === 1 ? "minute" : "minutes"}.`,
+    pause: "A short pause is fine here: no time is measured until you press Start.",
     plan: "What comes next:",
     start: "Start",
     go_on: "Go on",
@@ -107,7 +168,7 @@ export const en = {
     text: "Text",
     sides: ["A", "B"],
     label: "The machine's answer:",
-    question: "What will the machine answer?",
+    question: "What did the machine answer?",
     next: "Next",
     space: "Space",
     wait: "Please look at the picture first. The buttons become active in a moment.",
@@ -134,15 +195,32 @@ export const en = {
     title: "Instructions",
     short:
       "In the examples you see a picture and the machine's answer. After them you see pictures only, and you predict " +
-      "what the machine will answer. Use the buttons, or the keys that are printed on them.",
+      "what the machine answered. Use the buttons, or the keys that are printed on them.",
     close: "Close",
   },
+  keys: {
+    now: (keys: string) => `Your keys: ${keys}. Change them`,
+    text:
+      "You may answer with other keys, for instance with your left hand or on another keyboard. The answers keep " +
+      "their sides. You can also use the mouse or touch the buttons.",
+    place: (index: number, count: number) =>
+      count === 2 ? (index === 0 ? "Left answer" : "Right answer") : `Answer ${index + 1}`,
+    use: "Use these keys",
+    reset: (keys: string) => `Back to ${keys}`,
+    used: (keys: string) => `Your keys are now ${keys}.`,
+    clash: "Each answer needs a key of its own.",
+    unusable: "Please choose one letter or digit for each answer: other keys have uses of their own.",
+  },
+
   leave: {
     open: "Leave the study",
     title: "Leave the study?",
     text: "You may stop at any time. You do not have to give a reason.",
+    pay: "If you leave now",
+    pay_unknown: "The server could not be asked about this. If anything is paid, the next page says how much.",
     reason: "Why do you stop?",
     reasons: {
+      cannot_see: "I cannot see the pictures well enough",
       time: "It takes too long",
       unclear: "It is not clear what to do",
       technical: "Something does not work",
@@ -161,7 +239,7 @@ export const en = {
     code: "Your completion code",
     copy: "Copy the code",
     copied: "Copied",
-    copy_failed: "Please select the code and copy it.",
+    copy_failed: "Please copy what is selected.",
     back: "Return to the platform",
     automatic: (seconds: number) =>
       `You return to the platform by yourself in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`,
@@ -171,11 +249,13 @@ export const en = {
     stay: "Stay on this page",
     stayed: "You stay on this page. Please use the button when you are ready.",
     use_title: "May we use your answers?",
-    use_question: "Now that you know what this was about, you may decide again. Your payment does not depend on it.",
+    use_question:
+      "Now that you know what this was about, you may decide again. If you choose neither, your answers are used.",
+    pay_same: "Your payment does not depend on it.",
     use: "Yes, use my answers",
     remove: "No, remove my answers",
     used: "Thank you. Your answers will be used.",
-    removed: "Your answers have been removed. Your payment does not depend on it.",
+    removed: "Your answers have been removed.",
     remove_failed: "That did not work just now, and nothing was changed. Please try again.",
     close: "You may close this page now.",
     give_back: "Please give the task back on the platform, with its own button, so that somebody else can take it.",

@@ -45,7 +45,7 @@ export class LearnPlugin implements JsPsychPlugin<Info> {
     const trial = given as unknown as Parameters;
     const times = { mean_ms: 600, sd_ms: 150, tail_ms: 400, min_view_ms: trial.min_view_ms };
     const show = (display: HTMLElement): void => this.show(display, trial);
-    simulatePress(this.jsPsych, mode, { ...times, index: 0, value: SEEN, show }, onLoad);
+    simulatePress(this.jsPsych, mode, { ...times, presentation: trial.presentation, index: 0, value: SEEN, show }, onLoad);
   }
 
   private show(display: HTMLElement, trial: Parameters): void {

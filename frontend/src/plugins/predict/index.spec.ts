@@ -61,7 +61,7 @@ test("it ignores other keys, held keys and shortcuts", async () => {
 test("it prints the key on each button and asks the usual question", async () => {
   await startTimeline([trial()]);
   expect([...document.querySelectorAll("kbd")].map((key) => key.textContent)).toEqual(["F", "J"]);
-  expect(find(".ask").textContent).toBe("What will the machine answer?");
+  expect(find(".ask").textContent).toBe("What did the machine answer?");
 });
 
 test("it asks a check's own question with four answers and no picture", async () => {

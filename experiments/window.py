@@ -1,0 +1,169 @@
+"""The smallest window in which a study shows a whole trial, from what the study puts on its pages.
+
+The constants are those of the page's own layout (frontend/src/style/trials.css), in CSS pixels; a test
+measures both against each other in a browser. Widths of words are estimated from above, as servers lack
+fonts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import ceil
+
+from experiments.definition import DeviceTable, StudyDefinition
+from experiments.kinds import get_kind
+from experiments.paradigms import design_of, get_paradigm
+
+STACKED_MAX_PX = 560
+"""Up to this width the examples stand below the answers; only studies that let phones in are shown so."""
+LOW_MAX_PX = 560
+"""Up to this height the frame of the page is lower, if the window is not narrow as well."""
+PHONE = (390, 664)
+"""What a phone of 6 inches leaves to a page, held upright, below the address and above the bar."""
+HALF = 0.5
+"""The smallest size of a picture, a share of `picture_px`: at 200 % zoom it is as large as it was meant."""
+
+PICTURE_PX = 320
+"""The side of a picture if the paradigm has no key for it."""
+GAP_PX, GAP_STACKED_PX = 24, 12
+MARGINS_PX = 32
+EXAMPLES_PX, EXAMPLES_STACKED_PX = 128, 172
+BOARD_PX, BOARD_STACKED_PX, BOARD_WIDE_PX = 364, 328, 608
+"""The least width of question and answers: up to four answers, the same upright, more answers and texts."""
+FRAME_PX, FRAME_LOW_PX = 120, 56
+"""Top and bottom of the page."""
+ASK_PX, ASK_LOW_PX = 64, 52
+CAPTION_PX = 50
+"""Below a picture: its caption and the meaning of its colours."""
+ANSWER_PX, ANSWER_GAP_PX, ANSWER_LINE_PX, ANSWER_EDGES_PX, KEY_PX = 60, 12, 22.5, 15, 77
+"""A button: its least height, the room between two, a line of its text, its edges, what key and edges take in
+width."""
+TEXT_LINE_PX, TEXT_LINE_LOW_PX, TEXT_EDGES_PX = 32, 27, 28
+TEXT_CHARACTERS = 280
+"""The longest text that the window is made for: a short message. Studies of longer ones state a window."""
+SIDE_NAME_PX, SIDE_GAP_PX, STIMULI_GAP_PX = 24, 8, 12
+"""Over each half of a pair, between its rows, and between a text and a pair."""
+LETTER, SPACE = 0.56, 0.34
+"""Mean width of a letter in running words, and of a space, in a wide face; as shares of its size."""
+SMALL_PX, LARGE_PX = 18, 20
+"""Sizes of letters: of answers, and of texts in a low window; of texts otherwise."""
+WORD = 7
+"""Letters of a word where only the length of a text is known: long ones, since lines end before them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A size in CSS pixels."""
+
+    width_px: int
+    height_px: int
+
+    def holds(self, width_px: float, height_px: float) -> bool:
+        """Whether a window of that size is at least as large as this one."""
+        return width_px >= self.width_px and height_px >= self.height_px
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """What needs room on a study's trial pages. `across` pictures stand beside each other; `answers` are the
+    texts on the buttons."""
+
+    picture_px: int
+    across: int
+    answers: tuple[str, ...]
+    has_examples: bool
+    has_texts: bool
+    has_pairs: bool = False
+
+    @property
+    def least_px(self) -> int:
+        """The side of the smallest picture that the layout makes of `picture_px`."""
+        return ceil(HALF * self.picture_px)
+
+    @property
+    def columns(self) -> int:
+        """Answers beside each other, as in the style sheet."""
+        count = len(self.answers)
+        return 2 if count <= 4 else 3 if count <= 9 else 5
+
+    @property
+    def answers_px(self) -> int:
+        """Height of all answers where the board is narrowest."""
+        inner = (self._board_px(GAP_PX) - (self.columns - 1) * GAP_PX) / self.columns - KEY_PX
+        lines = max((lines_of(text, inner, SMALL_PX) for text in self.answers), default=1)
+        row = max(ANSWER_PX, ceil(lines * ANSWER_LINE_PX + ANSWER_EDGES_PX))
+        rows = max(1, ceil(len(self.answers) / self.columns))
+        return rows * row + (rows - 1) * ANSWER_GAP_PX
+
+    def needed(self) -> Window:
+        """The smallest window with the examples beside the stimulus."""
+        beside = EXAMPLES_PX + 2 * GAP_PX if self.has_examples else 0
+        width = max(STACKED_MAX_PX + 1, MARGINS_PX + beside + self._board_px(GAP_PX))
+        room = width - MARGINS_PX - beside
+        low = FRAME_LOW_PX + ASK_LOW_PX + self._trial_px(room, TEXT_LINE_LOW_PX, SMALL_PX)
+        tall = FRAME_PX + ASK_PX + self._trial_px(room, TEXT_LINE_PX, LARGE_PX)
+        # A window between the two would have the higher frame and no room for it.
+        return Window(width, low if tall <= LOW_MAX_PX + 1 else tall)
+
+    def needed_upright(self) -> Window:
+        """The smallest narrow window, with the examples below the answers."""
+        pictures = self.across * self.least_px + (self.across - 1) * GAP_STACKED_PX
+        width = MARGINS_PX + max(pictures, BOARD_WIDE_PX if len(self.answers) > 4 else BOARD_STACKED_PX)
+        examples = EXAMPLES_STACKED_PX + GAP_STACKED_PX if self.has_examples else 0
+        trial = self._trial_px(width - MARGINS_PX, TEXT_LINE_LOW_PX, SMALL_PX)
+        return Window(width, FRAME_PX + ASK_PX + trial + examples)
+
+    def _board_px(self, gap_px: int) -> int:
+        least = BOARD_WIDE_PX if self.has_texts or len(self.answers) > 4 else BOARD_PX
+        return max(self.across * self.least_px + (self.across - 1) * gap_px, least)
+
+    def _trial_px(self, width_px: int, text_line_px: int, letter_px: int) -> int:
+        """Height of the highest stimulus and its answers on a board of that width; a check that names one of
+        four keys shows no picture."""
+        heights = [self.least_px + CAPTION_PX]
+        if self.has_texts:
+            text = " ".join(["x" * WORD] * ceil(TEXT_CHARACTERS / (WORD + 1)))
+            lines = lines_of(text, width_px - MARGINS_PX, letter_px)
+            heights.append(lines * text_line_px + TEXT_EDGES_PX)
+        if self.has_pairs:
+            above = heights[-1] + STIMULI_GAP_PX if self.has_texts else SIDE_GAP_PX + self.least_px
+            heights.append(above + SIDE_NAME_PX + SIDE_GAP_PX + self.least_px)
+        return max(max(heights) + self.answers_px, CAPTION_PX + 2 * ANSWER_PX + ANSWER_GAP_PX)
+
+
+def lines_of(text: str, width_px: float, letter_px: float) -> int:
+    """How many lines a text takes, broken at spaces and hyphens, and within a word wider than a line."""
+    lines, used = 1, 0.0
+    for word in re.findall(r"[^\s-]+-?|-", text):
+        width = len(word) * LETTER * letter_px
+        if used and used + width > width_px:
+            lines, used = lines + 1, 0.0
+        broken = max(0, ceil(width / width_px) - 1)
+        lines, used = lines + broken, used + width - broken * width_px + SPACE * letter_px
+    return lines
+
+
+def board_of(definition: StudyDefinition) -> Board:
+    """What the trial pages of a study hold."""
+    design, paradigm = design_of(definition), get_paradigm(definition.paradigm)
+    is_beside = getattr(design, "display", "beside") == "beside"
+    return Board(
+        picture_px=getattr(design, "picture_px", PICTURE_PX),
+        across=2 if is_beside else 1,
+        answers=tuple(text for _, text in definition.choices),
+        has_examples=getattr(design, "reservoir", "off") != "off",
+        has_texts="text" in paradigm.modalities,
+        has_pairs=any(get_kind(kind).has_pairs for kind in paradigm.kinds),
+    )
+
+
+def windows_of(definition: StudyDefinition) -> tuple[Window, ...]:
+    """The smallest windows that are let in: one is enough. What a study states replaces what is computed."""
+    board, device = board_of(definition), definition.device
+    computed = (board.needed(), *((board.needed_upright(),) if device.phones else ()))
+    return tuple(_stated(window, device) for window in computed)
+
+
+def _stated(window: Window, device: DeviceTable) -> Window:
+    return Window(device.min_width_px or window.width_px, device.min_height_px or window.height_px)

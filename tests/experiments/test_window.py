@@ -1,0 +1,100 @@
+"""The smallest window: what it follows from, what a study states, and what it was before it was computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.definition import StudyDefinition
+from experiments.errors import InvalidStudy
+from experiments.study_file import find_study, load_study
+from experiments.window import PHONE, Window, board_of, lines_of, windows_of
+from tests.experiments.definitions import definition
+from tests.world import write_study
+
+pytestmark = pytest.mark.pure
+
+SHIPPED = ("wolf-or-husky", "grass-or-gravel", "leaves", "foxes")
+
+
+def needed(design: dict[str, Any] | None = None, **tables: Any) -> Window:
+    return windows_of(definition(design=design or {}, **tables))[0]
+
+
+def test_the_window_is_the_sum_of_what_a_trial_shows() -> None:
+    """Two pictures of 160 px (half of 320) are narrower than question and answers (364); margins 32, examples
+    128 and two gaps of 24. Frame 56, picture with 50 for caption and legend, question 52, answers 60."""
+    assert needed() == Window(364 + 32 + 128 + 2 * 24, 56 + 160 + 50 + 52 + 60)
+    large = {"picture_px": 500}
+    assert needed(large) == Window(2 * 250 + 24 + 32 + 128 + 48, 56 + 250 + 50 + 52 + 60)
+    assert needed({**large, "reservoir": "off"}).width_px == 561
+    huge = {"picture_px": 1000, "reservoir": "off"}
+    assert needed(huge).width_px == 2 * 500 + 24 + 32
+    assert needed({**huge, "display": "overlay"}).width_px == 561
+
+
+def test_a_higher_trial_needs_the_higher_frame_too() -> None:
+    """Above 560 px the frame takes 64 px more and the question 12, so no window between the two is let in."""
+    assert needed({"picture_px": 534}).height_px == 56 + 267 + 50 + 52 + 60 == 561 - 76
+    assert needed({"picture_px": 536}).height_px == 120 + 268 + 50 + 64 + 60
+
+
+@pytest.mark.parametrize(
+    ("text", "width_px", "lines"),
+    [("", 100, 1), ("aa", 20, 1), ("aa bb", 50, 1), ("aa bb", 40, 2), ("aaaa", 20, 2), ("aa-bb", 40, 2)],
+)
+def test_it_breaks_lines_as_a_page_does(text: str, width_px: float, lines: int) -> None:
+    """A letter has 10 px here and a space 6.07; a word wider than a line is broken."""
+    assert lines_of(text, width_px, 10 / 0.56) == lines
+
+
+def test_longer_answers_make_higher_buttons() -> None:
+    short, long = (
+        definition({"classes": ["a", "b"]}),
+        definition({"classes": ["a", "giant schnauzer of the lake"]}),
+    )
+    assert board_of(short).answers_px == 60 < board_of(long).answers_px
+    four = definition({"classes": ["a", "b", "c", "d"]})
+    assert board_of(four).answers_px == 2 * 60 + 12
+
+
+@pytest.mark.parametrize("slug", SHIPPED)
+def test_a_shipped_study_lets_in_a_common_screen_at_200_percent(slug: str) -> None:
+    study = load_study(find_study(slug))
+    [window] = windows_of(study)
+    assert window.holds(1280 / 2, 800 / 2) and not window.holds(*PHONE)
+
+
+def test_what_a_study_states_counts() -> None:
+    assert needed(device={"min_width_px": 1000}) == Window(1000, needed().height_px)
+    assert needed(device={"min_width_px": 800, "min_height_px": 600}) == Window(800, 600)
+    both = windows_of(definition(device={"phones": True, "min_width_px": 800}))
+    assert [window.width_px for window in both] == [800, 800]
+
+
+def test_a_study_of_before_keeps_its_window_and_its_digest() -> None:
+    """Every stored definition held 700 x 500 if its file stated nothing. The digest was written down then."""
+    new = definition()
+    old = new.model_dump(mode="json") | {"device": {"min_width_px": 700, "min_height_px": 500}}
+    read = StudyDefinition.model_validate(old)
+    assert windows_of(read) == (Window(700, 500),) != windows_of(new)
+    assert read.digest == new.digest == "0032ad1f3014a87b9be84dee6d746ef643f6c0a5c0b367861e32cb59dd4af719"
+    assert new.as_met()["device"] == {"min_width_px": 700, "min_height_px": 500}
+    assert definition(device={"phones": True}).digest != new.digest
+
+
+def test_phones_are_let_in_if_a_trial_fits_one() -> None:
+    wide, upright = windows_of(definition(device={"phones": True}))
+    assert upright.holds(*PHONE) and not wide.holds(*PHONE)
+    assert upright.width_px == 2 * 160 + 12 + 32
+
+
+def test_a_study_whose_trials_fit_no_phone_cannot_let_phones_in(tmp_path: Path) -> None:
+    path = write_study(tmp_path, picture_px="picture_px = 800")
+    path.write_text(path.read_text() + "[device]\nphones = true\n")
+    with pytest.raises(InvalidStudy) as caught:
+        load_study(path)
+    [problem] = caught.value.problems
+    assert problem.key == "device.phones" and "390 x 664" in problem.limit and "844 x 878" in problem.limit

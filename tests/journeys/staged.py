@@ -1,0 +1,161 @@
+"""The participant's page in a browser over a table of replies: any page or trial at once, without a server.
+
+What is shown is the built page; what it is told has the wire's form.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+from experiments.definition import StudyDefinition
+from experiments.paradigms import design_of
+from experiments.paradigms.weaving import keys_to_choose
+from experiments.window import board_of
+from experiments.words import sight_words
+from tests.services import ROOT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+SITE = "http://staged.test"
+DIST = ROOT / "frontend" / "dist"
+TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
+KEYS = {2: "fj", 4: "1234"}
+
+
+NUMBERS = count()
+
+
+def media(name: str, alt: str = "Picture") -> dict[str, Any]:
+    """No address occurs twice, as on the server."""
+    return {"url": f"/m/{next(NUMBERS)}/{name}", "width_px": 640, "height_px": 640, "alt": alt}
+
+
+def choices(texts: Sequence[str]) -> list[dict[str, str]]:
+    keys = KEYS.get(len(texts), "123456789")
+    return [{"value": text.lower(), "text": text, "key": keys[i]} for i, text in enumerate(texts)]
+
+
+def learn(label: str, explained: bool = True, text: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    explanation = media("x") if explained and text is None else None
+    image = media("i") if text is None else None
+    content = {"image": image, "explanation": explanation, "text": text, "label": label}
+    return {"kind": "learn", "phase": "train", "content": {**content, "choices": []}}
+
+
+def predict(
+    texts: Sequence[str], explained: bool = False, text: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    explanation = media("x") if explained else None
+    content = {
+        **{"image": None if text else media("i"), "explanation": explanation, "text": text, "prompt": None},
+        **{"choices": choices(texts), "reservoir": ["e0", "e1", "e2"]},
+    }
+    return {"kind": "predict", "phase": "test", "content": content}
+
+
+def instructed(sentence: str) -> dict[str, Any]:
+    keys = [{"value": key, "text": key.upper(), "key": key} for key in "dfjk"]
+    content = {"prompt": sentence, "choices": keys, "reservoir": ["e0", "e1", "e2"]}
+    return {"kind": "instructed", "phase": "test", "content": content}
+
+
+def words(count: int) -> dict[str, Any]:
+    """A text of that many characters, in words of five letters."""
+    whole = ("word " * count)[:count]
+    return {"tokens": [{"text": whole[:20], "shade": 0.6}, {"text": whole[20:], "shade": None}]}
+
+
+def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
+    """What the page is told of the study."""
+    design, board = design_of(definition), board_of(definition)
+    return {
+        **{"title": definition.title, "language": definition.language, "contact": "lab@example.org"},
+        **{"instructions": "<h2>How it works</h2><p>Look.</p>", "origin": "human", "words": {}},
+        **{"picture_px": board.picture_px, "answers_px": board.answers_px, "tile_px": 112},
+        **{"min_view_ms": 0, "gap_ms": 0, "reservoir": getattr(design, "reservoir", "off")},
+        **{"display": getattr(design, "display", "beside"), "sight": sight_words(definition)},
+        "keys": list(keys_to_choose(definition.choices)),
+        "legend": {"colours": ["#440154", "#21918c", "#fde725"], "ends": "importance"},
+        **changes,
+    }
+
+
+def state(
+    study: Mapping[str, Any], trials: Sequence[Mapping[str, Any]] = (), **changes: Any
+) -> dict[str, Any]:
+    """S of the wire: a block with these trials, or what `changes` say."""
+    rows = [{"id": f"t{place}", "position": place, **trial} for place, trial in enumerate(trials)]
+    label = next((t["content"]["label"] for t in trials if t["kind"] == "learn"), "Husky")
+    examples = [
+        {"trial": f"e{n}", "label": label, "image": media("i"), "explanation": media("x"), "text": None}
+        for n in range(3)
+    ]
+    return {
+        **{"step": "trials", "page": None, "attempts_left": None, "feedback": None, "exit": None},
+        **{"next": 0, "total": len(rows), "study": study},
+        "block": {"index": 0, "count": 1, "trials": rows, "examples": examples},
+        **changes,
+    }
+
+
+class Stage:
+    """Serves one state to one browser page and keeps what the page sends."""
+
+    def __init__(self, page: Page, shown: Mapping[str, Any], built: Path = DIST) -> None:
+        self.page, self.shown, self.built = page, dict(shown), built
+        self.sent: list[dict[str, Any]] = []
+        page.route("**/*", self._answer)
+
+    def open(self) -> None:
+        """As if the link was opened anew; a block's own page is passed."""
+        self.page.goto(f"{SITE}/join/staged/")
+        if self.shown["step"] == "trials":
+            self.page.locator("[data-page=block] .button.primary:not(:disabled)").click()
+            self.page.wait_for_selector(".board")
+
+    def press(self, key: str) -> None:
+        """Answers the trial that is shown."""
+        board = self.page.locator(".board")
+        board.locator(".answer:not([aria-disabled])").first.wait_for()
+        board.evaluate("board => board.dataset.done = '1'")
+        self.page.keyboard.press(key)
+        self.page.wait_for_selector(".board[data-done]", state="detached")
+
+    def _answer(self, route: Route) -> None:
+        request = route.request
+        path = request.url.removeprefix(SITE).split("?")[0]
+        if path.startswith("/static/participant/"):
+            file = self.built / path.removeprefix("/static/participant/")
+            route.fulfill(body=file.read_bytes(), content_type=TYPES[file.suffix])
+        elif path.startswith("/m/"):
+            colour = (120, 150, 90) if path.endswith("i") else (60, 60, 140)
+            body = io.BytesIO()
+            Image.new("RGB", (640, 640), colour).save(body, "PNG")
+            route.fulfill(body=body.getvalue(), content_type="image/png")
+        elif path.startswith("/api/"):
+            self._api(route, path, request.post_data_json if request.method == "POST" else None)
+        else:
+            fields = {"study": "staged", "platform": "local", "api": "/api/", "language": "en"}
+            filled = json.dumps(fields).replace('"', "&quot;")
+            html = (self.built / "index.html").read_text().replace('content=""', f'content="{filled}"')
+            route.fulfill(body=html, content_type="text/html")
+
+    def _api(self, route: Route, path: str, body: Any) -> None:
+        reply: Any = {}
+        if path == "/api/sessions/":
+            reply = {"token": "t", "session": self.shown, "query": None, "sitting": "staged"}
+        elif path == "/api/session/":
+            reply = self.shown
+        elif path == "/api/session/responses/":
+            self.sent.extend(body["responses"])
+            self.shown["next"] = len(self.sent)
+            reply = {"next": len(self.sent), "step": "trials", "feedback": {}}
+        route.fulfill(body=json.dumps(reply), content_type="application/json")

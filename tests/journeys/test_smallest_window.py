@@ -1,0 +1,220 @@
+"""A whole trial fits the smallest window that a study lets in: the server's reckoning against the page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from experiments.definition import DeviceTable
+from experiments.window import PHONE, STACKED_MAX_PX, TEXT_CHARACTERS, board_of, windows_of
+from tests.experiments.definitions import definition
+from tests.journeys import staged
+from tests.services import ROOT
+from tests.toy.tables import registered
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+PLACES = (".stimuli, .pictures, .text, .pair", ".picture", ".text p", ".ask", ".answer", ".reservoir",
+          ".tool", ".line")  # fmt: skip
+BOXES = """places => places.flatMap(place => [...document.querySelectorAll(place)].map(e => {
+    const box = e.getBoundingClientRect();
+    return [place, box.left, box.top, box.right, box.bottom];
+})).filter(box => box[3] > box[1])"""
+INSIDE = """() => [...document.querySelectorAll(".ask, .answer")].filter(
+    e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight).map(e => e.textContent)"""
+SIZES = "all => all.map(e => e.getBoundingClientRect().width)"
+SLACK_PX = 90
+"""What the reckoning may ask for too much: between the lower frame and the higher one no window is let in."""
+MOST_OF_A_TILE_PX = 100
+GERMAN = "Dies ist keine Bildfrage. Bitte drücken Sie die Taste J."
+Box = tuple[str, float, float, float, float]
+
+
+def study(design: dict[str, Any], classes: tuple[str, ...] = ("husky", "wolf"), **tables: Any) -> Any:
+    return definition({"classes": list(classes)}, design=design, **tables)
+
+
+LONG = ("Flat-coated retriever", "German short-haired pointer")
+FOUR = ("husky", "wolf", "golden retriever", "fox terrier")
+STUDIES = {
+    "two answers": study({}),
+    "no examples": study({"reservoir": "off"}),
+    "long answers": study({}, LONG),
+    "four answers": study({}, FOUR),
+    "seven answers": study({}, (*FOUR, "beagle", "collie", "pug")),
+    "overlay": study({"display": "overlay"}),
+    "overlay, always": study({"display": "overlay", "reservoir": "always"}),
+    "large pictures": study({"picture_px": 512}),
+    "small pictures": study({"picture_px": 96}),
+    "tests explained": study({"test_explanations": True, "reservoir": "always"}),
+    "texts": study({}, paradigm="reverse_turing"),
+}
+
+
+def trials(shown: Any) -> list[dict[str, Any]]:
+    texts = [text for _, text in shown.choices]
+    is_explained = bool(shown.design.get("test_explanations"))
+    read = staged.words(TEXT_CHARACTERS) if board_of(shown).has_texts else None
+    return [
+        staged.learn(max(texts, key=len), text=read),
+        staged.predict(texts, explained=is_explained and read is None, text=read),
+        staged.instructed(GERMAN),
+    ]
+
+
+def boards(page: Page, shown: Any, size: tuple[int, int]) -> Iterator[str]:
+    """Every kind of trial of a study, one after the other, in a window of that size."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    stage = staged.Stage(page, staged.state(staged.facts(shown), trials(shown)))
+    stage.open()
+    yield "learn"
+    stage.press("Space")
+    yield "predict"
+    stage.press(page.locator(".answer").first.get_attribute("aria-keyshortcuts") or "")
+    yield "instructed"
+    page.unroute("**/*")
+
+
+def faults(page: Page, size: tuple[int, int]) -> list[object]:
+    """What lies outside the window, what overlaps, what is cut, and whether the page scrolls."""
+    width, height = size
+    boxes: list[Box] = page.evaluate(BOXES, list(PLACES[1:]))
+    out: list[object] = [
+        box for box in boxes if box[1] < 0 or box[2] < 0 or box[3] > width + 0.5 or box[4] > height + 0.5
+    ]
+    out += [
+        (a, b)
+        for i, a in enumerate(boxes)
+        for b in boxes[i + 1 :]
+        if a[1] < b[3] - 0.5 and b[1] < a[3] - 0.5 and a[2] < b[4] - 0.5 and b[2] < a[4] - 0.5
+    ]
+    out += page.evaluate(INSIDE)
+    scrolled = page.evaluate(
+        "() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
+    )
+    if scrolled[0] > width or scrolled[1] > height:
+        out.append(("scrolls", scrolled))
+    return out
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_whole_trial_fits_the_window_that_is_computed(page: Page, name: str) -> None:
+    """Upright like a phone, too, with the examples below the answers. In a lower one, something does not."""
+    shown = STUDIES[name].model_copy(update={"device": DeviceTable(phones=True)})
+    wide, upright = windows_of(shown)
+    for window in (wide, *([upright] if upright.width_px <= STACKED_MAX_PX else [])):
+        size = (window.width_px, window.height_px)
+        for board in boards(page, shown, size):
+            assert faults(page, size) == [], (name, board, size)
+            drawn = page.eval_on_selector_all(".picture img", SIZES)
+            assert all(px >= board_of(shown).least_px for px in drawn), (board, drawn)
+        lower = (window.width_px, window.height_px - SLACK_PX)
+        assert any(faults(page, lower) for _ in boards(page, shown, lower)), (name, lower)
+
+
+@pytest.mark.parametrize("size", [(1366, 625), (1280, 800), (640, 400), (1920, 1080)])
+def test_a_whole_trial_fits_common_windows_and_a_page_at_twice_its_size(
+    page: Page, size: tuple[int, int]
+) -> None:
+    """1280 x 800 at 200 % is 640 x 400."""
+    shown = STUDIES["two answers"]
+    assert windows_of(shown)[0].holds(*size)
+    for board in boards(page, shown, size):
+        assert faults(page, size) == [], (board, size)
+
+
+@pytest.mark.parametrize("name", ["two answers", "overlay"])
+def test_a_whole_trial_fits_a_phone_if_the_study_lets_it_in(page: Page, name: str) -> None:
+    shown = STUDIES[name]
+    assert not any(window.holds(*PHONE) for window in windows_of(shown))
+    allowed = shown.model_copy(update={"device": DeviceTable(phones=True)})
+    assert any(window.holds(*PHONE) for window in windows_of(allowed))
+    for board in boards(page, shown, PHONE):
+        assert faults(page, PHONE) == [], board
+        if page.locator(".reservoir-toggle").count():
+            before = page.evaluate(BOXES, list(PLACES))
+            page.locator(".reservoir-toggle").click()
+            assert page.evaluate(BOXES, list(PLACES)) == before
+            assert page.locator(".tile").first.bounding_box()["y"] < PHONE[1] - MOST_OF_A_TILE_PX  # type: ignore[index]
+
+
+@pytest.fixture(scope="module")
+def toy_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page with a lab's own kind, which shows a pair of pictures below a text."""
+    built = tmp_path_factory.mktemp("toy") / "page"
+    subprocess.run(
+        [shutil.which("npx") or "npx", "vite", "build", "--outDir", str(built), "--emptyOutDir"],
+        cwd=ROOT / "frontend",
+        env={**os.environ, "LEGIBLE_PLUGINS": str(ROOT / "tests" / "toy" / "frontend")},
+        check=True,
+        capture_output=True,
+    )
+    return built
+
+
+def test_a_pair_below_a_text_fits_the_window_that_is_computed(page: Page, toy_page: Path) -> None:
+    with registered():
+        shown = study({}, ("one", "several", "unsure"), paradigm="toy")
+        [window] = windows_of(shown)
+        facts = staged.facts(shown)
+    content = {
+        **{"text": staged.words(TEXT_CHARACTERS), "pair": [staged.media("i"), staged.media("i")]},
+        "choices": staged.choices(["One", "Several", "Unsure"]),
+    }
+    size = (window.width_px, window.height_px)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    trial = {"kind": "sort", "phase": "test", "content": content}
+    staged.Stage(page, staged.state(facts, [trial]), toy_page).open()
+    assert page.locator(".pair img").count() == 2
+    assert faults(page, size) == []
+    assert min(page.eval_on_selector_all(".picture img", SIZES)) >= facts["picture_px"] / 2
+    page.set_viewport_size({"width": size[0], "height": size[1] - SLACK_PX})
+    assert faults(page, (size[0], size[1] - SLACK_PX)) != []
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080), (1024, 768)])
+def test_a_check_asks_where_every_trial_asks(page: Page, size: tuple[int, int]) -> None:
+    """Two answers more need no other place, if the window has room for them."""
+    tops = {board: place_of_question(page)[1] for board in boards(page, STUDIES["two answers"], size)}
+    assert set(tops) == {"learn", "predict", "instructed"} and len(set(tops.values())) == 1, tops
+
+
+@pytest.mark.parametrize("size", [(572, 378), (640, 400), (1366, 625), (390, 664)])
+def test_the_middle_stays_from_trial_to_trial(page: Page, size: tuple[int, int]) -> None:
+    """Also in a window that is narrower than the board with the examples on both sides."""
+    middles = [place_of_question(page)[0] for _ in boards(page, STUDIES["two answers"], size)]
+    assert len(middles) == 3 and max(middles) - min(middles) < 1, middles
+
+
+def place_of_question(page: Page) -> tuple[float, float]:
+    """The middle of the question, and its upper edge."""
+    box = page.locator(".ask").bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"]
+
+
+def test_a_phone_answers_by_touch(browser: Browser) -> None:
+    shown = STUDIES["two answers"]
+    size = {"width": PHONE[0], "height": PHONE[1]}
+    context = browser.new_context(viewport=size, has_touch=True, is_mobile=True, device_scale_factor=3)  # type: ignore[arg-type]
+    page = context.new_page()
+    stage = staged.Stage(page, staged.state(staged.facts(shown), trials(shown)))
+    stage.open()
+    for answer in (".answer", ".answer >> nth=1", ".answer >> text=J >> nth=0"):
+        page.locator(".answer:not([aria-disabled])").first.wait_for()
+        board = page.locator(".board").element_handle()
+        page.locator(answer).first.tap()
+        board.wait_for_element_state("hidden")
+    assert [row["value"].get("choice") for row in stage.sent] == [None, "wolf", "j"]
+    assert {row["context"]["input"] for row in stage.sent} == {"touch"}
+    assert {row["context"]["pixel_ratio"] for row in stage.sent} == {3}
+    context.close()
