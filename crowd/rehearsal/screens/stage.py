@@ -81,7 +81,8 @@ class Stage:
         )
         study.refresh_from_db()
         self.arms = arms_of(study)
-        self.people = itertools.count(1)
+        # Names of their own: the people of another language have sessions already.
+        self.people = (f"{language}-{number}" for number in itertools.count(1))
         # As they were made: an earlier language has closed one of them and given another its way back.
         fresh = {
             "codes": dict.fromkeys(get_args(Outcome), EXAMPLE_CODE),
