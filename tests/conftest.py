@@ -267,10 +267,12 @@ def served(project_env: dict[str, str]) -> Iterator[WebServer]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator["Browser"]:
-    """One headless Chromium for the whole run."""
+    """One headless Chromium for the whole run. Playwright leaves a loop running in this thread, beside which
+    tests may read rows: nothing else runs in it."""
     from tests.chromium import open_browser
 
-    with open_browser() as opened:
+    with pytest.MonkeyPatch.context() as patch, open_browser() as opened:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield opened
 
 

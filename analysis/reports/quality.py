@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 
@@ -12,6 +12,7 @@ from analysis.reports.base import Section, StudyFacts, Table
 from analysis.reports.flow import group_head, members, named
 from analysis.reports.formats import number, percent
 from analysis.reports.observers import by_observer, population
+from analysis.timing import FRAMES_MIN, Timing
 from experiments.dropping import COLUMNS
 from experiments.kinds.base import INSTRUCTED, REPEAT
 
@@ -23,7 +24,7 @@ def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
 
 def open_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
     """What may be seen while data are collected."""
-    return [_arrival(frames, facts), *population(frames), *_stimuli(facts)]
+    return [_arrival(frames, facts), *_display(frames), *population(frames), *_stimuli(facts)]
 
 
 def _stimuli(facts: StudyFacts) -> list[Section]:
@@ -151,6 +152,38 @@ def _arrival(frames: Frames, facts: StudyFacts) -> Section:
         "Places that were freed are filled later; a drift over time would show here.",
     )
     return Section("arrival", f"Arrival by {group_head(facts).lower()}", rows, (), (table,))
+
+
+TIMING_WORDS = {
+    "ok": "As planned",
+    "dropped": "Frames were lost",
+    "short": f"Fewer than {FRAMES_MIN} frames",
+    "hidden": "The page was out of sight",
+    "unknown": "Not known",
+}
+
+
+def _display(frames: Frames) -> list[Section]:
+    """How well the scored trials were timed, and the displays' rates; nothing if no page counted frames."""
+    scored = frames.trials[frames.trials["scored_index"].notna()]
+    counts = {flag: int((scored["timing"] == flag).sum()) for flag in get_args(Timing)}
+    if sum(counts.values()) == counts["unknown"]:
+        return []
+    rates = frames.participants["refresh_hz"].dropna().astype("float64")
+    told = [float(rates.min()), float(rates.median()), float(rates.max())] if len(rates) else None
+    table = Table(
+        "display",
+        "Timing of the scored trials",
+        ("Timing", "Trials", "%"),
+        tuple(
+            (TIMING_WORDS[flag], str(count), percent(count / sum(counts.values())))
+            for flag, count in counts.items()
+        ),
+        "By the browser's frames; the lag of panels, keyboards and mice is not measured.",
+    )
+    low, middle, high = (number(rate, 0) for rate in told or (None, None, None))
+    said = (f"Rates of the displays: median {middle} Hz, from {low} to {high}.",) if told else ()
+    return [Section("display", "The display", {"timing": counts, "refresh_hz": told}, said, (table,))]
 
 
 def _median(values: pd.Series) -> float | None:

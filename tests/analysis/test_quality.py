@@ -240,3 +240,18 @@ def test_it_sets_observers_side_by_side_and_names_a_differing_ranking() -> None:
     assert len(made.paragraphs) == 1
     one_kind = frames_of([p for p in people if p["simulated_kind"] == "exemplar"], trials)
     assert all(s.key != "observers" for s in sections(one_kind, study()))
+
+
+def test_the_timing_of_scored_trials_is_counted_by_flag() -> None:
+    flags = ["ok", "ok", "ok", "dropped", "short", "hidden", "unknown"]
+    rows = [{"session": "a", "scored_index": at, "timing": flag} for at, flag in enumerate(flags)]
+    rows.append({"session": "a", "scored_index": None, "timing": "dropped"})  # training counts nothing
+    people = [person("a", "baseline", refresh_hz=60.0), person("b", "grad_cam", refresh_hz=144.0)]
+    made = Frames(frame("trials", rows), frame("participants", people), frame("stimuli", []))
+    content = next(s for s in open_sections(made, facts(NAMES)) if s.key == "display").content
+    assert content["timing"] == {"ok": 3, "dropped": 1, "short": 1, "hidden": 1, "unknown": 1}
+    assert content["refresh_hz"] == [60, 102, 144]
+    unknown = Frames(
+        frame("trials", [row | {"timing": "unknown"} for row in rows]), made.participants, made.stimuli
+    )
+    assert "display" not in {s.key for s in open_sections(unknown, facts(NAMES))}

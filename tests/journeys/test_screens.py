@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def study(transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
+def study(browser: Browser, transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
     """Pictures as large as in studies; one condition without and one with explanations."""
     path = write_study(tmp_path / "small", picture_px="picture_px = 320")
     text = path.read_text()
@@ -35,20 +35,12 @@ def study(transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
     return opened_study(path)
 
 
-@pytest.fixture
-def unsafe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Playwright runs a loop in this thread, and rows are read between its calls; nothing else runs there."""
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-
-
 def is_let_in(study: Study, window: Window) -> bool:
     """Whether the trials are shown in such a window."""
     return any(w.holds(window.width_px, window.height_px) for w in windows_of(definition_of(study)))
 
 
-def test_every_page_fits_every_window(
-    unsafe: None, study: Study, server: WebServer, browser: Browser
-) -> None:
+def test_every_page_fits_every_window(study: Study, server: WebServer, browser: Browser) -> None:
     faults: list[str] = []
     looked: Counter[str] = Counter()
 

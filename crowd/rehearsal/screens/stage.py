@@ -81,10 +81,16 @@ class Stage:
         )
         study.refresh_from_db()
         self.arms = arms_of(study)
-        self.people = itertools.count(1)
-        codes = dict.fromkeys(get_args(Outcome), EXAMPLE_CODE)
+        # Names of their own: the people of another language have sessions already.
+        self.people = (f"{language}-{number}" for number in itertools.count(1))
+        # As they were made: an earlier language has closed one of them and given another its way back.
+        fresh = {
+            "codes": dict.fromkeys(get_args(Outcome), EXAMPLE_CODE),
+            "state": Posting.State.OPEN,
+            "options": {},
+        }
         self.local, self.coded, self.previewing = (
-            Posting.objects.get_or_create(study=study, platform=platform, defaults={"codes": codes})[0]
+            Posting.objects.update_or_create(study=study, platform=platform, defaults=fresh)[0]
             for platform in ("local", "link", "prolific")
         )
 
