@@ -72,13 +72,14 @@ def trials_state(count: int, **presentation: Any) -> dict[str, Any]:
             "instructions": "<p>Look.</p>",
         },
         **{"picture_px": PICTURE_PX, "tile_px": 112, "min_view_ms": 0, "gap_ms": 200, "reservoir": "off"},
-        **{"display": "beside", "words": {}, "legend": None, "origin": "human"},
+        **{"display": "beside", "words": {}, "legend": None, "origin": "human", "sight": ""},
+        **{"keys": ["f", "j"], "answers_px": 60},
         "presentation": {**COURSE, **presentation},
     }
     block = {"index": 0, "count": 1, "trials": trials, "examples": []}
     return {
         **{"step": "trials", "page": None, "attempts_left": None, "block": block, "next": 0, "total": count},
-        **{"feedback": None, "study": study, "exit": None},
+        **{"feedback": None, "progress": None, "study": study, "exit": None},
     }
 
 

@@ -17,6 +17,9 @@ from jsonschema import Draft202012Validator
 
 from experiments.models import Study
 from experiments.responses import EVENT_KINDS
+from tests import canned
+from tests.experiments.definitions import definition
+from tests.journeys import staged
 from tests.world import Person
 
 FORBIDDEN = {"condition", "conditions", "arm", "lane", "role", "method", "explainer", "truth", "predicted"}
@@ -194,3 +197,17 @@ def test_the_server_takes_every_event_that_the_page_sends() -> None:
     model = (settings.BASE_DIR / "frontend" / "src" / "model.ts").read_text()
     union = model.partition("export type EventKind =")[2].partition(";")[0]
     assert set(re.findall(r'"(\w+)"', union)) == EVENT_KINDS
+
+
+def test_states_that_pages_are_tested_with_have_the_wires_form() -> None:
+    """Pages without a server are told what a server would tell: nothing may be missing or too much."""
+    shown = [staged.learn("Husky"), staged.predict(["Husky", "Wolf"]), staged.instructed("Press the key D.")]
+    for state in (
+        staged.state(staged.facts(definition()), shown),
+        canned.trials_state(2, fixation_ms=200),
+        canned.gate_state("screen", "<p>Your screen</p>"),
+    ):
+        assert errors_of("SessionState", state) == []
+        assert set(state) == set(schema()["components"]["schemas"]["SessionState"]["properties"])
+        facts = schema()["components"]["schemas"]["StudyFacts"]["properties"]
+        assert set(state["study"]) == set(facts)

@@ -83,6 +83,7 @@ def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
         **{"min_view_ms": 0, "gap_ms": 0, "reservoir": getattr(design, "reservoir", "off")},
         **{"display": getattr(design, "display", "beside"), "sight": sight_words(definition)},
         "keys": list(keys_to_choose(definition.choices)),
+        "presentation": definition.presentation.model_dump(exclude={"calibration"}),
         "legend": {"colours": ["#440154", "#21918c", "#fde725"], "ends": "importance"},
         **changes,
     }
@@ -100,7 +101,7 @@ def state(
     ]
     return {
         **{"step": "trials", "page": None, "attempts_left": None, "feedback": None, "exit": None},
-        **{"next": 0, "total": len(rows), "study": study},
+        **{"next": 0, "total": len(rows), "progress": None, "study": study},
         "block": {"index": 0, "count": 1, "trials": rows, "examples": examples},
         **changes,
     }
