@@ -173,7 +173,7 @@ def _data(
     x = np.column_stack(columns) if columns else np.empty((n, 0))
     if np.linalg.matrix_rank(np.column_stack([np.ones(n), x])) < x.shape[1] + 1:
         raise StatsError(
-            f"The columns {', '.join(fixed)} depend on each other or are constant; leave out a reference level."
+            f"The columns {', '.join(fixed)} depend on each other or are constant; leave a level out."
         )
     coded = {
         name: np.unique(np.asarray(rows, dtype=str), return_inverse=True) for name, rows in factors.items()

@@ -1,8 +1,8 @@
 """Labelled texts in a file of the study's folder: a table with a header, or the format of probing tasks.
 
-A table (.csv, or .tsv without any quoting) has the columns `text` and `label`, or others that the study names,
-and may have `split` and `group`. The probing format has no header and three fields: tr, va or te, TAB, label, TAB, sentence [Conneau
-et al. 2018]. Files are UTF-8; texts become Unicode NFC.
+A table (.csv, or .tsv without any quoting) has the columns `text` and `label`, or others that the study
+names, and may have `split` and `group`. The probing format has no header and three fields: tr, va or te, TAB,
+label, TAB, sentence [Conneau et al. 2018]. Files are UTF-8; texts become Unicode NFC.
 """
 
 from __future__ import annotations
@@ -235,8 +235,8 @@ def _header(path: Path, fields: list[str], params: LinesParams) -> list[str]:
         raise _fault(
             path,
             1,
-            f"{has}; {wanted[0]} and {wanted[1]} are needed (text_column and label_column name others), split "
-            "and group may be there, each once",
+            f"{has}; {wanted[0]} and {wanted[1]} are needed (text_column and label_column name others), "
+            "split and group may be there, each once",
         )
     return header
 

@@ -50,7 +50,7 @@ def test_it_reads_a_table_with_quotes_and_line_breaks(tmp_path: Path) -> None:
 
 
 def test_it_reads_sst_and_hateval_files(tmp_path: Path) -> None:
-    """The headers as SST-2 (GLUE) and HatEval 2019 publish them, and SST without a header; sentences are ours."""
+    """The headers as SST-2 (GLUE) and HatEval 2019 publish them, and no header; sentences are ours."""
     sst = "sentence\tlabel\na warm film\t1\nit drags\t0\nfine\t1\nno\t0\n"
     dataset = lines(tmp_path, sst, "train.tsv", text_column="sentence", people_share=1.0)
     assert [(dataset.text(i.key), i.truth) for i in dataset.items("people")][:2] == [
@@ -143,7 +143,7 @@ def test_it_refuses_a_text_on_both_sides(tmp_path: Path) -> None:
         (
             "text,class\na,x\n",
             "t.csv",
-            "line 1 names the columns text, class; text and label are needed (text_column",
+            "line 1 names the columns text, class; text and label are needed",
         ),
         ("text,label\na,x\n,y\n", "t.csv", "line 3 has no text"),
         ("text,label\na,x\nb,\n", "t.csv", "line 3 has no label"),
