@@ -216,7 +216,7 @@ def _table(path: Path, content: str, params: LinesParams) -> Iterator[_Line]:
                 if len(fields) != len(header):
                     raise _fault(path, number, f"has {len(fields)} fields; the header has {len(header)}")
                 row = dict(zip(header, fields, strict=True))
-                known = {name: row[name] for name in ("split", "group") if name in row}
+                known: dict[str, str] = {name: row[name] for name in ("split", "group") if name in row}
                 known |= {"text": row[params.text_column], "label": row[params.label_column]}
                 yield _checked(path, number, known)
             number = reader.line_num + 1
