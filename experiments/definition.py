@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from experiments.design.rng import Streams
 from stimuli.errors import BadSpec
 from stimuli.explainers.targets import Of, Target
 from stimuli.planner.values import Operator
@@ -66,7 +67,7 @@ class Stimuli(Part):
     classes: Annotated[tuple[str, ...], Field(min_length=2, max_length=ANSWERS_MAX)] | None = None
     target: str | None = None
     outside: Literal["drop", "restrict"] = "drop"
-    label_names: Literal["own", "neutral"] = "own"
+    label_names: Literal["own", "neutral", "drawn"] = "own"
     balance: Literal["prediction_x_correct", "prediction", "none"] = "prediction_x_correct"
     items: Annotated[int, Field(ge=4, le=5000)] = 120
     drop_flagged: tuple[Literal["flat", "look_alike"], ...] = ()
@@ -431,7 +432,7 @@ class StudyDefinition(Part):
         if self.stimuli.target is not None:
             return (("target", "Target"), ("other", "Other"))
         classes = self.stimuli.classes or ()
-        if self.stimuli.label_names == "neutral":
+        if self.stimuli.label_names != "own":
             # The values are neutral too, because a browser can read them.
             return tuple((f"class_{i + 1}", f"Class {i + 1}") for i in range(len(classes)))
         return tuple((name, name.replace("_", " ").capitalize()) for name in classes)
@@ -443,7 +444,11 @@ class StudyDefinition(Part):
                 return answer.value
         if self.answers or self.stimuli.classes is None or label not in self.stimuli.classes:
             return label
-        return self.choices[self.stimuli.classes.index(label)][0]
+        place = self.stimuli.classes.index(label)
+        if self.stimuli.label_names == "drawn":
+            # Classes that have an order of their own, such as lengths, would tell it by their numbers.
+            place = int(Streams(self.seed)("label names").permutation(len(self.stimuli.classes))[place])
+        return self.choices[place][0]
 
     @property
     def lease_minutes(self) -> float:

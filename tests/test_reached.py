@@ -21,8 +21,15 @@ ALLOWED: dict[str, str] = {
     "analysis.exports.delimited.read": "labs read an export with it (docs/data.md)",
     "analysis.exports.delimited.unguarded": "the exact text of a cell (docs/data.md)",
     "analysis.stimulus_rows.spec_of": "reviewers make a picture again with it (docs/data.md)",
-    "analysis.stats.nonparametric.MannWhitney": "the reverse Turing test's report (issue 14)",
-    "analysis.stats.nonparametric.mann_whitney": "the reverse Turing test's report (issue 14)",
+    **dict.fromkeys(
+        (
+            *(f"analysis.stats.agreement.{name}" for name in ("Alpha", "HumanRow", "human_row", "modes")),
+            *(f"analysis.stats.agreement.{name}" for name in ("krippendorff_alpha", "spearman")),
+            "analysis.stats.agreement.weighted_kappa",
+            "analysis.stats.crossed.profile_interval",
+        ),
+        "the report of ratings (issue 14)",
+    ),
     "analysis.stats.power.effect_size_f": ANYBODY,
     "analysis.stats.power.effect_size_f_from_eta_squared": ANYBODY,
 }

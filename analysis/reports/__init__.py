@@ -9,6 +9,7 @@ REPORTERS: Table[Reporter] = Table(
     "reporter",
     {
         "meta_predictor": "analysis.reports.meta_predictor:report",
+        "reverse_turing": "analysis.reports.reverse_turing:report",
     },
     group="legible.reporters",
 )

@@ -1,4 +1,4 @@
-"""Rank tests between two independent groups."""
+"""Rank tests between two independent groups, and within people."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu, rankdata, wilcoxon
 
-from analysis.stats.results import StatsError, checked_array, has_spread
+from analysis.stats.results import ROUNDING, StatsError, checked_array, has_spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +44,45 @@ def mann_whitney(first: ArrayLike, second: ArrayLike) -> MannWhitney:
     result = mannwhitneyu(x, y, alternative="two-sided", method=method)
     u = float(result.statistic)
     return MannWhitney(u, float(result.pvalue), 2 * u / (x.size * y.size) - 1, method)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRank:
+    """`w` is the sum of ranks of the pairs in which the first value is larger. `rank_biserial` = (w - its
+    counterpart) / (their sum), in -1..1. `pairs` are those that differ; `equal` ones carry no rank.
+    """
+
+    w: float
+    p: float
+    rank_biserial: float
+    pairs: int
+    equal: int
+    method: Literal["exact", "asymptotic"]
+
+
+def signed_rank(first: ArrayLike, second: ArrayLike) -> SignedRank:
+    """Wilcoxon's two-sided signed-rank test of two values per person (n,), (n,); equal pairs are left out
+    (Wilcoxon 1945).
+
+    Exact if no differences are tied and at most 50 pairs differ; otherwise the normal approximation with
+    continuity and tie correction. Raises StatsError for unequal lengths, missing values, or no difference.
+    """
+    x, y = (checked_array(values, "A sample of the signed-rank test") for values in (first, second))
+    if x.size != y.size:
+        raise StatsError(f"The signed-rank test got {x.size} and {y.size} values; give two per person.")
+    change = x - y
+    limit = ROUNDING * float(max(np.abs(x).max(initial=0.0), np.abs(y).max(initial=0.0)))
+    kept = change[np.abs(change) > limit]
+    if not kept.size:
+        raise StatsError(f"None of {x.size} pairs differs, so ranks say nothing; look at the raw responses.")
+    # Differences of shares that are equal may differ by rounding: 0.3 - 0.2 and 0.2 - 0.1.
+    sizes = np.abs(kept)
+    kept = np.sign(kept) * np.round(sizes / sizes.max(), 12)
+    ranks = rankdata(np.abs(kept))
+    w = float(ranks[kept > 0].sum())
+    tied = np.unique(np.abs(kept)).size < kept.size
+    method: Literal["exact", "asymptotic"] = "asymptotic" if tied or kept.size > 50 else "exact"
+    result = wilcoxon(kept, correction=True, method=method)
+    total = kept.size * (kept.size + 1) / 2
+    p = min(1.0, float(result.pvalue))
+    return SignedRank(w, p, 2 * w / total - 1, kept.size, x.size - kept.size, method)

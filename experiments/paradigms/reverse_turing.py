@@ -7,12 +7,14 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from experiments.definition import ANSWERS_MAX
+from experiments.definition import ANSWERS_MAX, StudyDefinition
 from experiments.design.blocks import permuted_blocks, permuted_level
 from experiments.design.rng import Streams
 from experiments.design.squares import latin_square, williams
+from experiments.errors import Problem
 from experiments.kinds.base import TrialView
 from experiments.paradigms import base
+from experiments.paradigms.material import as_asked, material_of
 from experiments.paradigms.sampling import Blocks, ItemSampler
 from experiments.paradigms.shared import BaseParadigm
 from experiments.paradigms.weaving import answer_buttons, draw_checks, planned_test, weave
@@ -24,15 +26,18 @@ class ReverseTuringDesign(base.Design):
     `task`: "known" describes the task, "masked" hides it. `assignment`: "between" gives a session one
     condition and one of `subsets` item subsets; "square" gives it every condition, in a Williams order, each
     with a subset of its own. `test_explanations` shows the mark-up, never the label, at test. Every
-    (evaluation item, condition) gets at least `predictions_per_item_min` planned predictions.
+    (evaluation item, condition) gets at least `predictions_per_item_min` planned predictions. `predictions`:
+    "wrong" takes only items that the model gets wrong, as the paper's pre-experiment does. `train_items` 0 is
+    its run without training.
     """
 
     task: Literal["known", "masked"] = "known"
     assignment: Literal["between", "square"] = "between"
-    train_items: int = Field(25, ge=1, le=200)
+    train_items: int = Field(25, ge=0, le=200)
     test_items: int = Field(15, ge=1, le=200)
     subsets: int = Field(3, ge=1, le=20)
     test_explanations: bool = True
+    predictions: Literal["all", "wrong"] = "all"
     predictions_per_item_min: int = Field(2, ge=1, le=1000)
     min_view_ms: int = Field(0, ge=0, le=60_000)
     gap_ms: int = Field(300, ge=0, le=10_000)
@@ -51,6 +56,26 @@ class ReverseTuring(BaseParadigm):
     }
     answers_count: ClassVar[tuple[int, int]] = (2, ANSWERS_MAX)
     modalities: ClassVar[tuple[str, ...]] = ("text",)
+
+    def material(
+        self, definition: StudyDefinition, surveys: Mapping[base.Source, base.Survey]
+    ) -> base.Material:
+        """One corpus, one model; with `predictions` "wrong" only what the model gets wrong."""
+        if definition.design.get("predictions") == "wrong":
+            surveys = {source: _wrong(definition, survey) for source, survey in surveys.items()}
+        return material_of(definition, surveys)
+
+    def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
+        if (
+            definition.design.get("predictions") == "wrong"
+            and definition.stimuli.balance == "prediction_x_correct"
+        ):
+            yield Problem(
+                "stimuli.balance",
+                '"prediction_x_correct"',
+                'asks for right predictions too, and design.predictions = "wrong" leaves none',
+                'Set balance = "prediction" or "none".',
+            )
 
     def plans(self, design: ReverseTuringDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
         """Between: one condition per slot, slot j of every condition alike. Square: all conditions per slot.
@@ -76,6 +101,12 @@ class ReverseTuring(BaseParadigm):
         if trial.phase != "train" or trial.predicted is None:
             return None
         return {"label": trial.predicted, "correct": value["choice"] == trial.predicted}
+
+
+def _wrong(definition: StudyDefinition, survey: base.Survey) -> base.Survey:
+    """What the model gets wrong, as the question sees it: a prediction outside the classes is no answer."""
+    wrong = {item.key for item in as_asked(definition, survey) if item.truth != item.predicted}
+    return base.Survey(survey.labels, tuple(item for item in survey.items if item.key in wrong))
 
 
 def _between_plans(design: ReverseTuringDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:

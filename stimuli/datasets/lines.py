@@ -1,8 +1,8 @@
 """Labelled texts in a file of the study's folder: a table with a header, or the format of probing tasks.
 
-A table (.csv, or .tsv without any quoting) has the columns `text` and `label`, and may have `split` and
-`group`. The probing format has no header and three fields: tr, va or te, TAB, label, TAB, sentence [Conneau
-et al. 2018]. Files are UTF-8; texts become Unicode NFC.
+A table (.csv, or .tsv without any quoting) has the columns `text` and `label`, or others that the study
+names, and may have `split` and `group`. The probing format has no header and three fields: tr, va or te, TAB,
+label, TAB, sentence [Conneau et al. 2018]. Files are UTF-8; texts become Unicode NFC.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ SPLIT_NAMES: dict[str, Split] = {
     **dict.fromkeys(("model", "train", "training", "valid", "validation", "dev"), "model"),
     **dict.fromkeys(("people", "test", "eval", "evaluation"), "people"),
 }
-COLUMNS = ("text", "label", "split", "group")
 MIN_PER_CLASS = 2
 MAX_BYTES = 200_000_000
 MAX_CHARACTERS = 5_000
@@ -40,13 +39,17 @@ MAX_NAMED = 3
 class LinesParams(Params):
     """`path` is the file, below the study's folder. Its own split is used if it has one; else `people_share`
     of the groups (0-1), drawn by `seed`, is kept for people; 1 suits a model that was trained elsewhere.
-    `names` gives labels of the file other names, for people to read.
+    `names` gives labels of the file other names, for people to read. Tables: `text_column` and
+    `label_column` are the names of columns, or their numbers from 1 if `header` is false.
     """
 
     path: str
     people_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
     names: dict[str, str] = {}
+    text_column: Annotated[str, Field(min_length=1)] = "text"
+    label_column: Annotated[str, Field(min_length=1)] = "label"
+    header: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
     """
     params = read_params(component, LinesParams, "dataset")
     path = (folder / params.path).resolve()
-    lines = _read(path)
+    lines = _read(path, params)
     labels, groups = _labels(path, lines), _groups(lines)
     is_split = any(line.split for line in lines)
     if is_split:
@@ -146,13 +149,13 @@ def _key(line: _Line) -> str:
     return f"line-{line.number:06d}"
 
 
-def _read(path: Path) -> list[_Line]:
+def _read(path: Path, params: LinesParams) -> list[_Line]:
     content = _content(path)
     first = content.partition("\n")[0].rstrip("\r").split("\t")
     if len(first) == 3 and first[0] in PROBING and set(first[1:]) != {"text", "label"}:
         lines = list(_probing(path, content))
     elif path.suffix in {".csv", ".tsv"}:
-        lines = list(_table(path, content))
+        lines = list(_table(path, content, params))
     else:
         raise BadSpec(
             f'dataset lines: "{path.name}" is no .csv or .tsv, and its first line is not of the form '
@@ -195,7 +198,7 @@ def _probing(path: Path, content: str) -> Iterator[_Line]:
         yield _checked(path, number, {"split": fields[0], "label": fields[1], "text": fields[2]})
 
 
-def _table(path: Path, content: str) -> Iterator[_Line]:
+def _table(path: Path, content: str, params: LinesParams) -> Iterator[_Line]:
     if path.suffix == ".tsv":
         reader = csv.reader(io.StringIO(content, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
@@ -205,26 +208,37 @@ def _table(path: Path, content: str) -> Iterator[_Line]:
     try:
         for fields in reader:
             if not header:
-                header = [name.strip() for name in fields]
-                _check_header(path, header)
-            elif fields:
+                header = _header(path, fields, params)
+                if params.header:
+                    number = reader.line_num + 1
+                    continue
+            if fields:
                 if len(fields) != len(header):
                     raise _fault(path, number, f"has {len(fields)} fields; the header has {len(header)}")
-                yield _checked(path, number, dict(zip(header, fields, strict=True)))
+                row = dict(zip(header, fields, strict=True))
+                known: dict[str, str] = {name: row[name] for name in ("split", "group") if name in row}
+                known |= {"text": row[params.text_column], "label": row[params.label_column]}
+                yield _checked(path, number, known)
             number = reader.line_num + 1
     except csv.Error as error:
         raise _fault(path, number, f"cannot be read ({error}); check its quotation marks") from None
 
 
-def _check_header(path: Path, header: list[str]) -> None:
-    missing = [name for name in COLUMNS[:2] if name not in header]
-    if missing or len(set(header)) < len(header):
+def _header(path: Path, fields: list[str], params: LinesParams) -> list[str]:
+    """The names of the columns; their numbers from 1 if the file has no names."""
+    header = (
+        [name.strip() for name in fields] if params.header else [str(at + 1) for at in range(len(fields))]
+    )
+    wanted = (params.text_column, params.label_column)
+    if wanted[0] == wanted[1] or set(wanted) - set(header) or len(set(header)) < len(header):
+        has = f"names the columns {', '.join(header)}" if params.header else f"has {len(header)} columns"
         raise _fault(
             path,
             1,
-            f"names the columns {', '.join(header)}; text and label are needed, split and group may be "
-            "there, each once",
+            f"{has}; {wanted[0]} and {wanted[1]} are needed (text_column and label_column name others), "
+            "split and group may be there, each once",
         )
+    return header
 
 
 def _checked(path: Path, number: int, fields: dict[str, str]) -> _Line:

@@ -16,7 +16,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analysis import stats
-from analysis.stats import anova, blocked, nonparametric, posthoc, power, proportions, results, utility
+from analysis.stats import (
+    agreement,
+    anova,
+    blocked,
+    crossed,
+    labels,
+    nonparametric,
+    posthoc,
+    power,
+    proportions,
+    results,
+    utility,
+)
 from analysis.stats.results import Interval, StatsError
 
 pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("error")]
@@ -45,9 +57,42 @@ def some(values: st.SearchStrategy[Any], most: int = 3) -> st.SearchStrategy[dic
     return st.dictionaries(names, values, max_size=most)
 
 
+levels_of = st.one_of(st.just([1, 2, 3]), clean, lists)
+ratings = st.one_of(
+    st.lists(st.lists(st.sampled_from([1, 2, 3, np.nan]), min_size=3, max_size=3), max_size=5), tables
+)
+rater = st.one_of(st.lists(st.sampled_from([1, 2, 3]), min_size=4, max_size=4), lists)
+answers = st.one_of(st.lists(st.integers(0, 2), min_size=6, max_size=6), lists)
+columns = st.one_of(st.lists(st.integers(0, 1), min_size=6, max_size=6), lists)
+rows_of = st.one_of(st.lists(names, min_size=6, max_size=6), st.lists(names, max_size=8))
+
+
+def small_fit(effects: bool) -> crossed.CrossedFit:
+    rng = np.random.default_rng(6)
+    people = [str(row // 6) for row in range(60)]
+    return crossed.fit_crossed(
+        rng.integers(0, 3, 60), {"a": rng.normal(0, 1, 60)} if effects else {}, {"person": people}
+    )
+
+
+fits = st.sampled_from([small_fit(True), small_fit(False)])
 summaries = st.builds(anova.Summary, counts, anything, anything)
 # By module and name: the arguments in order; a mapping as the last one holds those given by keyword.
 CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
+    (agreement, "krippendorff_alpha"): (
+        ratings,
+        levels_of,
+        st.sampled_from(["nominal", "ordinal", "interval"]),
+        st.fixed_dictionaries({"draws": FEW_DRAWS, "level": levels}),
+    ),
+    (agreement, "weighted_kappa"): (rater, rater, levels_of, st.sampled_from(["linear", "quadratic"])),
+    (agreement, "spearman"): (rater, rater),
+    (agreement, "modes"): (ratings,),
+    (agreement, "human_row"): (
+        ratings,
+        levels_of,
+        st.fixed_dictionaries({"leave_one_out": st.booleans(), "draws": FEW_DRAWS}),
+    ),
     (anova, "one_way"): (some(lists),),
     (anova, "one_way_from_summaries"): (st.lists(summaries, max_size=3),),
     (anova, "eta_squared_interval"): (anything, counts, counts, st.fixed_dictionaries({"level": levels})),
@@ -57,7 +102,21 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.lists(st.text(max_size=1), max_size=8),
         st.lists(st.integers(0, 3), max_size=8),
     ),
+    (crossed, "fit_crossed"): (answers, some(columns), some(rows_of)),
+    (crossed, "likelihood_ratio"): (fits, fits),
+    (crossed, "profile_interval"): (
+        fits,
+        st.sampled_from(["a", "b"]),
+        st.fixed_dictionaries({"level": st.sampled_from([0.9, 0.95, 2, "9"])}),
+    ),
+    (labels, "label_scores"): (
+        st.lists(names, max_size=6),
+        st.lists(names, max_size=6),
+        st.lists(names, max_size=3),
+        st.one_of(st.none(), names),
+    ),
     (nonparametric, "mann_whitney"): (lists, lists),
+    (nonparametric, "signed_rank"): (rater, rater),
     (posthoc, "tukey_kramer"): (some(lists),),
     (posthoc, "tukey_kramer_from_summaries"): (
         some(anything),

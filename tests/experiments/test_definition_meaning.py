@@ -126,6 +126,19 @@ def test_a_class_has_an_answer_or_stands_for_itself(
     assert study.value_of(label) == value
 
 
+def test_drawn_names_follow_the_seed_and_not_the_order_of_the_classes() -> None:
+    """Six lengths: the numbers are a permutation; over seeds each class has each number about as often."""
+    lengths = [f"len_{n}" for n in range(6)]
+    numbers = []
+    for seed in range(300):
+        study = definition({"classes": lengths, "label_names": "drawn"}, seed=seed)
+        values = [study.value_of(name) for name in lengths]
+        assert sorted(values) == [value for value, _ in study.choices]
+        numbers.append([int(value.removeprefix("class_")) for value in values])
+    # A mean of 300 numbers from 1 to 6 has a standard error of .1.
+    assert all(abs(sum(column) / 300 - 3.5) < 0.5 for column in zip(*numbers, strict=True))
+
+
 def test_buttons_say_the_classes_as_words() -> None:
     study = definition({"classes": ["red_fox", "wolf"]})
     assert study.choices == (("red_fox", "Red fox"), ("wolf", "Wolf"))

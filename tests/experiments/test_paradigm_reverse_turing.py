@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from experiments.design.rng import Streams
-from experiments.paradigms.base import BadDesign, NotEnoughItems, Plan, Pool
+from experiments.paradigms.base import BadDesign, NotEnoughItems, Plan, Pool, Survey, Surveyed
 from experiments.paradigms.coverage import exposures
 from experiments.paradigms.reverse_turing import ReverseTuring, ReverseTuringDesign
+from tests.experiments.definitions import definition
 from tests.experiments.pools import make_pool, view
 
 pytestmark = pytest.mark.pure
@@ -45,6 +46,26 @@ def test_it_hides_the_label_until_the_guess() -> None:
             assert feedback == {"label": seen.predicted, "correct": seen.predicted == "husky"}
         else:
             assert feedback is None
+
+
+def test_it_plans_a_run_without_training() -> None:
+    for plan in plans(make_pool(slots=6, check_repeat=0), train_items=0, test_items=5):
+        assert Counter(t.phase for t in plan.trials) == {"test": 5 + 2}
+
+
+def test_the_pre_experiment_takes_only_what_the_model_gets_wrong() -> None:
+    fields = {"paradigm": "reverse_turing", "design": {"predictions": "wrong"}}
+    study = definition({"balance": "prediction"}, **fields)
+    labels = ("husky", "wolf")
+    items = tuple(
+        Surveyed(f"i{n}", labels[n % 2], f"g{n}", labels[(n // 2) % 2], (n // 2) % 2, 0.5, (0.0, 0.0))
+        for n in range(40)
+    )
+    material = ReverseTuring().material(study, {("", ""): Survey(labels, items)})
+    assert {item.key for item in material.pool.items} == {i.key for i in items if i.truth != i.predicted}
+    assert not list(ReverseTuring().check_definition(study))
+    (problem,) = ReverseTuring().check_definition(definition({}, **fields))
+    assert problem.key == "stimuli.balance"
 
 
 def test_it_shows_the_mark_up_at_test_unless_told_otherwise() -> None:

@@ -49,6 +49,37 @@ def test_it_reads_a_table_with_quotes_and_line_breaks(tmp_path: Path) -> None:
     assert not dataset.items("model")
 
 
+def test_it_reads_sst_and_hateval_files(tmp_path: Path) -> None:
+    """The headers as SST-2 (GLUE) and HatEval 2019 publish them, and no header; sentences are ours."""
+    sst = "sentence\tlabel\na warm film\t1\nit drags\t0\nfine\t1\nno\t0\n"
+    dataset = lines(tmp_path, sst, "train.tsv", text_column="sentence", people_share=1.0)
+    assert [(dataset.text(i.key), i.truth) for i in dataset.items("people")][:2] == [
+        ("a warm film", "1"),
+        ("it drags", "0"),
+    ]
+    hateval = 'id,text,HS,TR,AG\n1,"calm, kind",0,0,0\n2,rude,1,0,1\n3,kind,0,0,0\n4,rough,1,1,0\n'
+    named = {"label_column": "HS", "names": {"0": "neutral", "1": "hateful"}, "people_share": 1.0}
+    dataset = lines(tmp_path, hateval, "hateval.csv", **named)
+    assert dataset.labels == ("neutral", "hateful")
+    assert dataset.text("line-000002") == "calm, kind"
+    bare = "1\ta warm film\n0\tit drags\n1\tfine\n0\tno\n"
+    numbered = {"header": False, "text_column": "2", "label_column": "1", "people_share": 1.0}
+    dataset = lines(tmp_path, bare, "sst.tsv", **numbered)
+    assert [dataset.text(item.key) for item in dataset.items("people")] == [
+        "a warm film",
+        "it drags",
+        "fine",
+        "no",
+    ]
+
+
+def test_it_names_the_columns_that_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(BadSpec, match=r"has 2 columns; 3 and 1 are needed \(text_column"):
+        lines(tmp_path, "1\ta\n0\tb\n", "t.tsv", header=False, text_column="3", label_column="1")
+    with pytest.raises(BadSpec, match="names the columns text, label; text and text are needed"):
+        lines(tmp_path, "text,label\na,b\n", label_column="text")
+
+
 def test_it_takes_quotes_in_a_tab_separated_file_as_they_are(tmp_path: Path) -> None:
     content = 'text\tlabel\n"Open quote\t1\nit said "no"\t0\nc\t1\nd\t0\n'
     dataset = lines(tmp_path, content, "texts.tsv", people_share=1.0)
@@ -109,7 +140,11 @@ def test_it_refuses_a_text_on_both_sides(tmp_path: Path) -> None:
     ("content", "name", "said"),
     [
         ("text,label\na,x\nb\n", "t.csv", "line 3 has 1 fields; the header has 2"),
-        ("text,class\na,x\n", "t.csv", "line 1 names the columns text, class; text and label are needed"),
+        (
+            "text,class\na,x\n",
+            "t.csv",
+            "line 1 names the columns text, class; text and label are needed",
+        ),
         ("text,label\na,x\n,y\n", "t.csv", "line 3 has no text"),
         ("text,label\na,x\nb,\n", "t.csv", "line 3 has no label"),
         ("text,label\n" + "a" * 5001 + ",x\n", "t.csv", "line 2 has 5001 characters, the limit is 5000"),
