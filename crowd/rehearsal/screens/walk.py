@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crowd.rehearsal.screens.catalog import Screen, has_examples, screens_of, sorts_of, trial_key
 from crowd.rehearsal.screens.stage import Stage
 from crowd.rehearsal.screens.walker import SMALL, WINDOW, Look, Walker
+from experiments.selectors import definition_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -142,6 +143,10 @@ def _dialogs(walker: Walker) -> None:
     walker.to_trial(0)
     page.locator(".tool").last.click()
     page.wait_for_selector("dialog[open]")
+    reward = definition_of(stage.study).reward
+    if reward.amount_cents or reward.bonus_max_cents:
+        # The amount comes a moment later than the dialog.
+        page.wait_for_selector("dialog .pay p")
     walker.look("dialog/leave")
     page.locator("dialog .button.danger").click()
     page.wait_for_selector("[data-page=finish]")
