@@ -43,6 +43,10 @@ class Look:
     single: str = "person"
     many: str = "people"
 
+    def counted(self, n: int) -> str:
+        """So many of those who answered, as "1 person" or "2 people"."""
+        return f"{n} {self.single if n == 1 else self.many}"
+
     @classmethod
     def of(cls, facts: StudyFacts, origin: str) -> Look:
         colours, methods = {}, 0

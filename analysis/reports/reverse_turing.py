@@ -105,8 +105,7 @@ def _opening(pooled: Section, look: figures.Look) -> str:
     n, mean = pooled.content["n"], pooled.content["accuracy_mean"]
     if mean is None:
         return ""
-    people = look.single if n == 1 else look.many
-    return f"{n} {people} kept; mean agreement with the model over all conditions {percent(mean)} %."
+    return f"{look.counted(n)} kept; mean agreement with the model over all conditions {percent(mean)} %."
 
 
 def _main(sections: Sequence[Section]) -> tuple[Main, ...]:

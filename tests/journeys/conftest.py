@@ -14,9 +14,11 @@ import pytest
 from django.db import connection
 
 from tests import databases, services
+from tests.journeys.visitor import Visitor
 from tests.services import ROOT, WebServer
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Page
     from pytest_django.fixtures import Settings
 
     from experiments.models import Study
@@ -60,3 +62,16 @@ def server(server_env: dict[str, str], study: Study) -> Iterator[WebServer]:
     """Serves once the test's own study is open."""
     with services.web_server(server_env) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def site(module_env: dict[str, str]) -> Iterator[WebServer]:
+    """Serves the world of a file, for tests whose people meet the same study, each on their own."""
+    with services.web_server(module_env) as started:
+        yield started
+
+
+@pytest.fixture
+def visitor(opened: dict[str, Any], page: Page) -> Visitor:
+    """A person at the keyboard, for a file with its `opened` study."""
+    return Visitor(page, opened["practice"], opened["quiz"])

@@ -5,7 +5,6 @@ The people of this file meet one study, each on their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,27 +16,16 @@ from tests.journeys.visitor import FRESH, Visitor, violations
 from tests.services import WebServer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
 AXE = services.ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.fixture(scope="module")
-def site(module_env: dict[str, str]) -> Iterator[WebServer]:
-    with services.web_server(module_env) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def opened(module_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("study") / "small"
     return world(module_env, "open", str(folder), "blocks = 3", "min_view_ms = 50")
-
-
-@pytest.fixture
-def visitor(opened: dict[str, Any], page: Page) -> Visitor:
-    return Visitor(page, opened["practice"], opened["quiz"])
 
 
 def test_it_passes_axe_on_every_page(visitor: Visitor, site: WebServer) -> None:

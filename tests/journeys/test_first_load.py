@@ -5,12 +5,10 @@ from __future__ import annotations
 import gzip
 import re
 import urllib.request
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import services
 from tests.journeys.conftest import world
 from tests.journeys.visitor import Visitor
 from tests.services import ROOT, WebServer
@@ -26,20 +24,9 @@ PATTERN = "**/assets/timeline-*.js"
 
 
 @pytest.fixture(scope="module")
-def site(module_env: dict[str, str]) -> Iterator[WebServer]:
-    with services.web_server(module_env) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def opened(module_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("study") / "small"
     return world(module_env, "open", str(folder), "blocks = 1", "min_view_ms = 0")
-
-
-@pytest.fixture
-def visitor(opened: dict[str, Any], page: Page) -> Visitor:
-    return Visitor(page, opened["practice"], opened["quiz"])
 
 
 def fetched(url: str, encoding: str = "") -> tuple[dict[str, str], bytes]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import services
 from tests.journeys.conftest import world
 from tests.journeys.visitor import FRESH, PATIENCE_MS, Visitor
 from tests.services import WebServer
@@ -20,12 +18,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 TABLET: ViewportSize = {"width": 1024, "height": 768}
-
-
-@pytest.fixture(scope="module")
-def site(module_env: dict[str, str]) -> Iterator[WebServer]:
-    with services.web_server(module_env) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
