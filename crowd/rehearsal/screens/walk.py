@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PARTS_OF_PAGE = "**/assets/timeline-*.js"
 PICTURES = "**/m/*"
 ANSWERS = "**/api/session/responses/"
+TRIES = 2
 
 
 def walk(
@@ -31,15 +32,19 @@ def walk(
     said: list[str] = []
     for done, way in enumerate(ways):
         progress("ways through the study", done, len(ways))
-        context = browser.new_context(viewport={**WINDOW})
-        walker = Walker(context.new_page(), site, stage, screens, look)
-        walker.looked = looked
-        try:
-            way(walker)
-        except (Error, AssertionError, StopIteration) as error:
-            said.append(str(error).splitlines()[0] if str(error) else type(error).__name__)
-        finally:
-            context.close()
+        # A busy machine may keep one page waiting for too long: each way is tried twice, by another person.
+        for _ in range(TRIES):
+            context = browser.new_context(viewport={**WINDOW})
+            walker = Walker(context.new_page(), site, stage, screens, look)
+            walker.looked = looked
+            try:
+                way(walker)
+                break
+            except (Error, AssertionError, StopIteration) as error:
+                said.append(str(error).splitlines()[0] if str(error) else type(error).__name__)
+                stage.close(False)
+            finally:
+                context.close()
     progress("ways through the study", len(ways), len(ways))
     return [screen for screen in screens.values() if screen not in looked], said
 
