@@ -20,7 +20,7 @@ Choice = serializer_of(base.Button)
 Text = serializer_of(base.Text)
 
 MAX_MS = 86_400_000
-QUESTION_KINDS = ["choice", "number", "text", "example", "predict"]
+QUESTION_KINDS = ["choice", "number", "text", "example", "predict", "rate"]
 """Forms of a question on a page; no trial kinds, although one shares a name."""
 
 
@@ -52,7 +52,11 @@ class QuestionSerializer(serializers.Serializer[Any]):
     required = serializers.BooleanField()  # type: ignore[assignment]
     choices = Choice(many=True, allow_null=True)
     image = Media(allow_null=True)
+    explanation = Media(allow_null=True)
+    text = Text(allow_null=True)
     label = serializers.CharField(allow_null=True)  # type: ignore[assignment]
+    low = serializers.CharField(allow_null=True)
+    high = serializers.CharField(allow_null=True)
     min = serializers.IntegerField(allow_null=True)
     max = serializers.IntegerField(allow_null=True)
     max_length = serializers.IntegerField(allow_null=True)

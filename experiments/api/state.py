@@ -133,12 +133,14 @@ def _has_consented(session: Session) -> bool:
 
 
 def _question(session: Session, question: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
-    image = question["image"]
-    if image is None:
-        return question
-    file = File(image["file"], image["width_px"], image["height_px"])
-    shown = media(session, file, PRACTICE_TRIAL, question["id"], words["alt_image"])
-    return {**question, "image": shown.model_dump()}
+    shown: dict[str, Any] = {}
+    for part in ("image", "explanation"):
+        if (row := question[part]) is not None:
+            file = File(row["file"], row["width_px"], row["height_px"])
+            # The picture has the address of its question, as it had before there were explanations.
+            role = question["id"] if part == "image" else f"{question['id']}/{part}"
+            shown[part] = media(session, file, PRACTICE_TRIAL, role, words[f"alt_{part}"]).model_dump()
+    return {**question, **shown}
 
 
 def _block(

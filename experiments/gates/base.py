@@ -71,7 +71,8 @@ class GateKind(Protocol):
         ...
 
     def files(self, study: Study) -> Mapping[str, str]:
-        """Stored files of pictures that the page shows, by the ids of their questions."""
+        """Stored files of pictures that the page shows, by the ids of their questions; that of an explanation
+        by `id/explanation`."""
         ...
 
     def judge(self, session: Session, stop: Stop, value: Mapping[str, Any]) -> Judged:
@@ -139,8 +140,9 @@ def question_row(
             {"value": value, "text": text, "key": keys[i] if i < len(keys) else ""}
             for i, (value, text) in enumerate(choices)
         ]
-    base = {"required": True, "label": None, "image": None, "min": None, "max": None, "max_length": None}
-    return {"id": id, "kind": kind, "prompt": prompt, "choices": listed, **base, **more}
+    empty = ("label", "image", "explanation", "text", "low", "high", "min", "max", "max_length")
+    rest = {"required": True, **dict.fromkeys(empty)}
+    return {"id": id, "kind": kind, "prompt": prompt, "choices": listed, **rest, **more}
 
 
 def answers_to(questions: list[dict[str, Any]], value: Mapping[str, Any]) -> dict[str, Any]:

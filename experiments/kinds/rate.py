@@ -101,8 +101,8 @@ def _question(name: str, trial: base.TrialView, scene: base.Scene) -> RateQuesti
     return RateQuestion(
         id=name,
         text=scene.words(f"rate_{name}"),
-        low=scene.words("rate_low"),
-        high=scene.words("rate_high"),
+        low=scene.words(f"rate_{name}_low"),
+        high=scene.words(f"rate_{name}_high"),
         pair=tuple(
             Side(image=scene.image(role), mark=scene.explanation(role), text=scene.text(role), sentence=None)
             for role in sides

@@ -298,6 +298,10 @@ class Paradigm(Protocol):
         """The mistakes in this study that only the paradigm can recognise."""
         ...
 
+    def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
+        """Sentences that this study words itself, by the names that its pages use."""
+        ...
+
     def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
         """Chooses what is rendered and planned. Raises PlanError."""
         ...

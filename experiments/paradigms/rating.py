@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -17,26 +17,60 @@ from experiments.paradigms.material import material_by_condition
 from experiments.paradigms.shared import BaseParadigm
 from experiments.paradigms.weaving import CheckDraw, draw_instructed, instructed_trial, weave
 
-Question = Literal["q1", "q2", "q3", "q4", "q5", "q6"]
-QUESTIONS: tuple[Question, ...] = ("q1", "q2", "q3", "q4", "q5", "q6")
+Pair = Literal["", "light", "strong"]
+"""What a question compares the explanation with: nothing, or that of a copy of the picture, changed so
+little that the model's answer stays, or so much that it changes."""
+Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,23}$")]
 Explanation = tuple[str, str]
 """(item key, condition name)."""
+
+
+class RatingQuestion(base.Design):
+    """A question with worded ends of its scale. `text`, `low` and `high` are the study's own words; one of
+    the six of PASTA has ours if they are empty. `pair` names what is compared. `reverse`: low is good, so
+    that the analysis turns it round.
+    """
+
+    id: Id
+    text: Annotated[str, Field(max_length=300)] = ""
+    low: Annotated[str, Field(max_length=60)] = ""
+    high: Annotated[str, Field(max_length=60)] = ""
+    pair: Pair = ""
+    reverse: bool = False
+
+
+QUESTIONS: tuple[str, ...] = ("q1", "q2", "q3", "q4", "q5", "q6")
+STANDARD: Mapping[str, RatingQuestion] = {
+    **{name: RatingQuestion(id=name) for name in QUESTIONS[:4]},
+    "q5": RatingQuestion(id="q5", pair="light", reverse=True),
+    "q6": RatingQuestion(id="q6", pair="strong"),
+}
+"""PASTA's six: as I would explain it, trust, ease, for all people, and the change under a light and a strong
+perturbation."""
 
 
 class RatingDesign(base.Design):
     """`raters_per_explanation` people rate each explanation, in lists of at most `list_length` explanations.
 
     `questions`: "together" asks all of `asked` about an explanation in one trial, in an order drawn per list;
-    "split" asks one question throughout a list, and has lists for each question.
+    "split" asks one question throughout a list, and has lists for each question. `wording` words questions
+    of `asked` and says what they compare; one that is not PASTA's needs it.
     """
 
     raters_per_explanation: int = Field(5, ge=1, le=100)
     list_length: int = Field(20, ge=1, le=500)
     questions: Literal["together", "split"] = "together"
-    asked: tuple[Question, ...] = Field(QUESTIONS, min_length=1, max_length=6)
+    asked: tuple[Id, ...] = Field(QUESTIONS, min_length=1, max_length=12)
+    wording: tuple[RatingQuestion, ...] = Field((), max_length=12)
     min_view_ms: int = Field(1500, ge=0, le=60_000)
     gap_ms: int = Field(300, ge=0, le=10_000)
     picture_px: int = Field(320, ge=64, le=1024)
+
+    @property
+    def rows(self) -> tuple[RatingQuestion, ...]:
+        """The questions that are asked, in the order of `asked`."""
+        worded = {**STANDARD, **{row.id: row for row in self.wording}}
+        return tuple(worded[name] for name in dict.fromkeys(self.asked))
 
 
 class Rating(BaseParadigm):
@@ -71,6 +105,14 @@ class Rating(BaseParadigm):
                     trials = _trials(rated, questions, pool.check_instructed, ordinal, streams)
                     yield base.Plan(ordinal, f"round-{turn}", arm, None, trials)
                     ordinal += 1
+
+    def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
+        """Each question and the ends of its scale."""
+        made: dict[str, str] = {}
+        for question in RatingDesign(**definition.design).wording:
+            parts = {"": question.text, "_low": question.low, "_high": question.high}
+            made |= {f"rate_{question.id}{part}": text for part, text in parts.items() if text}
+        return made
 
     def scores(self, design: RatingDesign) -> bool:
         """A rating is neither right nor wrong."""

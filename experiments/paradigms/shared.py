@@ -37,6 +37,10 @@ class BaseParadigm:
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
         yield from ()
 
+    def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
+        """All sentences are the paradigm's."""
+        return {}
+
     def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
         """One dataset, one model: items balanced over predicted answer x correct."""
         return material_of(definition, surveys)

@@ -23,12 +23,16 @@ class ChoiceWire(TypedDict):
 
 class QuestionWire(TypedDict):
     id: str
-    kind: Literal["choice", "number", "text", "example", "predict"]
+    kind: Literal["choice", "number", "text", "example", "predict", "rate"]
     prompt: str
     required: bool
     choices: list[ChoiceWire] | None
     image: MediaWire | None
+    explanation: MediaWire | None
+    text: dict[str, Any] | None
     label: str | None
+    low: str | None
+    high: str | None
     min: int | None
     max: int | None
     max_length: int | None

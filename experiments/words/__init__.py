@@ -23,9 +23,10 @@ def table_of(language: str) -> Mapping[str, Any]:
 
 
 def words_for(definition: StudyDefinition) -> Mapping[str, str]:
-    """The sentences of a study's pages, in its language and in the words of its paradigm."""
+    """The sentences of a study's pages, in its language and in the words of its paradigm or its own."""
     table = table_of(definition.language)
-    return {**table["pages"], **table["paradigms"].get(definition.paradigm, {})}
+    by_paradigm = table["paradigms"].get(definition.paradigm, {})
+    return {**table["pages"], **by_paradigm, **get_paradigm(definition.paradigm).wording(definition)}
 
 
 def page_words(definition: StudyDefinition) -> Mapping[str, str]:

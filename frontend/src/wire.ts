@@ -425,7 +425,11 @@ export interface components {
             required: boolean;
             choices: components["schemas"]["Choice"][] | null;
             image: components["schemas"]["Media"] | null;
+            explanation: components["schemas"]["Media"] | null;
+            text: components["schemas"]["Text"] | null;
             label: string | null;
+            low: string | null;
+            high: string | null;
             min: number | null;
             max: number | null;
             max_length: number | null;
@@ -436,9 +440,10 @@ export interface components {
          *     * `text` - text
          *     * `example` - example
          *     * `predict` - predict
+         *     * `rate` - rate
          * @enum {string}
          */
-        QuestionKindEnum: "choice" | "number" | "text" | "example" | "predict";
+        QuestionKindEnum: "choice" | "number" | "text" | "example" | "predict" | "rate";
         RateContent: {
             label: string | null;
             image: components["schemas"]["Media"] | null;

@@ -314,7 +314,8 @@ def test_it_takes_any_whole_number_of_at_most_nine_digits_if_the_question_has_no
 def test_a_question_row_has_every_field_of_the_wire() -> None:
     assert question_row("q", "text", "Why?", max_length=5) == {
         "id": "q", "kind": "text", "prompt": "Why?", "choices": None, "required": True, "label": None,
-        "image": None, "min": None, "max": None, "max_length": 5,
+        "image": None, "explanation": None, "text": None, "low": None, "high": None,
+        "min": None, "max": None, "max_length": 5,
     }  # fmt: skip
     assert question_row("q", "choice", "?", choices=[("a", "A")])["choices"] == [
         {"value": "a", "text": "A", "key": "1"}

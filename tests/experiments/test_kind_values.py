@@ -276,8 +276,8 @@ def test_a_rating_asks_in_the_order_of_the_plan_and_shows_pairs() -> None:
     trial = TRIALS["rate"]
     asked = kind_of(trial).content(trial, STAGE).model_dump()["questions"]
     assert [(row["id"], row["text"], row["low"], row["high"]) for row in asked] == [
-        ("q2", "rate_q2", "rate_low", "rate_high"),
-        ("q1", "rate_q1", "rate_low", "rate_high"),
+        ("q2", "rate_q2", "rate_q2_low", "rate_q2_high"),
+        ("q1", "rate_q1", "rate_q1_low", "rate_q1_high"),
     ]
     assert asked[0]["pair"] is None
     assert [(side["image"]["url"], side["mark"]["url"], side["sentence"]) for side in asked[1]["pair"]] == [

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.pure
 
 def question(id: str, kind: str, choices: tuple[str, ...] = (), **more: object) -> QuestionWire:
     buttons = [ChoiceWire(value=c, text=c, key=str(i)) for i, c in enumerate(choices)] or None
-    base: dict[str, object] = {"required": True, "image": None, "label": None, "min": None, "max": None}
+    empty = ("image", "explanation", "text", "label", "low", "high", "min", "max")
+    base: dict[str, object] = {"required": True, **dict.fromkeys(empty)}
     return {"id": id, "kind": kind, "prompt": id, "choices": buttons, "max_length": None, **base, **more}  # type: ignore[typeddict-item]
 
 

@@ -122,8 +122,9 @@ def gate(page: Page, kind: str, questions: list[dict[str, Any]] | None = None) -
 
 def question(kind: str) -> dict[str, Any]:
     choices = staged.choices(["Yes", "No"]) if kind == "choice" else None
-    empty = {"label": None, "image": None, "min": None, "max": None, "max_length": None}
-    return {"id": kind, "kind": kind, "prompt": "What?", "required": True, "choices": choices, **empty}
+    names = ("label", "image", "explanation", "text", "low", "high", "min", "max", "max_length")
+    asked = {"id": kind, "kind": kind, "prompt": "What?", "required": True, "choices": choices}
+    return {**asked, **dict.fromkeys(names)}
 
 
 def trial(page: Page, **changes: Any) -> staged.Stage:
