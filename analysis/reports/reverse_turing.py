@@ -15,6 +15,7 @@ from analysis.reports.base import Figure, Headline, Main, Section, StudyFacts, T
 from analysis.reports.flow import flow_headline, flow_section
 from analysis.reports.formats import NONE, finding, interval, number, p_sentence, p_value, percent, stars
 from analysis.reports.report import Report
+from analysis.reports.turing_printed import as_printed, marks
 from analysis.reports.turing_scores import (
     LEVEL,
     MEASURES,
@@ -66,6 +67,8 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
             _belief(kept, definition),
             _learning(kept, definition, origin),
             _comments(kept),
+            as_printed(kept, definition),
+            marks(kept, definition),
             *quality.sections(kept, definition),
         ]
     sections = (
