@@ -27,11 +27,13 @@ from experiments.selectors import Card, cards_of, definition_of, next_position
 from experiments.tokens import hash_token
 from stimuli.spec import canonical_json
 
+REVEALED = "revealed"
+"""A guess's answer was looked at and left: `shown_ms` says for how long."""
 EVENT_KINDS = frozenset(
     {
         *("focus_lost", "focus_gained", "reservoir_opened", "reservoir_closed", "tile_enlarged", "reload"),
         *("offline", "online", "resized", "paste", "media_retry", "media_failed", "cannot_show"),
-        *("display", "fullscreen_entered", "fullscreen_left", "fullscreen_refused"),
+        *("display", "fullscreen_entered", "fullscreen_left", "fullscreen_refused", REVEALED),
     }
 )
 
@@ -226,12 +228,13 @@ def last_feedback(session: Session) -> dict[str, Any] | None:
 
 
 def _revealed(study: Study, card: Card, value: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the reply to an answer reveals, with the label as people read it."""
+    """What the reply to an answer reveals: that answer, and the label as people read it."""
     feedback = get_paradigm(study.paradigm).feedback(card.view, value)
     if feedback is None:
         return None
     texts = dict(definition_of(study).choices)
-    return {**feedback, "label": texts.get(feedback["label"], feedback["label"])}
+    choice = get_kind(card.view.kind).choice(value)
+    return {**feedback, "choice": choice, "label": texts.get(feedback["label"], feedback["label"])}
 
 
 __all__ = [
