@@ -27,6 +27,8 @@ from experiments.selectors import Card, cards_of, definition_of, next_position
 from experiments.tokens import hash_token
 from stimuli.spec import canonical_json
 
+FILLED: Mapping[str, bool] = {"filled": True}
+"""The context of an answer that nobody gave: what lies before a previewed trial. Nothing is revealed after it."""
 REVEALED = "revealed"
 """A guess's answer was looked at and left: `shown_ms` says for how long."""
 EVENT_KINDS = frozenset(
@@ -220,7 +222,7 @@ def record_events(session: Session, events: Sequence[Noticed]) -> None:
 def last_feedback(session: Session) -> dict[str, Any] | None:
     """The feedback of the newest answer, repeated so that a reload shows it again."""
     newest = session.responses.order_by("-position").first()
-    if newest is None or session.slot is None:
+    if newest is None or session.slot is None or newest.context == FILLED:
         return None
     card = next(c for c in cards_of(session.slot, session.study) if c.id == newest.trial_id)
     feedback = _revealed(session.study, card, newest.value)
@@ -238,6 +240,8 @@ def _revealed(study: Study, card: Card, value: Mapping[str, Any]) -> dict[str, A
 
 
 __all__ = [
+    "FILLED",
+    "REVEALED",
     "Noticed",
     "Recorded",
     "SessionError",

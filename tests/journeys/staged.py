@@ -39,7 +39,7 @@ def media(name: str, alt: str = "Picture") -> dict[str, Any]:
 
 
 def choices(texts: Sequence[str]) -> list[dict[str, str]]:
-    keys = KEYS.get(len(texts), "123456789")
+    keys = KEYS.get(len(texts), "1234567890qwertyuiop")
     return [{"value": text.lower(), "text": text, "key": keys[i]} for i, text in enumerate(texts)]
 
 
@@ -137,7 +137,7 @@ class Stage:
     def press(self, key: str) -> None:
         """Answers the trial that is shown."""
         board = self.page.locator(".board")
-        board.locator(".answer:not([aria-disabled])").first.wait_for()
+        board.locator(":is(.answer:not([aria-disabled]), .next)").first.wait_for()
         board.evaluate("board => board.dataset.done = '1'")
         self.page.keyboard.press(key)
         self.page.wait_for_selector(".board[data-done]", state="detached")
