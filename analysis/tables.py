@@ -36,6 +36,7 @@ from experiments.kinds.base import TrialView
 from experiments.kinds.scoring import agreement, is_as_asked
 from experiments.models import Condition, Event, Gate, Response, Session, Slot, Study, Trial
 from experiments.quality import stimuli_sentences
+from experiments.responses import REVEALED
 from experiments.selectors import predictions_of, view_of
 from stimuli.spec import canonical_json
 
@@ -116,6 +117,7 @@ class Reader:
         self.planned = _planned(study)
         self.kinds = {name: kind_of(name) for name in sorted({p.view.kind for p in self.planned.values()})}
         self.extra = kind_columns(self.kinds)
+        self.revealed_ms = _revealed_ms(study)
 
     def frames(self) -> Frames:
         sittings, people = self._participants()
@@ -168,7 +170,8 @@ class Reader:
                 self.progress("answers", done, total)
 
     def _trial_row(self, sitting: SittingAs, trial: PlannedAs, row: tuple[Any, ...]) -> Row:
-        _, _, value, rt_ms, shown_ms, received_at, late, context = row
+        session, pk, value, rt_ms, shown_ms, received_at, late, context = row
+        noted = {"revealed_ms": self.revealed_ms.get((session, pk))}
         condition, role = self._condition(trial.condition_id)
         view = trial.view
         return (
@@ -199,7 +202,7 @@ class Reader:
             received_at,
             late,
             *_context(context, sitting),
-            *kind_cells(self.kinds[view.kind], self.extra, view, value),
+            *kind_cells(self.kinds[view.kind], self.extra, view, value, noted),
         )
 
 
@@ -313,6 +316,17 @@ def _refresh_rates(study: Study) -> dict[object, float]:
         if isinstance(refresh_ms, int | float) and refresh_ms > 0:
             rates.setdefault(session, round(1000 / refresh_ms, 2))
     return rates
+
+
+def _revealed_ms(study: Study) -> dict[tuple[object, int], int]:
+    """(session, trial) -> for how long what a guess revealed was looked at, over all looks."""
+    sums: dict[tuple[object, int], int] = defaultdict(int)
+    rows = Event.objects.filter(session__study=study, kind=REVEALED, trial__isnull=False)
+    for session, trial, detail in rows.values_list("session_id", "trial_id", "detail").iterator(CHUNK):
+        shown_ms = detail.get("shown_ms")
+        if isinstance(shown_ms, int) and shown_ms >= 0:
+            sums[session, trial] += shown_ms
+    return dict(sums)
 
 
 def _screen(gates: list[tuple[str, bool | None, dict[str, Any]]]) -> tuple[float | None, float | None]:

@@ -27,11 +27,15 @@ from experiments.selectors import Card, cards_of, definition_of, next_position
 from experiments.tokens import hash_token
 from stimuli.spec import canonical_json
 
+FILLED: Mapping[str, bool] = {"filled": True}
+"""The context of an answer that nobody gave: what lies before a previewed trial. Nothing is revealed after it."""
+REVEALED = "revealed"
+"""A guess's answer was looked at and left: `shown_ms` says for how long."""
 EVENT_KINDS = frozenset(
     {
         *("focus_lost", "focus_gained", "reservoir_opened", "reservoir_closed", "tile_enlarged", "reload"),
         *("offline", "online", "resized", "paste", "media_retry", "media_failed", "cannot_show"),
-        *("display", "fullscreen_entered", "fullscreen_left", "fullscreen_refused"),
+        *("display", "fullscreen_entered", "fullscreen_left", "fullscreen_refused", REVEALED),
     }
 )
 
@@ -218,7 +222,7 @@ def record_events(session: Session, events: Sequence[Noticed]) -> None:
 def last_feedback(session: Session) -> dict[str, Any] | None:
     """The feedback of the newest answer, repeated so that a reload shows it again."""
     newest = session.responses.order_by("-position").first()
-    if newest is None or session.slot is None:
+    if newest is None or session.slot is None or newest.context == FILLED:
         return None
     card = next(c for c in cards_of(session.slot, session.study) if c.id == newest.trial_id)
     feedback = _revealed(session.study, card, newest.value)
@@ -226,15 +230,18 @@ def last_feedback(session: Session) -> dict[str, Any] | None:
 
 
 def _revealed(study: Study, card: Card, value: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the reply to an answer reveals, with the label as people read it."""
+    """What the reply to an answer reveals: that answer, and the label as people read it."""
     feedback = get_paradigm(study.paradigm).feedback(card.view, value)
     if feedback is None:
         return None
     texts = dict(definition_of(study).choices)
-    return {**feedback, "label": texts.get(feedback["label"], feedback["label"])}
+    choice = get_kind(card.view.kind).choice(value)
+    return {**feedback, "choice": choice, "label": texts.get(feedback["label"], feedback["label"])}
 
 
 __all__ = [
+    "FILLED",
+    "REVEALED",
     "Noticed",
     "Recorded",
     "SessionError",

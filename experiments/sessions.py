@@ -39,6 +39,7 @@ from experiments.models import Event, Gate, Participant, Response, Session, Slot
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
 from experiments.paradigms.screening import tried
+from experiments.responses import FILLED
 from experiments.selectors import arm_of, cards_of, definition_of, next_position, views_of
 from experiments.simulation.versions import digest_here
 from experiments.tokens import hash_token, new_media_id, new_token
@@ -399,6 +400,7 @@ def skip_to(session: Session, position: int) -> None:
             value=dict(get_kind(card.view.kind).preview(card.view)),
             rt_ms=0,
             shown_ms=0,
+            context=dict(FILLED),
             late=False,
             received_at=timezone.now(),
         )

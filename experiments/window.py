@@ -39,7 +39,9 @@ CAPTION_PX = 50
 ANSWER_PX, ANSWER_GAP_PX, ANSWER_LINE_PX, ANSWER_EDGES_PX, KEY_PX = 60, 12, 22.5, 15, 77
 """A button: its least height, the room between two, a line of its text, its edges, what key and edges take in
 width."""
-TEXT_LINE_PX, TEXT_LINE_LOW_PX, TEXT_EDGES_PX = 32, 27, 28
+GAP_MANY_PX, KEY_MANY_PX, SMALL_MANY_PX = 8, 53, 16
+"""The same of ten answers and more: what is between two, what key and edges take, and the size of letters."""
+TEXT_LINE_PX, TEXT_LINE_LOW_PX, TEXT_EDGES_PX, TEXT_EDGES_LOW_PX = 32, 27, 28, 24
 TEXT_CHARACTERS = 280
 """The longest text that the window is made for: a short message. Studies of longer ones state a window."""
 SIDE_NAME_PX, SIDE_GAP_PX, STIMULI_GAP_PX = 24, 8, 12
@@ -48,6 +50,8 @@ LETTER, SPACE = 0.56, 0.34
 """Mean width of a letter in running words, and of a space, in a wide face; as shares of its size."""
 SMALL_PX, LARGE_PX = 18, 20
 """Sizes of letters: of answers, and of texts in a low window; of texts otherwise."""
+WIDE = 1.1
+"""Texts are reckoned in letters that are wider than the mean by this: some are of short words in wide letters."""
 WORD = 7
 """Letters of a word where only the length of a text is known: long ones, since lines end before them."""
 
@@ -75,6 +79,7 @@ class Board:
     has_examples: bool
     has_texts: bool
     has_pairs: bool = False
+    has_pictures: bool = True
 
     @property
     def least_px(self) -> int:
@@ -90,8 +95,12 @@ class Board:
     @property
     def answers_px(self) -> int:
         """Height of all answers where the board is narrowest."""
-        inner = (self._board_px(GAP_PX) - (self.columns - 1) * GAP_PX) / self.columns - KEY_PX
-        lines = max((lines_of(text, inner, SMALL_PX) for text in self.answers), default=1)
+        is_many = len(self.answers) > 9
+        gap, key, letter = (
+            (GAP_MANY_PX, KEY_MANY_PX, SMALL_MANY_PX) if is_many else (GAP_PX, KEY_PX, SMALL_PX)
+        )
+        inner = (self._board_px(GAP_PX) - (self.columns - 1) * gap) / self.columns - key
+        lines = max((lines_of(text, inner, letter) for text in self.answers), default=1)
         row = max(ANSWER_PX, ceil(lines * ANSWER_LINE_PX + ANSWER_EDGES_PX))
         rows = max(1, ceil(len(self.answers) / self.columns))
         return rows * row + (rows - 1) * ANSWER_GAP_PX
@@ -101,8 +110,8 @@ class Board:
         beside = EXAMPLES_PX + 2 * GAP_PX if self.has_examples else 0
         width = max(STACKED_MAX_PX + 1, MARGINS_PX + beside + self._board_px(GAP_PX))
         room = width - MARGINS_PX - beside
-        low = FRAME_LOW_PX + ASK_LOW_PX + self._trial_px(room, TEXT_LINE_LOW_PX, SMALL_PX)
-        tall = FRAME_PX + ASK_PX + self._trial_px(room, TEXT_LINE_PX, LARGE_PX)
+        low = FRAME_LOW_PX + ASK_LOW_PX + self._trial_px(room, is_low=True)
+        tall = FRAME_PX + ASK_PX + self._trial_px(room, is_low=False)
         # A window between the two would have the higher frame and no room for it.
         return Window(width, low if tall <= LOW_MAX_PX + 1 else tall)
 
@@ -111,21 +120,22 @@ class Board:
         pictures = self.across * self.least_px + (self.across - 1) * GAP_STACKED_PX
         width = MARGINS_PX + max(pictures, BOARD_WIDE_PX if len(self.answers) > 4 else BOARD_STACKED_PX)
         examples = EXAMPLES_STACKED_PX + GAP_STACKED_PX if self.has_examples else 0
-        trial = self._trial_px(width - MARGINS_PX, TEXT_LINE_LOW_PX, SMALL_PX)
+        trial = self._trial_px(width - MARGINS_PX, is_low=True)
         return Window(width, FRAME_PX + ASK_PX + trial + examples)
 
     def _board_px(self, gap_px: int) -> int:
         least = BOARD_WIDE_PX if self.has_texts or len(self.answers) > 4 else BOARD_PX
         return max(self.across * self.least_px + (self.across - 1) * gap_px, least)
 
-    def _trial_px(self, width_px: int, text_line_px: int, letter_px: int) -> int:
+    def _trial_px(self, width_px: int, *, is_low: bool) -> int:
         """Height of the highest stimulus and its answers on a board of that width; a check that names one of
         four keys shows no picture."""
-        heights = [self.least_px + CAPTION_PX]
+        heights = [self.least_px + CAPTION_PX] if self.has_pictures else []
         if self.has_texts:
             text = " ".join(["x" * WORD] * ceil(TEXT_CHARACTERS / (WORD + 1)))
-            lines = lines_of(text, width_px - MARGINS_PX, letter_px)
-            heights.append(lines * text_line_px + TEXT_EDGES_PX)
+            lines = lines_of(text, width_px - MARGINS_PX, WIDE * (SMALL_PX if is_low else LARGE_PX))
+            line_px = TEXT_LINE_LOW_PX if is_low else TEXT_LINE_PX
+            heights.append(lines * line_px + (TEXT_EDGES_LOW_PX if is_low else TEXT_EDGES_PX))
         if self.has_pairs:
             above = heights[-1] + STIMULI_GAP_PX if self.has_texts else SIDE_GAP_PX + self.least_px
             heights.append(above + SIDE_NAME_PX + SIDE_GAP_PX + self.least_px)
@@ -155,6 +165,7 @@ def board_of(definition: StudyDefinition) -> Board:
         has_examples=getattr(design, "reservoir", "off") != "off",
         has_texts="text" in paradigm.modalities,
         has_pairs=any(get_kind(kind).has_pairs for kind in paradigm.kinds),
+        has_pictures="image" in paradigm.modalities,
     )
 
 

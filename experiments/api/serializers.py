@@ -70,7 +70,10 @@ class Page(serializers.Serializer[Any]):
 
 
 class Feedback(serializers.Serializer[Any]):
+    """The answer that stands, the label as people read it, and whether they are the same."""
+
     trial = serializers.CharField()
+    choice = serializers.CharField(allow_null=True)
     label = serializers.CharField()  # type: ignore[assignment]
     correct = serializers.BooleanField()
 

@@ -22,6 +22,14 @@ class Learn(base.Kind):
     name: ClassVar[str] = "learn"
     content_model: ClassVar[type[base.Content]] = LearnContent
     is_example: ClassVar[bool] = True
+    columns: ClassVar[tuple[base.Column, ...]] = (
+        base.Column(
+            "revealed_ms",
+            "integer",
+            "Guesses: how long the revealed answer was looked at, over all looks; empty if it was never left.",
+            "ms",
+        ),
+    )
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> LearnContent:
         return LearnContent(

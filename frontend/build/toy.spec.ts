@@ -74,7 +74,7 @@ test("the built page asks the toy's gate and shows the toy's trial", async () =>
   await until(() => document.querySelector('[data-page="block"] .button:not([disabled])'));
   find(".button.primary").click();
   await until(() => document.querySelector(".answer:not([aria-disabled])"));
-  expect(find(".text").textContent).toBe("It is slow");
+  expect(find(".text p").textContent).toBe("It is slow");
   expect(document.querySelectorAll(".side .picture img")).toHaveLength(2);
   expect([...document.querySelectorAll(".answer kbd")].map((key) => key.textContent)).toEqual(["F", "J", "K"]);
   find('[data-value="neither"]').click();

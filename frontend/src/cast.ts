@@ -7,6 +7,7 @@ import { Pictures } from "./media";
 import type {
   Choice,
   Example,
+  Feedback,
   InstructedTrial,
   LearnTrial,
   Media,
@@ -39,6 +40,13 @@ export function learn(position: number): LearnTrial {
     label: "Wolf",
     choices,
   };
+  return { id: `t${position}`, position, kind: "learn", phase: "train", content };
+}
+
+/** A training trial that asks for a guess first; its text is as long as its number. */
+export function guess(position: number): LearnTrial {
+  const text = { tokens: [{ text: "a ", shade: null }, { text: `word-${position}`, shade: 0.5 }] };
+  const content = { image: null, explanation: null, text, label: null, choices };
   return { id: `t${position}`, position, kind: "learn", phase: "train", content };
 }
 
@@ -131,6 +139,8 @@ export class AnswerServer {
   readonly stored: ResponseItem[] = [];
   readonly batches: number[] = [];
   offline = false;
+  /** The label that the reply to an answer reveals, by trial. */
+  readonly labels: Record<string, string> = {};
 
   readonly fetch = async (input: unknown, init?: RequestInit): Promise<Response> => {
     if (this.offline) throw new TypeError("Failed to fetch");
@@ -149,8 +159,18 @@ export class AnswerServer {
       if (!before && response.trial !== `t${this.stored.length}`) return refusal(409, "out_of_turn");
       if (!before) this.stored.push(response);
     }
-    const recorded: Recorded = { next: this.stored.length, step: "trials", feedback: {} };
+    const told = responses.map(({ trial }) => [trial, this.feedback(trial)] as const);
+    const feedback = Object.fromEntries(told.filter((row): row is [string, Feedback] => row[1] !== null));
+    const recorded: Recorded = { next: this.stored.length, step: "trials", feedback };
     return json(200, recorded);
+  }
+
+  /** What it says, whenever it is asked, to the answer that it has stored; null: nothing. */
+  feedback(trial: string): Feedback | null {
+    const label = this.labels[trial];
+    const choice = this.stored.find((stored) => stored.trial === trial)?.value["choice"];
+    if (label === undefined || typeof choice !== "string") return null;
+    return { trial, choice, label, correct: choices.find(({ text }) => text === label)?.value === choice };
   }
 }
 

@@ -150,6 +150,31 @@ test("it practises picture by picture, tells each answer once it is stored, and 
   expect(sent?.body.value).toEqual({ p1: "A", p2: "A" });
 });
 
+test("it practises with texts as it does with pictures, and nothing of the rule is on the page before", async () => {
+  const choices = ["A", "B"].map((value) => ({ value, text: value, key: value === "A" ? "f" : "j" }));
+  const text = (said: string) => ({ tokens: [{ text: said, shade: null }] });
+  const asked = page("practice", [
+    question({ id: "e1", kind: "example", label: "A", text: text("It rains."), required: false }),
+    question({ id: "p1", kind: "predict", text: text("It rained.  Twice!"), choices }),
+  ]);
+  const { calls } = await travel(state({ step: "practice", page: asked, attempts_left: 5 }), (path, body) =>
+    path === "session/practice/told/" ? json(200, { choice: "B", label: "A", correct: false }) : nowhere(path, body),
+  );
+  await until(() => document.querySelector(".example"));
+  expect(find(".example .text p").textContent).toBe("It rains.");
+  find(".button.primary").click();
+  await until(() => document.querySelector('[data-value="B"]:not([aria-disabled])'));
+  expect(find(".board .text p").textContent).toBe("It rained.  Twice!");
+  expect(document.querySelector(".board .place")).toBeNull();
+  find('[data-value="B"]').click();
+  await until(() => document.querySelector('[data-value="seen"]:not([aria-disabled])'));
+  expect(find(".board .text p").textContent).toBe("It rained.  Twice!");
+  expect(find(".ask").textContent).toBe("Not right: the machine answered A.");
+  find('[data-value="seen"]').click();
+  await until(() => calls.some((call) => call.path === "session/practice/"));
+  expect(calls.find((call) => call.path === "session/practice/")?.body.value).toEqual({ p1: "B" });
+});
+
 test("it shows the server's complaints beside their fields", async () => {
   const asked = page("questions", [question({ id: "age", kind: "number" })]);
   await travel(state({ step: "questions", page: asked }), () =>

@@ -16,6 +16,7 @@ export type EventItem = Schemas["EventItemRequest"];
 export type Ended = Schemas["Ended"];
 export type Pay = Schemas["Pay"];
 export type Told = Schemas["Told"];
+export type Feedback = Schemas["Feedback"];
 export type ErrorBody = Schemas["Error"];
 
 export type Token = Schemas["Token"];
@@ -64,6 +65,7 @@ export type EventKind =
   | "media_failed"
   | "cannot_show"
   | "display"
+  | "revealed"
   | "fullscreen_entered"
   | "fullscreen_left"
   | "fullscreen_refused";

@@ -61,6 +61,42 @@ test("it sends in order and says how many wait", async () => {
   expect(counts.at(-1)).toBe(0);
 });
 
+test("it hands on what the server reveals, once the answer is stored, and as often as it is asked", async () => {
+  const server = new AnswerServer();
+  server.labels["t1"] = "Husky";
+  server.offline = true;
+  const outbox = await open(sender(server));
+  await outbox.add(item(0));
+  await outbox.add(item(1));
+  let isTold = false;
+  const reply = outbox.reply("t1").then((told) => ((isTold = true), told));
+  await noWait();
+  expect(isTold).toBe(false);
+  server.offline = false;
+  const told = { trial: "t1", choice: "wolf", label: "Husky", correct: false };
+  expect(await reply).toEqual(told);
+  expect(await outbox.reply("t1")).toEqual(told);
+  expect(await outbox.reply("t0")).toBeNull();
+});
+
+test("a reply that was lost is asked for again, and is the same", async () => {
+  const server = new AnswerServer();
+  server.labels["t0"] = "Wolf";
+  const plain = sender(server);
+  let is_lost = true;
+  const lossy: Send = async (batch) => {
+    const reply = await plain(batch);
+    if (!is_lost) return reply;
+    is_lost = false;
+    return passing;
+  };
+  const outbox = await open(lossy);
+  await outbox.add(item(0));
+  expect(await outbox.reply("t0")).toEqual({ trial: "t0", choice: "wolf", label: "Wolf", correct: true });
+  expect(server.stored).toHaveLength(1);
+  expect(server.batches).toEqual([1, 1]);
+});
+
 test("it survives a reload while offline, and then stores every answer once", async () => {
   const server = new AnswerServer();
   server.offline = true;

@@ -3,7 +3,7 @@
  * knows), and leaves only when the server has said that it is stored or that it is not wanted.
  */
 import { backoff_ms, isPassing, waitOrOnline, type Outcome, type Problem } from "./api";
-import type { Recorded, ResponseItem } from "./model";
+import type { Feedback, Recorded, ResponseItem } from "./model";
 import type { Kept, Storage } from "./storage";
 
 export interface OutboxOptions {
@@ -19,7 +19,9 @@ const LARGEST_BATCH = 50;
 
 export class Outbox {
   private kept: Kept[] = [];
-  private readonly stored = new Set<string>();
+  /** What the server revealed in its reply to each answer that it stored for this page; null: nothing. */
+  private readonly stored = new Map<string, Feedback | null>();
+  private listeners: { trial: string; hear: (told: Feedback | null) => void }[] = [];
   private sending: Promise<void> | null = null;
   private stopped = false;
 
@@ -43,6 +45,16 @@ export class Outbox {
   /** Whether a trial was answered: kept here, or sent by this page, whose last word from the server may be older. */
   holds(trial: string): boolean {
     return this.stored.has(trial) || this.kept.some((kept) => kept.item.trial === trial);
+  }
+
+  /**
+   * What the server reveals once it has stored the answer to a trial; null: nothing. Never resolves for an answer that
+   * is refused: then `onConflict` was called.
+   */
+  reply(trial: string): Promise<Feedback | null> {
+    const told = this.stored.get(trial);
+    if (told !== undefined) return Promise.resolve(told);
+    return new Promise((hear) => this.listeners.push({ trial, hear }));
   }
 
   /** Resolves when the answer is kept (not: sent). */
@@ -81,8 +93,9 @@ export class Outbox {
       const outcome = await this.options.send(batch.map((kept) => kept.item));
       if (outcome.ok) {
         attempt = 0;
-        for (const { item } of batch) this.stored.add(item.trial);
+        for (const { item } of batch) this.stored.set(item.trial, outcome.value.feedback[item.trial] ?? null);
         await this.drop(batch.map((kept) => kept.order));
+        this.tell();
       } else if (isPassing(outcome.problem)) {
         await (this.options.wait ?? waitOrOnline)(outcome.problem.retry_after_ms ?? backoff_ms(attempt));
         attempt += 1;
@@ -93,6 +106,12 @@ export class Outbox {
         return await this.yieldToServer(outcome.problem);
       }
     }
+  }
+
+  private tell(): void {
+    const due = this.listeners.filter(({ trial }) => this.stored.has(trial));
+    this.listeners = this.listeners.filter(({ trial }) => !this.stored.has(trial));
+    for (const { trial, hear } of due) hear(this.stored.get(trial) ?? null);
   }
 
   private async yieldToServer(problem: Problem): Promise<void> {

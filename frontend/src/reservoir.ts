@@ -5,6 +5,7 @@
 import { h } from "./dom";
 import { legend } from "./legend";
 import type { EventKind, Example, Media, Study } from "./model";
+import { wordsOf } from "./plugins/stimulus";
 import type { Words } from "./words";
 
 export interface ReservoirSpec {
@@ -16,6 +17,11 @@ export interface ReservoirSpec {
   picture: (media: Media) => HTMLImageElement;
   log: (kind: EventKind, data?: Record<string, unknown>) => void;
   now_ms?: () => number;
+}
+
+/** The text of an example without its marks. */
+function plain({ text }: Example): string | undefined {
+  return text?.tokens.map((token) => token.text).join("");
 }
 
 export class Reservoir {
@@ -114,11 +120,16 @@ export class Reservoir {
         class: "tile",
         "aria-pressed": "false",
         // The label stands for all inside; what an explanation says in words has to be heard, too.
-        "aria-label": [words.reservoir.tile(index + 1, example.label), example.explanation?.alt]
+        "aria-label": [words.reservoir.tile(index + 1, example.label), example.explanation?.alt, plain(example)]
           .filter((part) => part !== undefined)
           .join(". "),
       },
-      h("span", { class: "tile-pictures" }, ...shown.map((media) => picture(media))),
+      h(
+        "span",
+        { class: "tile-pictures" },
+        ...shown.map((media) => picture(media)),
+        example.text ? h("span", { class: "tile-text", dir: "auto" }, ...wordsOf(example.text)) : null,
+      ),
     );
     this.listen(tile, example);
     return h("li", { class: `tile-place of-${shown.length}` }, tile);

@@ -3,13 +3,14 @@ import { initJsPsych } from "jspsych";
 import { examplesFor, openTrials } from "./block";
 import type { Desk } from "./desk";
 import { h } from "./dom";
-import type { AnyTrial, Block, Context, State, Value } from "./model";
+import type { AnyTrial, Block, State } from "./model";
 import { startPage } from "./pages/block";
 import { UNTIL_ANSWER, type Presentation } from "./plugins/exposure";
-import type { Kind, PluginClass, Shown } from "./plugins/kind";
+import type { Answered, Kind, PluginClass, Shown } from "./plugins/kind";
 import { kindOf } from "./plugins/kinds";
 import { shareDone, showProgress } from "./progress";
 import { measureRefresh } from "./refresh";
+import { seen, unseen, type Unseen } from "./unseen";
 
 export { loadKinds } from "./plugins/kinds";
 
@@ -21,17 +22,20 @@ export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Pro
   const block = state.block;
   const trials = openTrials(state, (id) => desk.outbox.holds(id));
   if (block === null) return;
-  if (trials.length > 0) {
-    const kinds = await Promise.all(trials.map((trial) => kindOf(trial)));
-    const descriptions = trials.map((trial, index) => description(desk, state, block, trial, kinds[index]!, stop));
+  const first = await unseen(desk, state);
+  const shown = first === null ? trials : [first.trial, ...trials];
+  if (shown.length > 0) {
+    const kinds = await Promise.all(shown.map((trial) => kindOf(trial)));
+    const place = { desk, state, block, first, stop };
+    const descriptions = shown.map((trial, index) => description(place, trial, kinds[index]!));
     stop.addEventListener("abort", () => desk.fullscreen.leave(), { once: true });
     if (state.study.presentation.fullscreen) await desk.fullscreen.offer(stop);
     const measured = measure(desk);
-    const asking = new Set(trials.filter((_trial, index) => kinds[index]!.asks_key).map((trial) => trial.id));
-    await startPage(desk, state, block, trials, asking, stop);
+    const asking = new Set(shown.filter((_trial, index) => kinds[index]!.asks_key).map((trial) => trial.id));
+    await startPage(desk, state, block, trials, shown, asking, stop);
     if (isStaged(state)) await Promise.race([measured, new Promise((resolve) => setTimeout(resolve, MEASURE_MS))]);
     if (!stop.aborted) await runTrials(desk, descriptions, stop);
-    if (trials.at(-1)?.position === (state.total ?? 0) - 1) desk.fullscreen.leave();
+    if (shown.at(-1)?.position === (state.total ?? 0) - 1) desk.fullscreen.leave();
   }
   if (stop.aborted) return;
   desk.shell.show(h("section", { class: "wait" }, h("p", {}, desk.words.saving)));
@@ -72,46 +76,60 @@ async function runTrials(desk: Desk, descriptions: Description[], stop: AbortSig
   await jsPsych.run(descriptions);
 }
 
-function description(
-  desk: Desk,
-  state: State,
-  block: Block,
-  trial: AnyTrial,
-  kind: Kind,
-  stop: AbortSignal,
-): Description {
+/** Where a trial stands. `first`: what comes first only to be revealed, since its answer is stored. */
+interface Place {
+  desk: Desk;
+  state: State;
+  block: Block;
+  first: Unseen | null;
+  stop: AbortSignal;
+}
+
+function description(place: Place, trial: AnyTrial, kind: Kind): Description {
+  const { desk, state, block, first, stop } = place;
   let losses_before = 0;
-  const place = `${desk.words.part(block.index + 1, block.count)} · ${desk.words.phase[trial.phase]}`;
+  const told = first?.trial === trial ? first.told : null;
+  const keep = async (answered: Answered): Promise<void> => {
+    const focus_losses = desk.events.focus_losses - losses_before;
+    const context = { ...answered.context, focus_losses, reloads: desk.reloads };
+    desk.reloads = 0;
+    desk.shell.progress(shareDone(state, trial.position + 1));
+    await desk.outbox.add({ ...answered, trial: trial.id, context });
+    void desk.storage.write("reloads", "0").catch(() => undefined);
+  };
   return {
-    ...parameters(desk, state, block, trial, kind),
+    ...parameters(place, trial, kind),
+    tell: async (answered: Answered) => {
+      await keep(answered);
+      return desk.outbox.reply(trial.id);
+    },
+    told,
     post_trial_gap: state.study.gap_ms,
     on_start: () => {
       losses_before = desk.events.focus_losses;
       desk.events.trial = trial.id;
-      showProgress(desk, state, trial.position, place);
+      showProgress(desk, state, trial.position + (told === null ? 0 : 1), lineOf(desk, block, trial));
     },
-    on_finish: async (data: { value: Value; rt_ms: number; shown_ms: number; context: Context }) => {
+    on_finish: async ({ value, rt_ms, shown_ms, context }: Answered) => {
       desk.events.trial = null;
       if (stop.aborted) return;
-      const focus_losses = desk.events.focus_losses - losses_before;
-      const context = { ...data.context, focus_losses, reloads: desk.reloads };
-      desk.reloads = 0;
-      desk.shell.progress(shareDone(state, trial.position + 1));
-      await desk.outbox.add({
-        trial: trial.id,
-        value: data.value,
-        rt_ms: data.rt_ms,
-        shown_ms: data.shown_ms,
-        context,
-      });
-      void desk.storage.write("reloads", "0").catch(() => undefined);
+      if (kind.waits?.(trial)) seen(desk, trial);
+      if (!desk.outbox.holds(trial.id) && told === null) await keep({ value, rt_ms, shown_ms, context });
     },
   };
 }
 
-function parameters(desk: Desk, state: State, block: Block, trial: AnyTrial, kind: Kind): Description {
+/** The quiet line: which part; where the study has one part only, which of its trials. */
+function lineOf({ words }: Desk, block: Block, trial: AnyTrial): string {
+  const phase = words.phase[trial.phase];
+  if (block.count > 1) return `${words.part(block.index + 1, block.count)} · ${phase}`;
+  const alike = block.trials.filter((other) => other.phase === trial.phase);
+  return `${phase} · ${words.number(alike.indexOf(trial) + 1, alike.length)}`;
+}
+
+function parameters({ desk, state, block }: Place, trial: AnyTrial, kind: Kind): Description {
   const { study } = state;
-  const shown: Omit<Shown, "presentation"> & { presentation: () => Presentation } = {
+  const shown: Omit<Shown, "presentation" | "tell" | "told"> & { presentation: () => Presentation } = {
     display: study.display,
     legend: study.legend,
     picture_px: study.picture_px,

@@ -239,8 +239,10 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /** @description The answer that stands, the label as people read it, and whether they are the same. */
         Feedback: {
             trial: string;
+            choice: string | null;
             label: string;
             correct: boolean;
         };

@@ -155,6 +155,8 @@ def test_a_guess_is_stored_before_its_answer_is_revealed(tmp_path: Path) -> None
     told = tim.respond(answer).json()["feedback"][first["id"]]
     assert told["label"] == trial.item.predicted.capitalize()
     assert told["correct"] == (trial.item.predicted == "singular")
+    assert told["choice"] == "singular"
+    assert tim.respond(answer).json()["feedback"] == {first["id"]: told}, "asked twice, told the same"
     assert tim.refresh()["feedback"] == told
     take_part(tim)
     frame = read_frames(Study.objects.get(slug="letters")).trials
@@ -223,13 +225,15 @@ def test_acceptance_is_exported_as_such_and_earns_nothing(tasks: Study, tmp_path
     assert solved["matches_truth"].notna().all() and "region_cells" in solved
 
 
-@pytest.mark.parametrize("protocol", ["rating", "solve", "review"])
+@pytest.mark.parametrize("protocol", ["rating", "solve", "review", "reverse_turing"])
 def test_a_preview_may_begin_at_every_trial(tasks: Study, tmp_path: Path, protocol: str) -> None:
     freeze(tasks)
     if protocol == "rating":
         study = opened(tmp_path / "p", "ratings", "rating", RATING, sources=TWO_MODELS)
     elif protocol == "review":
         study = opened(tmp_path / "p", "judged", "blind_review", REVIEW)
+    elif protocol == "reverse_turing":
+        study = opened(tmp_path / "p", "letters", "reverse_turing", TURING, sources=SENTENCES)
     else:
         study = tasks
     slot = Slot.objects.filter(study=study).order_by("ordinal").first()
@@ -243,3 +247,5 @@ def test_a_preview_may_begin_at_every_trial(tasks: Study, tmp_path: Path, protoc
         looker = Person("x", slug=study.slug, token=token)
         reply = looker.call("GET", "/api/session/")
         assert reply.status_code == 200 and reply.json()["next"] == position
+        # A guess that nobody gave has nothing to reveal.
+        assert reply.json()["feedback"] is None

@@ -89,7 +89,7 @@ FAULTS = """(isTrial) => {
         return isAcross && box.top >= -0.5 && box.bottom <= height + 0.5;
     };
     if (isTrial && !open) {
-        const needed = ".board :is(.answer, .ask, .picture img, .reservoir-toggle), .tool";
+        const needed = ".board :is(.answer, .ask, .next, .text p, .picture img, .reservoir-toggle), .tool";
         for (const e of document.querySelectorAll(needed)) {
             const isNeeded = !isHidden(e) && !e.closest(".reservoir-panel");
             if (isNeeded && !inside(e)) faults.push(`outside the window: ${name(e)}`);

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ def media(name: str, alt: str = "Picture") -> dict[str, Any]:
 
 
 def choices(texts: Sequence[str]) -> list[dict[str, str]]:
-    keys = KEYS.get(len(texts), "123456789")
+    keys = KEYS.get(len(texts), "1234567890qwertyuiop")
     return [{"value": text.lower(), "text": text, "key": keys[i]} for i, text in enumerate(texts)]
 
 
@@ -48,6 +48,12 @@ def learn(label: str, explained: bool = True, text: Mapping[str, Any] | None = N
     image = media("i") if text is None else None
     content = {"image": image, "explanation": explanation, "text": text, "label": label}
     return {"kind": "learn", "phase": "train", "content": {**content, "choices": []}}
+
+
+def guess(texts: Sequence[str], text: Mapping[str, Any]) -> dict[str, Any]:
+    """A text that is guessed first; the stage reveals the last of the answers."""
+    content = {"image": None, "explanation": None, "text": text, "label": None, "choices": choices(texts)}
+    return {"kind": "learn", "phase": "train", "content": content}
 
 
 def predict(
@@ -71,6 +77,12 @@ def words(count: int) -> dict[str, Any]:
     """A text of that many characters, in words of five letters."""
     whole = ("word " * count)[:count]
     return {"tokens": [{"text": whole[:20], "shade": 0.6}, {"text": whole[20:], "shade": None}]}
+
+
+def sentence(*pieces: str | tuple[str, float]) -> dict[str, Any]:
+    """A text of these pieces; a pair is a marked one with its shade."""
+    rows = [piece if isinstance(piece, tuple) else (piece, None) for piece in pieces]
+    return {"tokens": [{"text": text, "shade": shade} for text, shade in rows]}
 
 
 def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
@@ -125,10 +137,25 @@ class Stage:
     def press(self, key: str) -> None:
         """Answers the trial that is shown."""
         board = self.page.locator(".board")
-        board.locator(".answer:not([aria-disabled])").first.wait_for()
+        board.locator(":is(.answer:not([aria-disabled]), .next)").first.wait_for()
         board.evaluate("board => board.dataset.done = '1'")
         self.page.keyboard.press(key)
         self.page.wait_for_selector(".board[data-done]", state="detached")
+
+    def guess(self, key: str) -> None:
+        """Answers the trial that is shown, and stays at what is revealed."""
+        self.page.locator(".answer:not([aria-disabled])").first.wait_for()
+        self.page.keyboard.press(key)
+        self.page.wait_for_selector(".next")
+
+    def _told(self, response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """What is revealed after an answer: the last of the buttons, if it was a guess."""
+        trials = self.shown["block"]["trials"]
+        content = next(trial["content"] for trial in trials if trial["id"] == response["trial"])
+        if content.get("label", "") is None:
+            right, choice = content["choices"][-1], response["value"]["choice"]
+            correct = right["value"] == choice
+            yield {"trial": response["trial"], "choice": choice, "label": right["text"], "correct": correct}
 
     def _answer(self, route: Route) -> None:
         request = route.request
@@ -158,5 +185,7 @@ class Stage:
         elif path == "/api/session/responses/":
             self.sent.extend(body["responses"])
             self.shown["next"] = len(self.sent)
-            reply = {"next": len(self.sent), "step": "trials", "feedback": {}}
+            told = {each["trial"]: each for response in body["responses"] for each in self._told(response)}
+            self.shown["feedback"] = next(reversed(told.values()), None)
+            reply = {"next": len(self.sent), "step": "trials", "feedback": told}
         route.fulfill(body=json.dumps(reply), content_type="application/json")

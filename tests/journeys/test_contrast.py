@@ -171,6 +171,15 @@ def answering(page: Page) -> None:
     page.eval_on_selector(".answer:last-child", "answer => answer.classList.add('pressed')")
 
 
+def guessing(page: Page) -> None:
+    """A guess whose answer is revealed, with marks on two of three buttons."""
+    text = staged.sentence("A ", ("slow", 1.0), " film.")
+    three = [staged.guess(["One", "Two", "Three"], text)]
+    stage = staged.Stage(page, staged.state(staged.facts(definition()), three))
+    stage.open()
+    stage.guess("1")
+
+
 def helped(page: Page) -> None:
     trial(page)
     page.locator(".tool").first.click()
@@ -183,7 +192,7 @@ def leaving(page: Page) -> None:
 
 
 SCENES: tuple[Callable[[Page], None], ...] = (
-    consent, instructions, asked, loading, waiting, answering, helped, leaving,
+    consent, instructions, asked, loading, waiting, answering, guessing, helped, leaving,
 )  # fmt: skip
 
 
@@ -201,6 +210,7 @@ PLANTED: dict[str, tuple[Callable[[Page], None], str]] = {
     "a faint border": (consent, ".button.plain { border-color: #bbbbbb !important }"),
     "no ring": (consent, ":focus-visible { outline: none !important }"),
     "a faint ring": (consent, ":focus-visible { outline-color: #c0c0ff !important }"),
+    "a faint way on": (guessing, ".next { color: #777 !important }"),
     "a faint key": (answering, ".answer kbd { opacity: .4 }"),
 }
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-PLACES = (".stimuli, .pictures, .text, .pair", ".picture", ".text p", ".ask", ".answer", ".reservoir",
+PLACES = (".stimuli, .pictures, .text, .pair", ".picture", ".text p",
+          ".ask:not(.told), .ask.told > *", ".answer", ".reservoir",
           ".tool", ".line")  # fmt: skip
 BOXES = """places => places.flatMap(place => [...document.querySelectorAll(place)].map(e => {
     const box = e.getBoundingClientRect();
@@ -44,6 +45,10 @@ def study(design: dict[str, Any], classes: tuple[str, ...] = ("husky", "wolf"), 
 
 
 LONG = ("Flat-coated retriever", "German short-haired pointer")
+BINS = tuple(
+    f"{first}–{last} words"
+    for first, last in zip((5, 9, 13, 17, 21, 26), (8, 12, 16, 20, 25, 28), strict=True)
+)
 FOUR = ("husky", "wolf", "golden retriever", "fox terrier")
 STUDIES = {
     "two answers": study({}),
@@ -57,6 +62,8 @@ STUDIES = {
     "small pictures": study({"picture_px": 96}),
     "tests explained": study({"test_explanations": True, "reservoir": "always"}),
     "texts": study({}, paradigm="reverse_turing"),
+    "texts, six answers": study({}, BINS, paradigm="reverse_turing"),
+    "texts, twenty answers": study({}, tuple(f"Class {n}" for n in range(1, 21)), paradigm="reverse_turing"),
 }
 
 
@@ -64,9 +71,11 @@ def trials(shown: Any) -> list[dict[str, Any]]:
     texts = [text for _, text in shown.choices]
     is_explained = bool(shown.design.get("test_explanations"))
     read = staged.words(TEXT_CHARACTERS) if board_of(shown).has_texts else None
+    if read is not None:
+        return [staged.guess(texts, read), staged.predict(texts, text=read), staged.instructed(GERMAN)]
     return [
-        staged.learn(max(texts, key=len), text=read),
-        staged.predict(texts, explained=is_explained and read is None, text=read),
+        staged.learn(max(texts, key=len)),
+        staged.predict(texts, explained=is_explained),
         staged.instructed(GERMAN),
     ]
 
@@ -77,6 +86,10 @@ def boards(page: Page, shown: Any, size: tuple[int, int]) -> Iterator[str]:
     stage = staged.Stage(page, staged.state(staged.facts(shown), trials(shown)))
     stage.open()
     yield "learn"
+    first = page.locator(".answer").first.get_attribute("aria-keyshortcuts") or ""
+    if first != "Space":
+        stage.guess(first)
+        yield "revealed"
     stage.press("Space")
     yield "predict"
     stage.press(page.locator(".answer").first.get_attribute("aria-keyshortcuts") or "")

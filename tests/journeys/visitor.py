@@ -11,18 +11,22 @@ if TYPE_CHECKING:
 
 PATIENCE_MS = 20_000
 FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
-SETTLED = f"{FRESH}, [data-page]:not([data-done])"
+NEXT = ".board .next:not(.pressed)"
+"""What goes on from the answer that was revealed after a guess."""
+SETTLED = f"{FRESH}, {NEXT}, [data-page]:not([data-done])"
 
 
 @dataclass
 class Visitor:
-    """Walks through a session. `pressed` keeps the value of every trial that was answered, in order."""
+    """Walks through a session. `pressed` keeps the value of every trial that was answered, in order; `told` what
+    was revealed after each guess."""
 
     page: Page
     practice: list[str]
     quiz: Mapping[str, str]
     pressed: list[str] = field(default_factory=list)
     practised: int = 0
+    told: list[str] = field(default_factory=list)
 
     def arrive(self, url: str) -> None:
         self.page.set_default_timeout(PATIENCE_MS)
@@ -30,10 +34,12 @@ class Visitor:
         self.settle()
 
     def settle(self) -> str:
-        """Waits for the next page or trial and names it: a page's kind, or "trial"."""
+        """Waits for what comes next and names it: a page's kind, "trial", or "revealed" after a guess."""
         self.page.wait_for_selector(SETTLED)
         shown = self.page.locator("[data-page]:not([data-done])")
-        return str(shown.first.get_attribute("data-page")) if shown.count() else "trial"
+        if shown.count():
+            return str(shown.first.get_attribute("data-page"))
+        return "revealed" if self.page.locator(NEXT).count() else "trial"
 
     def leave(self, selector: str) -> None:
         """Marks the page as handled, so that `settle` waits for a new one."""
@@ -94,7 +100,7 @@ class Visitor:
 
     def practise(self) -> None:
         """One practice picture; the right answers are an argument, because no page names them."""
-        button = self.page.locator(FRESH).nth("AB".index(self.practice[self.practised]))
+        button = self.page.locator(f'{FRESH}[data-value="{self.practice[self.practised]}"]')
         key = button.get_attribute("aria-keyshortcuts")
         self.practised += 1
         self.leave(".board")
@@ -107,6 +113,11 @@ class Visitor:
             self.leave(".board")
             self.page.keyboard.press("Space")
 
+    def read_reveal(self) -> None:
+        """What the server said to the guess; then on, by the key that is not printed every second time."""
+        self.told.append(self.page.locator(".board .label").inner_text())
+        self.page.keyboard.press("Space" if len(self.told) % 2 else "Enter")
+
     def walk(self, until: str, answers: int | None = None) -> str:
         """Continues until a page of that kind, or for `answers` answers."""
         while True:
@@ -118,7 +129,9 @@ class Visitor:
     def step(self) -> None:
         """Handles the page or trial that is shown."""
         here = self.settle()
-        if here != "trial":
+        if here == "revealed":
+            self.read_reveal()
+        elif here != "trial":
             self.do_page(here)
         elif self.practised < len(self.practice):
             self.practise()

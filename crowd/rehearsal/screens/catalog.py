@@ -11,10 +11,11 @@ from experiments.errors import SessionError
 from experiments.gates.base import Stop
 from experiments.gates.device import NAME as DEVICE
 from experiments.gates.plan import gate_plan
+from experiments.kinds import get_kind
 from experiments.kinds.base import INSTRUCTED, REPEAT
 from experiments.models import Slot, Study, Trial
-from experiments.paradigms import design_of
-from experiments.selectors import arm_of, definition_of
+from experiments.paradigms import design_of, get_paradigm
+from experiments.selectors import arm_of, cards_of, definition_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,12 @@ AROUND = {
     "dialog/leave": ("Leaving", "at any time after consent, by the button of that name"),
     "page/comment": ("A last comment", "after the last question"),
 }
+PICTURES = "trouble/pictures"
 TROUBLE = {
     "trouble/offline": ("Without a connection", "an answer waits until the connection is back"),
     "trouble/silent": ("The server does not answer", "an answer waits until the server is back"),
     "trouble/second_tab": ("Continued in a second tab", "the study is opened again elsewhere"),
-    "trouble/pictures": ("Pictures do not come", "before a part, if pictures cannot be loaded"),
+    PICTURES: ("Pictures do not come", "before a part, if pictures cannot be loaded"),
     "trouble/part_of_page": ("A part of the page does not come", "before the trials"),
     "trouble/refused": ("Something went wrong", "the server, or something before it, refuses the page"),
 }
@@ -110,7 +112,8 @@ def screens_of(study: Study) -> list[Screen]:
     by_condition = [
         screen for name, slot in arms_of(study).items() for screen in _of_condition(study, name, slot)
     ]
-    trouble = [Screen(key, *said) for key, said in TROUBLE.items()]
+    has_pictures = "image" in get_paradigm(study.paradigm).modalities
+    trouble = [Screen(key, *said) for key, said in TROUBLE.items() if has_pictures or key != PICTURES]
     outcomes = [outcome for outcome in get_args(Outcome) if _can_be(study, outcome)]
     ends = [Screen(f"end/{outcome}", *ENDS[outcome]) for outcome in outcomes]
     ends.append(Screen("end/with_way_back", "The end, with a way back", "everything is answered"))
@@ -150,6 +153,17 @@ def has_examples(slot: Slot, position: int, study: Study) -> bool:
     return offered == "on_request" and bool(Trial.objects.get(slot=slot, position=position).reservoir)
 
 
+def reveals(slot: Slot, position: int, study: Study) -> bool:
+    """Whether something is revealed after the answer to the trial, as after a guess."""
+    view = cards_of(slot, study)[position].view
+    return get_paradigm(study.paradigm).feedback(view, get_kind(view.kind).preview(view)) is not None
+
+
+def first_plain(slot: Slot, study: Study) -> int:
+    """The first position whose answer is followed by the next trial at once."""
+    return next(place for place in range(slot.trials.count()) if not reveals(slot, place, study))
+
+
 def arms_of(study: Study) -> dict[str, Slot]:
     """One slot of each condition, by its name; of each arm, by its name, if a slot has not one condition."""
     slots = Slot.objects.filter(study=study, pilot=False).select_related("condition")
@@ -177,6 +191,8 @@ def _of_condition(study: Study, name: str, slot: Slot) -> Iterator[Screen]:
             f"number {position + 1} of a session; phase: {phase}",
         )
         yield Screen(trial_key(*sort), what, when, name)
+        if reveals(slot, position, study):
+            yield Screen(f"{trial_key(*sort)}/revealed", f"{what}, with what is revealed", when, name)
         if has_examples(slot, position, study):
             yield Screen(f"{trial_key(*sort)}/examples", f"{what}, examples open", when, name)
             yield Screen(f"{trial_key(*sort)}/enlarged", f"{what}, one example enlarged", when, name)

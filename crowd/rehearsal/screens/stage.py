@@ -28,6 +28,7 @@ from experiments.models import (
     Study,
     Trial,
 )
+from experiments.responses import FILLED
 from experiments.selectors import cards_of
 from stimuli.models import Stimulus
 from stimuli.spec import content_key
@@ -128,6 +129,7 @@ class Stage:
                 value = {"choice": next(c for c in card.view.choices if (c == wanted) is passes)}
             remaining = len(cards) - card.view.position - 1
             times = {"rt_ms": 1000, "shown_ms": 2000, "late": False, "received_at": timezone.now()}
+            times["context"] = dict(FILLED)
             rows.append(
                 Response(
                     session=session, trial_id=card.id, position=card.view.position, remaining=remaining,

@@ -6,16 +6,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from crowd.rehearsal.screens.catalog import Screen, has_examples, screens_of, sorts_of, trial_key
+from crowd.rehearsal.screens.catalog import (
+    PICTURES,
+    Screen,
+    first_plain,
+    has_examples,
+    reveals,
+    screens_of,
+    sorts_of,
+    trial_key,
+)
 from crowd.rehearsal.screens.stage import Stage
-from crowd.rehearsal.screens.walker import SMALL, WINDOW, Look, Walker
+from crowd.rehearsal.screens.walker import REVEALED, SMALL, WINDOW, Look, Walker
 from experiments.selectors import definition_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
 PARTS_OF_PAGE = "**/assets/timeline-*.js"
-PICTURES = "**/m/*"
+MEDIA = "**/m/*"
 ANSWERS = "**/api/session/responses/"
 TRIES = 2
 
@@ -69,6 +78,10 @@ def _arm(walker: Walker, arm: str) -> None:
         walker.look(trial_key(*sort), arm)
         if has_examples(slot, position, stage.study):
             _examples(walker, trial_key(*sort), arm)
+        if reveals(slot, position, stage.study):
+            walker.answer()
+            assert walker.settle() == REVEALED
+            walker.look(f"{trial_key(*sort)}/revealed", arm)
     walker.page.locator(".tool").first.click()
     walker.page.wait_for_selector("dialog[open]")
     walker.look("dialog/help", arm)
@@ -166,10 +179,11 @@ def _trouble(walker: Walker) -> None:
     stage.free(_first(stage))
     walker.arrive(stage.coded)
     walker.gates()
-    with _without(page, PICTURES, lambda route: route.abort()):
-        page.reload()
-        page.wait_for_selector("section[role=alert]")
-        walker.look("trouble/pictures")
+    if (PICTURES, "") in walker.screens:
+        with _without(page, MEDIA, lambda route: route.abort()):
+            page.reload()
+            page.wait_for_selector("section[role=alert]")
+            walker.look(PICTURES)
     with _without(page, PARTS_OF_PAGE, lambda route: route.abort()):
         page.reload()
         page.wait_for_selector("[data-page=trouble]")
@@ -192,7 +206,7 @@ def _offline(walker: Walker) -> None:
     stage.free(_first(stage))
     address = walker.arrive()
     walker.gates()
-    walker.to_trial(0)
+    walker.to_trial(first_plain(stage.arms[_first(stage)], stage.study))
     strip = page.locator(".strip:not([hidden])")
     page.context.set_offline(True)
     walker.answer()

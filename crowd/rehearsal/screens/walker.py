@@ -23,8 +23,9 @@ SMALL: ViewportSize = {"width": 300, "height": 300}
 """No study lets in such a window."""
 PATIENCE_MS = 20_000
 FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
-SETTLED = f"{FRESH}, [data-page]:not([data-done]):not(:has(.button.primary:disabled))"
-TRIAL = "trial"
+NEXT = ".board .next:not(.pressed)"
+SETTLED = f"{FRESH}, {NEXT}, [data-page]:not([data-done]):not(:has(.button.primary:disabled))"
+TRIAL, REVEALED = "trial", "revealed"
 PRACTICE_TRIAL = Screen("gate/practice/trial", "A practice trial", "before the trials, in all conditions")
 PRACTICE_TOLD = Screen("gate/practice/told", "What is said of a practice answer", "after each practice trial")
 """Parts of one page, which no table names."""
@@ -96,10 +97,12 @@ class Walker:
         return self.stage.newest()
 
     def settle(self) -> str:
-        """Waits for the next page or trial; the kind of the page, or "trial"."""
+        """Waits for the next page or trial; the kind of the page, "trial", or "revealed" after a guess."""
         self.page.wait_for_selector(SETTLED)
         shown = self.page.locator("[data-page]:not([data-done])")
-        return str(shown.first.get_attribute("data-page")) if shown.count() else TRIAL
+        if shown.count():
+            return str(shown.first.get_attribute("data-page"))
+        return REVEALED if self.page.locator(NEXT).count() else TRIAL
 
     def press(self, *, last: bool = False) -> None:
         """Presses the main button of the page, or its last one, by which people say no; the page then counts
@@ -118,6 +121,10 @@ class Walker:
         assert button is not None
         self.page.eval_on_selector_all(".board", "boards => boards.forEach(e => e.dataset.done = '1')")
         button.evaluate("button => button.click()")
+
+    def pass_reveal(self) -> None:
+        """Goes on from the answer that was revealed after a guess."""
+        self.page.locator(NEXT).evaluate("button => button.click()")
 
     def gates(self, *, until: str = "", fails: str = "") -> str:
         """Passes every gate up to the trials, or up to the gate `until`; fails each try of the gate `fails`.
@@ -150,7 +157,8 @@ class Walker:
                 continue
             self.see(PRACTICE_TRIAL)
             right = next(rights)
-            self.answer(next(value for value in ("A", "B") if (value == right) is not is_wrong))
+            values = [button.get_attribute("data-value") for button in self.page.locator(FRESH).all()]
+            self.answer(next(value for value in values if (value == right) is not is_wrong))
 
     def to_trial(self, position: int, *, passes: bool = True) -> None:
         """Goes to a trial of the running session, with all before it answered."""
@@ -158,6 +166,10 @@ class Walker:
         self.page.reload()
         while (here := self.settle()) != TRIAL:
             self.refuse_trouble(here)
+            if here == REVEALED:
+                # Of the trial before: the page was opened anew, and nobody went on from it.
+                self.pass_reveal()
+                continue
             if here == "block":
                 is_back = self.page.locator("[data-page=block] li").count() == 0
                 self.look("block/back" if is_back else "block/start")

@@ -5,25 +5,27 @@ import type { AnyTrial, Block, State } from "../model";
 import { minutesLeft, showProgress } from "../progress";
 
 /**
- * Before a block, and after a reload in the middle of one: what comes next, while its pictures load. `asking` are the
- * ids of trials that show nothing to look at.
+ * Before a block, and after a reload in the middle of one: what comes next, while its pictures load. `trials` are to be
+ * answered; `shown` are these and what was answered and is shown again. `asking` are the ids of trials that show
+ * nothing to look at.
  */
 export async function startPage(
   desk: Desk,
   state: State,
   block: Block,
   trials: AnyTrial[],
+  shown: AnyTrial[],
   asking: ReadonlySet<string>,
   stop: AbortSignal,
 ): Promise<void> {
   const loaded = h("p", { class: "loading", role: "status" });
   const next = plan(desk, trials, asking);
-  const { section, pressed, start } = layout(desk, state, block, trials, next, loaded, stop);
+  const { section, pressed, start } = layout(desk, state, block, trials.length > 0 ? trials : shown, next, loaded, stop);
   const part = desk.words.part(block.index + 1, block.count);
   showProgress(desk, state, trials[0]?.position ?? state.next, part);
   for (;;) {
     desk.shell.show(section);
-    const media = picturesOf(block, trials);
+    const media = picturesOf(block, shown);
     const { failed } = await desk.pictures.load(media, (done, total) => {
       loaded.textContent = done < total ? desk.words.loading(done, total) : "";
     });

@@ -2,11 +2,11 @@ import type { Desk, GateView } from "../desk";
 import { button, h } from "../dom";
 import type { Media, Question, Value } from "../model";
 import { Board, type Answer } from "../plugins/board";
-import { stimulus } from "../plugins/stimulus";
+import { stimulus, textBlock } from "../plugins/stimulus";
 import { showProgress } from "../progress";
 import { actions, sheet } from "./reading";
 
-/** Examples to look at, then pictures to predict one by one, exactly as in the trials; each told at once, the try judged as a whole. */
+/** Examples to look at, then pictures or texts to predict one by one, exactly as in the trials; each told at once, the try judged as a whole. */
 export async function practicePage(view: GateView): Promise<Value> {
   const { desk, page } = view;
   const asked = page.questions.filter((question) => question.kind === "predict");
@@ -32,6 +32,7 @@ export function exampleCard(desk: Desk, question: Question): HTMLElement {
     "figure",
     { class: "example" },
     question.image ? desk.pictures.element(question.image) : null,
+    question.text ? textBlock(question.text, desk.words) : null,
     h(
       "figcaption",
       {},
@@ -82,7 +83,7 @@ async function ask(view: GateView, question: Question): Promise<string> {
   return press(view, question, question.prompt || trial.question, question.choices ?? [], trial.ready);
 }
 
-/** The picture on the board of the trials, with a sentence and its buttons; resolves with the one that is pressed. */
+/** The picture or text on the board of the trials, with a sentence and its buttons; resolves with the one that is pressed. */
 function press(
   view: GateView,
   question: Question,
@@ -96,7 +97,7 @@ function press(
   return new Promise((resolve) => {
     const board = new Board(
       {
-        stimulus: stimulus({ image: question.image }, given),
+        stimulus: stimulus({ image: question.image, text: question.text }, given),
         picture_px,
         min_view_ms: 0,
         words: desk.words,

@@ -40,7 +40,7 @@ export interface Pressed {
 }
 
 /** Long enough to see that the button went down, too short to wait for. */
-const PRESSED_MS = 120;
+export const PRESSED_MS = 120;
 
 export class Board {
   readonly element: HTMLElement;
@@ -75,6 +75,18 @@ export class Board {
     document.addEventListener("keydown", this.onKey, true);
     this.deaf = keys.listen(() => this.print());
     this.exposure.start(() => this.later(() => this.activate(), this.spec.min_view_ms), this.see);
+  }
+
+  /** Puts the board on the page as one that was answered before: nothing is timed, and its buttons do nothing. */
+  lay(display: HTMLElement): void {
+    this.over = true;
+    this.hide();
+    display.replaceChildren(this.element);
+  }
+
+  /** A stimulus whose time is limited is not seen for longer because the page goes on. */
+  private hide(): void {
+    if (this.spec.presentation?.course.exposure_ms != null) this.see("empty");
   }
 
   private build(): HTMLElement {
@@ -158,6 +170,7 @@ export class Board {
     this.buttons[index]?.classList.add("pressed");
     this.later(() => {
       const shown_ms = this.exposure.stop();
+      this.hide();
       const { frames, hidden_count, dropped_frames, refresh_ms } = this.exposure;
       const counted = { frames, hidden_count, dropped_frames };
       const timed = refresh_ms === null ? counted : { ...counted, refresh_ms };

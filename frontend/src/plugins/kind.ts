@@ -1,6 +1,6 @@
 /** What a kind of trial is to the page. The table of all kinds is `kinds.ts`. */
 import type { JsPsych, JsPsychPlugin, PluginInfo } from "jspsych";
-import type { AnyTrial, EventKind, Example, Media, Study } from "../model";
+import type { AnyTrial, Context, EventKind, Example, Feedback, Media, Study, Value } from "../model";
 import type { Words } from "../words";
 import type { Presentation } from "./exposure";
 
@@ -19,6 +19,18 @@ export interface Shown {
   announce: (text: string) => void;
   /** Records an event beside the answer. */
   log: (kind: EventKind, data?: Record<string, unknown>) => void;
+  /** Stores the answer before the trial is over; resolves with what the server reveals then, null: nothing. */
+  tell: (answered: Answered) => Promise<Feedback | null>;
+  /** For a trial that was answered before the page was opened anew: what the server revealed. Else null. */
+  told: (() => Promise<Feedback | null>) | null;
+}
+
+/** What a trial hands back when it is answered. Times in milliseconds, `context` as on the wire. */
+export interface Answered {
+  value: Value;
+  rt_ms: number;
+  shown_ms: number;
+  context: Context;
 }
 
 /** What a kind may know beside its trial. */
@@ -38,6 +50,8 @@ export interface Kind<T extends AnyTrial = AnyTrial> {
   plugin: PluginClass;
   /** The plugin's own parameters, beside those of `Shown`. Throws `CannotShow` for content that it has no page for. */
   parameters(trial: T, view: TrialView): Record<string, unknown>;
+  /** Whether the page of this trial goes on with the server's reply to its answer, by `Shown.tell`. */
+  waits?(trial: T): boolean;
   /** Its page shows nothing to look at and only asks for a key: it is announced as that. */
   asks_key?: true;
 }

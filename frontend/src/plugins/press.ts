@@ -2,6 +2,7 @@
 import { ParameterType, type JsPsych } from "jspsych";
 import type { Context, Value } from "../model";
 import type { Pressed } from "./board";
+import type { Answered } from "./kind";
 import { UNTIL_ANSWER, type Presentation } from "./exposure";
 
 /** What every plugin hands to the page: `info.data`. */
@@ -39,7 +40,7 @@ export const SHOWN_PARAMETERS = {
 } as const;
 
 /** The data of a trial that ended with a press. */
-export function dataOf(pressed: Pressed, value: Value, more: Context = {}): Record<string, unknown> {
+export function dataOf(pressed: Pressed, value: Value, more: Context = {}): Answered {
   const { rt_ms, shown_ms, context } = pressed;
   return { value, rt_ms, shown_ms, context: { ...context, ...more } };
 }

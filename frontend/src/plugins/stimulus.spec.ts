@@ -38,7 +38,7 @@ function contrast(one: number, other: number): number {
 
 test("it sets words as words, with grey behind those that have a shade", () => {
   const block = shown({ text: text(["The film is ", null], ["witty", 1], [" and ", 0], ["slow", 0.5], [".", null]) });
-  expect(block.textContent).toBe("The film is witty and slow.");
+  expect(block.querySelector("p")?.textContent).toBe("The film is witty and slow.");
   const greys = [...block.querySelectorAll<HTMLElement>(".shaded")].map((word) => [
     word.textContent,
     word.style.backgroundColor,
@@ -48,6 +48,27 @@ test("it sets words as words, with grey behind those that have a shade", () => {
     ["slow", "rgb(192, 192, 192)"],
   ]);
   expect(block.querySelector("img, svg, canvas")).toBeNull();
+});
+
+test("marks change nothing of a text but the grey: the same elements, whatever pieces it comes in", () => {
+  const marked = shown({ text: text(["The ", null], ["film", 1], [" is  ", null], ["slow", 0.5], [".\n", null]) });
+  const skeleton = (): unknown =>
+    [...document.querySelectorAll(".text p > *")].map((word) => [word.tagName, word.children.length, word.textContent]);
+  const before = [skeleton(), marked.querySelector("p")?.textContent];
+  const plain = shown({ text: text(["The film is  slow", null], [".\n", null]) });
+  expect([skeleton(), plain.querySelector("p")?.textContent].at(1)).toBe(before[1]);
+  expect(plain.querySelector(".shaded, [style]")).toBeNull();
+  const other = shown({ text: text(["The", 0.2], [" ", null], ["film", null], [" is  ", null], ["slow", 1], [".\n", null]) });
+  expect(skeleton()).toEqual(before[0]);
+  expect(other.querySelectorAll("[class]")).toHaveLength(3);
+});
+
+test("who does not see the grey hears the marked words after the text, the darkest first; none if none is", () => {
+  const block = shown({ text: text(["The ", 0.2], ["film ", 1], ["is", null], [" ", 0.9], ["slow", 0.5]) });
+  const said = block.querySelector("figcaption.sr-only")!;
+  expect(said.textContent).toBe("Marked, the darkest first: film, slow, The.");
+  expect(block.querySelector("p")!.compareDocumentPosition(said)).toBe(Node.DOCUMENT_POSITION_FOLLOWING);
+  expect(shown({ text: text(["The film.", null]) }).querySelector("figcaption")).toBeNull();
 });
 
 test("its letters can be read on every shade, and more weight is darker", () => {
@@ -68,7 +89,7 @@ test("a shade that is none counts as the nearer end", () => {
 test("it sets a text with markup as text, keeps its lines, and follows its own direction", () => {
   const nasty = "<img src=x onerror=alert(1)>\nשלום";
   const block = shown({ text: text([nasty, 0.4]) });
-  expect(block.textContent).toBe(nasty);
+  expect(block.querySelector("p")?.textContent).toBe(nasty);
   expect(block.querySelector("img")).toBeNull();
   expect(block.querySelector("p")?.dir).toBe("auto");
 });
@@ -147,6 +168,6 @@ test("it shows the same picture in both sides, although the page keeps one eleme
 
 test("it sets a pair of texts with their shades", () => {
   const pair = shown({ pair: [side({ text: text(["one", 1]) }), side({ text: text(["two", null]) })] });
-  expect([...pair.querySelectorAll(".text")].map((block) => block.textContent)).toEqual(["one", "two"]);
+  expect([...pair.querySelectorAll(".text p")].map((block) => block.textContent)).toEqual(["one", "two"]);
   expect(pair.querySelectorAll(".shaded")).toHaveLength(1);
 });

@@ -2,6 +2,7 @@
 import { h } from "../dom";
 import { legend } from "../legend";
 import type { Media, Side, Text, Token } from "../model";
+import type { Words } from "../words";
 import type { Shown } from "./kind";
 
 export interface Stimulus {
@@ -21,7 +22,7 @@ export function stimulus(shown: Stimulus, given: Given): HTMLElement {
   const explained = given.words.trial.explanation;
   const parts = [
     hasPictures ? pictures(image, explanation, given) : null,
-    text === null ? null : textBlock(text, given.words.trial.text),
+    text === null ? null : textBlock(text, given.words),
     // What explains a text by a picture stands below it.
     hasPictures || explanation === null
       ? null
@@ -71,23 +72,48 @@ function place(
   );
 }
 
-/** Words as words: they wrap, can be read aloud and enlarged; the label names what it is and nothing about it. */
-function textBlock(text: Text, label: string): HTMLElement {
+/**
+ * Words as words: they wrap, can be read aloud and enlarged; the label names what it is and nothing about it. Every
+ * word is an element of its own, marked or not, so that marks change neither lines nor places. Who does not see the
+ * grey is told the marked words after the text: spoken between the words, marks would tear the sentence apart, and
+ * most screen readers keep silent about them.
+ */
+export function textBlock(text: Text, words: Words): HTMLElement {
+  const marked = markedWords(text.tokens);
   return h(
     "figure",
-    { class: "text", "aria-label": label },
+    { class: "text", "aria-label": words.trial.text },
     // The text's own direction counts, whatever the language of the interface.
-    h("p", { dir: "auto" }, ...text.tokens.map(piece)),
+    h("p", { dir: "auto" }, ...wordsOf(text)),
+    marked.length === 0 ? null : h("figcaption", { class: "sr-only" }, words.trial.marked(marked.join(", "))),
   );
 }
 
-function piece(token: Token): Node | string {
-  const shade = token.shade ?? 0;
-  if (!(shade > 0)) return token.text;
-  const shaded = h("span", { class: "shaded" }, token.text);
-  const grey = greyOf(shade);
-  shaded.style.backgroundColor = `rgb(${grey}, ${grey}, ${grey})`;
-  return shaded;
+/** Each word and each space of a text, with the grey of its piece behind it. */
+export function wordsOf(text: Text): HTMLElement[] {
+  return text.tokens.flatMap(pieces);
+}
+
+function pieces({ text, shade }: Token): HTMLElement[] {
+  return (text.match(/\s+|\S+/g) ?? []).map((part) => {
+    const word = h("span", {}, part);
+    if (!isMarked(shade)) return word;
+    const grey = greyOf(shade);
+    word.className = "shaded";
+    word.style.backgroundColor = `rgb(${grey}, ${grey}, ${grey})`;
+    word.style.setProperty("--shade", String(Math.min(shade, 1)));
+    return word;
+  });
+}
+
+function isMarked(shade: number | null): shade is number {
+  return shade !== null && shade > 0;
+}
+
+/** What is marked, the darkest first, as it stands in the text. */
+function markedWords(tokens: Token[]): string[] {
+  const marked = tokens.filter((token) => isMarked(token.shade) && token.text.trim() !== "");
+  return marked.sort((a, b) => b.shade! - a.shade!).map((token) => token.text.trim());
 }
 
 const WHITE = 255;
@@ -125,7 +151,7 @@ function sidePart(side: Side, part: (typeof PARTS)[number], given: Given): HTMLE
   const isPicture = part === "image" || part === "mark";
   const media = isPicture ? side[part] : null;
   if (media !== null) return h("div", { class: "picture" }, picture(media));
-  if (part === "text" && side.text !== null) return textBlock(side.text, words.trial.text);
+  if (part === "text" && side.text !== null) return textBlock(side.text, words);
   if (part === "sentence" && side.sentence !== null) return h("p", { dir: "auto" }, side.sentence);
   return h("div", { class: isPicture ? "picture" : null });
 }

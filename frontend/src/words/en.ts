@@ -14,6 +14,7 @@ export const en = {
   left_short: (minutes: number) =>
     minutes < 0.75 ? "under 1 min left" : `about ${Math.round(minutes)} min left`,
   part: (part: number, parts: number) => `Part ${part} of ${parts}`,
+  number: (number: number, count: number) => `${number} of ${count}`,
   phase: { train: "Learning", test: "Predicting" },
   preview: "Preview: nothing is stored and nothing is paid",
 
@@ -166,9 +167,15 @@ export const en = {
     original: "Picture",
     explanation: "Explanation",
     text: "Text",
+    /** For those who do not see the grey: the marked words, the darkest first. */
+    marked: (words: string) => `Marked, the darkest first: ${words}.`,
     sides: ["A", "B"],
     label: "The machine's answer:",
     question: "What did the machine answer?",
+    /** While a guess is stored, if that takes its time. */
+    sent: "One moment: your answer is on its way.",
+    yours: "your answer",
+    right: "right answer",
     next: "Next",
     space: "Space",
     wait: "Please look at the picture first. The buttons become active in a moment.",

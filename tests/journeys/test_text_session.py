@@ -1,0 +1,133 @@
+"""Whole sessions of a study of texts in Chromium, by keyboard alone: guess, reveal, test; reload, lost connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.tables import read_frames
+from experiments.models import Event, Response, Session, Study, Trial
+from experiments.selectors import definition_of
+from tests.experiments.protocols import SENTENCES, TURING, opened
+from tests.journeys.geometry import axe_findings, faults_of
+from tests.journeys.visitor import NEXT, Visitor
+from tests.services import WebServer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+TRAIN, TEST, CHECKS = 4, 3, 1
+DESIGN = TURING.replace("train_items = 3", f"train_items = {TRAIN}").replace(
+    "test_items = 2", f"test_items = {TEST}"
+)
+
+
+@pytest.fixture
+def study(page: Page, transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
+    return opened(tmp_path / "letters", "letters", "reverse_turing", DESIGN, sources=SENTENCES)
+
+
+@pytest.fixture
+def visitor(page: Page, study: Study) -> Visitor:
+    return Visitor(page, [row["answer"] for row in study.practice if not row["example"]], {})
+
+
+def arrive(visitor: Visitor, server: WebServer, person: str) -> None:
+    visitor.arrive(f"{server.url}/join/letters/?person={person}&submission=s-{person}")
+
+
+def guesses(session: Session) -> list[Trial]:
+    assert session.slot is not None
+    return list(session.slot.trials.filter(kind="learn").select_related("item").order_by("position"))
+
+
+def labels(study: Study, trials: list[Trial]) -> list[str]:
+    """What the model says of each text, as people read it."""
+    texts = dict(definition_of(study).choices)
+    return [texts[trial.item.predicted] for trial in trials if trial.item is not None]
+
+
+def test_a_session_by_keyboard_stores_guesses_and_reveals_what_the_model_says(
+    visitor: Visitor, server: WebServer, study: Study
+) -> None:
+    arrive(visitor, server, "ada")
+    seen: set[str] = set()
+    while (here := visitor.settle()) != "finish":
+        if here == "trial":
+            count = visitor.page.locator(".board:not([data-done]) .answer").count()
+            here = f"trial with {count} answers, {len(visitor.told)} told, {visitor.practised} practised"
+        if here not in seen:
+            assert axe_findings(visitor.page) == [], here
+            assert faults_of(visitor.page, is_trial=visitor.page.locator(".board").count() > 0) == [], here
+            seen.add(here)
+        visitor.step()
+    session = Session.objects.select_related("slot").get()
+    assert session.state == "finished" and session.verdict == "passed"
+    answers = list(session.responses.order_by("position"))
+    assert [row.value["choice"] for row in answers] == visitor.pressed
+    assert len(answers) == TRAIN + TEST + CHECKS
+    trials = guesses(session)
+    assert visitor.told == labels(study, trials), "each guess is followed by what the model says of that text"
+    # Onset and frames are known although there is no picture to wait for.
+    assert all(row.context["frames"] >= 1 and row.context["onset_ms"] > 0 for row in answers)
+    assert {row.context["input"] for row in answers} == {"keyboard"}
+    assert all(row.shown_ms >= row.rt_ms > 0 for row in answers)
+    revealed = Event.objects.filter(session=session, kind="revealed").order_by("at_ms")
+    assert [event.trial_id for event in revealed] == [trial.pk for trial in trials]
+    frame = read_frames(study).trials.sort_values("trial_index")
+    told_ms = [event.detail["shown_ms"] for event in revealed]
+    assert frame.loc[frame["kind"] == "learn", "revealed_ms"].tolist() == told_ms and min(told_ms) > 0
+    assert frame.loc[frame["kind"] != "learn", "revealed_ms"].isna().all()
+
+
+def test_a_reload_before_going_on_shows_the_reveal_again_and_one_after_it_does_not(
+    visitor: Visitor, server: WebServer, study: Study
+) -> None:
+    page = visitor.page
+    arrive(visitor, server, "ben")
+    visitor.walk("finish", answers=1)
+    assert visitor.settle() == "revealed"
+    text = page.locator(".text p").inner_text()
+    page.reload()
+    assert visitor.settle() == "block"
+    visitor.press_primary()
+    assert visitor.settle() == "revealed"
+    assert page.locator(".text p").inner_text() == text
+    assert page.locator(".answer.pressed").get_attribute("data-value") == visitor.pressed[0]
+    told = page.locator(".label").inner_text()
+    visitor.read_reveal()
+    assert visitor.settle() == "trial"
+    second = page.locator(".text p").inner_text()
+    page.reload()
+    visitor.press_primary()
+    assert visitor.settle() == "trial"
+    assert page.locator(".text p").inner_text() == second != text
+    session = Session.objects.select_related("slot").get()
+    assert [told] == labels(study, guesses(session)[:1])
+    assert Response.objects.count() == 1
+
+
+def test_a_guess_without_a_connection_waits_calmly_and_loses_nothing(
+    visitor: Visitor, server: WebServer, study: Study
+) -> None:
+    page = visitor.page
+    arrive(visitor, server, "cy")
+    while visitor.settle() != "trial" or visitor.practised < len(visitor.practice):
+        visitor.step()
+    page.context.set_offline(True)
+    visitor.answer()
+    page.locator(".strip").filter(has_text="1 answer is kept here").wait_for()
+    page.locator(".ask").filter(has_text="on its way").wait_for()
+    assert page.locator(".text p").count() == 1 and page.locator(NEXT).count() == 0
+    assert axe_findings(page) == []
+    assert Response.objects.count() == 0
+    page.context.set_offline(False)
+    assert visitor.settle() == "revealed"
+    page.locator(".strip").wait_for(state="hidden")
+    visitor.walk("finish")
+    session = Session.objects.select_related("slot").get()
+    assert visitor.told == labels(study, guesses(session))
+    assert session.responses.count() == TRAIN + TEST + CHECKS
