@@ -19,6 +19,8 @@ class Exported(Protocol):
 
     def cells(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
+    def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]: ...
+
 
 KindOf = Callable[[str], Exported]
 
@@ -53,12 +55,17 @@ def kind_columns(kinds: Mapping[str, Exported]) -> tuple[Column, ...]:
 
 
 def kind_cells(
-    exported: Exported, extra: Sequence[Column], trial: TrialView, value: Mapping[str, Any]
+    exported: Exported,
+    extra: Sequence[Column],
+    trial: TrialView,
+    value: Mapping[str, Any],
+    context: Mapping[str, Any],
 ) -> tuple[object, ...]:
-    """The cells of `extra` for one answer; columns of other kinds are empty."""
+    """The cells of `extra` for one answer and what the page noted beside it; columns of other kinds are
+    empty."""
     if not extra:
         return ()
-    cells = exported.cells(trial, value)
+    cells = {**exported.noted(context), **exported.cells(trial, value)}
     unknown = set(cells) - {column.name for column in exported.columns}
     if unknown:
         raise ColumnClash(

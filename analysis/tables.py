@@ -199,7 +199,7 @@ class Reader:
             received_at,
             late,
             *_context(context, sitting),
-            *kind_cells(self.kinds[view.kind], self.extra, view, value),
+            *kind_cells(self.kinds[view.kind], self.extra, view, value, context),
         )
 
 

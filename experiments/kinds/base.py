@@ -227,6 +227,10 @@ class TrialKind(Protocol):
         """The cells of `columns` for one answer."""
         ...
 
+    def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Further cells of `columns`, from what the page noted beside the answer."""
+        ...
+
     def preview(self, trial: TrialView) -> Value:
         """A value that `check` lets pass, to fill in what lies before a previewed trial."""
         ...
@@ -261,6 +265,9 @@ class Kind:
         return str(value["choice"]) if "choice" in value else None
 
     def cells(self, trial: TrialView, value: Value) -> Mapping[str, Any]:
+        return {}
+
+    def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
 
     def waits(self, content: Mapping[str, Any]) -> bool:
