@@ -81,7 +81,7 @@ function description(
   stop: AbortSignal,
 ): Description {
   let losses_before = 0;
-  const place = `${desk.words.part(block.index + 1, block.count)} · ${desk.words.phase[trial.phase]}`;
+  const place = placeOf(desk, block, trial, kind);
   return {
     ...parameters(desk, state, block, trial, kind),
     post_trial_gap: state.study.gap_ms,
@@ -107,6 +107,16 @@ function description(
       void desk.storage.write("reloads", "0").catch(() => undefined);
     },
   };
+}
+
+/** "Part 2 of 3 · Learning", or what the kind says in place of it. */
+function placeOf({ words }: Desk, block: Block, trial: AnyTrial, kind: Kind): string {
+  const part = words.part(block.index + 1, block.count);
+  if (!kind.place) return `${part} · ${words.phase[trial.phase]}`;
+  const alike = block.trials.filter((other) => other.kind === trial.kind);
+  const number = alike.filter((other) => other.position <= trial.position).length;
+  const said = kind.place(words, number, alike.length);
+  return block.count > 1 ? `${part} · ${said}` : said;
 }
 
 function parameters(desk: Desk, state: State, block: Block, trial: AnyTrial, kind: Kind): Description {

@@ -38,6 +38,8 @@ export interface Kind<T extends AnyTrial = AnyTrial> {
   plugin: PluginClass;
   /** The plugin's own parameters, beside those of `Shown`. Throws `CannotShow` for content that it has no page for. */
   parameters(trial: T, view: TrialView): Record<string, unknown>;
+  /** What the line above its page says: which of how many of its kind. Absent: the part and what is done in it. */
+  place?(words: Words, number: number, count: number): string;
   /** Its page shows nothing to look at and only asks for a key: it is announced as that. */
   asks_key?: true;
 }
