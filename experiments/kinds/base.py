@@ -201,6 +201,8 @@ class TrialKind(Protocol):
     """What counts as right is what the model says."""
     has_pairs: ClassVar[bool]
     """Its page may show two halves beside each other: pictures below a text, or above what explains them."""
+    is_form: ClassVar[bool]
+    """Its page has several questions, which scroll beside what they ask about, and no answer buttons."""
     columns: ClassVar[tuple[Column, ...]]
 
     def content(self, trial: TrialView, scene: Scene) -> Content:
@@ -252,6 +254,7 @@ class Kind:
     is_example: ClassVar[bool] = False
     asks_for_model: ClassVar[bool] = False
     has_pairs: ClassVar[bool] = False
+    is_form: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]] = ()
 
     def accepted(self, trial: TrialView) -> tuple[Value, ...]:

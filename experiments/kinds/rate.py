@@ -46,6 +46,7 @@ class Rate(base.Kind):
     content_model: ClassVar[type[base.Content]] = RateContent
     seconds: ClassVar[float] = 18.0
     has_pairs: ClassVar[bool] = True
+    is_form: ClassVar[bool] = True
     columns: ClassVar[tuple[base.Column, ...]] = (
         base.Column("questions_asked", "json", "Ratings: ids of the questions, in the order asked."),
         base.Column(

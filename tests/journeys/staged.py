@@ -18,7 +18,7 @@ from experiments.definition import StudyDefinition
 from experiments.paradigms import design_of
 from experiments.paradigms.rating import QUESTIONS
 from experiments.paradigms.weaving import keys_to_choose
-from experiments.window import board_of
+from experiments.window import answers_of, board_of
 from experiments.words import page_words, sight_words, table_of
 from tests.services import ROOT
 
@@ -101,7 +101,7 @@ def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
         **{"picture_px": board.picture_px, "answers_px": board.answers_px, "tile_px": 112},
         **{"min_view_ms": 0, "gap_ms": 0, "reservoir": getattr(design, "reservoir", "off")},
         **{"display": getattr(design, "display", "beside"), "sight": sight_words(definition)},
-        "keys": list(keys_to_choose(definition.choices)),
+        "keys": list(keys_to_choose(answers_of(definition))),
         "presentation": definition.presentation.model_dump(exclude={"calibration"}),
         "legend": {"colours": ["#440154", "#21918c", "#fde725"], "ends": "importance"},
         **changes,

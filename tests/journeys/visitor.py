@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 PATIENCE_MS = 20_000
 FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
-SETTLED = f"{FRESH}, [data-page]:not([data-done])"
+FORM = ".rating:not([data-done])"
+SETTLED = f"{FRESH}, {FORM}, [data-page]:not([data-done])"
 
 
 @dataclass
