@@ -171,7 +171,7 @@ class Reader:
 
     def _trial_row(self, sitting: SittingAs, trial: PlannedAs, row: tuple[Any, ...]) -> Row:
         session, pk, value, rt_ms, shown_ms, received_at, late, context = row
-        noted = {"revealed_ms": self.revealed_ms.get((session, pk))}
+        noted = {**context, "revealed_ms": self.revealed_ms.get((session, pk))}
         condition, role = self._condition(trial.condition_id)
         view = trial.view
         return (

@@ -8,6 +8,7 @@ fonts.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -44,6 +45,13 @@ GAP_MANY_PX, KEY_MANY_PX, SMALL_MANY_PX = 8, 53, 16
 TEXT_LINE_PX, TEXT_LINE_LOW_PX, TEXT_EDGES_PX, TEXT_EDGES_LOW_PX = 32, 27, 28, 24
 TEXT_CHARACTERS = 280
 """The longest text that the window is made for: a short message. Studies of longer ones state a window."""
+FORM_LOW_MAX_PX, SCALE_PX, LABEL_PX = 900, 252, 32
+"""Up to this width pictures of a form stand closer; the least width of five points; the line that names the
+model's answer."""
+COMPARED = 3 / 8
+"""The smallest size of a picture in a pair on a form, a share of `picture_px`."""
+POINTS_PX, QUESTION_PX = 76, 87
+"""A scale with its ends, the room above included; three lines of a question with its edges."""
 SIDE_NAME_PX, SIDE_GAP_PX, STIMULI_GAP_PX = 24, 8, 12
 """Over each half of a pair, between its rows, and between a text and a pair."""
 LETTER, SPACE = 0.56, 0.34
@@ -142,6 +150,46 @@ class Board:
         return max(max(heights) + self.answers_px, CAPTION_PX + 2 * ANSWER_PX + ANSWER_GAP_PX)
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What needs room on a page of questions, which scrolls as a whole: what is rated stays in view, and what
+    a question compares is seen with its scale."""
+
+    picture_px: int
+    has_pairs: bool
+
+    @property
+    def least_px(self) -> int:
+        """The side of the smallest picture that is rated."""
+        return ceil(HALF * self.picture_px)
+
+    @property
+    def compared_px(self) -> int:
+        """The side of the smallest picture that is compared."""
+        return ceil(COMPARED * self.picture_px)
+
+    def needed(self) -> Window:
+        """The smallest window with the questions beside what is rated."""
+        pair = 2 * self.compared_px + GAP_STACKED_PX if self.has_pairs else 0
+        width = MARGINS_PX + 2 * self.least_px + GAP_STACKED_PX + GAP_PX + max(SCALE_PX, pair)
+        if width > FORM_LOW_MAX_PX:
+            width += GAP_PX - GAP_STACKED_PX
+        low, tall = (frame + self.least_px + CAPTION_PX + LABEL_PX for frame in (FRAME_LOW_PX, FRAME_PX))
+        height = low if tall <= LOW_MAX_PX + 1 else tall
+        return Window(max(STACKED_MAX_PX + 1, width), max(height, self._question_px()))
+
+    def needed_upright(self) -> Window:
+        """The smallest narrow window, with the questions below what is rated."""
+        width = MARGINS_PX + max(2 * self.least_px + GAP_STACKED_PX, SCALE_PX)
+        rated = self.least_px + CAPTION_PX + LABEL_PX
+        return Window(width, max(rated + QUESTION_PX + POINTS_PX, self._question_px()))
+
+    def _question_px(self) -> int:
+        """Height of what a question compares, with its scale."""
+        pair = SIDE_NAME_PX + 2 * (SIDE_GAP_PX + self.compared_px) if self.has_pairs else 0
+        return pair + POINTS_PX
+
+
 def lines_of(text: str, width_px: float, letter_px: float) -> int:
     """How many lines a text takes, broken at spaces and hyphens, and within a word wider than a line."""
     lines, used = 1, 0.0
@@ -155,25 +203,44 @@ def lines_of(text: str, width_px: float, letter_px: float) -> int:
 
 
 def board_of(definition: StudyDefinition) -> Board:
-    """What the trial pages of a study hold."""
+    """What the trial pages of a study hold, but for forms."""
     design, paradigm = design_of(definition), get_paradigm(definition.paradigm)
     is_beside = getattr(design, "display", "beside") == "beside"
+    boards = [kind for name in paradigm.kinds if not (kind := get_kind(name)).is_form]
     return Board(
         picture_px=getattr(design, "picture_px", PICTURE_PX),
         across=2 if is_beside else 1,
-        answers=tuple(text for _, text in definition.choices),
+        answers=tuple(text for _, text in answers_of(definition)),
         has_examples=getattr(design, "reservoir", "off") != "off",
         has_texts="text" in paradigm.modalities,
-        has_pairs=any(get_kind(kind).has_pairs for kind in paradigm.kinds),
+        has_pairs=any(kind.has_pairs for kind in boards),
         has_pictures="image" in paradigm.modalities,
     )
 
 
+def answers_of(definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
+    """(value, text) of the study's answers that stand on buttons; none if its questions are forms."""
+    is_form = any(get_kind(name).is_form for name in get_paradigm(definition.paradigm).kinds)
+    return () if is_form else definition.choices
+
+
+def needed_of(definition: StudyDefinition) -> tuple[Window, ...]:
+    """The smallest windows in which every page of the trials is shown as it is meant; one is enough."""
+    board = board_of(definition)
+    forms = [kind for name in get_paradigm(definition.paradigm).kinds if (kind := get_kind(name)).is_form]
+    shown: list[Board | Form] = [board]
+    shown += [Form(board.picture_px, kind.has_pairs) for kind in forms]
+    wide = _both([page.needed() for page in shown])
+    return (wide, _both([page.needed_upright() for page in shown])) if definition.device.phones else (wide,)
+
+
 def windows_of(definition: StudyDefinition) -> tuple[Window, ...]:
     """The smallest windows that are let in: one is enough. What a study states replaces what is computed."""
-    board, device = board_of(definition), definition.device
-    computed = (board.needed(), *((board.needed_upright(),) if device.phones else ()))
-    return tuple(_stated(window, device) for window in computed)
+    return tuple(_stated(window, definition.device) for window in needed_of(definition))
+
+
+def _both(windows: Sequence[Window]) -> Window:
+    return Window(max(w.width_px for w in windows), max(w.height_px for w in windows))
 
 
 def _stated(window: Window, device: DeviceTable) -> Window:

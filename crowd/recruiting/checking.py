@@ -40,7 +40,7 @@ from experiments.paradigms.blind import (
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
 from experiments.progress import READING_MINUTES, trials_minutes
-from experiments.window import board_of, windows_of
+from experiments.window import needed_of, windows_of
 from stimuli.errors import StimulusError
 from stimuli.quality.causes import causes, unknowing
 from stimuli.quality.model import ModelLook
@@ -386,7 +386,7 @@ def warnings_of(run: DryRun) -> list[str]:
 
 def _window_warnings(definition: StudyDefinition) -> list[str]:
     """A stated window in which people cannot see a whole trial at once."""
-    stated, needed = windows_of(definition)[0], board_of(definition).needed()
+    stated, needed = windows_of(definition)[0], needed_of(definition)[0]
     if needed.holds(stated.width_px, stated.height_px):
         return []
     return [

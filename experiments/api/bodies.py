@@ -9,7 +9,7 @@ from uuid import UUID
 
 from rest_framework.request import Request
 
-from experiments.api.serializers import MAX_MS
+from experiments.api.serializers import CHANGES_MAX, MAX_MS, QUESTION_ID_MAX, QUESTIONS_MAX
 from experiments.errors import InvalidRequest, NoSession
 from experiments.responses import Noticed, Submitted
 
@@ -32,6 +32,7 @@ CONTEXT_FIELDS: Mapping[str, tuple[type, ...]] = {
     "reservoir_ms": (int,),
     "focus_losses": (int,),
     "reloads": (int,),
+    "questions": (list,),
 }
 
 
@@ -147,7 +148,35 @@ def _context(value: Any, path: str) -> dict[str, Any]:
             raise InvalidRequest(
                 f"{path}.{name} is too long.", fields={f"{path}.{name}": "at most 20 characters"}
             )
+    if "questions" in context:
+        context["questions"] = _questions(context["questions"], f"{path}.questions")
     return context
+
+
+def _questions(rows: list[Any], path: str) -> list[dict[str, Any]]:
+    """For each question of a page, in the order shown: when its answer was given and how often it changed."""
+    if len(rows) > QUESTIONS_MAX:
+        raise InvalidRequest(
+            f"{path} has too many entries.", fields={path: f"at most {QUESTIONS_MAX} entries"}
+        )
+    out = []
+    for place, given in enumerate(rows):
+        here = f"{path}.{place}"
+        row = _object(given, here, {"id", "ms", "changes"})
+        changes = row.get("changes")
+        if not isinstance(changes, int) or isinstance(changes, bool) or not 0 <= changes <= CHANGES_MAX:
+            raise InvalidRequest(
+                f"{here}.changes must be a whole number, 0 to {CHANGES_MAX}.",
+                fields={f"{here}.changes": f"0 to {CHANGES_MAX}"},
+            )
+        out.append(
+            {
+                "id": _text(row, "id", here, QUESTION_ID_MAX),
+                "ms": _milliseconds(row, "ms", here),
+                "changes": changes,
+            }
+        )
+    return out
 
 
 def _event(row: Any, path: str) -> Noticed:

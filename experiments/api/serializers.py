@@ -20,6 +20,8 @@ Choice = serializer_of(base.Button)
 Text = serializer_of(base.Text)
 
 MAX_MS = 86_400_000
+QUESTIONS_MAX, QUESTION_ID_MAX, CHANGES_MAX = 12, 24, 10_000
+"""What is taken of a page with several questions: how many, how long a name, how many changes of an answer."""
 QUESTION_KINDS = ["choice", "number", "text", "example", "predict", "rate"]
 """Forms of a question on a page; no trial kinds, although one shares a name."""
 
@@ -184,6 +186,12 @@ class ToldSerializer(serializers.Serializer[Any]):
     correct = serializers.BooleanField()
 
 
+class QuestionNoted(serializers.Serializer[Any]):
+    id = serializers.CharField(max_length=QUESTION_ID_MAX)
+    ms = serializers.IntegerField(min_value=0, max_value=MAX_MS)
+    changes = serializers.IntegerField(min_value=0, max_value=CHANGES_MAX)
+
+
 class ResponseContext(serializers.Serializer[Any]):
     onset_ms = serializers.FloatField(required=False)
     input = serializers.ChoiceField(["keyboard", "mouse", "touch"], required=False)
@@ -199,6 +207,7 @@ class ResponseContext(serializers.Serializer[Any]):
     reservoir_ms = serializers.IntegerField(required=False)
     focus_losses = serializers.IntegerField(required=False)
     reloads = serializers.IntegerField(required=False)
+    questions = serializers.ListField(child=QuestionNoted(), max_length=QUESTIONS_MAX, required=False)
 
 
 class ResponseItem(serializers.Serializer[Any]):

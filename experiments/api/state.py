@@ -25,7 +25,7 @@ from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
 from experiments.texts import html_of, text_digest
-from experiments.window import board_of
+from experiments.window import answers_of, board_of
 from experiments.words import page_words, placeholders, sight_words, words_for
 from stimuli.render.heatmap import scale_of
 
@@ -73,7 +73,7 @@ def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition)
         "legend": _legend(cards, definition),
         "presentation": definition.presentation.model_dump(),
         "sight": sight_words(definition),
-        "keys": list(keys_to_choose(definition.choices)),
+        "keys": list(keys_to_choose(answers_of(definition))),
         "origin": session.origin,
     }
 

@@ -201,6 +201,8 @@ class TrialKind(Protocol):
     """What counts as right is what the model says."""
     has_pairs: ClassVar[bool]
     """Its page may show two halves beside each other: pictures below a text, or above what explains them."""
+    is_form: ClassVar[bool]
+    """Its page has several questions, which scroll beside what they ask about, and no answer buttons."""
     columns: ClassVar[tuple[Column, ...]]
 
     def content(self, trial: TrialView, scene: Scene) -> Content:
@@ -227,6 +229,11 @@ class TrialKind(Protocol):
         """The cells of `columns` for one answer."""
         ...
 
+    def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Further cells of `columns`, from what was noted beside the answer: the context that the page
+        sent, and `revealed_ms`."""
+        ...
+
     def preview(self, trial: TrialView) -> Value:
         """A value that `check` lets pass, to fill in what lies before a previewed trial."""
         ...
@@ -248,6 +255,7 @@ class Kind:
     is_example: ClassVar[bool] = False
     asks_for_model: ClassVar[bool] = False
     has_pairs: ClassVar[bool] = False
+    is_form: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]] = ()
 
     def accepted(self, trial: TrialView) -> tuple[Value, ...]:
@@ -261,6 +269,9 @@ class Kind:
         return str(value["choice"]) if "choice" in value else None
 
     def cells(self, trial: TrialView, value: Value) -> Mapping[str, Any]:
+        return {}
+
+    def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
 
     def waits(self, content: Mapping[str, Any]) -> bool:

@@ -31,6 +31,9 @@ class Learn(base.Kind):
         ),
     )
 
+    def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"revealed_ms": noted.get("revealed_ms")}
+
     def content(self, trial: base.TrialView, scene: base.Scene) -> LearnContent:
         return LearnContent(
             image=scene.image(),

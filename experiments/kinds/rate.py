@@ -46,8 +46,13 @@ class Rate(base.Kind):
     content_model: ClassVar[type[base.Content]] = RateContent
     seconds: ClassVar[float] = 18.0
     has_pairs: ClassVar[bool] = True
+    is_form: ClassVar[bool] = True
     columns: ClassVar[tuple[base.Column, ...]] = (
         base.Column("questions_asked", "json", "Ratings: ids of the questions, in the order asked."),
+        base.Column(
+            "question_ms", "json", "Ratings: by question, from onset until its answer was last given.", "ms"
+        ),
+        base.Column("question_changes", "json", "Ratings: by question, how often its answer was changed."),
     )
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> RateContent:
@@ -81,6 +86,13 @@ class Rate(base.Kind):
 
     def cells(self, trial: base.TrialView, value: base.Value) -> Mapping[str, Any]:
         return {"questions_asked": list(_asked(trial))}
+
+    def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]:
+        rows = noted.get("questions")
+        if rows is None:
+            return {}
+        times, changes = ({row["id"]: row[name] for row in rows} for name in ("ms", "changes"))
+        return {"question_ms": times, "question_changes": changes}
 
     def preview(self, trial: base.TrialView) -> base.Value:
         return dict.fromkeys(_asked(trial), 3)

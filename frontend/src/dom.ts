@@ -69,5 +69,5 @@ export function button(text: string, press: (event: Event) => void, kind = "plai
 /** True while a person is typing or a dialog is open: answer keys must not act then. */
 export function keysAreBusy(target: EventTarget | null): boolean {
   if (document.querySelector("dialog[open]")) return true;
-  return target instanceof Element && target.matches("input, textarea, select");
+  return target instanceof Element && target.matches("input:not([type=radio]), textarea, select");
 }

@@ -16,6 +16,9 @@ const OTHERWISE = new Map([
   ["pages/consent.ts", "device"], // a field of what consent sends
   ["journey.ts", "questions"], // a field of a page
   ["pages/form.ts", "questions"], // a class of the style sheet
+  ["plugins/rate/index.ts", "questions"], // those of a rating
+  ["plugins/rate/form.ts", "questions"],
+  ["pages/training.ts", "questions"],
   ["pages/practice.ts", "predict"], // a kind of question, as a page's wire has it
 ]);
 

@@ -108,7 +108,7 @@ function description(place: Place, trial: AnyTrial, kind: Kind): Description {
     on_start: () => {
       losses_before = desk.events.focus_losses;
       desk.events.trial = trial.id;
-      showProgress(desk, state, trial.position + (told === null ? 0 : 1), lineOf(desk, block, trial));
+      showProgress(desk, state, trial.position + (told === null ? 0 : 1), lineOf(desk, block, trial, kind));
     },
     on_finish: async ({ value, rt_ms, shown_ms, context }: Answered) => {
       desk.events.trial = null;
@@ -119,12 +119,20 @@ function description(place: Place, trial: AnyTrial, kind: Kind): Description {
   };
 }
 
-/** The quiet line: which part; where the study has one part only, which of its trials. */
-function lineOf({ words }: Desk, block: Block, trial: AnyTrial): string {
+/**
+ * The quiet line: what the kind says of its place; else which part, or, if the study has one part only, which of its
+ * trials.
+ */
+function lineOf({ words }: Desk, block: Block, trial: AnyTrial, kind: Kind): string {
+  const part = words.part(block.index + 1, block.count);
   const phase = words.phase[trial.phase];
-  if (block.count > 1) return `${words.part(block.index + 1, block.count)} · ${phase}`;
-  const alike = block.trials.filter((other) => other.phase === trial.phase);
-  return `${phase} · ${words.number(alike.indexOf(trial) + 1, alike.length)}`;
+  const alike = block.trials.filter((other) => (kind.place ? other.kind === trial.kind : other.phase === trial.phase));
+  const number = alike.filter((other) => other.position <= trial.position).length;
+  if (kind.place) {
+    const said = kind.place(words, number, alike.length);
+    return block.count > 1 ? `${part} · ${said}` : said;
+  }
+  return block.count > 1 ? `${part} · ${phase}` : `${phase} · ${words.number(number, alike.length)}`;
 }
 
 function parameters({ desk, state, block }: Place, trial: AnyTrial, kind: Kind): Description {

@@ -446,6 +446,11 @@ export interface components {
          * @enum {string}
          */
         QuestionKindEnum: "choice" | "number" | "text" | "example" | "predict" | "rate";
+        QuestionNotedRequest: {
+            id: string;
+            ms: number;
+            changes: number;
+        };
         RateContent: {
             label: string | null;
             image: components["schemas"]["Media"] | null;
@@ -510,6 +515,7 @@ export interface components {
             reservoir_ms?: number;
             focus_losses?: number;
             reloads?: number;
+            questions?: components["schemas"]["QuestionNotedRequest"][];
         };
         ResponseItemRequest: {
             trial: string;

@@ -39,6 +39,9 @@ class Sort:
     def cells(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"boxes": ["b2", "b1"], "swaps": trial.position, **self.more}
 
+    def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"sure": context["sure"]} if "sure" in context else {}
+
 
 PLAIN = get_kind("predict")
 """A kind that adds nothing."""
@@ -89,16 +92,17 @@ def view(kind: str = "sort") -> TrialView:
 @pure
 def test_it_fills_its_cells_and_leaves_those_of_others_empty() -> None:
     extra = (BOXES, SWAPS, SURE)
-    assert kind_cells(Sort(more={"sure": "no"}), extra, view(), {}) == ('["b2","b1"]', 3, "no")
-    assert kind_cells(Sort(), extra, view(), {}) == ('["b2","b1"]', 3, None)
-    assert kind_cells(PLAIN, extra, view("plain"), {}) == (None, None, None)
-    assert kind_cells(Sort(), (), view(), {}) == ()
+    assert kind_cells(Sort(more={"sure": "no"}), extra, view(), {}, {}) == ('["b2","b1"]', 3, "no")
+    assert kind_cells(Sort(), extra, view(), {}, {}) == ('["b2","b1"]', 3, None)
+    assert kind_cells(Sort(), extra, view(), {}, {"sure": "yes"}) == ('["b2","b1"]', 3, "yes")
+    assert kind_cells(PLAIN, extra, view("plain"), {}, {}) == (None, None, None)
+    assert kind_cells(Sort(), (), view(), {}, {}) == ()
 
 
 @pure
 def test_it_refuses_a_cell_without_a_column() -> None:
     with pytest.raises(ColumnClash, match="'sort' fills hidden, which it does not declare"):
-        kind_cells(Sort(more={"hidden": 1}), (BOXES,), view(), {})
+        kind_cells(Sort(more={"hidden": 1}), (BOXES,), view(), {}, {})
 
 
 @pure

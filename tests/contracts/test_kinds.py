@@ -30,6 +30,8 @@ TRIALS: dict[str, TrialView] = {
     ),
     "rate": replace(PLAIN, kind="rate", choices=("1", "2", "3", "4", "5"), extra={"questions": ["q2", "q1"]}),
 }
+NOTED = {"questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}]}
+"""All that a page may note beside an answer and a kind has columns for."""
 GOOD: dict[str, Sequence[Mapping[str, Any]]] = {
     "learn": [{"seen": True}],
     "learn, guess first": [{"choice": "wolf"}],
@@ -162,7 +164,8 @@ def test_an_observer_answers_what_the_check_accepts(case: str) -> None:
 def test_it_fills_the_columns_that_it_declares(case: str) -> None:
     kind = get_kind(TRIALS[case].kind)
     for value in GOOD[case]:
-        assert set(kind.cells(TRIALS[case], value)) == {column.name for column in kind.columns}
+        cells = {**kind.cells(TRIALS[case], value), **kind.noted(NOTED)}
+        assert set(cells) == {column.name for column in kind.columns}
 
 
 def test_no_two_kinds_declare_the_same_column() -> None:

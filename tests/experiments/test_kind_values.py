@@ -181,7 +181,16 @@ def test_it_says_what_an_answer_gives(
     kind = kind_of(trial)
     assert (kind.answers(value), kind.choice(value)) == (answers, choice)
     assert kind.cells(trial, value) == cells
-    assert [column.name for column in kind.columns] == list(cells)
+    assert [column.name for column in kind.columns] == [*cells, *kind.noted(NOTED)]
+
+
+NOTED = {"questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}]}
+
+
+def test_a_rating_keeps_when_each_question_was_answered_and_how_often_it_changed() -> None:
+    told = {"question_ms": {"q2": 900, "q1": 2100}, "question_changes": {"q2": 0, "q1": 3}}
+    assert get_kind("rate").noted(NOTED) == told
+    assert get_kind("rate").noted({"input": "mouse"}) == get_kind("learn").noted(NOTED) == {}
 
 
 def test_it_declares_its_columns_and_its_handing_out() -> None:
@@ -193,7 +202,9 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
     assert told == {
         "review": [("accepted", "flag", "")],
         "solve": [("region_cells", "integer", "cells")],
-        "rate": [("questions_asked", "json", "")],
+        "rate": [
+            ("questions_asked", "json", ""), ("question_ms", "json", "ms"), ("question_changes", "json", "")
+        ],
     }
     assert [name for name in KINDS if get_kind(name).is_alone] == ["review"]
     assert [name for name in KINDS if get_kind(name).is_example] == ["learn"]

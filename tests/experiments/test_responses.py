@@ -66,6 +66,7 @@ def test_it_stores_what_was_sent(ada: Person) -> None:
     }
     context |= {"pixel_ratio": 1.25, "dropped_frames": 1, "refresh_ms": 16.67}
     context |= {"reservoir_ms": 0, "focus_losses": 2}
+    context["questions"] = [{"id": "q" * 24, "ms": 86_400_000, "changes": 10_000}] * 12
     reply = ada.respond({**ada.good_response(trial), "context": context})
     assert reply.json() == {"next": 1, "step": "trials", "feedback": {}}
     [row] = rows()
@@ -275,6 +276,7 @@ def test_it_takes_times_at_their_bounds(ada: Person) -> None:
     assert [(row["rt_ms"], row["shown_ms"]) for row in rows()] == [(0, 0), (86_400_000, 86_400_000)]
 
 
+ROW = {"id": "q1", "ms": 1200, "changes": 0}
 CONTEXTS: list[tuple[Any, str]] = [
     (None, ""),
     ([], ""),
@@ -287,6 +289,17 @@ CONTEXTS: list[tuple[Any, str]] = [
     ({"reloads": True}, ".reloads"),
     ({"key": None}, ".key"),
     ({"side": ["left"]}, ".side"),
+    ({"questions": {}}, ".questions"),
+    ({"questions": [ROW] * 13}, ".questions"),
+    ({"questions": [ROW, "q2"]}, ".questions.1"),
+    ({"questions": [{**ROW, "answer": 3}]}, ".questions.0.answer"),
+    ({"questions": [{"id": "q1", "ms": 1}]}, ".questions.0.changes"),
+    ({"questions": [{**ROW, "changes": True}]}, ".questions.0.changes"),
+    ({"questions": [{**ROW, "changes": 10_001}]}, ".questions.0.changes"),
+    ({"questions": [{**ROW, "id": "q" * 25}]}, ".questions.0.id"),
+    ({"questions": [{**ROW, "id": ""}]}, ".questions.0.id"),
+    ({"questions": [{**ROW, "ms": -1}]}, ".questions.0.ms"),
+    ({"questions": [{**ROW, "ms": 86_400_001}]}, ".questions.0.ms"),
 ]
 
 

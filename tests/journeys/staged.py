@@ -16,9 +16,10 @@ from PIL import Image
 
 from experiments.definition import StudyDefinition
 from experiments.paradigms import design_of
+from experiments.paradigms.rating import QUESTIONS
 from experiments.paradigms.weaving import keys_to_choose
-from experiments.window import board_of
-from experiments.words import sight_words
+from experiments.window import answers_of, board_of
+from experiments.words import page_words, sight_words, table_of
 from tests.services import ROOT
 
 if TYPE_CHECKING:
@@ -73,6 +74,24 @@ def instructed(sentence: str) -> dict[str, Any]:
     return {"kind": "instructed", "phase": "test", "content": content}
 
 
+def rate(
+    asked: Sequence[str] = QUESTIONS, pairs: Sequence[str] = ("q5", "q6"), language: str = "en"
+) -> dict[str, Any]:
+    """A rating of PASTA's questions, in our words; those of `pairs` compare two copies."""
+    said = table_of(language)["pages"]
+    shown = {"image": media("i"), "mark": media("x"), "text": None, "sentence": None}
+    copy = {**shown, "image": media("i"), "mark": media("x")}
+    questions = [
+        {
+            **{"id": name, "text": said[f"rate_{name}"]},
+            **{end: said[f"rate_{name}_{end}"] for end in ("low", "high")},
+            "pair": [shown, copy] if name in pairs else None,
+        }
+        for name in asked
+    ]
+    return {"kind": "rate", "phase": "test", "content": {**shown, "label": "Husky", "questions": questions}}
+
+
 def words(count: int) -> dict[str, Any]:
     """A text of that many characters, in words of five letters."""
     whole = ("word " * count)[:count]
@@ -90,11 +109,11 @@ def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
     design, board = design_of(definition), board_of(definition)
     return {
         **{"title": definition.title, "language": definition.language, "contact": "lab@example.org"},
-        **{"instructions": "<h2>How it works</h2><p>Look.</p>", "origin": "human", "words": {}},
+        **{"instructions": "<h2>How it works</h2><p>Look.</p>", "origin": "human", "words": page_words(definition)},
         **{"picture_px": board.picture_px, "answers_px": board.answers_px, "tile_px": 112},
         **{"min_view_ms": 0, "gap_ms": 0, "reservoir": getattr(design, "reservoir", "off")},
         **{"display": getattr(design, "display", "beside"), "sight": sight_words(definition)},
-        "keys": list(keys_to_choose(definition.choices)),
+        "keys": list(keys_to_choose(answers_of(definition))),
         "presentation": definition.presentation.model_dump(exclude={"calibration"}),
         "legend": {"colours": ["#440154", "#21918c", "#fde725"], "ends": "importance"},
         **changes,
@@ -132,7 +151,7 @@ class Stage:
         self.page.goto(f"{SITE}/join/staged/")
         if self.shown["step"] == "trials":
             self.page.locator("[data-page=block] .button.primary:not(:disabled)").click()
-            self.page.wait_for_selector(".board")
+            self.page.wait_for_selector(".board, .rating")
 
     def press(self, key: str) -> None:
         """Answers the trial that is shown."""

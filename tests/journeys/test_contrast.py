@@ -27,7 +27,7 @@ STATES = (
     ("hover", "focus", "focus-visible"),
     ("hover", "active"),
 )
-CONTROLS = "a[href], button, input, textarea, select, summary, [tabindex='0'], label.option"
+CONTROLS = "a[href], button, input, textarea, select, summary, [tabindex='0'], label.option, label.point"
 
 COLOURS = """element => {
     const rgb = text => {
@@ -103,7 +103,7 @@ def faults(page: Page) -> list[tuple[Any, ...]]:
                 ratio = contrast(colour, behind)
                 if ratio < (TEXT if what == "text" else EDGE):
                     out.append((seen["name"], state, what, round(ratio, 2)))
-            if "focus-visible" in state and not seen["hasRing"] and "option" not in seen["name"]:
+            if "focus-visible" in state and not seen["hasRing"] and seen["name"] not in ("option", "point"):
                 out.append((seen["name"], state, "no ring", 0))
         session.send("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": []})
     session.detach()
@@ -180,6 +180,23 @@ def guessing(page: Page) -> None:
     stage.guess("1")
 
 
+def rating(page: Page) -> None:
+    """One question answered, the others said to be open."""
+    study = definition(paradigm="rating")
+    stage = staged.Stage(page, staged.state(staged.facts(study), [staged.rate()]))
+    stage.open()
+    page.keyboard.press("2")
+    page.locator(".rating .button").click()
+
+
+def rated(page: Page) -> None:
+    """All answered, and the button pressed."""
+    rating(page)
+    for _ in range(5):
+        page.keyboard.press("4")
+    page.locator(".rating .button.primary").evaluate("button => button.classList.add('pressed')")
+
+
 def helped(page: Page) -> None:
     trial(page)
     page.locator(".tool").first.click()
@@ -192,7 +209,7 @@ def leaving(page: Page) -> None:
 
 
 SCENES: tuple[Callable[[Page], None], ...] = (
-    consent, instructions, asked, loading, waiting, answering, guessing, helped, leaving,
+    consent, instructions, asked, loading, waiting, answering, guessing, rating, rated, helped, leaving,
 )  # fmt: skip
 
 

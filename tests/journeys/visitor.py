@@ -13,7 +13,8 @@ PATIENCE_MS = 20_000
 FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
 NEXT = ".board .next:not(.pressed)"
 """What goes on from the answer that was revealed after a guess."""
-SETTLED = f"{FRESH}, {NEXT}, [data-page]:not([data-done])"
+FORM = ".rating:not([data-done])"
+SETTLED = f"{FRESH}, {NEXT}, {FORM}, [data-page]:not([data-done])"
 
 
 @dataclass

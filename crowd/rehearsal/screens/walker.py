@@ -24,8 +24,14 @@ SMALL: ViewportSize = {"width": 300, "height": 300}
 PATIENCE_MS = 20_000
 FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
 NEXT = ".board .next:not(.pressed)"
-SETTLED = f"{FRESH}, {NEXT}, [data-page]:not([data-done]):not(:has(.button.primary:disabled))"
+FORM = ".rating:not([data-done])"
+"""A page of questions with scales, in the trials or at a gate."""
+SETTLED = f"{FRESH}, {NEXT}, {FORM}, [data-page]:not([data-done]):not(:has(.button.primary:disabled))"
 TRIAL, REVEALED = "trial", "revealed"
+RATED = """point => {
+    for (const scale of document.querySelectorAll(".rating:not([data-done]) .scale"))
+        scale.querySelector(`input[value="${point}"]`).click();
+}"""
 PRACTICE_TRIAL = Screen("gate/practice/trial", "A practice trial", "before the trials, in all conditions")
 PRACTICE_TOLD = Screen("gate/practice/told", "What is said of a practice answer", "after each practice trial")
 """Parts of one page, which no table names."""
@@ -115,7 +121,9 @@ class Walker:
         button.evaluate("button => button.click()")
 
     def answer(self, value: str | None = None) -> None:
-        """Answers a trial, by the first button if no value is named."""
+        """Answers a trial, by the first button if no value is named; on a form, the middle of each scale."""
+        if self.page.locator(FORM).count():
+            return self.rate(3)
         named = f'{FRESH}[data-value="{value}"]' if value is not None else FRESH
         button = self.page.locator(named).first.element_handle()
         assert button is not None
@@ -125,6 +133,14 @@ class Walker:
     def pass_reveal(self) -> None:
         """Goes on from the answer that was revealed after a guess."""
         self.page.locator(NEXT).evaluate("button => button.click()")
+
+    def rate(self, point: int) -> None:
+        """Takes that point of each scale and goes on."""
+        self.page.evaluate(RATED, point)
+        ready = self.page.wait_for_selector(f"{FORM} .button.primary")
+        assert ready is not None
+        self.page.eval_on_selector_all(".rating", "forms => forms.forEach(e => e.dataset.done = '1')")
+        ready.evaluate("button => button.click()")
 
     def gates(self, *, until: str = "", fails: str = "") -> str:
         """Passes every gate up to the trials, or up to the gate `until`; fails each try of the gate `fails`.

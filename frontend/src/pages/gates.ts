@@ -16,7 +16,7 @@ import { quizPage } from "./quiz";
 type Elsewhere = "trials" | "comment" | "finish";
 
 /** The gates that the server's core asks; null: it has no page yet. The build reads the names from this literal. */
-export const GATES: Record<Exclude<Step, Elsewhere>, Gate | null> = {
+export const GATES: Record<Exclude<Step, Elsewhere> | "training", Gate | null> = {
   device: {
     page: devicePage,
     again: "in_its_text",
@@ -29,6 +29,7 @@ export const GATES: Record<Exclude<Step, Elsewhere>, Gate | null> = {
   instructions: { page: instructionsPage },
   quiz: { page: quizPage, again: "not_right" },
   practice: { page: practicePage, again: "not_right" },
+  training: { page: async (view) => (await patiently(() => import("./training"), waitOrOnline)).trainingPage(view), again: "not_right" },
   questions: { page: questionsPage },
   // Few studies ask for it: it is loaded by those that do.
   screen: { page: async (view) => (await patiently(() => import("./screen"), waitOrOnline)).screenPage(view) },

@@ -14,7 +14,7 @@ export async function practicePage(view: GateView): Promise<Value> {
     .map((question) => question.image)
     .filter((image): image is Media => image !== null);
   const ready = desk.pictures.load(media);
-  await examples(view);
+  await introduction(view, desk.words.practice.start);
   await ready;
   const value: Value = {};
   for (const [index, question] of asked.entries()) {
@@ -42,7 +42,8 @@ export function exampleCard(desk: Desk, question: Question): HTMLElement {
   );
 }
 
-function examples(view: GateView): Promise<void> {
+/** The gate's own text with its examples, and how many tries are left. */
+export function introduction(view: GateView, start: string): Promise<void> {
   const { desk, page, state } = view;
   const { words } = desk;
   const shown = page.questions.filter((question) => question.kind === "example");
@@ -54,7 +55,7 @@ function examples(view: GateView): Promise<void> {
         left === null ? null : h("p", { class: "quiet" }, left),
         shown.length > 0 ? h("p", {}, words.practice.examples) : null,
         h("div", { class: "examples" }, ...shown.map((question) => exampleCard(desk, question))),
-        actions(button(words.practice.start, () => resolve(), "primary")),
+        actions(button(start, () => resolve(), "primary")),
       ),
     );
   });

@@ -4,6 +4,7 @@ import { keys, printed } from "../keys";
 import type { Context } from "../model";
 import { Exposure, UNTIL_ANSWER, type Presentation, type Sight } from "./exposure";
 import type { Shown } from "./kind";
+import { countsOf, pressContext } from "./noted";
 import { sights } from "./sights";
 
 export interface Answer {
@@ -171,36 +172,15 @@ export class Board {
     this.later(() => {
       const shown_ms = this.exposure.stop();
       this.hide();
-      const { frames, hidden_count, dropped_frames, refresh_ms } = this.exposure;
-      const counted = { frames, hidden_count, dropped_frames };
-      const timed = refresh_ms === null ? counted : { ...counted, refresh_ms };
-      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, ...timed } });
+      this.onPressed({ answer, rt_ms, shown_ms, context: { ...context, ...countsOf(this.exposure) } });
     }, PRESSED_MS);
   }
 
   private context(index: number, event: Event): Context {
-    const image = this.element.querySelector("img");
-    const context: Context = {
-      onset_ms: Math.round(10 * (this.exposure.onset_ms ?? 0)) / 10,
-      input: inputOf(event),
-      pixel_ratio: window.devicePixelRatio,
-    };
-    if (event instanceof KeyboardEvent) context.key = event.key === " " ? "Space" : event.key;
+    const context = pressContext(event, this.exposure, this.element);
     const study = this.spec.answers.map((answer) => answer.key);
     if (keys.replaces(study)) context.keys = this.keys.join("");
-    if (image) context.image_px = Math.round(image.getBoundingClientRect().width);
     if (this.buttons.length > 1) context.side = index % 2 === 0 ? "left" : "right";
     return context;
   }
-}
-
-function inputOf(event: Event): "keyboard" | "mouse" | "touch" {
-  if (event instanceof KeyboardEvent) return "keyboard";
-  // Enter on a focused button arrives as a click without a pointer (detail 0).
-  if (event instanceof MouseEvent && event.detail === 0 && !isTouch(event)) return "keyboard";
-  return isTouch(event) ? "touch" : "mouse";
-}
-
-function isTouch(event: Event): boolean {
-  return "pointerType" in event && (event.pointerType === "touch" || event.pointerType === "pen");
 }

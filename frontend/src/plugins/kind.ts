@@ -52,6 +52,8 @@ export interface Kind<T extends AnyTrial = AnyTrial> {
   parameters(trial: T, view: TrialView): Record<string, unknown>;
   /** Whether the page of this trial goes on with the server's reply to its answer, by `Shown.tell`. */
   waits?(trial: T): boolean;
+  /** What the line above its page says: which of how many of its kind. Absent: the part and what is done in it. */
+  place?(words: Words, number: number, count: number): string;
   /** Its page shows nothing to look at and only asks for a key: it is announced as that. */
   asks_key?: true;
 }

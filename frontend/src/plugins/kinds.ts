@@ -16,7 +16,7 @@ export const KINDS: Core = {
   instructed: () => import("./instructed").then(({ instructed }) => instructed),
   review: null,
   solve: null,
-  rate: null,
+  rate: () => import("./rate").then(({ rate }) => rate),
 };
 
 /** A lab may give its kinds as they are, or as functions that load them. */

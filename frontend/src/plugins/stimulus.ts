@@ -12,7 +12,7 @@ export interface Stimulus {
   pair?: [Side, Side] | null;
 }
 
-type Given = Pick<Shown, "display" | "legend" | "words" | "picture">;
+export type Given = Pick<Shown, "display" | "legend" | "words" | "picture">;
 
 /** The places of the stimulus; a trial without any keeps the places of a picture empty, so that nothing moves. */
 export function stimulus(shown: Stimulus, given: Given): HTMLElement {
@@ -33,7 +33,7 @@ export function stimulus(shown: Stimulus, given: Given): HTMLElement {
 }
 
 /** The page has one element per address; a picture that stands in two places needs two. */
-function eachOnce(picture: Given["picture"]): Given["picture"] {
+export function eachOnce(picture: Given["picture"]): Given["picture"] {
   const used = new Set<HTMLImageElement>();
   return (media) => {
     const image = picture(media);
@@ -128,7 +128,7 @@ export function greyOf(shade: number): number {
 const PARTS = ["image", "text", "mark", "sentence"] as const;
 
 /** A and B beside each other in equal columns, what explains them below; each row is as high as its higher half. */
-function pairBlock(pair: [Side, Side], given: Given): HTMLElement {
+export function pairBlock(pair: [Side, Side], given: Given): HTMLElement {
   const rows = PARTS.filter((part) => pair.some((side) => side[part] !== null));
   const sides = pair.map((side, index) => {
     const name = given.words.trial.sides[index]!;

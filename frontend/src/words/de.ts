@@ -189,6 +189,23 @@ export const de: Words = {
     importance: ["weniger wichtig", "wichtiger"],
     sides: ["gegen die Antwort", "für die Antwort"],
   },
+  rating: {
+    place: (number, count) => `Erklärung ${number} von ${count}`,
+    end: (point, meaning) => `${point} – ${meaning}`,
+    ready: "Sie können jetzt weitergehen.",
+    missing: (count, numbers) =>
+      count === 1 ? `Frage ${numbers} ist noch offen.` : `Die Fragen ${numbers} sind noch offen.`,
+    wait: "Bitte sehen Sie noch einen Moment hin. Sie können gleich weitergehen.",
+    enter: "Eingabe",
+  },
+  training: {
+    start: "Übung beginnen",
+    answer: "Antworten",
+    count: (index, count) => `Übungserklärung ${index} von ${count}`,
+    fits: (told) => `Das passt. ${told}`,
+    differs: (told) => `Eine andere Antwort passt besser. ${told}`,
+    kept: (point) => `Sie hatten schon ${point} geantwortet, und das gilt.`,
+  },
   reservoir: {
     title: (count) => `Beispiele, die Sie gesehen haben (${count})`,
     show: (count) => `Gesehene Beispiele zeigen (${count})`,

@@ -189,6 +189,28 @@ export const en = {
     importance: ["less important", "more important"] as [string, string],
     sides: ["against the answer", "for the answer"] as [string, string],
   },
+  rating: {
+    place: (number: number, count: number) => `Explanation ${number} of ${count}`,
+    /** The name of a point at an end of the scale. */
+    end: (point: number, meaning: string) => `${point}, ${meaning}`,
+    ready: "You can go on now.",
+    /** `numbers` is a list of numbers in words of the language: "1, 3, and 5". */
+    missing: (count: number, numbers: string) =>
+      count === 1
+        ? `Question ${numbers} is still to be answered.`
+        : `Questions ${numbers} are still to be answered.`,
+    wait: "Please look a moment longer. You can go on shortly.",
+    enter: "Enter",
+  },
+  training: {
+    start: "Start practising",
+    answer: "Answer",
+    count: (index: number, count: number) => `Practice explanation ${index} of ${count}`,
+    /** What is told has the points that fit and why: "2 to 4: …". */
+    fits: (told: string) => `That fits. ${told}`,
+    differs: (told: string) => `Another answer fits better. ${told}`,
+    kept: (point: string) => `You answered ${point} before, and that stands.`,
+  },
   reservoir: {
     title: (count: number) => `Examples you have seen (${count})`,
     show: (count: number) => `Show the examples you have seen (${count})`,
