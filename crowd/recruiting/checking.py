@@ -21,10 +21,11 @@ from crowd.recruiting.signs import signs_of, signs_sentence
 from crowd.recruiting.thumbnails import Small, thumbnails
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.drafts import Gathered, ask, choose
+from experiments.drafts import ask, choose
 from experiments.errors import StudyError, sentence
 from experiments.gates.promises import unkept
 from experiments.gates.quiz import NAME as QUIZ
+from experiments.gathered import Gathered
 from experiments.looks import Asked, looks_of
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, GroupsTooLarge, Plan, PlanError
