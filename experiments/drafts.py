@@ -284,15 +284,9 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     needs."""
     from stimuli.build import ensure_stimuli
 
-    existing = Study.objects.filter(slug=definition.slug).first()
+    existing = _existing(definition)
     if existing is not None and existing.state != Study.State.DRAFT:
-        if existing.digest == definition.digest:
-            return existing
-        raise FrozenStudy(
-            f"{definition.slug!r} is {existing.state} under another definition (digest "
-            f"{existing.digest[:12]}, "
-            f"this file is {definition.digest[:12]}): choose a new slug, or extend the study."
-        )
+        return existing
     earlier = frozen_source(definition)
     solutions_digest = earlier.frozen_digest if earlier else ""
     if (
@@ -307,8 +301,8 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     gathered = with_copies(definition, gathered, store, progress)
     specs = specs_of(definition, gathered) | copy_specs(definition, gathered)
     rows = ensure_stimuli(list(specs.values()))
-    has_practice = PRACTICE in get_paradigm(definition.paradigm).gates
-    practice = store_practice(definition, store) if has_practice else []
+    gates = get_paradigm(definition.paradigm).gates
+    practice = store_practice(definition, store) if PRACTICE in gates else []
     with transaction.atomic():
         Study.objects.filter(slug=definition.slug, state=Study.State.DRAFT).delete()
         study = Study.objects.create(
@@ -343,6 +337,18 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             for (key, name), spec in specs.items()
         )
     return study
+
+
+def _existing(definition: StudyDefinition) -> Study | None:
+    """The study of that slug. FrozenStudy if it is open or closed under another definition."""
+    existing = Study.objects.filter(slug=definition.slug).first()
+    if existing is None or existing.state == Study.State.DRAFT or existing.digest == definition.digest:
+        return existing
+    raise FrozenStudy(
+        f"{definition.slug!r} is {existing.state} under another definition (digest "
+        f"{existing.digest[:12]}, this file is {definition.digest[:12]}): choose a new slug, or extend the "
+        "study."
+    )
 
 
 def _is_buildable(study: Study) -> bool:

@@ -158,8 +158,7 @@ class Rating(BaseParadigm):
         if not ordinal:
             raise base.NotEnoughItems(
                 f"nothing to rate: none of {len(every)} explanations is left beside {len(anchors)} anchors, "
-                "or none has the copy that its questions compare with; add items or questions, or ask for "
-                "fewer anchors"
+                "or none has the copy that its questions compare with; add items or other questions"
             )
 
     def copies(self, definition: StudyDefinition) -> base.CopiesWanted | None:

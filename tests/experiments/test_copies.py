@@ -174,8 +174,8 @@ def test_it_exports_what_was_changed(study: Study) -> None:
         how = json.loads(row["perturbation"])
         assert {"aim", "rule", "perturbation", "magnitude", "original", "label", "tried"} <= how.keys()
         assert row["predicted"] == how["label"]
-    own = rows[rows["copy_of"] == ""]
-    assert len(own) == ITEMS * MODELS and set(own["perturbation"]) == {""}
+    originals = rows[rows["copy_of"] == ""]
+    assert len(originals) == ITEMS * MODELS and set(originals["perturbation"]) == {""}
 
 
 TABLE = "[design.perturbations]\n"
@@ -215,9 +215,8 @@ def test_a_question_is_not_asked_of_a_picture_without_its_copy(folder: Path) -> 
     assert light["the model is wrong about the picture itself"] == len(wrong) * MODELS
     told = copies_sentences(study.copies)
     assert any(f"{ITEMS // 2} of {ITEMS} pictures have a small change that keeps" in line for line in told)
-    assert all(
-        "the question is not asked of the others" in line for line in told if f" {ITEMS} of" not in line
-    )
+    for line in told:
+        assert line.startswith(f"{ITEMS} of") != ("the question is not asked of the others" in line)
 
 
 def test_studies_without_such_questions_make_no_copies(folder: Path) -> None:

@@ -108,8 +108,8 @@ def test_it_says_what_the_explained_answer_is() -> None:
         for trial in plan.trials
         if not trial.check
     }
-    own = {item.key: item.predicted for item in pool().items}
-    assert labels == {key: said.get(key, own[str(key[0])]) for key in labels} and len(labels) == 60
+    of_item = {item.key: item.predicted for item in pool().items}
+    assert labels == {key: said.get(key, of_item[str(key[0])]) for key in labels} and len(labels) == 60
 
 
 def test_it_holds_lists_to_their_length() -> None:
