@@ -242,6 +242,17 @@ STIMULI = (
         "recipe", "json", "How the map was drawn: all settings, the renderer's version, the picture below."
     ),
     Column("packages", "json", "Installed packages that offer the method, with their versions."),
+    Column(
+        "rated_as",
+        "text",
+        "Condition whose rating of the same item counts here too, as the pages are the same; empty: none.",
+    ),
+    Column("copy_of", "text", "Item of which this picture is a changed copy; empty for the study's items."),
+    Column(
+        "perturbation",
+        "json",
+        "Copies: rule, perturbation and magnitude, what the model said before and after, pictures tried.",
+    ),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {"trials": TRIALS, "participants": PARTICIPANTS, "stimuli": STIMULI}

@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from analysis.columns import Column, names
+from experiments.design.rng import Streams
 from experiments.kinds.base import TrialView
 from stimuli.spec import canonical_json
 
 
 class Exported(Protocol):
-    """The part of a kind that the export uses: its columns, and their cells for one answer, by column
-    name."""
+    """The part of a kind that the export uses: a trial as one person met it, its columns, and their cells for
+    one answer, by column name."""
 
     @property
     def columns(self) -> Sequence[Column]: ...
+
+    def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView: ...
 
     def cells(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any]: ...
 

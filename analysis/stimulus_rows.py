@@ -22,7 +22,9 @@ def stimulus_rows(study: Study, conditions: Mapping[int, tuple[str, str]]) -> It
     """One row per rendering, in the order of the columns. `conditions`: name and role by primary key."""
     models = _models(study)
     said = _further_predictions(study)
-    rows = Rendering.objects.filter(item__study=study).select_related("item", "stimulus", "condition")
+    rows = Rendering.objects.filter(item__study=study).select_related(
+        "item__copy_of", "stimulus", "condition"
+    )
     rows = rows.prefetch_related("stimulus__measurements")
     for row in rows.order_by("item__key", "condition__ordinal").iterator(CHUNK):
         item, stimulus = row.item, row.stimulus
@@ -46,6 +48,9 @@ def stimulus_rows(study: Study, conditions: Mapping[int, tuple[str, str]]) -> It
             canonical_json(stimulus.provenance) if stimulus.provenance else "",
             _metrics(stimulus),
             *_made_of(spec, stimulus.key, models),
+            row.rated_as,
+            item.copy_of.key if item.copy_of else "",
+            canonical_json(item.perturbation) if item.perturbation else "",
         )
 
 

@@ -25,6 +25,7 @@ from analysis.reports.base import QuestionFacts, StudyFacts
 from analysis.slots import slot_counts
 from analysis.stimulus_rows import stimulus_rows
 from analysis.timing import degrees_of, timing_of
+from experiments.design.rng import Streams
 from experiments.dropping import dropped_rows
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.practice import NAME as PRACTICE
@@ -84,8 +85,10 @@ class PlannedAs:
 
 @dataclass(frozen=True, slots=True)
 class SittingAs:
-    """The values that every row of a session repeats."""
+    """The values that every row of a session repeats; `participant` is the person's name in the study, which
+    no row has."""
 
+    participant: str
     person: str
     session: str
     origin: str
@@ -118,6 +121,7 @@ class Reader:
         self.kinds = {name: kind_of(name) for name in sorted({p.view.kind for p in self.planned.values()})}
         self.extra = kind_columns(self.kinds)
         self.revealed_ms = _revealed_ms(study)
+        self.streams = Streams(study.seed)
 
     def frames(self) -> Frames:
         sittings, people = self._participants()
@@ -139,6 +143,7 @@ class Reader:
         for session in sessions.order_by("started_at", "id").iterator(CHUNK):
             slot = self.slots.get(session.slot_id or 0)
             sitting = SittingAs(
+                str(session.participant.pseudonym),
                 self.names("p", session.participant.pseudonym),
                 self.names("s", session.pk),
                 session.origin,
@@ -173,7 +178,8 @@ class Reader:
         session, pk, value, rt_ms, shown_ms, received_at, late, context = row
         noted = {**context, "revealed_ms": self.revealed_ms.get((session, pk))}
         condition, role = self._condition(trial.condition_id)
-        view = trial.view
+        kind = self.kinds[trial.view.kind]
+        view = kind.seen_by(trial.view, sitting.participant, self.streams)
         return (
             self.study.slug,
             sitting.person,
@@ -202,7 +208,7 @@ class Reader:
             received_at,
             late,
             *_context(context, sitting),
-            *kind_cells(self.kinds[view.kind], self.extra, view, value, noted),
+            *kind_cells(kind, self.extra, view, value, noted),
         )
 
 

@@ -3,29 +3,30 @@ change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
 
-from experiments.definition import ConditionTable, StudyDefinition
+from experiments.canvases import canvases_of
+from experiments.copies import copies_json, copies_of, copy_specs, pool_with_copies, store_copies
+from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.dropping import LOOK_ALIKE, Dropped, dropped_sentence, look
 from experiments.errors import FrozenStudy, StudyError
 from experiments.gates.practice import NAME as PRACTICE
+from experiments.gathered import Gathered
 from experiments.looks import Asked, looks_of, notes_of, stored_look
 from experiments.models import Condition, Item, Prediction, Rendering, Study
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, PlanError, Source, Survey, Surveyed
 from experiments.stages import frozen_source, source_of
 from stimuli.errors import BadSpec, StimulusError
-from stimuli.explainers import bound, is_recorded, kind_of
-from stimuli.render.canvas import PIXELS_PER_CSS
+from stimuli.explainers import is_recorded, kind_of
 from stimuli.render.field import drawn_field
-from stimuli.render.recipe import Canvas
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import Store, open_store
 from stimuli.types import PixelAttribution
@@ -38,36 +39,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
-PICTURE_PX = 320
-"""The shown size of a paradigm that does not say."""
 MODALITY_WORDS = {"image": "pictures", "text": "texts"}
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered(Asked):
-    """What is rendered of all that was asked. `recorded` names the stored explanation of each chosen item, by
-    condition and key, of conditions whose explanations were made elsewhere. `canvases` are the pictures that
-    people see of the chosen items, by source and key; none for texts, and none for a study of before they
-    were other pictures than the views. `dropped` says which items were left out, and for which faults;
-    None if the study does not ask for it.
-    """
-
-    material: Material
-    recorded: Mapping[str, Mapping[str, Component]] = field(default_factory=dict)
-    canvases: Mapping[Source, Mapping[str, Canvas]] = field(default_factory=dict)
-    dropped: Dropped | None = None
-
-    def view(self, source: Source, item: Surveyed) -> PredictedItem:
-        """The stored view of a chosen item, with the class that is explained."""
-        return replace(self.views[source][item.key], predicted=item.predicted, index=item.index)
-
-    def explainers(
-        self, condition: ConditionTable, views: Sequence[PredictedItem], seed: int
-    ) -> Sequence[Component | None]:
-        """What explains each of the chosen items under a condition, as their specs name it."""
-        if condition.name in self.recorded:
-            return [self.recorded[condition.name][view.key] for view in views]
-        return bound(condition.explainer.component() if condition.explainer else None, views, seed)
 
 
 def gather(
@@ -125,7 +97,7 @@ def choose(
     gathered = pick(asked.surveys)
     if definition.stimuli.drop_flagged and recorded:
         gathered = _without_flagged(definition, gathered, pick, store, progress)
-    return replace(gathered, canvases=_canvases(definition, gathered, store, progress))
+    return replace(gathered, canvases=canvases_of(definition, gathered, store, progress))
 
 
 def _without_flagged(
@@ -141,7 +113,7 @@ def _without_flagged(
     while True:
         seen = gathered
         if LOOK_ALIKE in dropped.rules:
-            seen = replace(gathered, canvases=_canvases(definition, gathered, store, progress))
+            seen = replace(gathered, canvases=canvases_of(definition, gathered, store, progress))
         specs = specs_of(definition, seen)
         sources = {condition.name: condition.source for condition in definition.conditions}
         says = {
@@ -166,10 +138,10 @@ def _without_flagged(
 
 def _refuse_shortage(definition: StudyDefinition, material: Material, dropped: Dropped) -> None:
     """Plans once, so that a shortage is told before anything is rendered. A stage that starts from solutions
-    is planned with them, when it is opened."""
-    if source_of(definition):
-        return
+    is planned with them when it is opened, questions about copies when these were looked for."""
     paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
+    if source_of(definition) or paradigm.copies(definition):
+        return
     try:
         for _ in paradigm.plans(design, material.pool, Streams(definition.seed)):
             pass
@@ -180,32 +152,14 @@ def _refuse_shortage(definition: StudyDefinition, material: Material, dropped: D
         ) from error
 
 
-def longest_px_of(definition: StudyDefinition) -> int:
-    """The longer side, in pixels, of the pictures that people see."""
-    return PIXELS_PER_CSS * int(getattr(design_of(definition), "picture_px", PICTURE_PX))
-
-
-def _canvases(
+def with_copies(
     definition: StudyDefinition, gathered: Gathered, store: Store, progress: Progress
-) -> dict[Source, dict[str, Canvas]]:
-    """The pictures that people see of the chosen items, stored."""
-    from stimuli.survey import canvas_of
-
-    recipe, longest_px = definition.render, longest_px_of(definition)
-    if recipe.absolute is not None:
-        return {}
-    made: dict[Source, dict[str, Canvas]] = {}
-    for source, items in gathered.material.chosen.items():
-        opened, views = gathered.opened[source], gathered.views[source]
-        if opened.predictor.modality != "image":
-            continue
-        made[source] = {}
-        for done, item in enumerate(items, 1):
-            made[source][item.key] = canvas_of(
-                views[item.key], opened, store, recipe.view, longest_px, recipe.interpolation
-            )
-            progress("preparing pictures", done, len(items))
-    return made
+) -> Gathered:
+    """With the changed copies that the study's questions compare with, and a pool that knows them."""
+    made = replace(gathered, copies=copies_of(definition, gathered, store, progress))
+    if not made.copies:
+        return made
+    return replace(made, material=replace(made.material, pool=pool_with_copies(definition, made)))
 
 
 def _recorded(
@@ -330,15 +284,9 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     needs."""
     from stimuli.build import ensure_stimuli
 
-    existing = Study.objects.filter(slug=definition.slug).first()
+    existing = _existing(definition)
     if existing is not None and existing.state != Study.State.DRAFT:
-        if existing.digest == definition.digest:
-            return existing
-        raise FrozenStudy(
-            f"{definition.slug!r} is {existing.state} under another definition (digest "
-            f"{existing.digest[:12]}, "
-            f"this file is {definition.digest[:12]}): choose a new slug, or extend the study."
-        )
+        return existing
     earlier = frozen_source(definition)
     solutions_digest = earlier.frozen_digest if earlier else ""
     if (
@@ -350,10 +298,11 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
         return existing
     store = open_store(settings.STORAGE_URL)
     gathered = gather(definition, folder, store, progress)
-    specs = specs_of(definition, gathered)
+    gathered = with_copies(definition, gathered, store, progress)
+    specs = specs_of(definition, gathered) | copy_specs(definition, gathered)
     rows = ensure_stimuli(list(specs.values()))
-    has_practice = PRACTICE in get_paradigm(definition.paradigm).gates
-    practice = store_practice(definition, store) if has_practice else []
+    gates = get_paradigm(definition.paradigm).gates
+    practice = store_practice(definition, store) if PRACTICE in gates else []
     with transaction.atomic():
         Study.objects.filter(slug=definition.slug, state=Study.State.DRAFT).delete()
         study = Study.objects.create(
@@ -367,6 +316,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             predictor=_predictor_json(definition, gathered),
             solutions_digest=solutions_digest,
             dropped=gathered.dropped.as_json() if gathered.dropped else {},
+            copies=copies_json(gathered.copies),
         )
         conditions = {
             c.name: Condition.objects.create(
@@ -387,6 +337,18 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             for (key, name), spec in specs.items()
         )
     return study
+
+
+def _existing(definition: StudyDefinition) -> Study | None:
+    """The study of that slug. FrozenStudy if it is open or closed under another definition."""
+    existing = Study.objects.filter(slug=definition.slug).first()
+    if existing is None or existing.state == Study.State.DRAFT or existing.digest == definition.digest:
+        return existing
+    raise FrozenStudy(
+        f"{definition.slug!r} is {existing.state} under another definition (digest "
+        f"{existing.digest[:12]}, this file is {definition.digest[:12]}): choose a new slug, or extend the "
+        "study."
+    )
 
 
 def _is_buildable(study: Study) -> bool:
@@ -447,7 +409,7 @@ def _store_items(study: Study, gathered: Gathered) -> dict[str, Item]:
         )
         for key, predictor, item in further
     )
-    return by_key
+    return by_key | store_copies(study, gathered, by_key)
 
 
 def _item_row(study: Study, item: Surveyed, view: PredictedItem) -> Item:

@@ -23,7 +23,7 @@ def want_metrics(definition: StudyDefinition, study: Study) -> int:
     what a participant meets, so they may be asked for while a study is open."""
     keys: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
     fields = "stimulus__key", "condition__dataset", "condition__predictor"
-    for key, *source in Rendering.objects.filter(item__study=study).values_list(*fields):
+    for key, *source in Rendering.objects.filter(item__study=study, item__copy_of=None).values_list(*fields):
         keys[_known(study, source)].append(key)
     asked = _metrics(definition)
     return sum(
@@ -38,7 +38,8 @@ def measure_study(definition: StudyDefinition, study: Study, progress: Progress)
 
     Everything must be rendered. A comparison is made again as soon as one of its numbers is missing.
     """
-    rows = Rendering.objects.filter(item__study=study).select_related("condition", "item", "stimulus")
+    rows = Rendering.objects.filter(item__study=study, item__copy_of=None)
+    rows = rows.select_related("condition", "item", "stimulus")
     members = [
         SetMember(row.stimulus.key, row.item.key, row.condition.name, row.item.predicted)
         for row in rows.order_by("condition__ordinal", "item__key")

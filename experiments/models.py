@@ -49,6 +49,9 @@ class Study(models.Model):
     unsealed_reason = models.TextField(blank=True)
     dropped = models.JSONField(default=dict)
     """Items that were left out by `[stimuli] drop_flagged`, with counts; empty if the study asks for none."""
+    copies = models.JSONField(default=dict)
+    """How many changed copies of pictures were made, and of which there is none, why; empty if none are
+    wanted."""
     quality = models.JSONField(default=dict)
     """What was measured of the stimuli when the study was opened; empty if nothing was, `error` says why."""
     acknowledged = models.JSONField(default=list)
@@ -87,7 +90,8 @@ class Condition(models.Model):
 
 
 class Item(models.Model):
-    """An item of a study's pool, with what the study's first model says of it."""
+    """An item of a study's pool, with what the study's first model says of it; or a changed copy of one
+    (`copy_of`), which stands beside it on a page, with what its own model says of the copy."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
     key = models.CharField(max_length=200)
@@ -99,6 +103,9 @@ class Item(models.Model):
     image_key = models.CharField(max_length=64)
     width_px = models.PositiveIntegerField()
     height_px = models.PositiveIntegerField()
+    copy_of = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="copies")
+    perturbation = models.JSONField(default=dict)
+    """What made a copy of it, and what the model said before and after; empty for the study's own items."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "key"], name="item_once")]
@@ -150,6 +157,8 @@ class Rendering(models.Model):
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="renderings")
     condition = models.ForeignKey(Condition, on_delete=models.CASCADE, related_name="renderings")
     stimulus = models.ForeignKey("stimuli.Stimulus", on_delete=models.PROTECT, related_name="renderings")
+    rated_as = models.CharField(max_length=64, blank=True, default="")
+    """The condition whose rating stands for this one too, for their pages are the same; empty: its own."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["item", "condition"], name="rendering_once")]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
+from experiments.coinciding import coinciding, mark
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import StudyError, sentence
@@ -34,13 +35,14 @@ BATCH = 64
 
 def stored_pool(study: Study, definition: StudyDefinition) -> Pool:
     """The planner's view of a draft, from its rows alone."""
-    items = Item.objects.filter(study=study).order_by("key").prefetch_related("predictions")
+    items = Item.objects.filter(study=study, copy_of=None).order_by("key").prefetch_related("predictions")
     conditions = list(study.conditions.all())
     explanations: tuple[tuple[str, str], ...] = ()
     predictions: dict[tuple[str, str], str] = {}
     if any(condition.dataset or condition.predictor for condition in conditions):
         # Not every item has a stimulus under every condition, nor has every model seen it.
         explained = Rendering.objects.filter(item__study=study, condition__explainer__isnull=False)
+        explained = explained.filter(item__copy_of=None)
         pairs = explained.order_by("condition__ordinal", "item__key")
         explanations = tuple(pairs.values_list("item__key", "condition__name"))
         for item in items:
@@ -57,7 +59,16 @@ def stored_pool(study: Study, definition: StudyDefinition) -> Pool:
         explanations=explanations,
         solutions=solutions_of(study, definition),
         predictions=predictions,
+        copies=_copies(study),
+        shared=coinciding(study) if get_paradigm(study.paradigm).merges_coinciding else {},
     )
+
+
+def _copies(study: Study) -> dict[tuple[str, str, str], str]:
+    """The key of each rendered copy, by its item, the condition and what it is for."""
+    rows = Rendering.objects.filter(item__study=study, item__copy_of__isnull=False)
+    fields = ("item__copy_of__key", "condition__name", "item__perturbation", "item__key")
+    return {(of, name, how["aim"]): key for of, name, how, key in rows.values_list(*fields).iterator(5000)}
 
 
 def open_study(study: Study, progress: Progress) -> Study:
@@ -98,6 +109,7 @@ def open_study(study: Study, progress: Progress) -> Study:
                 f"{study.slug!r} may not open: {'; '.join(unfit)}. study_check measures the usual causes."
             )
         Study.objects.filter(id=study.pk).update(plan_digest=study.plan_digest)
+        mark(study, pool.shared)
     study.refresh_from_db()
     return study
 

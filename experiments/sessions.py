@@ -106,7 +106,7 @@ def session_of(token: str) -> Session:
     """The session that a bearer token opens."""
     session = (
         Session.objects.filter(token_hash=hash_token(token))
-        .select_related("study", "slot", "slot__condition")
+        .select_related("study", "participant", "slot", "slot__condition")
         .first()
     )
     if session is None:
@@ -223,7 +223,9 @@ def tell(session: Session, step_name: str, digest: str, question: str, choice: o
 
 
 def _fresh(session: Session) -> Session:
-    return Session.objects.select_related("study", "slot", "slot__condition").get(id=session.pk)
+    return Session.objects.select_related("study", "participant", "slot", "slot__condition").get(
+        id=session.pk
+    )
 
 
 def _was_stored(session: Session, step_name: str, digest: str, value: Mapping[str, Any]) -> bool:

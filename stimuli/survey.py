@@ -168,7 +168,7 @@ def _ask_pictures(items: Sequence[Item], source: Source, store: Store) -> Iterab
             keep_region(store, source.regions, image_key, region)
         size = view.shape[1], view.shape[0]
         original_px = picture.shape[1], picture.shape[0]
-        predicted = _predicted(item, logits, predictor.labels, image_key, size)
+        predicted = predicted_item(item, logits, predictor.labels, image_key, size)
         is_grey = bool((picture == picture[..., :1]).all())
         yield replace(predicted, box=box, original_px=original_px, is_grey=is_grey)
 
@@ -203,12 +203,18 @@ def _ask_texts(items: Sequence[Item], source: Source, store: Store) -> Iterable[
     for item, text, logits in zip(items, texts, predictor.text_logits(texts), strict=True):
         key = predictor.text_key(text)
         keep_text(store, key, text)
-        yield _predicted(item, logits, predictor.labels, key, (0, 0))
+        yield predicted_item(item, logits, predictor.labels, key, (0, 0))
 
 
-def _predicted(
-    item: Item, logits: NDArray[np.float32], labels: Sequence[str], key: str, size: tuple[int, int]
+def predicted_item(
+    item: Item | PredictedItem,
+    logits: NDArray[np.float32],
+    labels: Sequence[str],
+    key: str,
+    size: tuple[int, int],
 ) -> PredictedItem:
+    """The item with what its logits, (K,), say; `key` names the stored view, `size` is its width and height
+    in pixels."""
     index = int(logits.argmax())
     return PredictedItem(
         key=item.key,
@@ -239,6 +245,13 @@ def canvas_of(
         pixels, box = read_view(store, item.image_key), WHOLE
     else:
         pixels, box = cast("Dataset", source.dataset).pixels(item.key), item.box
+    return canvas_from(pixels, box, store, longest_px, interpolation)
+
+
+def canvas_from(
+    pixels: Pixels, box: Box, store: Store, longest_px: int, interpolation: Interpolation
+) -> Canvas:
+    """As `canvas_of`, from the pixels themselves, uint8 (H, W, 3); `box` is what the network sees of them."""
     picture = shown_picture(pixels, box, longest_px, interpolation)
     key = png.pixel_key(picture)
     keep_picture(store, VIEWS, key, picture)

@@ -14,8 +14,6 @@ from tests.test_architecture import ROOMS, SOURCES, TREES, absolute
 
 pytestmark = pytest.mark.pure
 
-PARKED = "stimuli.parked."
-"""The one place for stimuli that wait for their issue; it says for which."""
 ANYBODY = "analyses of any table, and power for each planned test (issue 16)"
 ALLOWED: dict[str, str] = {
     "analysis.exports.delimited.read": "labs read an export with it (docs/data.md)",
@@ -132,7 +130,7 @@ def unreached(start: list[Node]) -> set[str]:
     return {
         f"{module}.{name}"
         for module in SOURCES
-        if module.split(".")[0] in ROOMS and not module.startswith(PARKED)
+        if module.split(".")[0] in ROOMS
         for name in parts(module)
         if name and not name.startswith("_") and (module, name) not in used
     }

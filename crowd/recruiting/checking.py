@@ -16,15 +16,18 @@ from crowd.platforms import PLATFORMS
 from crowd.recruiting.faults import warnings_about
 from crowd.recruiting.indistinct import Alike, look_alikes
 from crowd.recruiting.quality import Quality, look_at, stimulus_quality
+from crowd.recruiting.rated import Rated, rated_in, rated_warnings
 from crowd.recruiting.showing import Showing, showing_of
 from crowd.recruiting.signs import signs_of, signs_sentence
 from crowd.recruiting.thumbnails import Small, thumbnails
+from experiments.copies import copies_json
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.drafts import Gathered, ask, choose
+from experiments.drafts import ask, choose, with_copies
 from experiments.errors import StudyError, sentence
 from experiments.gates.promises import unkept
 from experiments.gates.quiz import NAME as QUIZ
+from experiments.gathered import Gathered
 from experiments.looks import Asked, looks_of
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, GroupsTooLarge, Plan, PlanError
@@ -123,6 +126,7 @@ class DryRun:
     thumbnails: Mapping[str, tuple[Small, ...]] = field(default_factory=dict)
     showing: Showing | None = None
     dropped: Mapping[str, Any] = field(default_factory=dict)
+    copies: Mapping[str, Any] = field(default_factory=dict)
     is_looked_at: bool = False
     signs: Mapping[str, bool | None] = field(default_factory=dict)
 
@@ -181,6 +185,11 @@ class DryRun:
         if len(said) == 1:
             return next(iter(said))
         return "; ".join(f"{words} ({', '.join(names)})" for words, names in said.items())
+
+    @property
+    def rated(self) -> Rated | None:
+        """What is rated, if the study is one of ratings."""
+        return rated_in(self.plans, self.definition.sittings_max, self.copies)
 
     def minutes_estimate(self) -> float:
         """From the plan: reading and practice, then the trials."""
@@ -275,6 +284,7 @@ def dry_run(
             is_looked_at=quality > 0,
             signs=signs_of(definition, gathered, reading),
             dropped=gathered.dropped.as_json() if gathered.dropped else {},
+            copies=copies_json(gathered.copies),
         )
 
 
@@ -296,7 +306,8 @@ def _gathered(
     )
     told(models)
     try:
-        return choose(definition, asked, folder, store, progress), models
+        gathered = choose(definition, asked, folder, store, progress)
+        return with_copies(definition, gathered, store, progress), models
     except (StudyError, StimulusError) as error:
         known = models.unknowing if models.is_asked else []
         raise StudyError(sentence("; ".join([str(error).rstrip("."), *known]))) from error
@@ -376,6 +387,7 @@ def warnings_of(run: DryRun) -> list[str]:
         for name in run.definition.platforms
         if name not in PLATFORMS
     ]
+    warnings += rated_warnings(run.rated)
     warnings += unkept(run.definition)
     warnings += stimulus_warnings(run)
     warnings += _window_warnings(run.definition)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from experiments.alike import by_view, groups_alike
 from experiments.definition import StudyDefinition
-from experiments.drafts import Gathered, specs_of
+from experiments.drafts import specs_of
+from experiments.gathered import Gathered
 from stimuli.spec import StimulusSpec
 from stimuli.store import Store
 from stimuli.store.files import map_file

@@ -26,8 +26,9 @@ from crowd.recruiting.quality import (
     stimulus_quality,
 )
 from experiments.definition import StudyDefinition
-from experiments.drafts import Gathered, gather, specs_of
+from experiments.drafts import gather, specs_of
 from experiments.errors import StudyError
+from experiments.gathered import Gathered
 from experiments.models import Rendering, Study
 from experiments.quality import (
     acknowledge,
@@ -83,6 +84,7 @@ def _measured(study: Study, folder: Path, progress: Progress, items_max: int) ->
 def _refuse_others(study: Study, definition: StudyDefinition, gathered: Gathered) -> None:
     """StudyError if today's methods or items are not those whose pictures people see."""
     rows = Rendering.objects.filter(item__study=study, condition__explainer__isnull=False)
+    rows = rows.filter(item__copy_of=None)
     cells = rows.values_list("item__key", "condition__name", "stimulus__attribution_key")
     shown = {(item, condition): key for item, condition, key in cells.iterator(5000)}
     now = {cell: s.attribution_key for cell, s in specs_of(definition, gathered).items() if s.explainer}

@@ -19,7 +19,8 @@ import numpy as np
 from analysis.stats.proportions import newcombe
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.drafts import Gathered, specs_of
+from experiments.drafts import specs_of
+from experiments.gathered import Gathered
 from stimuli.claims import device
 from stimuli.errors import StimulusError
 from stimuli.explainers import CONTROLS, is_recorded, open_explainer

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from experiments.canvases import longest_px_of
 from experiments.definition import StudyDefinition
-from experiments.drafts import Gathered, longest_px_of
+from experiments.gathered import Gathered
 from stimuli.render.canvas import PIXELS_PER_CSS
 from stimuli.render.recipe import View
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from experiments.definition import StudyDefinition
-from experiments.drafts import Gathered
+from experiments.gathered import Gathered
 from stimuli.explainers import has_sign, is_recorded, kind_of
 from stimuli.render.recipe import Sign
 from stimuli.store import Store

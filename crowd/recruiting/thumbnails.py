@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from crowd.recruiting.quality import Looked, Progress, Quality
 from experiments.definition import StudyDefinition
-from experiments.drafts import Gathered
+from experiments.gathered import Gathered
 from stimuli.errors import StimulusError
 from stimuli.quality.forms import form_of
 from stimuli.render.draw import draw

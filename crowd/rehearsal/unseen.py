@@ -47,7 +47,7 @@ def unseen_pictures(
         data = _redrawn(component, folder, count)
     except BadSpec:
         there = len(open_dataset(component, folder).items("people"))
-        left = max(0, there - Item.objects.filter(study=study).count())
+        left = max(0, there - Item.objects.filter(study=study, copy_of=None).count())
         return [], f"No ceiling: only {left:,} unseen pictures, {count:,} are needed."
     version = version_of(OBSERVERS[0])
     eye = version.digest if version else ""

@@ -12,6 +12,7 @@ from django.utils import timezone
 from experiments.api.scene import PRACTICE_TRIAL, SessionScene, media
 from experiments.api.serializers import SessionState
 from experiments.definition import StudyDefinition
+from experiments.design.rng import Streams
 from experiments.gates import get_gate
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.instructions import help_text
@@ -190,12 +191,14 @@ def _trial(
 ) -> dict[str, Any]:
     reservoir = tuple(str(cards[position].id) for position in card.reservoir)
     scene = SessionScene(session, card, definition, reservoir)
+    kind, person = get_kind(card.view.kind), str(session.participant.pseudonym)
+    view = kind.seen_by(card.view, person, Streams(definition.seed))
     return {
         "id": str(card.id),
         "position": card.view.position,
         "kind": card.view.kind,
         "phase": card.view.phase,
-        "content": get_kind(card.view.kind).content(card.view, scene).model_dump(),
+        "content": kind.content(view, scene).model_dump(),
     }
 
 

@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from experiments.design.rng import Streams
+
 Phase = Literal["practice", "train", "test"]
 Check = Literal["", "instructed", "repeat"]
 INSTRUCTED: Check = "instructed"
@@ -205,6 +207,11 @@ class TrialKind(Protocol):
     """Its page has several questions, which scroll beside what they ask about, and no answer buttons."""
     columns: ClassVar[tuple[Column, ...]]
 
+    def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
+        """The trial as this person meets it, if that differs between people; the set of what is asked does
+        not. `person` names the person within the study, `streams` are the study's."""
+        ...
+
     def content(self, trial: TrialView, scene: Scene) -> Content:
         """What the page of this trial receives."""
         ...
@@ -257,6 +264,9 @@ class Kind:
     has_pairs: ClassVar[bool] = False
     is_form: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]] = ()
+
+    def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
+        return trial
 
     def accepted(self, trial: TrialView) -> tuple[Value, ...]:
         return ()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from experiments.design.rng import Streams
 from experiments.kinds import base
 
 SCALE = ("1", "2", "3", "4", "5")
@@ -40,7 +42,10 @@ class RateContent(base.Content):
 
 
 class Rate(base.Kind):
-    """The trial's `extra` holds `questions`: the ids asked, in the order in which they are asked."""
+    """The trial's `extra` holds `questions`, the ids asked, and `pairs`, for some of them the two stimuli to
+    compare. With `order` "person" each person meets them in an order of their own, the same on every
+    page; without, in the order of the list.
+    """
 
     name: ClassVar[str] = "rate"
     content_model: ClassVar[type[base.Content]] = RateContent
@@ -53,7 +58,16 @@ class Rate(base.Kind):
             "question_ms", "json", "Ratings: by question, from onset until its answer was last given.", "ms"
         ),
         base.Column("question_changes", "json", "Ratings: by question, how often its answer was changed."),
+        base.Column("anchor", "flag", "Ratings: an explanation that stands in every list."),
     )
+
+    def seen_by(self, trial: base.TrialView, person: str, streams: Streams) -> base.TrialView:
+        """The questions in the order of this person: drawn for each question alone, so that those that are
+        left out move no other."""
+        if trial.extra.get("order") != "person":
+            return trial
+        places = {name: streams("questions", person, name).random() for name in _asked(trial)}
+        return replace(trial, extra={**trial.extra, "questions": sorted(places, key=places.__getitem__)})
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> RateContent:
         return RateContent(
@@ -85,7 +99,7 @@ class Rate(base.Kind):
         return tuple(str(value[name]) for name in sorted(value))
 
     def cells(self, trial: base.TrialView, value: base.Value) -> Mapping[str, Any]:
-        return {"questions_asked": list(_asked(trial))}
+        return {"questions_asked": list(_asked(trial)), "anchor": bool(trial.extra.get("anchor"))}
 
     def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]:
         rows = noted.get("questions")

@@ -16,8 +16,10 @@ from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
 from experiments.kinds.base import Check, Choice, Phase, TrialView
+from stimuli.perturbing.search import Search
 
 Timing = Literal["before", "after"]
+Aim = Literal["light", "strong"]
 Status = Literal["passed", "screened", "incomplete", "withdrawn", "declined"]
 LANE = "participant"
 """The lane of a study with a single lane."""
@@ -72,7 +74,8 @@ class Pool:
     `explanations` lists the (item, condition) pairs that have a stimulus; empty means all. `predictions`
     holds what the model of a condition says of an item if that is not `PoolItem.predicted`: studies with
     several models have them. `solutions` lists the frozen solutions of an earlier stage as (solution id,
-    item, source, choice).
+    item, source, choice). `copies` maps (item, condition, "light" or "strong") to the key of the item's
+    changed copy, `shared` maps (item, condition) to the earlier condition whose page of the item is the same.
     """
 
     items: tuple[PoolItem, ...]
@@ -84,6 +87,8 @@ class Pool:
     explanations: tuple[tuple[str, str], ...] = ()
     solutions: tuple[tuple[str, str, str, str], ...] = ()
     predictions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    copies: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    shared: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def predicted(self, item: PoolItem, condition: str) -> str:
         """What the model of this condition says of the item."""
@@ -123,6 +128,16 @@ class Material:
 
     pool: Pool
     chosen: Mapping[Source, tuple[Surveyed, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesWanted:
+    """Which changed copies of its pictures a study shows, and how they are looked for. `light_correct`: light
+    ones only of pictures that the model is right about."""
+
+    aims: tuple[Aim, ...]
+    search: Search
+    light_correct: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +302,8 @@ class Paradigm(Protocol):
     checks: ClassVar[Mapping[str, int]]
     """How many checks of each sort a study has if its file has no `[checks]`."""
 
+    merges_coinciding: ClassVar[bool]
+    """Whether pages of one item that are the same under several conditions are met once and stand for all."""
     planned_analysis: ClassVar[str]
     """What its reporter will test, as a preregistration says it; empty: the researcher writes it."""
 
@@ -304,6 +321,10 @@ class Paradigm(Protocol):
 
     def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
         """Chooses what is rendered and planned. Raises PlanError."""
+        ...
+
+    def copies(self, definition: StudyDefinition) -> CopiesWanted | None:
+        """Which changed copies of pictures its pages show beside the pictures; None: none."""
         ...
 
     def plans(self, design: Any, pool: Pool, streams: Streams) -> Iterator[Plan]:

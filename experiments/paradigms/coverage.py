@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from experiments.paradigms.base import Plan
 
@@ -14,10 +14,14 @@ Stimulus = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Exposures:
-    """Planned showings per (item, condition), without checks; stimuli that are never shown are absent."""
+    """Planned showings per (item, condition), without checks; stimuli that are never shown are absent.
+
+    `copies` are those that stand beside a trial's own stimulus under a name of their own.
+    """
 
     train: Counter[Stimulus]
     test: Counter[Stimulus]
+    copies: Counter[Stimulus] = field(default_factory=Counter)
 
     def test_range(self) -> tuple[int, int]:
         """The fewest and the most test trials that any tested stimulus gets; (0, 0) without tests."""
@@ -29,10 +33,11 @@ def exposures(plans: Iterable[Plan]) -> Exposures:
     """Counts the training and test trials of every (item, condition) over all plans."""
     train: Counter[Stimulus] = Counter()
     test: Counter[Stimulus] = Counter()
+    copies: Counter[Stimulus] = Counter()
     for plan in plans:
         for trial in plan.trials:
             if trial.item is not None and not trial.check:
                 counts = train if trial.phase == "train" else test
-                for shown in ((trial.item, trial.condition), *trial.others.values()):
-                    counts[shown] += 1
-    return Exposures(train, test)
+                counts[trial.item, trial.condition] += 1
+                copies.update(trial.others.values())
+    return Exposures(train, test, copies)

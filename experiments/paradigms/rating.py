@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from experiments.definition import StudyDefinition
 from experiments.design.lists import disjoint_lists
 from experiments.design.rng import Streams
+from experiments.errors import Problem
 from experiments.kinds.base import Choice
 from experiments.kinds.rate import SCALE
 from experiments.paradigms import base
 from experiments.paradigms.material import material_by_condition
 from experiments.paradigms.shared import BaseParadigm
 from experiments.paradigms.weaving import CheckDraw, draw_instructed, instructed_trial, weave
+from stimuli.errors import BadSpec
+from stimuli.perturbing.perturbations import PERTURBATIONS
+from stimuli.perturbing.search import LIGHT, STRONG, Rule, Search
 
+AIMS: tuple[base.Aim, ...] = ("light", "strong")
+POINTS = tuple(Choice(point, point, point) for point in SCALE)
 Pair = Literal["", "light", "strong"]
 """What a question compares the explanation with: nothing, or that of a copy of the picture, changed so
 little that the model's answer stays, or so much that it changes."""
@@ -49,12 +56,40 @@ STANDARD: Mapping[str, RatingQuestion] = {
 perturbation."""
 
 
+class Perturbations(base.Design):
+    """How the copies of pictures are looked for that questions with a pair compare: `rule`, magnitudes and
+    names as in `Search`. `light_requires`: whether light copies are made of every picture whose prediction
+    stays, or only of those that the model is right about too, as PASTA has it.
+    """
+
+    rule: Rule = "any"
+    light: Annotated[tuple[float, ...], Field(max_length=20)] = LIGHT
+    strong: Annotated[tuple[float, ...], Field(max_length=20)] = STRONG
+    names: tuple[str, ...] = tuple(PERTURBATIONS)
+    light_requires: Literal["kept", "kept_and_correct"] = "kept"
+
+    @model_validator(mode="after")
+    def _can_be_searched(self) -> Perturbations:
+        try:
+            self.search()
+        except BadSpec as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def search(self) -> Search:
+        return Search(self.names, self.light, self.strong, self.rule)
+
+
 class RatingDesign(base.Design):
     """`raters_per_explanation` people rate each explanation, in lists of at most `list_length` explanations.
 
-    `questions`: "together" asks all of `asked` about an explanation in one trial, in an order drawn per list;
-    "split" asks one question throughout a list, and has lists for each question. `wording` words questions
-    of `asked` and says what they compare; one that is not PASTA's needs it.
+    `questions`: "together" asks all of `asked` about an explanation in one trial, in an order drawn per
+    person; "split" asks one question throughout a list, and has lists for each question. `wording` words
+    questions of `asked` and says what they compare; one that is not PASTA's needs it.
+
+    `explanations_per_item` of an item's explanations are drawn by the seed, every condition as often as any
+    other; None: all. `anchors` explanations stand in every list besides, again in later sessions of a
+    person, and are no part of the rounds.
     """
 
     raters_per_explanation: int = Field(5, ge=1, le=100)
@@ -62,14 +97,21 @@ class RatingDesign(base.Design):
     questions: Literal["together", "split"] = "together"
     asked: tuple[Id, ...] = Field(QUESTIONS, min_length=1, max_length=12)
     wording: tuple[RatingQuestion, ...] = Field((), max_length=12)
+    explanations_per_item: int | None = Field(None, ge=1, le=1000)
+    anchors: int = Field(0, ge=0, le=50)
+    perturbations: Perturbations = Perturbations()
     min_view_ms: int = Field(1500, ge=0, le=60_000)
     gap_ms: int = Field(300, ge=0, le=10_000)
     picture_px: int = Field(320, ge=64, le=1024)
 
     @property
     def rows(self) -> tuple[RatingQuestion, ...]:
-        """The questions that are asked, in the order of `asked`."""
+        """The questions that are asked, in the order of `asked`. BadDesign for one that has no words."""
         worded = {**STANDARD, **{row.id: row for row in self.wording}}
+        if strange := [name for name in self.asked if name not in worded]:
+            raise base.BadDesign(
+                f"[design] asked: {strange[0]!r} is not PASTA's and has no [[design.wording]]"
+            )
         return tuple(worded[name] for name in dict.fromkeys(self.asked))
 
 
@@ -81,30 +123,81 @@ class Rating(BaseParadigm):
     kinds: ClassVar[tuple[str, ...]] = ("rate", "instructed")
     roles: ClassVar[Mapping[str, base.Role]] = {"control": base.Role(), "method": base.Role()}
 
+    merges_coinciding: ClassVar[bool] = True
+
     def plans(self, design: RatingDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
         """The lists of round 0, then of round 1, and so on; their number follows from the explanations.
 
         The conditions' slot counts are not used. The same (item, condition) is in one list per round (and per
         question if these are split), so k rounds give k distinct raters as long as a person keeps to one
-        lane.
+        lane. A question that compares with a copy is asked of explanations that have one.
         """
-        explanations = _explanations(pool)
         _refuse_checks(pool)
-        asked = list(dict.fromkeys(design.asked))
-        parts = [asked] if design.questions == "together" else [[question] for question in asked]
+        every = explanations_of(pool)
+        anchors = drawn_anchors(every, design.anchors, streams)
+        apart, items = set(anchors), {item.key: item for item in pool.items}
+        rest = [unit for unit in every if unit not in apart]
+        rated = drawn_explanations(rest, design.explanations_per_item, streams)
+        rows = design.rows
+        parts = [rows] if design.questions == "together" else [(row,) for row in rows]
         ordinal = 0
         for turn in range(design.raters_per_explanation):
             for part, questions in enumerate(parts):
-                images = [item for item, _ in explanations]
-                lists = disjoint_lists(images, design.list_length, streams("lists", turn, part))
-                for number, units in enumerate(lists):
-                    rated = [explanations[unit] for unit in units]
+                units = [unit for unit in rated if any(_has_pair(pool, unit, row) for row in questions)]
+                lists = disjoint_lists(
+                    [item for item, _ in units], design.list_length, streams("lists", turn, part)
+                )
+                for number, places in enumerate(lists):
                     arm = f"round-{turn}/list-{number}"
                     if design.questions == "split":
-                        arm += f"/{questions[0]}"
-                    trials = _trials(rated, questions, pool.check_instructed, ordinal, streams)
+                        arm += f"/{questions[0].id}"
+                    entries = _entries([units[place] for place in places], anchors, ordinal, streams)
+                    trials = _trials(entries, questions, pool, items, ordinal, streams)
                     yield base.Plan(ordinal, f"round-{turn}", arm, None, trials)
                     ordinal += 1
+        if not ordinal:
+            raise base.NotEnoughItems(
+                f"nothing to rate: none of {len(every)} explanations is left beside {len(anchors)} anchors, "
+                "or none has the copy that its questions compare with; add items or other questions"
+            )
+
+    def copies(self, definition: StudyDefinition) -> base.CopiesWanted | None:
+        """Those that a question of the study compares with."""
+        design = RatingDesign(**definition.design)
+        pairs = {row.pair for row in design.rows}
+        aims = tuple(aim for aim in AIMS if aim in pairs)
+        if not aims:
+            return None
+        table = design.perturbations
+        return base.CopiesWanted(aims, table.search(), table.light_requires == "kept_and_correct")
+
+    def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
+        """Questions without words and words without a question; checks that ratings cannot have; anchors that
+        nothing is compared with."""
+        design = RatingDesign(**definition.design)
+        asked = Counter(design.asked)
+        worded = Counter(row.id for row in design.wording)
+        key = "design.wording"
+        for name in [name for name, count in asked.items() if count > 1]:
+            yield Problem("design.asked", repr(name), "is asked twice", "Name each question once.")
+        for name in [name for name, count in worded.items() if count > 1]:
+            yield Problem(key, repr(name), "has two tables", "Keep one table for each question.")
+        for name in [name for name in asked if name not in worded and name not in STANDARD]:
+            remedy = f'Add [[design.wording]] with id = "{name}", text, low and high.'
+            limit = f"has no words: only {QUESTIONS[0]} to {QUESTIONS[-1]} have words of their own"
+            yield Problem("design.asked", repr(name), limit, remedy)
+        for row in design.wording:
+            if row.id not in asked:
+                limit = "is worded and not asked"
+                yield Problem(key, repr(row.id), limit, "Add it to asked, or remove its table.")
+            missing = [part for part in ("text", "low", "high") if not getattr(row, part)]
+            if row.id not in STANDARD and missing:
+                limit = f"has no {' and no '.join(missing)}"
+                yield Problem(key, repr(row.id), limit, "Write the question and both ends of its scale.")
+        if definition.checks.repeat:
+            limit = "ratings have no repeat checks, as nothing is trained"
+            remedy = "Set repeat = 0; [design] anchors repeats explanations for the same people."
+            yield Problem("checks.repeat", str(definition.checks.repeat), limit, remedy)
 
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
         """Each question and the ends of its scale."""
@@ -136,8 +229,11 @@ class Rating(BaseParadigm):
         return min(route.free, key=lambda lane: (-route.free[lane], lane), default=None)
 
 
-def _explanations(pool: base.Pool) -> tuple[Explanation, ...]:
-    if not pool.explanations:
+def explanations_of(pool: base.Pool) -> tuple[Explanation, ...]:
+    """The explanations that differ on a page: all, or those that the pool lists, without those for which
+    another condition's stands."""
+    every = pool.explanations
+    if not every:
         methods = [condition.name for condition in pool.conditions if condition.role != "baseline"]
         every = tuple((item.key, method) for item in pool.items for method in methods)
         if not every:
@@ -145,16 +241,57 @@ def _explanations(pool: base.Pool) -> tuple[Explanation, ...]:
                 f"nothing to rate: the pool has {len(pool.items)} items and {len(methods)} conditions with "
                 "an explanation; add items, or a condition whose role is not baseline"
             )
-        return every
     items = {item.key for item in pool.items}
     conditions = {condition.name for condition in pool.conditions}
-    for item, condition in pool.explanations:
+    for item, condition in every:
         if item not in items or condition not in conditions:
             raise base.BadDesign(
                 f"the explanation ({item!r}, {condition!r}) is to be rated, but the pool has no such item or "
                 "condition: remove it from the list, or add them"
             )
-    return tuple(dict.fromkeys(pool.explanations))
+    return tuple(unit for unit in dict.fromkeys(every) if unit not in pool.shared)
+
+
+def drawn_anchors(every: Sequence[Explanation], count: int, streams: Streams) -> tuple[Explanation, ...]:
+    """`count` explanations of items in a drawn order, the conditions in turn, by the seed alone."""
+    if count > len(every):
+        raise base.BadDesign(
+            f"[design] anchors = {count}, and there are {len(every)} explanations: ask for fewer anchors"
+        )
+    by_condition: dict[str, list[Explanation]] = defaultdict(list)
+    for place in streams("anchors").permutation(len(every)) if count else ():
+        by_condition[every[place][1]].append(every[place])
+    drawn: list[Explanation] = []
+    while len(drawn) < count:
+        drawn += [left.pop() for left in by_condition.values() if left][: count - len(drawn)]
+    return tuple(drawn)
+
+
+def drawn_explanations(
+    every: Sequence[Explanation], per_item: int | None, streams: Streams
+) -> tuple[Explanation, ...]:
+    """At most `per_item` explanations of each item, by the seed: of each those of the conditions that were
+    drawn least so far, so that their numbers differ by at most one if every item has every condition."""
+    if per_item is None:
+        return tuple(every)
+    by_item: dict[str, list[str]] = defaultdict(list)
+    for item, condition in every:
+        by_item[item].append(condition)
+    names, rng = list(by_item), streams("explanations")
+    times: Counter[str] = Counter()
+    drawn: set[Explanation] = set()
+    for place in rng.permutation(len(names)):
+        conditions = by_item[names[place]]
+        shuffled = [conditions[at] for at in rng.permutation(len(conditions))]
+        chosen = sorted(shuffled, key=times.__getitem__)[:per_item]
+        times.update(chosen)
+        drawn.update((names[place], condition) for condition in chosen)
+    return tuple(unit for unit in every if unit in drawn)
+
+
+def _has_pair(pool: base.Pool, explanation: Explanation, row: RatingQuestion) -> bool:
+    """Whether a question can be asked of an explanation: it compares with no copy, or the copy exists."""
+    return not row.pair or (*explanation, row.pair) in pool.copies
 
 
 def _refuse_checks(pool: base.Pool) -> None:
@@ -165,19 +302,37 @@ def _refuse_checks(pool: base.Pool) -> None:
         )
 
 
+def _entries(
+    listed: Sequence[Explanation], anchors: Sequence[Explanation], ordinal: int, streams: Streams
+) -> list[tuple[Explanation, bool]]:
+    """The explanations of a list in their order, with the anchors (True) at drawn places."""
+    rng = streams("anchor places", ordinal)
+    order = [anchors[place] for place in rng.permutation(len(anchors))]
+    total = len(listed) + len(anchors)
+    places = {int(place) for place in rng.choice(total, len(anchors), replace=False)} if anchors else set()
+    ordinary, repeated = iter(listed), iter(order)
+    return [(next(repeated), True) if at in places else (next(ordinary), False) for at in range(total)]
+
+
 def _trials(
-    rated: Sequence[Explanation], questions: Sequence[str], instructed: int, ordinal: int, streams: Streams
+    entries: Sequence[tuple[Explanation, bool]],
+    questions: Sequence[RatingQuestion],
+    pool: base.Pool,
+    items: Mapping[str, base.PoolItem],
+    ordinal: int,
+    streams: Streams,
 ) -> tuple[base.PlannedTrial, ...]:
-    rng = streams("questions", ordinal)
-    shown = [questions[int(place)] for place in rng.permutation(len(questions))]
-    checks = draw_instructed(instructed, None, streams("checks", ordinal))
-    scale = tuple(Choice(point, point, point) for point in SCALE)
+    checks = draw_instructed(pool.check_instructed, None, streams("checks", ordinal))
     trials: list[base.PlannedTrial] = []
-    for entry in weave(rated, checks, streams("check places", ordinal)):
+    askable = [e for e in entries if any(_has_pair(pool, e[0], row) for row in questions)]
+    for entry in weave(askable, checks, streams("check places", ordinal)):
         if isinstance(entry, CheckDraw):
             trials.append(instructed_trial(entry, len(trials), 0, trials[-1].condition))
             continue
-        item, condition = entry
+        (item, condition), is_anchor = entry
+        rows = [row for row in questions if _has_pair(pool, (item, condition), row)]
+        pairs = {row.id: ["", row.pair] for row in rows if row.pair}
+        roles = dict.fromkeys(row.pair for row in rows if row.pair)
         trials.append(
             base.PlannedTrial(
                 position=len(trials),
@@ -187,8 +342,15 @@ def _trials(
                 item=item,
                 condition=condition,
                 explained=True,
-                choices=scale,
-                extra={"questions": shown},
+                choices=POINTS,
+                label=pool.predicted(items[item], condition),
+                others={role: (pool.copies[item, condition, role], condition) for role in roles},
+                extra={
+                    "questions": [row.id for row in rows],
+                    "order": "person",
+                    **({"pairs": pairs} if pairs else {}),
+                    **({"anchor": True} if is_anchor else {}),
+                },
             )
         )
     return tuple(trials)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from experiments.definition import StudyDefinition
 from experiments.errors import Problem
 from experiments.kinds.base import TrialView
-from experiments.paradigms.base import LANE, Material, Pool, Role, Route, Source, Survey
+from experiments.paradigms.base import LANE, CopiesWanted, Material, Pool, Role, Route, Source, Survey
 from experiments.paradigms.material import material_of
 from experiments.paradigms.screening import screen
 
@@ -29,6 +29,7 @@ class BaseParadigm:
     answers_count: ClassVar[tuple[int, int]] = (0, 0)
     modalities: ClassVar[tuple[str, ...]] = ("image",)
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 0}
+    merges_coinciding: ClassVar[bool] = False
     planned_analysis: ClassVar[str] = ""
 
     def scores(self, design: Any) -> bool:
@@ -44,6 +45,10 @@ class BaseParadigm:
     def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
         """One dataset, one model: items balanced over predicted answer x correct."""
         return material_of(definition, surveys)
+
+    def copies(self, definition: StudyDefinition) -> CopiesWanted | None:
+        """None of its pictures is changed."""
+        return None
 
     def pilot_slots(self, design: Any, pool: Pool, count: int) -> int:
         """Plans in permuted blocks hold every condition once per round."""

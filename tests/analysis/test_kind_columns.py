@@ -18,6 +18,7 @@ from analysis.exports.base import ExportError
 from analysis.frames import Frames, frame
 from analysis.kind_columns import ColumnClash, Exported, kind_cells, kind_columns
 from analysis.tables import read_frames
+from experiments.design.rng import Streams
 from experiments.kinds import KINDS, get_kind
 from experiments.kinds.base import TrialView
 from experiments.models import Response, Study, Trial
@@ -35,6 +36,9 @@ class Sort:
 
     columns: Sequence[Column] = (BOXES, SWAPS, SURE)
     more: Mapping[str, Any] = field(default_factory=dict)
+
+    def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
+        return trial
 
     def cells(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"boxes": ["b2", "b1"], "swaps": trial.position, **self.more}

@@ -126,6 +126,17 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (power, "effect_size_f"): (lists, anything, st.one_of(st.none(), lists)),
     (power, "effect_size_f_from_eta_squared"): (anything,),
     (power, "anova_power"): (st.lists(counts, max_size=4), anything),
+    (power, "rating_power"): (
+        counts,
+        counts,
+        anything,
+        st.fixed_dictionaries({"rater_sd": anything, "explanation_sd": anything, "alpha": levels}),
+    ),
+    (power, "detectable_rating"): (
+        counts,
+        counts,
+        st.fixed_dictionaries({"power": levels, "alpha": levels}),
+    ),
     (power, "minimal_detectable_f"): (
         st.lists(counts, max_size=4),
         st.fixed_dictionaries({"power": levels, "alpha": levels}),

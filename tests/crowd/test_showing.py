@@ -11,7 +11,7 @@ from PIL import Image
 from crowd.recruiting.checking import dry_run, warnings_of
 from crowd.recruiting.showing import Showing
 from experiments import alike
-from experiments.drafts import longest_px_of
+from experiments.canvases import longest_px_of
 from experiments.study_file import load_study
 from stimuli.metrics.similarity import near_identical
 from stimuli.models import Stimulus

@@ -14,7 +14,8 @@ import pytest
 from crowd.recruiting.faults import faults_in, warnings_about
 from crowd.recruiting.measured import quality_json, quality_of
 from crowd.recruiting.quality import Quality, _sampled, look_at, stimulus_quality
-from experiments.drafts import Gathered, gather
+from experiments.drafts import gather
+from experiments.gathered import Gathered
 from experiments.study_file import load_study
 from stimuli.explainers.concepts.concept_surrogates import ShapCbm
 from stimuli.explainers.text.methods import InputGradientText

@@ -53,7 +53,8 @@ def from_json(text: str) -> Plan:
     for trial in fields.pop("trials"):
         choices = tuple(Choice(**choice) for choice in trial.pop("choices"))
         reservoir = tuple(trial.pop("reservoir"))
-        trials.append(PlannedTrial(**trial, choices=choices, reservoir=reservoir))
+        others = {role: tuple(place) for role, place in trial.pop("others").items()}
+        trials.append(PlannedTrial(**trial, choices=choices, reservoir=reservoir, others=others))
     return Plan(**fields, trials=tuple(trials))
 
 

@@ -171,7 +171,7 @@ def test_it_lists_every_answer_if_they_are_few(name: str, accepted: list[dict[st
         ("review", {"accept": False}, ("reject",), None, {"accepted": False}),
         ("solve", {"choice": "fox", "region": [1, 2]}, ("fox",), "fox", {"region_cells": 2}),
         ("solve", {"choice": "fox"}, ("fox",), "fox", {"region_cells": None}),
-        ("rate", {"q2": 5, "q1": 1}, ("1", "5"), None, {"questions_asked": ["q2", "q1"]}),
+        ("rate", {"q2": 5, "q1": 1}, ("1", "5"), None, {"questions_asked": ["q2", "q1"], "anchor": False}),
     ],
 )
 def test_it_says_what_an_answer_gives(
@@ -203,8 +203,10 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
         "review": [("accepted", "flag", "")],
         "solve": [("region_cells", "integer", "cells")],
         "rate": [
-            ("questions_asked", "json", ""), ("question_ms", "json", "ms"), ("question_changes", "json", "")
+            ("questions_asked", "json", ""), ("question_ms", "json", "ms"), ("question_changes", "json", ""),
+            ("anchor", "flag", ""),
         ],
+        "learn": [("revealed_ms", "integer", "ms")],
     }
     assert [name for name in KINDS if get_kind(name).is_alone] == ["review"]
     assert [name for name in KINDS if get_kind(name).is_example] == ["learn"]

@@ -62,7 +62,7 @@ class StimulusRow:
 def stimuli(request: HttpRequest, study: Study) -> HttpResponse:
     drawing = drawing_of(study)
     answer = request.GET.get("answer", "")
-    items = _chosen(Item.objects.filter(study=study), answer)
+    items = _chosen(Item.objects.filter(study=study, copy_of=None), answer)
     page = page_of(request, items.order_by("key"), PER_PAGE)
     conditions = list(study.conditions.order_by("ordinal"))
     page.object_list = _lines(list(page.object_list), conditions)

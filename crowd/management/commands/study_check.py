@@ -12,6 +12,7 @@ from crowd.dashboard.checked import page_of
 from crowd.recruiting.checking import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
 from crowd.recruiting.listing import list_items
 from crowd.recruiting.measured import print_quality
+from crowd.recruiting.rated import rated_lines, rated_tables
 from crowd.recruiting.told import print_models
 from experiments.dropping import print_dropped
 from experiments.errors import sentence
@@ -129,6 +130,10 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
             f"{len(run.plans) - unmatched} of {len(run.plans)} plans are matched: slot j of every condition "
             "has the same items, order, sides and checks."
         )
+    for line in rated_lines(run.rated):
+        terminal.line(line)
+    for name, header, rows in rated_tables(run.rated):
+        terminal.table(name, header, rows)
     terminal.table("Chance to pass all screening rules", ("who", "probability"), run.pass_rows())
     sizes = ", ".join(sorted({str(c.slots) for c in definition.conditions}))
     title = f"Power of the ANOVA over {len(definition.conditions)} conditions of {sizes}"

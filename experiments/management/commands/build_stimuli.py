@@ -8,10 +8,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
+from experiments.coinciding import coinciding, coinciding_sentences
+from experiments.copies import copies_sentences
 from experiments.drafts import build_draft, picture_keys
 from experiments.dropping import print_dropped
 from experiments.management.base import StudyCommand
 from experiments.measuring import measure_study, want_metrics
+from experiments.paradigms import get_paradigm
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.build import build
@@ -36,10 +39,15 @@ def build_study(path: Path, terminal: Terminal, changes: dict[str, Any] | None =
     if accuracy is not None:
         terminal.line(f"The network trained for it has held-out accuracy {accuracy:.2f}.")
     print_dropped(draft.dropped, terminal)
+    for line in copies_sentences(draft.copies):
+        terminal.line(line)
     keys = picture_keys(draft)
     want_metrics(definition, draft)
     rendered = build(keys, terminal.progress)
     measure_study(definition, draft, terminal.progress)
+    if get_paradigm(definition.paradigm).merges_coinciding:
+        for line in coinciding_sentences(coinciding(draft), draft.items.filter(copy_of=None).count()):
+            terminal.line(line)
     terminal.line(
         f"{draft.slug}: {len(keys)} stimuli, {rendered} rendered now (definition {draft.digest[:12]})."
     )

@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec
-from stimuli.parked.perturbations import LARGEST_MAGNITUDE, PERTURBATIONS, perturbed
+from stimuli.perturbing.perturbations import LARGEST_MAGNITUDE, PERTURBATIONS, perturbed
 from stimuli.planner.values import counted_generator
 from stimuli.types import Pixels
 
 Rule = Literal["any", "drawn"]
 Aim = Literal["largest_light", "smallest_strong"]
 Predicts = Callable[[NDArray[np.uint8]], Sequence[int] | NDArray[np.integer[Any]]]
-"""From views uint8 (n, H, W, 3) to the index of the predicted label of each, (n,)."""
+"""From pictures uint8 (n, H, W, 3) to the index of the predicted label of each, (n,); below 0 if the answer
+is none that people are asked about, so that the picture serves for nothing."""
 
 RULES: tuple[Rule, ...] = ("any", "drawn")
 LIGHT = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -58,7 +59,7 @@ class Search:
 class Found:
     """The result of a search: `perturbation` at `magnitude` makes `view`, uint8 (H, W, 3), which the
     predictor calls `label`; the picture itself it calls `original`. If there is none, `view` is None and
-    `reason` says why. `tried` counts the views that were predicted, `aim` and `rule` what was looked for.
+    `reason` says why. `tried` counts the pictures that were predicted, `aim` and `rule` what was looked for.
     """
 
     aim: Aim
@@ -71,36 +72,35 @@ class Found:
     label: int = -1
     reason: str = ""
 
-    def record(self) -> dict[str, str | int | float]:
-        """Everything but the picture, as plain JSON."""
-        return {
-            "aim": self.aim,
-            "rule": self.rule,
-            "original": self.original,
-            "tried": self.tried,
-            "perturbation": self.perturbation,
-            "magnitude": self.magnitude,
-            "label": self.label,
-            "reason": self.reason,
-        }
-
 
 def largest_light(
-    view: Pixels, predicts: Predicts, *, key: str, seed: int, search: Search | None = None
+    view: Pixels,
+    predicts: Predicts,
+    *,
+    key: str,
+    seed: int,
+    search: Search | None = None,
+    original: int | None = None,
 ) -> Found:
     """The largest light magnitude that keeps the prediction, and its perturbation (question 5).
 
-    `view` uint8 (H, W, 3) is what the predictor sees; `key` and `seed` decide all draws. A perturbation that
-    leaves every pixel as it was does not count.
+    `view` uint8 (H, W, 3) is the picture; `original` the index of its predicted label, None to ask for it.
+    `key` and `seed` decide all draws. A perturbation that leaves every pixel as it was does not count.
     """
-    return _looked("largest_light", view, predicts, key, seed, search or Search())
+    return _looked("largest_light", view, predicts, key, seed, search or Search(), original)
 
 
 def smallest_strong(
-    view: Pixels, predicts: Predicts, *, key: str, seed: int, search: Search | None = None
+    view: Pixels,
+    predicts: Predicts,
+    *,
+    key: str,
+    seed: int,
+    search: Search | None = None,
+    original: int | None = None,
 ) -> Found:
     """The smallest strong magnitude that changes the prediction, and its perturbation (question 6)."""
-    return _looked("smallest_strong", view, predicts, key, seed, search or Search())
+    return _looked("smallest_strong", view, predicts, key, seed, search or Search(), original)
 
 
 def drawn_order(names: Sequence[str], key: str, seed: int) -> tuple[str, ...]:
@@ -109,8 +109,10 @@ def drawn_order(names: Sequence[str], key: str, seed: int) -> tuple[str, ...]:
     return tuple(names[place] for place in draws.permutation(len(names)))
 
 
-def _looked(aim: Aim, view: Pixels, predicts: Predicts, key: str, seed: int, search: Search) -> Found:
-    original = _labels(predicts, [view])[0]
+def _looked(
+    aim: Aim, view: Pixels, predicts: Predicts, key: str, seed: int, search: Search, known: int | None
+) -> Found:
+    original = _labels(predicts, [view])[0] if known is None else known
     wants_kept = aim == "largest_light"
     tried = 0
     for round_ in _rounds(aim, key, seed, search):
@@ -119,7 +121,7 @@ def _looked(aim: Aim, view: Pixels, predicts: Predicts, key: str, seed: int, sea
         labels = _labels(predicts, [views[place] for place in changed])
         tried += len(changed)
         for place, label in zip(changed, labels, strict=True):
-            if (label == original) == wants_kept:
+            if label >= 0 and (label == original) == wants_kept:
                 name, magnitude = round_[place]
                 return Found(aim, search.rule, original, tried, views[place], name, magnitude, label)
     magnitudes = search.light if wants_kept else search.strong

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from stimuli.errors import BadSpec
-from stimuli.parked import colour, space
+from stimuli.perturbing import colour, space
 from stimuli.planner.values import counted_generator
 from stimuli.render.png import check_picture
 from stimuli.types import Pixels

@@ -1,0 +1,50 @@
+"""The pictures that people see of a study's items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from experiments.definition import StudyDefinition
+from experiments.gathered import Gathered
+from experiments.paradigms import design_of
+from experiments.paradigms.base import Source
+from stimuli.render.canvas import PIXELS_PER_CSS
+from stimuli.render.recipe import Canvas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stimuli.store import Store
+
+    Progress = Callable[[str, int, int], None]
+
+PICTURE_PX = 320
+"""The shown size of a paradigm that does not say."""
+
+
+def longest_px_of(definition: StudyDefinition) -> int:
+    """The longer side, in pixels, of the pictures that people see."""
+    return PIXELS_PER_CSS * int(getattr(design_of(definition), "picture_px", PICTURE_PX))
+
+
+def canvases_of(
+    definition: StudyDefinition, gathered: Gathered, store: Store, progress: Progress
+) -> dict[Source, dict[str, Canvas]]:
+    """The pictures that people see of the chosen items, stored."""
+    from stimuli.survey import canvas_of
+
+    recipe, longest_px = definition.render, longest_px_of(definition)
+    if recipe.absolute is not None:
+        return {}
+    made: dict[Source, dict[str, Canvas]] = {}
+    for source, items in gathered.material.chosen.items():
+        opened, views = gathered.opened[source], gathered.views[source]
+        if opened.predictor.modality != "image":
+            continue
+        made[source] = {}
+        for done, item in enumerate(items, 1):
+            made[source][item.key] = canvas_of(
+                views[item.key], opened, store, recipe.view, longest_px, recipe.interpolation
+            )
+            progress("preparing pictures", done, len(items))
+    return made
