@@ -136,10 +136,11 @@ def _question(session: Session, question: dict[str, Any], words: Mapping[str, st
     shown: dict[str, Any] = {}
     for part in ("image", "explanation"):
         if (row := question[part]) is not None:
-            file = File(row["file"], row["width_px"], row["height_px"])
+            file = File(row["file"], row["width_px"], row["height_px"], row.get("said", ""))
             # The picture has the address of its question, as it had before there were explanations.
             role = question["id"] if part == "image" else f"{question['id']}/{part}"
-            shown[part] = media(session, file, PRACTICE_TRIAL, role, words[f"alt_{part}"]).model_dump()
+            alt = words["alt_said"].format(text=file.said) if file.said else words[f"alt_{part}"]
+            shown[part] = media(session, file, PRACTICE_TRIAL, role, alt).model_dump()
     return {**question, **shown}
 
 
