@@ -1,4 +1,4 @@
-"""The training of raters over the API: told one by one, judged as a whole, two tries, no item of the study."""
+"""The training of raters over the API: told one by one, judged as a whole, two tries, no item of a study."""
 
 from __future__ import annotations
 
