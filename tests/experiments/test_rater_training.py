@@ -73,6 +73,14 @@ def test_the_page_tells_no_range_and_no_reason_before_the_answer(ann: Person, ra
     assert alts == {"Picture", "Picture with an explanation"}, "no alternative text tells what is marked"
 
 
+def test_the_page_says_what_the_colours_mean(rating: Study) -> None:
+    ben = Person("ben", slug="ratings")
+    ben.arrive("instructions")
+    assert ben.state["study"]["legend"] is None, "nothing is marked on this page"
+    ben.arrive("training")
+    assert ben.state["study"]["legend"]["ends"] == "importance"
+
+
 def test_none_of_its_pictures_is_a_stimulus_of_the_study(ann: Person, rating: Study) -> None:
     files = set(get_gate("training").files(rating).values())
     fields = ("image_file", "image_tile_file", "explanation_file", "explanation_tile_file")
