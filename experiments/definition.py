@@ -323,6 +323,12 @@ class PracticeTable(Part):
     correct_min: Annotated[int, Field(ge=0, le=4)] = 3
 
 
+class TrainingTable(Part):
+    """The training of raters; other paradigms have none."""
+
+    share_min: Annotated[float, Field(ge=0, le=1)] = 0.7
+
+
 class QuestionTable(Part):
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
     when: Literal["before", "after"] = "after"
@@ -381,6 +387,7 @@ class StudyDefinition(Part):
     device: DeviceTable = DeviceTable()
     presentation: PresentationTable = PresentationTable()
     practice: PracticeTable = PracticeTable()
+    training: TrainingTable = TrainingTable()
     recruitment: Recruitment = Recruitment()
     platforms: dict[Name, dict[str, Any]] = Field(default_factory=dict)
 
@@ -401,6 +408,8 @@ class StudyDefinition(Part):
                 for name, default in names.items():
                     if row[name] == default:
                         del row[name]
+        if self.training == TrainingTable():
+            del whole["training"]
         # Until windows were computed these stood in every definition, and what is computed follows from it.
         for side, before_px in _WINDOW_BEFORE.items():
             whole["device"][side] = whole["device"][side] or before_px

@@ -24,6 +24,7 @@ from experiments.models import Condition, Item, Prediction, Rendering, Study
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, PlanError, Source, Survey, Surveyed
 from experiments.stages import frozen_source, source_of
+from experiments.training import store_training
 from stimuli.errors import BadSpec, StimulusError
 from stimuli.explainers import is_recorded, kind_of
 from stimuli.render.field import drawn_field
@@ -302,7 +303,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     specs = specs_of(definition, gathered) | copy_specs(definition, gathered)
     rows = ensure_stimuli(list(specs.values()))
     gates = get_paradigm(definition.paradigm).gates
-    practice = store_practice(definition, store) if PRACTICE in gates else []
+    practice = store_practice(definition, store) if PRACTICE in gates else store_training(definition, store)
     with transaction.atomic():
         Study.objects.filter(slug=definition.slug, state=Study.State.DRAFT).delete()
         study = Study.objects.create(

@@ -53,6 +53,7 @@ TABLES_OF_STUDY: dict[str, type[BaseModel]] = {
     "[checks]": definition.Checks,
     "[[questions]]": definition.QuestionTable,
     "[practice]": definition.PracticeTable,
+    "[training]": definition.TrainingTable,
     "[device]": definition.DeviceTable,
     "[presentation]": definition.PresentationTable,
     "[policy]": definition.Policy,

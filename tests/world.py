@@ -198,19 +198,18 @@ class Person:
         step = self.state["step"]
         if step == "device":
             return dict(WINDOW)
-        if step == "practice":
+        if step in {"practice", "training"}:
             practice = {row["id"]: row["answer"] for row in self.session().study.practice}
-            return {
-                q["id"]: practice[q["id"]] for q in self.state["page"]["questions"] if q["kind"] == "predict"
-            }
+            asked = [q["id"] for q in self.state["page"]["questions"] if q["kind"] != "example"]
+            return {name: practice[name] for name in asked}
         fixed: dict[str, dict[str, Any]] = {
             "consent": {"agree": True, "device": dict(WINDOW)},
             "instructions": {"read": True},
             "quiz": {"task": "machine"},
         }
         if step == "questions":
-            asked = {q["id"] for q in self.state["page"]["questions"]}
-            return {k: v for k, v in {"expertise": "some", "strategy": "by eye"}.items() if k in asked}
+            met = {q["id"] for q in self.state["page"]["questions"]}
+            return {k: v for k, v in {"expertise": "some", "strategy": "by eye"}.items() if k in met}
         return fixed[step]
 
     def trials(self) -> list[Trial]:

@@ -45,7 +45,7 @@ def session_state(session: Session) -> dict[str, Any]:
         "total": len(cards) if cards else None,
         "progress": _progress(session, step),
         "feedback": last_feedback(session) if step.name == "trials" and step.next else None,
-        "study": _facts(session, cards, definition),
+        "study": _facts(session, cards, definition, has_maps=_shows_map(session, step)),
         "exit": None,
     }
     return cast(dict[str, Any], SessionState(state).data)
@@ -56,7 +56,18 @@ def _progress(session: Session, step: Step) -> dict[str, Any] | None:
     return None if progress is None else asdict(progress)
 
 
-def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any]:
+def _shows_map(session: Session, step: Step) -> bool:
+    """Whether the page of a gate shows a map."""
+    if step.stop is None:
+        return False
+    questions = get_gate(step.stop.gate).questions(session.study, step.stop)
+    explanations = [question["explanation"] for question in questions]
+    return any(row is not None and not row.get("said") for row in explanations)
+
+
+def _facts(
+    session: Session, cards: Sequence[Card], definition: StudyDefinition, *, has_maps: bool
+) -> dict[str, Any]:
     design, board = design_of(definition), board_of(definition)
     return {
         "title": definition.title,
@@ -71,7 +82,7 @@ def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition)
         "reservoir": getattr(design, "reservoir", "off"),
         "display": getattr(design, "display", "beside"),
         "words": page_words(definition),
-        "legend": _legend(cards, definition),
+        "legend": _legend(cards, definition, has_maps),
         "presentation": definition.presentation.model_dump(),
         "sight": sight_words(definition),
         "keys": list(keys_to_choose(answers_of(definition))),
@@ -79,14 +90,14 @@ def _facts(session: Session, cards: Sequence[Card], definition: StudyDefinition)
     }
 
 
-def _legend(cards: Sequence[Card], definition: StudyDefinition) -> dict[str, Any] | None:
-    """What the colours of this person's maps mean. None if no map is shown, or if the recipe has no colours:
-    it tells nothing of what others see."""
+def _legend(cards: Sequence[Card], definition: StudyDefinition, has_maps: bool) -> dict[str, Any] | None:
+    """What the colours of this person's maps mean, in the trials or on the page (`has_maps`). None if no map
+    is shown, or if the recipe has no colours: it tells nothing of what others see."""
     recipe = definition.render.spec()
     shown = (stimulus.explanation for card in cards for stimulus in card.shown.values())
     # What bars, sentences and other pictures say stands with them in words; a map says nothing.
-    has_maps = any(file is not None and not file.is_text and not file.said for file in shown)
-    if not has_maps or recipe.style not in ("heat", "contour"):
+    is_marked = any(file is not None and not file.is_text and not file.said for file in shown)
+    if not (has_maps or is_marked) or recipe.style not in ("heat", "contour"):
         return None
     ends = "sides" if recipe.sign == "diverging" else "importance"
     return {"colours": scale_of(recipe.colormap), "ends": ends}
@@ -137,10 +148,11 @@ def _question(session: Session, question: dict[str, Any], words: Mapping[str, st
     shown: dict[str, Any] = {}
     for part in ("image", "explanation"):
         if (row := question[part]) is not None:
-            file = File(row["file"], row["width_px"], row["height_px"])
+            file = File(row["file"], row["width_px"], row["height_px"], row.get("said", ""))
             # The picture has the address of its question, as it had before there were explanations.
             role = question["id"] if part == "image" else f"{question['id']}/{part}"
-            shown[part] = media(session, file, PRACTICE_TRIAL, role, words[f"alt_{part}"]).model_dump()
+            alt = words["alt_said"].format(text=file.said) if file.said else words[f"alt_{part}"]
+            shown[part] = media(session, file, PRACTICE_TRIAL, role, alt).model_dump()
     return {**question, **shown}
 
 

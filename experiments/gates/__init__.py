@@ -19,6 +19,7 @@ GATES: Table[type[GateKind]] = Table(
         "instructions": "experiments.gates.instructions:Instructions",
         "quiz": "experiments.gates.quiz:Quiz",
         "practice": "experiments.gates.practice:Practice",
+        "training": "experiments.gates.training:Training",
         "screen": "experiments.gates.screen:Screen",
     },
 )

@@ -59,6 +59,10 @@ def practice(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:
     return reader.match_examples(page["questions"], attempt)
 
 
+def training(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:
+    return {q["id"]: reader.recall(q, attempt) for q in page["questions"]}
+
+
 def screen(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:
     """A program has no card to hold to the screen."""
     return {"px_per_mm": None, "distance_mm": None, "tries": []}
@@ -78,6 +82,7 @@ FORMS: Table[Form] = Table(
         "instructions": "experiments.gates.forms:instructions",
         "quiz": "experiments.gates.forms:quiz",
         "practice": "experiments.gates.forms:practice",
+        "training": "experiments.gates.forms:training",
         "screen": "experiments.gates.forms:screen",
     },
 )

@@ -32,7 +32,7 @@ class Learn(base.Kind):
     )
 
     def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"revealed_ms": noted.get("revealed_ms")}
+        return {name: noted[name] for name in ("revealed_ms",) if name in noted}
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> LearnContent:
         return LearnContent(

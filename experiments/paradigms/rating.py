@@ -119,6 +119,7 @@ class Rating(BaseParadigm):
     """Each lane is a round over all explanations; a person who stays in one lane rates nothing twice."""
 
     name: ClassVar[str] = "rating"
+    gates: ClassVar[tuple[str, ...]] = (*BaseParadigm.gates[:-1], "training")
     Design: ClassVar[type[base.Design]] = RatingDesign
     kinds: ClassVar[tuple[str, ...]] = ("rate", "instructed")
     roles: ClassVar[Mapping[str, base.Role]] = {"control": base.Role(), "method": base.Role()}

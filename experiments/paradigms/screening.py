@@ -44,6 +44,7 @@ class RuleKind:
 RULES: dict[str, RuleKind] = {
     "practice_attempts_max": RuleKind("before", "tries at the practice", 1, 100, whole=True),
     "quiz_attempts_max": RuleKind("before", "tries at the quiz", 1, 100, whole=True),
+    "training_attempts_max": RuleKind("before", "tries at the training", 1, 100, whole=True),
     "instructed_share_min": RuleKind("after", "share of instructed checks followed", 0, 1),
     "repeat_share_min": RuleKind("after", "share of repeat checks answered as trained", 0, 1),
     "total_minutes": RuleKind("after", "minutes from arrival to the end", 0, 1440, pair=True),
@@ -263,6 +264,7 @@ def _number(rule: Rule) -> float:
 _JUDGES: dict[str, Callable[[Rule, _Session], Reason | None]] = {
     "practice_attempts_max": lambda rule, session: _judge_attempts(rule, session.gates),
     "quiz_attempts_max": lambda rule, session: _judge_attempts(rule, session.gates),
+    "training_attempts_max": lambda rule, session: _judge_attempts(rule, session.gates),
     "instructed_share_min": lambda rule, session: _judge_share(rule, INSTRUCTED, session),
     "repeat_share_min": lambda rule, session: _judge_share(rule, REPEAT, session),
     "total_minutes": _judge_minutes,

@@ -605,13 +605,14 @@ export interface components {
          *     * `instructions` - instructions
          *     * `quiz` - quiz
          *     * `practice` - practice
+         *     * `training` - training
          *     * `screen` - screen
          *     * `trials` - trials
          *     * `comment` - comment
          *     * `finish` - finish
          * @enum {string}
          */
-        StepEnum: "device" | "consent" | "plates" | "questions" | "instructions" | "quiz" | "practice" | "screen" | "trials" | "comment" | "finish";
+        StepEnum: "device" | "consent" | "plates" | "questions" | "instructions" | "quiz" | "practice" | "training" | "screen" | "trials" | "comment" | "finish";
         StudyFacts: {
             title: string;
             language: string;
@@ -750,7 +751,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz" | "screen";
+                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz" | "screen" | "training";
             };
             cookie?: never;
         };
@@ -839,7 +840,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz" | "screen";
+                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz" | "screen" | "training";
             };
             cookie?: never;
         };

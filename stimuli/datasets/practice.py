@@ -41,10 +41,24 @@ def _draw(shape: str, colour: tuple[int, int, int], rng: np.random.Generator) ->
     pen = ImageDraw.Draw(canvas)
     radius = side * rng.uniform(0.2, 0.3)
     x, y = side * rng.uniform(0.36, 0.64, size=2)
-    if shape == "circle":
-        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
-    else:
-        turn = rng.uniform(0, 2 * np.pi) + np.arange(3) * 2 * np.pi / 3
-        corners = np.stack([x + 1.15 * radius * np.cos(turn), y + 1.15 * radius * np.sin(turn)], axis=1)
-        pen.polygon([(float(a), float(b)) for a, b in corners], fill=colour)
+    turn = rng.uniform(0, 2 * np.pi) if shape == "triangle" else 0.0
+    mark_shape(pen, shape, (float(x), float(y)), radius, turn, colour)
     return np.asarray(canvas.resize((SIZE_PX, SIZE_PX), Image.Resampling.LANCZOS), dtype=np.uint8).copy()
+
+
+def mark_shape(
+    pen: ImageDraw.ImageDraw,
+    shape: str,
+    middle: tuple[float, float],
+    radius: float,
+    turn: float,
+    fill: tuple[int, int, int] | int,
+) -> None:
+    """Fills a circle, or a triangle of about its area turned by `turn` radians, around `middle` in pixels."""
+    x, y = middle
+    if shape == "circle":
+        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill)
+        return
+    angles = turn + np.arange(3) * 2 * np.pi / 3
+    corners = np.stack([x + 1.15 * radius * np.cos(angles), y + 1.15 * radius * np.sin(angles)], axis=1)
+    pen.polygon([(float(a), float(b)) for a, b in corners], fill=fill)

@@ -368,6 +368,7 @@ class Reader:
         ("instructions", {"read": True}),
         ("quiz", {"a": "recalled a 1", "b": "recalled b 1"}),
         ("practice", {"matched": ["a", "b"], "attempt": 1}),
+        ("training", {"a": "recalled a 1", "b": "recalled b 1"}),
         ("questions", {"a": "told a", "b": "told b"}),
         ("plates", {"a": "told a", "b": "told b"}),
     ],

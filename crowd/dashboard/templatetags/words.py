@@ -10,6 +10,7 @@ register = template.Library()
 RULE_WORDS = {
     "practice_attempts_max": "Failed the practice",
     "quiz_attempts_max": "Failed the quiz",
+    "training_attempts_max": "Failed the training",
     "instructed_share_min": "Missed instructed checks",
     "repeat_share_min": "Missed repeat checks",
     "total_minutes": "Too fast or too slow",
