@@ -29,6 +29,7 @@ class BaseParadigm:
     answers_count: ClassVar[tuple[int, int]] = (0, 0)
     modalities: ClassVar[tuple[str, ...]] = ("image",)
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 0}
+    render: ClassVar[Mapping[str, str]] = {}
     planned_analysis: ClassVar[str] = ""
 
     def scores(self, design: Any) -> bool:
@@ -39,6 +40,18 @@ class BaseParadigm:
 
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
         """All sentences are the paradigm's."""
+        return {}
+
+    def voices(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """One table, by the paradigm's name."""
+        return (self.name,)
+
+    def arm_texts(self, definition: StudyDefinition) -> Mapping[str, str]:
+        """All arms read the same."""
+        return {}
+
+    def seconds(self, design: Any) -> Mapping[str, float]:
+        """As long as the kinds say."""
         return {}
 
     def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
