@@ -73,6 +73,15 @@ class ReverseTuring(BaseParadigm):
     }
     answers_count: ClassVar[tuple[int, int]] = (2, ANSWERS_MAX)
     modalities: ClassVar[tuple[str, ...]] = ("text",)
+    planned_analysis: ClassVar[str] = (
+        "Primary: each condition against the baseline on agreement with the model, one score per person and "
+        "condition: Mann-Whitney's test if people meet one condition, Wilcoxon's signed ranks if they meet "
+        "all, two-sided, with Holm's correction over the conditions. Agreement with the gold label and the "
+        "time of the test likewise. Sensitivity: a logistic mixed model of single answers with people, texts "
+        "and texts by condition; in the square with period and preceding condition, and the first period "
+        "alone. In a crossed study, people who know the task against people who do not, on the same texts. "
+        "Conclusions hold on this study's texts unless the mixed model supports them."
+    )
     render: ClassVar[Mapping[str, str]] = {"preset": "reverse-turing"}
 
     def material(
@@ -210,8 +219,8 @@ def _between_plans(design: ReverseTuringDesign, pool: base.Pool, streams: Stream
         if times < design.predictions_per_item_min:
             told = f" and {design.sides} sides" if design.sides > 1 else ""
             raise base.BadDesign(
-                f"condition {condition.name!r} has {condition.slots} slots over {design.subsets} subsets{told}, so "
-                f"that an evaluation item gets {times} predictions and not the "
+                f"condition {condition.name!r} has {condition.slots} slots over {design.subsets} subsets"
+                f"{told}, so that an evaluation item gets {times} predictions and not the "
                 f"{design.predictions_per_item_min} of predictions_per_item_min: ask for at least "
                 f"{least} slots, or fewer subsets"
             )

@@ -16,6 +16,7 @@ from experiments.paradigms.screening import screen
 class BaseParadigm:
     """Defaults for a crowd: one lane, one model, nothing revealed, the usual rules of screening."""
 
+    name: ClassVar[str]
     gates: ClassVar[tuple[str, ...]] = (
         "device",
         "consent",
