@@ -213,6 +213,8 @@ class TextFiles(Part):
     quiz: str | None = None
     instructions_explained: str | None = None
     instructions_baseline: str | None = None
+    instructions_known: str | None = None
+    instructions_masked: str | None = None
 
 
 class Checks(Part):

@@ -429,11 +429,17 @@ def _item_row(study: Study, item: Surveyed, view: PredictedItem) -> Item:
 
 
 def store_practice(definition: StudyDefinition, store: Store) -> list[dict[str, object]]:
-    """Draws the neutral practice pictures and stores them; returns what the practice page needs."""
-    from stimuli.datasets.practice import practice_pictures
+    """What the practice page needs: neutral pictures, drawn and stored, or sentences if the paradigm's pages
+    show texts alone."""
+    from stimuli.datasets.practice import practice_pictures, practice_sentences
     from stimuli.render import png
     from stimuli.store.files import view_file
 
+    if get_paradigm(definition.paradigm).modalities == ("text",):
+        return [
+            {"id": name, "text": text, "answer": answer, "example": name.startswith("example")}
+            for name, text, answer in practice_sentences(definition.seed, definition.language)
+        ]
     rows: list[dict[str, object]] = []
     for name, pixels, answer in practice_pictures(definition.seed):
         file = view_file(png.pixel_key(pixels))

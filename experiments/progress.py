@@ -11,7 +11,7 @@ from experiments.gates.device import NAME as DEVICE
 from experiments.gates.plan import gate_plan
 from experiments.kinds import get_kind
 from experiments.models import Session, Trial
-from experiments.paradigms import design_of
+from experiments.paradigms import design_of, get_paradigm
 from experiments.selectors import cards_of, definition_of
 from experiments.sessions import Step
 
@@ -36,8 +36,9 @@ class Progress:
 def trials_minutes(definition: StudyDefinition, kinds: Sequence[str]) -> float:
     """Trials of these kinds, each with its minimum viewing time and an answer."""
     design = design_of(definition)
+    told = get_paradigm(definition.paradigm).seconds(design)
     waiting_s = (getattr(design, "min_view_ms", 0) + getattr(design, "gap_ms", 0)) / 1000
-    return sum(get_kind(kind).seconds + waiting_s for kind in kinds) / 60
+    return sum(told.get(kind, get_kind(kind).seconds) + waiting_s for kind in kinds) / 60
 
 
 def progress_of(session: Session, step: Step) -> Progress | None:

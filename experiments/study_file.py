@@ -66,6 +66,8 @@ def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> Study
     paradigm = _paradigm_of(raw, problems)
     if paradigm is not None and isinstance(raw.get("checks", {}), dict):
         raw["checks"] = {**paradigm.checks, **raw.get("checks", {})}
+    if paradigm is not None and paradigm.render:
+        raw.setdefault("render", dict(paradigm.render))
     raw = _with_texts(raw, path.parent, problems)
     definition = None
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,6 +16,7 @@ from analysis.reports.base import Figure, Headline, Main, Section, StudyFacts, T
 from analysis.reports.flow import flow_headline, flow_section
 from analysis.reports.formats import NONE, finding, interval, number, p_sentence, p_value, percent, stars
 from analysis.reports.report import Report
+from analysis.reports.turing_masking import masking_section
 from analysis.reports.turing_printed import as_printed, marks
 from analysis.reports.turing_scores import (
     LEVEL,
@@ -43,6 +45,8 @@ TABLE_1: tuple[tuple[str, ...], ...] = (
 )
 """Task; accuracy against the model without and with LIME; time of the test likewise; the model's accuracy;
 people's accuracy against the gold label likewise."""
+KNOWN_TASKS = 2
+"""The first rows; the tasks of the others were masked."""
 ON_THESE = "on these texts"
 
 
@@ -65,7 +69,9 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
             _first_period(rows, definition),
             _single_answers(kept, definition),
             _belief(kept, definition),
+            masking_section(kept, rows, definition),
             _learning(kept, definition, origin),
+            _told(kept, definition),
             _comments(kept),
             as_printed(kept, definition),
             marks(kept, definition),
@@ -357,6 +363,38 @@ def _coverage(frames: Frames, facts: StudyFacts, *, sealed: bool) -> Section:
     return Section("coverage", "Coverage", content, (), (table,) if lines else ())
 
 
+def _told(frames: Frames, facts: StudyFacts) -> Section:
+    """What people wrote in answer to the open questions after the trials, by condition."""
+    asked = [question for question in facts.questions if question.when == "after" and question.kind == "text"]
+    labels = {c.name: c.label for c in facts.conditions}
+    order = list(labels)
+    people = frames.participants.sort_values("started_at")
+    content: dict[str, list[dict[str, str]]] = {}
+    for question in asked:
+        rows = [
+            {"condition": str(condition), "text": str(given).strip()}
+            for condition, answers in zip(people["condition"], people["answers"], strict=True)
+            if (given := json.loads(answers or "{}").get(question.id)) and str(given).strip()
+        ]
+        # Who met all conditions has none and stands first.
+        rows.sort(key=lambda row: order.index(row["condition"]) if row["condition"] in order else -1)
+        content[question.id] = rows
+    tables = tuple(
+        Table(
+            f"told_{question.id}",
+            question.prompt,
+            ("Condition", "As it was typed"),
+            tuple(
+                (labels.get(row["condition"], "Every condition"), row["text"]) for row in content[question.id]
+            ),
+            left=2,
+        )
+        for question in asked
+        if content[question.id]
+    )
+    return Section("told", "How people say they decided" if tables else "", content, (), tables)
+
+
 def _comments(frames: Frames) -> Section:
     """What people wrote at the end, by nothing but the order of arrival."""
     people = frames.participants.sort_values("started_at")
@@ -371,6 +409,27 @@ def _published() -> Section:
     note = (
         "* as flagged there. 30 people, 5 tasks; the control is in the paper's design and not in its table."
     )
-    return Section(
-        "published", "The paper's table", None, (), (Table("published", PUBLISHED, columns, TABLE_1, note),)
+    times = Table(
+        "published_times",
+        "Figure 3: mean seconds of the test, recomputed from the table above",
+        ("Explanation", "Known task", "Masked task"),
+        tuple((name, *(f"{value:.1f}" for value in means)) for name, means in published_times().items()),
+        "Unweighted means of two known and three masked tasks.",
     )
+    tables = (Table("published", PUBLISHED, columns, TABLE_1, note), times)
+    return Section("published", "The paper's table", None, (), tables)
+
+
+def published_times() -> dict[str, tuple[float, float]]:
+    """Mean seconds of the test for known and masked tasks, by explanation, from the published table."""
+    seconds = [[_seconds(row[at]) for at in (3, 4)] for row in TABLE_1]
+    parts = seconds[:KNOWN_TASKS], seconds[KNOWN_TASKS:]
+    none, lime = (tuple(sum(row[at] for row in part) / len(part) for part in parts) for at in (0, 1))
+    both = tuple((a + b) / 2 for a, b in zip(none, lime, strict=True))
+    return {"LIME": (lime[0], lime[1]), "None": (none[0], none[1]), "Both": (both[0], both[1])}
+
+
+def _seconds(printed: str) -> int:
+    """Minutes and seconds as they are printed, without the flag."""
+    whole, _, rest = printed.removesuffix("*").partition(":")
+    return 60 * int(whole) + int(rest)

@@ -51,7 +51,7 @@ def person_rows(frames: Frames) -> pd.DataFrame:
     answer of the test), period (place of the condition in the session, from 0), status, by_hand.
     """
     trials = frames.trials
-    tests = trials[trials["scored_index"].notna() & (trials["phase"] == "test")]
+    tests = scored_tests(frames)
     people = frames.participants.assign(by_hand=by_hand(frames.participants)).set_index("session")
     classes = sorted({*tests["model_label"], *tests["response"]} - {""})
     rows = []
@@ -88,6 +88,12 @@ def person_rows(frames: Frames) -> pd.DataFrame:
     return table.join(people[["status", "by_hand", "arm"]], on="session")
 
 
+def scored_tests(frames: Frames) -> pd.DataFrame:
+    """The answers of the test that are scored."""
+    trials = frames.trials
+    return trials[trials["scored_index"].notna() & (trials["phase"] == "test")]
+
+
 def is_within(rows: pd.DataFrame) -> bool:
     """Whether people met more than one condition."""
     return bool(len(rows)) and int(rows.groupby("session")["condition"].nunique().max()) > 1
@@ -110,15 +116,20 @@ def _contrast(
     if within:
         shared = first.index.intersection(second.index)
         first, second = first[shared], second[shared]
+    return rank_contrast(condition.name, measure, first, second, within=within)
+
+
+def rank_contrast(name: str, measure: str, first: pd.Series, second: pd.Series, *, within: bool) -> Contrast:
+    """Two sets of scores by the rank test that fits them; why there is none, if so."""
     n = (len(first), len(second))
     try:
         if within:
             ranks = signed_rank(first.to_numpy(float), second.to_numpy(float))
-            return Contrast(condition.name, measure, within, n, ranks.rank_biserial, ranks.p)
+            return Contrast(name, measure, within, n, ranks.rank_biserial, ranks.p)
         test = mann_whitney(first.to_numpy(float), second.to_numpy(float))
-        return Contrast(condition.name, measure, within, n, test.rank_biserial, test.p)
+        return Contrast(name, measure, within, n, test.rank_biserial, test.p)
     except StatsError as error:
-        return Contrast(condition.name, measure, within, n, problem=str(error))
+        return Contrast(name, measure, within, n, problem=str(error))
 
 
 def with_holm(made: Sequence[Contrast]) -> tuple[Contrast, ...]:
@@ -150,8 +161,7 @@ class MixedTest:
 
 def mixed_test(frames: Frames, facts: StudyFacts) -> MixedTest:
     """The logistic mixed model of single answers. Raises StatsError with too few people or no convergence."""
-    trials = frames.trials
-    tests = trials[trials["scored_index"].notna() & (trials["phase"] == "test")]
+    tests = scored_tests(frames)
     names = [c.name for c in facts.conditions if (tests["condition"] == c.name).any()]
     people = tests.groupby("condition")["session"].nunique()
     if len(names) < 2 or int(people.min()) < CROSSED_MIN:
@@ -160,7 +170,7 @@ def mixed_test(frames: Frames, facts: StudyFacts) -> MixedTest:
             "for more participants."
         )
     others = {name: (tests["condition"] == name).to_numpy(float) for name in names[1:]}
-    order = _order_columns(tests, names)
+    order = order_columns(tests, names)
     cell = tests["item"].str.cat(tests["condition"], sep="\x1f")
     factors = {"person": list(tests["session"]), "text": list(tests["item"]), "text by condition": list(cell)}
     answers = tests["matches_model"].to_numpy(float)
@@ -175,7 +185,7 @@ def mixed_test(frames: Frames, facts: StudyFacts) -> MixedTest:
     return MixedTest(likelihood_ratio(whole, part), shares, whole.sds, bool(order))
 
 
-def _order_columns(tests: pd.DataFrame, names: Sequence[str]) -> Mapping[str, Floats]:
+def order_columns(tests: pd.DataFrame, names: Sequence[str]) -> Mapping[str, Floats]:
     """Columns for the place in the session and for the condition before; none if people met one condition."""
     met = tests.groupby(["session", "block"])["condition"].first().unstack("block")
     if met.shape[1] < 2:
@@ -210,8 +220,7 @@ def learning_curve(frames: Frames, names: Sequence[str], parts: int = 5) -> dict
 
 def coverage(frames: Frames) -> dict[str, dict[str, int]]:
     """Predictions per evaluation text and condition: the fewest, the most, and how many texts."""
-    trials = frames.trials
-    tests = trials[trials["scored_index"].notna() & (trials["phase"] == "test")]
+    tests = scored_tests(frames)
     counts = tests.groupby(["condition", "item"]).size()
     return {
         str(name): {"fewest": int(part.min()), "most": int(part.max()), "texts": len(part)}
@@ -224,8 +233,8 @@ def belief(frames: Frames, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     Who says the truth there answers what they believe, not what the model does."""
     stimuli = frames.stimuli.drop_duplicates("item").set_index("item")
     wrong = set(stimuli.index[stimuli["truth"] != stimuli["predicted"]])
-    trials = frames.trials
-    tests = trials[trials["scored_index"].notna() & (trials["phase"] == "test") & trials["item"].isin(wrong)]
+    tests = scored_tests(frames)
+    tests = tests[tests["item"].isin(wrong)]
     told = {}
     for name in names:
         part = tests[tests["condition"] == name]
@@ -245,8 +254,7 @@ def belief(frames: Frames, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 def strategies(frames: Frames) -> dict[str, float | None]:
     """What an answerer without eyes scores against the model: chance over the answers that were offered,
     always the model's most frequent answer, always the truth."""
-    trials = frames.trials
-    tests = trials[trials["scored_index"].notna() & (trials["phase"] == "test")]
+    tests = scored_tests(frames)
     stimuli = frames.stimuli.drop_duplicates("item").set_index("item")
     shown = stimuli.loc[stimuli.index.intersection(tests["item"].unique())]
     labels = tests["model_label"]

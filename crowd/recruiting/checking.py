@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.stats.power import anova_power, minimal_detectable_f
+from analysis.planned import PlannedPower, power_of
 from crowd.platforms import PLATFORMS
 from crowd.recruiting.faults import warnings_about
 from crowd.recruiting.indistinct import Alike, look_alikes
@@ -219,12 +219,10 @@ class DryRun:
         attentive = pass_probability(self.plans[0], self.definition.rules, SLIP_SHARE, gates=gates)
         return [("a guesser", guesser.total), ("a person with 5 % slips", attentive.total)]
 
-    def power_rows(self) -> list[tuple[str, float]]:
-        sizes = [condition.slots for condition in self.definition.conditions]
-        if not self.is_between or len(sizes) < 2 or sum(sizes) <= len(sizes):
-            return []
-        rows = [(f"f = {f:.2f} ({word})", anova_power(sizes, f)) for f, word in _EFFECTS]
-        return [*rows, ("smallest f found with power .80", minimal_detectable_f(sizes))]
+    @property
+    def power(self) -> PlannedPower | None:
+        """Of the test that the paradigm plans."""
+        return power_of(self.definition, self.plans)
 
     def cost_cents(self) -> int:
         return len(self.plans) * self.definition.reward.amount_cents
@@ -235,9 +233,6 @@ class DryRun:
         pairs = {tuple(sorted(pair)) for pair in taken if pair[0] != pair[1]}
         rows = [(a, b, taken[a, b], taken[b, a]) for a, b in pairs]
         return sorted(rows, key=lambda row: (-row[2] - row[3], row))
-
-
-_EFFECTS = ((0.10, "small"), (0.25, "medium"), (0.40, "large"))
 
 
 def dry_run(
@@ -453,10 +448,22 @@ def preregistration(run: DryRun) -> str:
         "Results per condition are sealed until then.",
         "",
         *(["## Analysis", "", analysis, ""] if analysis else []),
-        *(["## Power", "", *(f"- {name}: {value:.3f}" for name, value in run.power_rows()), ""]
-          if run.power_rows() else []),
+        *_power(run.power),
     ]  # fmt: skip
     return "\n".join(lines)
+
+
+def _power(power: PlannedPower | None) -> list[str]:
+    if power is None:
+        return []
+    return [
+        "## Power",
+        "",
+        power.title + ".",
+        "",
+        *(f"- {name}: {value:.3f}" for name, value in power.rows),
+        "",
+    ]
 
 
 def _groups(run: DryRun) -> list[str]:

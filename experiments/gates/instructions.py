@@ -1,4 +1,4 @@
-"""The instructions: the same for every person before the slot is claimed, the arm's own text afterwards."""
+"""The instructions: the same for every person before the slot is claimed, the arm's own texts afterwards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from experiments.definition import StudyDefinition
 from experiments.errors import InvalidRequest
 from experiments.gates import base
-from experiments.models import Session, Study
+from experiments.models import Session, Slot, Study
+from experiments.paradigms import get_paradigm
 from experiments.selectors import arm_of, definition_of
 
 ARM = "instructions_arm"
@@ -25,39 +26,46 @@ class Instructions(base.BaseGate):
         if not arm:
             return (before,)
         definition = definition_of(study)
+        is_told = bool(get_paradigm(definition.paradigm).arm_texts(definition))
         if len(set(arm)) == 1:
-            return (before, *self._page(definition, arm[0], base.Stop(ARM, self.name, "arm")))
+            page = base.Stop(ARM, self.name, "arm")
+            return (before, page) if is_told or _arm_text(definition, arm[0]) else (before,)
         pages = [base.Stop(f"{BLOCK}{b}", self.name, "block", block=b) for b in range(len(arm))]
-        return (
-            before,
-            *(stop for b, page in enumerate(pages) for stop in self._page(definition, arm[b], page)),
-        )
+        met = [page for b, page in enumerate(pages) if (is_told and not b) or _arm_text(definition, arm[b])]
+        return (before, *met)
 
     def text(self, session: Session, stop: base.Stop) -> str:
         definition = definition_of(session.study)
         if stop.place == "start":
             return definition.texts["instructions"]
         assert session.slot is not None
-        return _arm_text(definition, arm_of(session.slot, session.study)[stop.block or 0])
+        block = stop.block or 0
+        told = "" if block else _told_text(definition, session.slot)
+        shown = _arm_text(definition, arm_of(session.slot, session.study)[block])
+        return "\n\n".join(filter(None, [told, shown]))
 
     def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
         if base.flag_of(value, "read") is not True:
             raise InvalidRequest('value must be {"read": true}.', fields={"value.read": "must be true"})
         return base.Judged({"read": True}, True)
 
-    def _page(
-        self, definition: StudyDefinition, is_explained: bool, stop: base.Stop
-    ) -> tuple[base.Stop, ...]:
-        return (stop,) if _arm_text(definition, is_explained) else ()
-
 
 def help_text(session: Session, definition: StudyDefinition) -> str:
     """All that this person was told of the task: the instructions, and those of their own condition once they
     hold a slot."""
-    arm = arm_of(session.slot, session.study) if session.slot is not None else ()
+    if session.slot is None:
+        return definition.texts["instructions"]
+    arm = arm_of(session.slot, session.study)
     # In the order of the blocks, each text once.
     of_arm = dict.fromkeys(_arm_text(definition, is_explained) for is_explained in arm)
-    return "\n\n".join([definition.texts["instructions"], *filter(None, of_arm)])
+    told = _told_text(definition, session.slot)
+    return "\n\n".join([definition.texts["instructions"], *filter(None, [told, *of_arm])])
+
+
+def _told_text(definition: StudyDefinition, slot: Slot) -> str:
+    """What only people of this slot's arm are told, whatever they are shown."""
+    name = get_paradigm(definition.paradigm).arm_texts(definition).get(slot.arm.partition("/")[0])
+    return definition.texts[name] if name else ""
 
 
 def _arm_text(definition: StudyDefinition, is_explained: bool) -> str:

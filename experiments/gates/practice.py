@@ -1,4 +1,4 @@
-"""Neutral pictures without explanations: examples of a rule, then questions about others."""
+"""Neutral pictures or sentences without explanations: examples of a rule, then questions about others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHOICES = ("A", "B")
 
 
 class Practice(base.BaseGate):
-    """Met if the study has practice pictures."""
+    """Pictures, or sentences in a study of texts."""
 
     name: ClassVar[str] = NAME
 
@@ -30,7 +30,7 @@ class Practice(base.BaseGate):
         return [_question(row, words) for row in study.practice]
 
     def files(self, study: Study) -> Mapping[str, str]:
-        return {str(row["id"]): str(row["file"]) for row in study.practice}
+        return {str(row["id"]): str(row["file"]) for row in study.practice if "file" in row}
 
     def tell(self, study: Study, question: str, choice: object) -> base.Told:
         right = {row["id"]: str(row["answer"]) for row in study.practice if not row["example"]}
@@ -51,20 +51,24 @@ class Practice(base.BaseGate):
 
 
 def _question(row: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
-    picture = {key: row[key] for key in ("file", "width_px", "height_px")}
+    shown: dict[str, Any]
+    if "text" in row:
+        shown = {"text": {"tokens": [{"text": row["text"], "shade": None}]}}
+    else:
+        shown = {"image": {key: row[key] for key in ("file", "width_px", "height_px")}}
     if row["example"]:
         return base.question_row(
             row["id"],
             "example",
             words["practice_example"],
-            image=picture,
             label=row["answer"],
             required=False,
+            **shown,
         )
     return base.question_row(
         row["id"],
         "predict",
         words["practice_question"],
-        image=picture,
         choices=[(choice, choice) for choice in CHOICES],
+        **shown,
     )

@@ -29,6 +29,8 @@ HELD: Mapping[str, frozenset[str]] = {
     "instructions": frozenset({"below", "button", "leave"}),
     "instructions_explained": frozenset({"below", "button", "leave"}),
     "instructions_baseline": frozenset({"below", "button", "leave"}),
+    "instructions_known": frozenset({"below", "button", "leave"}),
+    "instructions_masked": frozenset({"below", "button", "leave"}),
     # It ends every kind of session: after leaving, in a preview, on a platform without a way back.
     "debrief": frozenset(),
 }

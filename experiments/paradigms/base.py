@@ -301,6 +301,8 @@ class Paradigm(Protocol):
     """What its pages can show: "image", "text"."""
     checks: ClassVar[Mapping[str, int]]
     """How many checks of each sort a study has if its file has no `[checks]`."""
+    render: ClassVar[Mapping[str, str]]
+    """The recipe of a study whose file has no `[render]`."""
 
     merges_coinciding: ClassVar[bool]
     """Whether pages of one item that are the same under several conditions are met once and stand for all."""
@@ -317,6 +319,19 @@ class Paradigm(Protocol):
 
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
         """Sentences that this study words itself, by the names that its pages use."""
+        ...
+
+    def voices(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """The tables of the server's words that this study speaks by, the later over the earlier."""
+        ...
+
+    def arm_texts(self, definition: StudyDefinition) -> Mapping[str, str]:
+        """Texts of the study that only some slots' people read, right after the claim: the first part of the
+        slot's arm -> the text's name. Empty: there is none."""
+        ...
+
+    def seconds(self, design: Any) -> Mapping[str, float]:
+        """How long a trial takes by its kind, if not as long as the kind says."""
         ...
 
     def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:

@@ -32,6 +32,8 @@ class ItemSampler:
     the stream ("items", j). So within a cell whose items have groups of their own, two items' numbers of test
     exposures differ by little at any time (by at most 2 in pools of twice the need or more).
 
+    `per` says in messages what one draw is for.
+
     Raises NotEnoughItems when made, if some cell is too small, and when drawing, if the groups cannot be
     divided.
     """
@@ -41,6 +43,7 @@ class ItemSampler:
     test_sizes: Sequence[int]
     streams: Streams
     remedy: str = "ask for fewer trials in [design], or add items"
+    per: str = "per session"
     drawn: int = 0
     trained: Counter[str] = field(default_factory=Counter)
     tested: Counter[str] = field(default_factory=Counter)
@@ -173,11 +176,11 @@ class ItemSampler:
             have = sum(len(items) for (_, m), items in self.by_cell.items() if m == mark)
             if have < by_mark[mark]:
                 short.append(mark)
-                needs.append(f"needs {by_mark[mark]} {mark} predictions per session, the pool has {have}")
+                needs.append(f"needs {by_mark[mark]} {mark} predictions {self.per}, the pool has {have}")
         for cell, count in [] if needs else sorted(by_cell.items()):
             have = len(self.by_cell[cell]) if cell in self.by_cell else 0
             if have < count:
-                needs.append(f"needs {count} {_words(cell)} per session, the pool has {have}")
+                needs.append(f"needs {count} {_words(cell)} {self.per}, the pool has {have}")
         if needs:
             need = "; ".join(needs)
             other = ', or set balance = "prediction" or "none"' if self.pool.balance != "none" else ""

@@ -16,6 +16,7 @@ from experiments.paradigms.screening import screen
 class BaseParadigm:
     """Defaults for a crowd: one lane, one model, nothing revealed, the usual rules of screening."""
 
+    name: ClassVar[str]
     gates: ClassVar[tuple[str, ...]] = (
         "device",
         "consent",
@@ -30,6 +31,7 @@ class BaseParadigm:
     modalities: ClassVar[tuple[str, ...]] = ("image",)
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 0}
     merges_coinciding: ClassVar[bool] = False
+    render: ClassVar[Mapping[str, str]] = {}
     planned_analysis: ClassVar[str] = ""
 
     def scores(self, design: Any) -> bool:
@@ -40,6 +42,18 @@ class BaseParadigm:
 
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
         """All sentences are the paradigm's."""
+        return {}
+
+    def voices(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """One table, by the paradigm's name."""
+        return (self.name,)
+
+    def arm_texts(self, definition: StudyDefinition) -> Mapping[str, str]:
+        """All arms read the same."""
+        return {}
+
+    def seconds(self, design: Any) -> Mapping[str, float]:
+        """As long as the kinds say."""
         return {}
 
     def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:

@@ -24,15 +24,20 @@ def table_of(language: str) -> Mapping[str, Any]:
 
 def words_for(definition: StudyDefinition) -> Mapping[str, str]:
     """The sentences of a study's pages, in its language and in the words of its paradigm or its own."""
-    table = table_of(definition.language)
-    by_paradigm = table["paradigms"].get(definition.paradigm, {})
-    return {**table["pages"], **by_paradigm, **get_paradigm(definition.paradigm).wording(definition)}
+    table, paradigm = table_of(definition.language), get_paradigm(definition.paradigm)
+    words = dict(table["pages"])
+    for voice in paradigm.voices(definition):
+        words |= table["paradigms"].get(voice, {})
+    return {**words, **paradigm.wording(definition)}
 
 
 def page_words(definition: StudyDefinition) -> Mapping[str, str]:
     """Phrases of the browser's page that this study says otherwise, by the page's own keys."""
     page = table_of(definition.language)["page"]
-    phrases: Mapping[str, str] = page.get(definition.paradigm, page["neutral"])
+    voices = get_paradigm(definition.paradigm).voices(definition)
+    phrases: dict[str, str] = {}
+    for voice in [voice for voice in voices if voice in page] or ["neutral"]:
+        phrases |= page[voice]
     return phrases
 
 

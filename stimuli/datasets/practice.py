@@ -1,4 +1,4 @@
-"""Neutral pictures for practice: a machine that answers by colour and ignores the shape."""
+"""Neutral pictures and sentences for practice, each sorted by a simple rule that is easy to see."""
 
 from __future__ import annotations
 
@@ -12,9 +12,42 @@ QUESTIONS = 4
 SIZE_PX = 640
 """Twice the usual size on the page."""
 SUPERSAMPLING = 2
+SENTENCE_EXAMPLES = 2
 GROUND = (242, 240, 235)
 WARM = (208, 96, 54)
 COOL = (38, 104, 156)
+SENTENCES: dict[str, dict[str, tuple[str, ...]]] = {
+    "en": {
+        "A": (
+            "A hen walks over the yard.",
+            "Behind the barn a donkey waits for its hay.",
+            "The cat lies on the wall in the sun.",
+            "In the evening the owl looks out of the tower.",
+        ),
+        "B": (
+            "An oak stands next to the bridge.",
+            "Along the path the tulips open their buds.",
+            "The ivy climbs up to the roof.",
+            "In the corner the moss covers every stone.",
+        ),
+    },
+    "de": {
+        "A": (
+            "Ein Huhn läuft über den Hof.",
+            "Hinter der Scheune wartet ein Esel auf sein Heu.",
+            "Die Katze liegt auf der Mauer in der Sonne.",
+            "Am Abend schaut die Eule aus dem Turm.",
+        ),
+        "B": (
+            "Eine Eiche steht neben der Brücke.",
+            "Am Weg öffnen die Tulpen ihre Knospen.",
+            "Der Efeu klettert bis zum Dach.",
+            "In der Ecke bedeckt das Moos jeden Stein.",
+        ),
+    },
+}
+"""Sentences by language and answer: an animal is A, a plant is B. All are of one tense, none holds an
+opinion."""
 
 
 def practice_pictures(seed: int) -> list[tuple[str, Pixels, str]]:
@@ -33,6 +66,23 @@ def practice_pictures(seed: int) -> list[tuple[str, Pixels, str]]:
         (name, _draw(shape, WARM if answer == "A" else COOL, rng), str(answer))
         for name, shape, answer in zip(names, shapes, answers, strict=True)
     ]
+
+
+def practice_sentences(seed: int, language: str = "en") -> list[tuple[str, str, str]]:
+    """Two examples, one of each answer, then four questions, two of each, as (name, text, answer "A" or "B").
+
+    The order and which sentences are the examples follow from the seed. The rule is in SENTENCES.
+    """
+    rng = np.random.default_rng([seed, 72])
+    shuffled = {
+        answer: [str(text) for text in rng.permutation(texts)]
+        for answer, texts in SENTENCES[language].items()
+    }
+    answers = [str(answer) for answer in rng.permutation(["A", "B"])]
+    answers += [str(answer) for answer in rng.permutation(["A", "A", "B", "B"])]
+    names = [f"example-{i + 1}" for i in range(SENTENCE_EXAMPLES)]
+    names += [f"question-{i + 1}" for i in range(QUESTIONS)]
+    return [(name, shuffled[answer].pop(), answer) for name, answer in zip(names, answers, strict=True)]
 
 
 def _draw(shape: str, colour: tuple[int, int, int], rng: np.random.Generator) -> Pixels:

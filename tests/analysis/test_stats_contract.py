@@ -26,6 +26,7 @@ from analysis.stats import (
     posthoc,
     power,
     proportions,
+    rank_power,
     results,
     utility,
 )
@@ -140,6 +141,17 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (power, "minimal_detectable_f"): (
         st.lists(counts, max_size=4),
         st.fixed_dictionaries({"power": levels, "alpha": levels}),
+    ),
+    (rank_power, "rank_power"): (
+        st.one_of(st.just([0.5, 0.7]), lists),
+        counts,
+        counts,
+        st.fixed_dictionaries({"spread": levels, "within": st.booleans(), "alpha": levels}),
+    ),
+    (rank_power, "people_needed"): (
+        st.one_of(st.just([0.5, 0.8]), lists),
+        counts,
+        st.fixed_dictionaries({"spread": levels, "within": st.booleans(), "power": levels}),
     ),
     (proportions, "wilson"): (counts, counts, st.fixed_dictionaries({"level": levels})),
     (proportions, "newcombe"): (counts, counts, counts, counts),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from experiments.design.rng import Streams
-from experiments.paradigms.base import BadDesign, NotEnoughItems, Plan, Pool, Survey, Surveyed
+from experiments.paradigms.base import BadDesign, NotEnoughItems, Plan, Pool, PoolItem, Survey, Surveyed
 from experiments.paradigms.coverage import exposures
 from experiments.paradigms.reverse_turing import ReverseTuring, ReverseTuringDesign
 from tests.experiments.definitions import definition
@@ -19,6 +19,7 @@ from tests.experiments.pools import make_pool, view
 pytestmark = pytest.mark.pure
 
 SMALL: dict[str, Any] = {"train_items": 8, "test_items": 5}
+TURING: dict[str, Any] = {"paradigm": "reverse_turing", "render": {"preset": "reverse-turing"}}
 
 
 def plans(pool: Pool, seed: int = 1, **design: Any) -> list[Plan]:
@@ -54,7 +55,7 @@ def test_it_plans_a_run_without_training() -> None:
 
 
 def test_the_pre_experiment_takes_only_what_the_model_gets_wrong() -> None:
-    fields = {"paradigm": "reverse_turing", "design": {"predictions": "wrong"}}
+    fields = {**TURING, "design": {"predictions": "wrong"}}
     study = definition({"balance": "prediction"}, **fields)
     labels = ("husky", "wolf")
     items = tuple(
@@ -156,5 +157,96 @@ def test_it_refuses_slots_that_do_not_fill_the_design(design: Any, slots: int, m
 
 
 def test_it_says_what_the_pool_lacks() -> None:
-    with pytest.raises(NotEnoughItems, match="needs 60 wrong predictions per session, the pool has 40"):
+    with pytest.raises(
+        NotEnoughItems,
+        match="needs 60 wrong predictions for the 3 disjoint subsets of 25 \\+ 15 items, the pool has 40",
+    ):
         plans(make_pool(slots=6))
+
+
+CROSSED: dict[str, Any] = {"task": "masked", "task_words": ("tense",), "masking": "crossed"}
+
+
+def twins(all_plans: list[Plan]) -> dict[tuple[str | None, int | None], list[Plan]]:
+    by_number = defaultdict(list)
+    for plan in all_plans:
+        by_number[plan.condition, plan.matched].append(plan)
+    return by_number
+
+
+@pytest.mark.parametrize(("design", "slots"), [({}, 12), ({"assignment": "square"}, 36)])
+def test_a_crossed_study_shows_the_same_texts_to_both_halves(design: dict[str, Any], slots: int) -> None:
+    all_plans = plans(make_pool(slots=slots), **SMALL, **CROSSED, **design)
+    pairs = twins(all_plans)
+    assert {len(pair) for pair in pairs.values()} == {2}
+    for first, second in pairs.values():
+        assert first.trials == second.trials
+        (side, arm), (other, twin) = first.arm.split("/", 1), second.arm.split("/", 1)
+        assert {side, other} == {"known", "masked"} and arm == twin
+    firsts = Counter(pair[0].arm.split("/")[0] for pair in pairs.values())
+    assert len(firsts) == 2, "which half comes first is drawn"
+
+
+def test_a_crossed_study_covers_each_text_on_each_side() -> None:
+    all_plans = plans(make_pool(slots=12), **SMALL, **CROSSED)
+    for side in ("known", "masked"):
+        half = [plan for plan in all_plans if plan.arm.startswith(side)]
+        exposure = exposures(half)
+        assert len(exposure.test) == 3 * 15 and exposure.test_range() == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("design", "slots", "message"),
+    [
+        ({}, 11, "over 3 subsets and 2 sides, so that an evaluation item gets 1 predictions"),
+        ({}, 13, "13 slots, of which half are to be told the task: ask for an even number, such as 14"),
+        ({"assignment": "square"}, 18, "each for 2 sides: all conditions need .* a multiple of 36"),
+    ],
+)
+def test_it_refuses_slots_that_cannot_be_halved(design: Any, slots: int, message: str) -> None:
+    with pytest.raises(BadDesign, match=message):
+        plans(make_pool(slots=slots), **SMALL, **CROSSED, **design)
+
+
+@pytest.mark.parametrize(
+    "design", [{}, {"assignment": "square"}, CROSSED, {"assignment": "square"} | CROSSED]
+)
+def test_a_pilot_has_slots_that_can_be_planned(design: dict[str, Any]) -> None:
+    sized = ReverseTuringDesign(**SMALL, **design)
+    count = ReverseTuring().pilot_slots(sized, make_pool(), 3)
+    assert len(plans(make_pool(slots=count), **SMALL, **design)) >= 3
+
+
+@pytest.mark.parametrize("design", [{}, {"assignment": "square"}])
+def test_six_answers_are_balanced_over_predicted_and_correct(design: dict[str, Any]) -> None:
+    """Twelve cells over 24 training and 12 test texts of each of three subsets."""
+    bins = tuple((f"b{n}", f"Class {n + 1}") for n in range(6))
+    names = [value for value, _ in bins]
+    texts = tuple(
+        PoolItem(f"i{n}", names[(n + (n // 6) % 2) % 6], names[n % 6], 0.5, f"g{n}") for n in range(12 * 12)
+    )
+    pool = make_pool(slots=18, items=texts, choices=bins, check_repeat=0)
+    all_plans = plans(pool, train_items=24, test_items=12, **design)
+    cell = {item.key: (item.predicted, item.correct) for item in pool.items}
+    for plan in all_plans:
+        for phase, each in (("train", 2), ("test", 1)):
+            for condition in {trial.condition for trial in plan.trials}:
+                counts = Counter(cell[key] for key in items(plan, phase, condition) if key)
+                assert len(counts) == 12 and set(counts.values()) == {each}
+
+
+def test_a_signed_colour_is_refused_while_the_marks_stay_in_the_test() -> None:
+    for sign in ("positive", "diverging", "signed_range"):
+        fields = {"paradigm": "reverse_turing", "render": {"sign": sign}}
+        (problem,) = ReverseTuring().check_definition(definition({}, **fields))
+        assert problem.key == "render.sign" and "would hint at the answer" in problem.limit
+        shown = {"test_explanations": False}
+        assert not list(ReverseTuring().check_definition(definition({}, **fields, design=shown)))
+    assert not list(ReverseTuring().check_definition(definition({}, **TURING)))
+
+
+def test_a_text_takes_as_long_as_in_the_paper() -> None:
+    """Figure 3's means over 15 texts, from Table 1: 124.5 s and 442.2 s."""
+    for task, whole_s in (("known", 124.5), ("masked", 442.2)):
+        seconds = ReverseTuring().seconds(ReverseTuringDesign.model_validate({"task": task}))
+        assert 15 * seconds["predict"] == pytest.approx(whole_s, abs=5) and seconds["learn"] > 3

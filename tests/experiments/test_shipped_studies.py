@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.paradigms.reverse_turing import ReverseTuringDesign
 from experiments.study_file import STUDIES_DIR, find_study, load_study
 from experiments.texts import html_of
 from experiments.words import FOLDER, placeholders
@@ -32,6 +33,24 @@ def test_it_ships_the_eight_conditions_of_the_paper(slug: str) -> None:
     assert definition.render.spec().sign == "positive"
 
 
+def test_it_ships_a_known_and_a_masked_task_on_texts() -> None:
+    """The paper's sizes, and those of its published stimuli: 75 + 30 texts per task."""
+    known, masked = (load_study(find_study(slug)) for slug in ("sentiment", "sorted-sentences"))
+    by_study = {}
+    for study in (known, masked):
+        design = ReverseTuringDesign(**study.design)
+        by_study[study.slug] = (design.task, design.assignment, 3 * design.train_items, 3 * design.test_items)
+        assert design.test_explanations and study.render.preset == "reverse-turing"
+        assert study.stimuli.balance == "prediction_x_correct"
+        assert {"strategy"} <= {question.id for question in study.questions if question.when == "after"}
+    assert by_study["sentiment"] == ("known", "between", 75, 45)
+    assert by_study["sorted-sentences"] == ("masked", "square", 75, 30)
+    assert min(condition.slots for condition in known.conditions) >= 24
+    assert "also when it is wrong" in known.texts["instructions"]
+    assert masked.choices == (("class_1", "Class 1"), ("class_2", "Class 2"))
+    assert "about" in {question.id for question in masked.questions}
+
+
 @pytest.mark.parametrize("slug", SLUGS)
 def test_no_study_speaks_of_the_pictures_of_another(slug: str) -> None:
     words = {
@@ -39,6 +58,8 @@ def test_no_study_speaks_of_the_pictures_of_another(slug: str) -> None:
         "leaves": {"leaf", "leaves"},
         "foxes": {"fox", "foxes"},
         "grass-or-gravel": {"gravel"},
+        "sentiment": {"opinion", "opinions"},
+        "sorted-sentences": {"class", "classes"},
     }
     folder = find_study(slug).parent
     texts = " ".join(
@@ -58,7 +79,8 @@ def test_it_asks_what_the_machine_answered_in_one_wording(slug: str) -> None:
     texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
     other = r"\b(would|will) (answer|say)\b|\b(would|will) (the|a) machine\b|predict what the machine answers"
     assert {name: re.findall(other, text) for name, text in texts.items()} == dict.fromkeys(texts, [])
-    assert "What the machine answered" in texts["quiz.toml"]
+    asked = {"sentiment": "What the machine answers", "sorted-sentences": "The class that the computer chose"}
+    assert asked.get(slug, "What the machine answered") in texts["quiz.toml"]
 
 
 def test_it_asks_the_photograph_study_for_a_weak_network() -> None:

@@ -53,7 +53,7 @@ def test_it_fills_the_same_places_in_every_language(language: str) -> None:
 def test_a_paradigm_rewords_only_what_there_is(language: str) -> None:
     table = table_of(language)
     for name, texts in table["paradigms"].items():
-        assert name in PARADIGMS and set(texts) <= set(table["pages"]), name
+        assert name.removesuffix("_known") in PARADIGMS and set(texts) <= set(table["pages"]), name
 
 
 def test_every_gate_without_a_text_of_its_own_has_a_sentence() -> None:

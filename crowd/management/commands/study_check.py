@@ -135,10 +135,8 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
     for name, header, rows in rated_tables(run.rated):
         terminal.table(name, header, rows)
     terminal.table("Chance to pass all screening rules", ("who", "probability"), run.pass_rows())
-    sizes = ", ".join(sorted({str(c.slots) for c in definition.conditions}))
-    title = f"Power of the ANOVA over {len(definition.conditions)} conditions of {sizes}"
-    if run.power_rows():
-        terminal.table(title, ("effect", "power"), run.power_rows())
+    if power := run.power:
+        terminal.table(power.title, ("effect", "power"), power.rows)
     cost = run.cost_cents() / 100
     terminal.line(
         f"{len(run.plans)} participants, {definition.reward.expected_minutes:g} minutes each as declared "

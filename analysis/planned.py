@@ -1,0 +1,66 @@
+"""What a study's planned test can find: its power for the people whom the file asks for, by paradigm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analysis.stats.power import anova_power, minimal_detectable_f
+from analysis.stats.rank_power import people_needed, rank_power
+from experiments.definition import StudyDefinition
+from experiments.paradigms.base import Plan
+
+EFFECTS = ((0.10, "small"), (0.25, "medium"), (0.40, "large"))
+PUBLISHED_SHARES = (0.557, 0.694)
+"""Agreement with the model without and with LIME, SST (Gonzalez and Søgaard 2020, Table 1)."""
+SPREADS = (0.0, 0.10)
+"""Standard deviations of people's own expected shares: none is published, so two are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPower:
+    """`rows`: an effect and the probability (0-1) that it is told, or a number that the row names."""
+
+    title: str
+    rows: tuple[tuple[str, float | int], ...]
+
+
+def power_of(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:
+    """The power of the test that the paradigm's reporter plans; None if there is none for these plans."""
+    makers = {"reverse_turing": _rank_tests}
+    return makers.get(definition.paradigm, _anova)(definition, plans)
+
+
+def _anova(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:
+    sizes = [condition.slots for condition in definition.conditions]
+    if not all(plan.condition for plan in plans) or len(sizes) < 2 or sum(sizes) <= len(sizes):
+        return None
+    rows: list[tuple[str, float | int]] = [
+        (f"f = {f:.2f} ({word})", anova_power(sizes, f)) for f, word in EFFECTS
+    ]
+    rows.append(("smallest f found with power .80", minimal_detectable_f(sizes)))
+    told = ", ".join(sorted({str(size) for size in sizes}))
+    return PlannedPower(f"Power of the ANOVA over {len(sizes)} conditions of {told}", tuple(rows))
+
+
+def _rank_tests(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:
+    """A method against the baseline, one score per person and condition."""
+    sizes = [condition.slots for condition in definition.conditions]
+    if len(sizes) < 2 or min(sizes) < 2:
+        return None
+    within = any(plan.condition is None for plan in plans)
+    first = plans[0].trials
+    scored = [trial for trial in first if trial.phase == "test" and not trial.check]
+    tests = sum(trial.condition == scored[0].condition for trial in scored)
+    people = len(plans) if within else min(sizes)
+    rows: list[tuple[str, float | int]] = []
+    low, high = PUBLISHED_SHARES
+    for spread in SPREADS:
+        effect = f"{low:.3f} against {high:.3f}, people differ by SD {spread:.2f}"
+        rows.append((effect, rank_power(PUBLISHED_SHARES, tests, people, spread=spread, within=within)))
+        needed = people_needed(PUBLISHED_SHARES, tests, spread=spread, within=within)
+        rows.append((f"{'people' if within else 'people per condition'} for power .80", needed))
+    name = "Wilcoxon's signed ranks" if within else "Mann-Whitney's test"
+    who = f"{people} people under all conditions" if within else f"{people} people per condition"
+    title = f"Power of {name}, {who}, {tests} test texts, by simulation"
+    return PlannedPower(title, tuple(rows))
