@@ -184,7 +184,7 @@ def _conditions(
 ) -> Section:
     """Mean and mode of every condition and question; the wording; two figures."""
     of_conditions = [row for row in made if row.by == "condition"]
-    heads = tuple(f"{_label(q)}{', reversed' if q.reverse else ''}" for q in asked)
+    heads = tuple(f"{_label(q)}, reversed" if q.reverse else _label(q) for q in asked)
     lines = []
     for c in explained(facts):
         mine = [row for row in of_conditions if row.name == c.name]
@@ -204,19 +204,19 @@ def _conditions(
         short=("Condition", *("" for _ in about), "n", "", *(_label(q) for q in asked)),
     )
     look = figures.Look.of(facts, origin)
-    shown = [(q.id, _label(q)) for q in asked]
+    names = [q.id for q in asked]
     drawn = (
         Figure(
             "means",
             f"Mean point per condition and question, high is good. {INTERVALS}",
             "Points with intervals per condition, a panel for each question.",
-            partial(rating_figures.means, of_conditions, shown, look),
+            partial(rating_figures.means, of_conditions, list(zip(names, heads, strict=True)), look),
         ),
         Figure(
             "points",
             "How often each point was chosen, as it was asked (nothing reversed).",
             "Stacked bars of the five points per condition, a panel for each question.",
-            partial(rating_figures.points, of_conditions, shown, look),
+            partial(rating_figures.points, of_conditions, [(q.id, _label(q)) for q in asked], look),
         ),
     )
     content = [row.as_json() for row in of_conditions]
@@ -389,7 +389,7 @@ def _odds_cells(test: OrdinalTest, name: str) -> tuple[str, str]:
 def _ordinal_sentence(test: OrdinalTest, labels: Labels, names_dataset: bool) -> str:
     place = f"{labels[test.question]}{f', {test.dataset}' if names_dataset else ''}"
     if test.ratio is not None:
-        what = finding(test.ratio.p, "the rating of pictures and by people like these")
+        what = finding(test.ratio.p, "the rating, by people like these of pictures like these,")
         return (
             f"{place}: \N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO}({test.ratio.df}) = "
             f"{number(test.ratio.statistic)}, {p_sentence(test.ratio.p)}: {what}."

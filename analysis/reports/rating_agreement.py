@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,11 @@ def agreement(
 
 def _of_question(kept: pd.DataFrame, everybody: pd.DataFrame, question: str, seed: int) -> dict[str, Any]:
     content: dict[str, Any] = {}
+    units = {}
     for name, rows in (("kept", kept), ("all", everybody)):
         once = rated_once(rows)
-        units = as_units(once[once["question"] == question])
-        told, problem = tried(lambda units=units: krippendorff_alpha(units, SCALE, draws=DRAWS, seed=seed))
+        units[name] = as_units(once[once["question"] == question])
+        told, problem = tried(partial(krippendorff_alpha, units[name], SCALE, draws=DRAWS, seed=seed))
         content[f"alpha_{name}"] = told and {
             "alpha": told.alpha,
             "interval": told.interval.as_json() if told.interval else None,
@@ -68,11 +70,9 @@ def _of_question(kept: pd.DataFrame, everybody: pd.DataFrame, question: str, see
             "ratings": told.ratings,
         }
         content[f"problem_{name}"] = problem
-    once = rated_once(kept)
-    units = as_units(once[once["question"] == question])
-    for name, leave_one_out in (("as_published", False), ("own_left_out", True)):
+    for name, leaves_out in (("as_published", False), ("own_left_out", True)):
         row, problem = tried(
-            lambda leave=leave_one_out: human_row(units, SCALE, leave_one_out=leave, draws=DRAWS, seed=seed)
+            partial(human_row, units["kept"], SCALE, leave_one_out=leaves_out, draws=DRAWS, seed=seed)
         )
         content[name] = row and _human(row)
         content[f"problem_{name}"] = problem

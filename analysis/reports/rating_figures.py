@@ -33,10 +33,8 @@ def points(made: Sequence[Summary], questions: Sequence[tuple[str, str]], look: 
         axes.set_xlim(0, 100)
     grid[0].invert_yaxis()
     handles, words = grid[0].get_legend_handles_labels()
-    figure.legend(
-        handles, words, loc="outside lower center", ncols=len(SCALE), frameon=False, title="Point chosen"
-    )
-    figure.supxlabel("Share of ratings (%)", fontsize=9.5)
+    title = "Share of ratings (%), by the point that was chosen"
+    figure.legend(handles, words, loc="outside lower center", ncols=len(SCALE), frameon=False, title=title)
     return figure
 
 

@@ -46,7 +46,7 @@ FORMS = {
 SALIENCY, CONCEPTS = "image", "concept"
 PEOPLE_MIN = 6
 """With fewer people a mixed model says nothing about them."""
-CHEAP_ROWS, CHEAP_CONDITIONS = 4000, 6
+CHEAP_ROWS, CHEAP_CONDITIONS = 2000, 6
 """Profile intervals need dozens of fits; above these sizes the report leaves them out and says so."""
 DRAWN = "_drawn"
 

@@ -124,8 +124,8 @@ def _contrast(
 
 def with_holm(made: Sequence[Contrast]) -> tuple[Contrast, ...]:
     """The same with p corrected over those that have one (Holm 1979)."""
-    places = [place for place, c in enumerate(made) if c.p is not None]
-    corrected = dict(zip(places, holm([made[place].p for place in places]), strict=True))
+    p_of = {place: c.p for place, c in enumerate(made) if c.p is not None}
+    corrected = dict(zip(p_of, holm(list(p_of.values())), strict=True))
     return tuple(replace(c, p_holm=corrected.get(place)) for place, c in enumerate(made))
 
 

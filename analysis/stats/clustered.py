@@ -76,7 +76,7 @@ def clustered_difference(
     if first.size != y.size or not np.isin(first, (0, 1)).all():
         raise StatsError(f"The groups are {first.size} values; give 1 or 0 for each of the {y.size} values.")
     counts = np.stack([np.bincount(item, first == group, item.max() + 1) for group in (1, 0)])
-    has_both = (counts > 0).all(axis=0)
+    has_both = np.asarray((counts > 0).all(axis=0))
     kept = has_both[item]
     if not kept.any():
         raise StatsError("No item was answered in both groups; compare groups that share items.")
@@ -107,7 +107,7 @@ def _codes(names: Names) -> Codes:
 
 def _again(codes: NDArray[np.generic]) -> Codes:
     """Codes from 0 without gaps."""
-    return np.unique(codes, return_inverse=True)[1].astype(np.intp)
+    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
 
 
 def _estimated(estimate: float, parts: Floats, person: Codes, item: Codes, level: float) -> Clustered:
