@@ -211,6 +211,7 @@ STIMULI = (
     Column(
         "group", "text", "Items of one group come from one source and never stand on both sides of a session."
     ),
+    Column("dataset", "text", "Dataset of the item, by the name that the study gives it."),
     Column("explainer", "json", "The method with all its parameters; empty for the baseline."),
     Column("image_key", "text", "Digest of the pixels or of the text that the network saw."),
     Column("stimulus_key", "text", "Content key of the stimulus: the same key is the same file."),

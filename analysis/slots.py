@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Q, QuerySet
 
 from analysis.reports.base import ConditionFacts, SlotFacts
 from analysis.reports.formats import condition_label
 from experiments.models import Condition, Session, Slot, Study
+from stimuli.errors import BadSpec
+from stimuli.explainers import kind_of
+from stimuli.spec import Component
 
 
 class Counted(NamedTuple):
@@ -39,7 +42,8 @@ def slot_counts(study: Study, origin: str) -> tuple[tuple[ConditionFacts, ...], 
         pure = {c.pk: Counted(c.slots) for c in conditions}
     mixed = _shown_beside_others(slots, is_kept) if lanes else {}
     labels = {c["name"]: c.get("label") or "" for c in study.definition.get("conditions", [])}
-    facts = {c.pk: _facts(c, labels, pure, mixed) for c in conditions}
+    named = _named(study)
+    facts = {c.pk: _facts(c, labels, pure, mixed, named) for c in conditions}
     groups = [
         SlotFacts(facts[c.pk].name, facts[c.pk].label, *pure.get(c.pk, Counted()))
         for c in conditions
@@ -71,12 +75,39 @@ def _shown_beside_others(slots: QuerySet[Slot], is_kept: Q) -> dict[int, Counted
     return {condition: Counted(wanted, kept) for condition, wanted, kept in counts}
 
 
+def _named(study: Study) -> tuple[str, str]:
+    """The name of the study's only dataset and of its only model; empty if it has several."""
+    stimuli = study.definition.get("stimuli") or {}
+    dataset, predictor = ((stimuli.get(key) or {}).get("name", "") for key in ("dataset", "predictor"))
+    return dataset, predictor
+
+
 def _facts(
     condition: Condition,
     labels: Mapping[str, str],
     pure: Mapping[int, Counted],
     mixed: Mapping[int, Counted],
+    named: tuple[str, str],
 ) -> ConditionFacts:
     counted = pure.get(condition.pk, Counted()).plus(mixed.get(condition.pk, Counted()))
     label = labels.get(condition.name) or condition_label(condition.name)
-    return ConditionFacts(condition.name, label, condition.role, *counted)
+    return ConditionFacts(
+        condition.name,
+        label,
+        condition.role,
+        *counted,
+        method=(condition.explainer or {}).get("name", ""),
+        predictor=condition.predictor or named[1],
+        dataset=condition.dataset or named[0],
+        shows=_shown(condition.explainer),
+    )
+
+
+def _shown(explainer: Mapping[str, Any] | None) -> str:
+    """What the method explains with; empty for none, and for one of a package that is gone."""
+    if explainer is None:
+        return ""
+    try:
+        return str(kind_of(Component.from_json(explainer)))
+    except BadSpec:
+        return ""

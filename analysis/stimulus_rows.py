@@ -22,6 +22,7 @@ def stimulus_rows(study: Study, conditions: Mapping[int, tuple[str, str]]) -> It
     """One row per rendering, in the order of the columns. `conditions`: name and role by primary key."""
     models = _models(study)
     said = _further_predictions(study)
+    only = (study.definition.get("stimuli", {}).get("dataset") or {}).get("name", "")
     rows = Rendering.objects.filter(item__study=study).select_related(
         "item__copy_of", "stimulus", "condition"
     )
@@ -37,6 +38,7 @@ def stimulus_rows(study: Study, conditions: Mapping[int, tuple[str, str]]) -> It
             item.truth,
             *said.get((item.pk, row.condition.predictor), first),
             item.group,
+            row.condition.dataset or only,
             canonical_json(spec.explainer.as_json()) if spec.explainer else "",
             spec.image_key,
             stimulus.key,

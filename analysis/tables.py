@@ -248,6 +248,8 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
         code_version=code_version(),
         stimuli=tuple(stimuli_sentences(study)),
         dropped=tuple(dropped_rows(study.dropped)) if study.dropped else (),
+        design=study.definition.get("design", {}),
+        language=study.definition.get("language", "en"),
     )
 
 

@@ -20,13 +20,8 @@ ALLOWED: dict[str, str] = {
     "analysis.exports.delimited.unguarded": "the exact text of a cell (docs/data.md)",
     "analysis.stimulus_rows.spec_of": "reviewers make a picture again with it (docs/data.md)",
     **dict.fromkeys(
-        (
-            *(f"analysis.stats.agreement.{name}" for name in ("Alpha", "HumanRow", "human_row", "modes")),
-            *(f"analysis.stats.agreement.{name}" for name in ("krippendorff_alpha", "spearman")),
-            "analysis.stats.agreement.weighted_kappa",
-            "analysis.stats.crossed.profile_interval",
-        ),
-        "the report of ratings (issue 14)",
+        ("analysis.records.ratings_from", "analysis.records.records_from"),
+        "a scorer is fitted from files of records (issue 17)",
     ),
     "analysis.stats.power.effect_size_f": ANYBODY,
     "analysis.stats.power.effect_size_f_from_eta_squared": ANYBODY,

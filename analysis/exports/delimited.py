@@ -44,11 +44,13 @@ def write(frames: Frames, folder: Path) -> Mapping[str, int]:
     rows = {}
     for table, frame in frames.tables.items():
         columns = {c.name: _cells(frame[c.name], c) for c in columns_of(table, frames.extra)}
-        _write(folder / f"{table}.csv", list(columns), zip(*columns.values(), strict=True))
+        write_rows(folder / f"{table}.csv", list(columns), zip(*columns.values(), strict=True))
         rows[f"{table}.csv"] = len(frame)
     entries = codebook(frames.extra)
     heads = list(entries[0])
-    _write(folder / "codebook.csv", heads, ([guarded(entry[head]) for head in heads] for entry in entries))
+    write_rows(
+        folder / "codebook.csv", heads, ([guarded(entry[head]) for head in heads] for entry in entries)
+    )
     book = {"note": NOTE, "tables": UNITS, "columns": entries}
     (folder / "codebook.json").write_text(
         json.dumps(book, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
@@ -66,7 +68,8 @@ def read(path: Path, table: str, extra: Sequence[Column] = ()) -> pd.DataFrame:
     return conform(raw, table, extra)
 
 
-def _write(path: Path, heads: list[str], rows: object) -> None:
+def write_rows(path: Path, heads: list[str], rows: object) -> None:
+    """One file of cells that are text already."""
     with path.open("w", encoding="utf-8", newline="") as handle:
         writer = csv.writer(handle, lineterminator="\r\n")
         writer.writerow(heads)

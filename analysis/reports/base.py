@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 
@@ -14,13 +14,19 @@ class ReportError(ValueError):
 @dataclass(frozen=True, slots=True)
 class ConditionFacts:
     """A level of the factor: how many slots show it, and how many of these are kept by a person who
-    passed."""
+    passed. `method`, `predictor` and `dataset` by the names that the study gives them; `shows`: what the
+    method explains with, such as "image" or "concept". They are empty if nothing is explained, or not told.
+    """
 
     name: str
     label: str
     role: str
     wanted: int
     kept: int
+    method: str = ""
+    predictor: str = ""
+    dataset: str = ""
+    shows: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,9 @@ class StudyFacts:
     """Sentences on the quality of the stimuli; none if the study explains nothing."""
     dropped: tuple[tuple[str, str, str, str], ...] = ()
     """Counts of empty explanations, for which items were left out: condition, answer, empty, looked at."""
+    design: Mapping[str, Any] = field(default_factory=dict)
+    """The study's `[design]`, and `language` the language of its pages."""
+    language: str = "en"
 
     @property
     def wanted(self) -> int:

@@ -162,7 +162,7 @@ def _canvas(width: float, height: float, look: Look) -> tuple[Any, Any]:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.add_subplot()
-    _stamped(figure, look)
+    stamped(figure, look)
     return figure, axes
 
 
@@ -173,11 +173,12 @@ def _grid(across: int, down: int, look: Look) -> tuple[Any, list[Any]]:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 0.6 + 1.75 * down), layout="constrained")
         grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-    _stamped(figure, look)
+    stamped(figure, look)
     return figure, [axes for line in grid for axes in line]
 
 
-def _stamped(figure: Any, look: Look) -> None:
+def stamped(figure: Any, look: Look) -> None:
+    """Writes who answered into the figure, if they are no people."""
     if look.stamp:
         figure.suptitle(look.stamp, x=0.995, ha="right", fontsize=9, style="italic", color="#8A4B00")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from analysis.reports.base import ConditionFacts, StudyFacts
 from analysis.stats.crossed import LikelihoodRatio, fit_crossed, likelihood_ratio
 from analysis.stats.labels import label_scores
 from analysis.stats.nonparametric import mann_whitney, signed_rank
+from analysis.stats.posthoc import holm
 from analysis.stats.results import Floats, StatsError, mean_interval
 
 LEVEL = 0.95
@@ -134,16 +135,9 @@ def rank_contrast(name: str, measure: str, first: pd.Series, second: pd.Series, 
 
 def with_holm(made: Sequence[Contrast]) -> tuple[Contrast, ...]:
     """The same with p corrected over those that have one (Holm 1979)."""
-    tested = sorted((c.p, place) for place, c in enumerate(made) if c.p is not None)
-    corrected: dict[int, float] = {}
-    highest = 0.0
-    for rank, (p, place) in enumerate(tested):
-        highest = max(highest, min(1.0, (len(tested) - rank) * p))
-        corrected[place] = highest
-    return tuple(
-        Contrast(c.condition, c.measure, c.within, c.n, c.effect, c.p, corrected.get(place), c.problem)
-        for place, c in enumerate(made)
-    )
+    p_of = {place: c.p for place, c in enumerate(made) if c.p is not None}
+    corrected = dict(zip(p_of, holm(list(p_of.values())), strict=True))
+    return tuple(replace(c, p_holm=corrected.get(place)) for place, c in enumerate(made))
 
 
 @dataclass(frozen=True, slots=True)

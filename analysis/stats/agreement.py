@@ -105,13 +105,11 @@ def modes(ratings: ArrayLike) -> Floats:
     """The most frequent rating of each unit of `ratings` (units, raters); of equally frequent ones the
     smallest. Raises StatsError for a unit without ratings."""
     table = checked_array(ratings, "The ratings", dimensions=2, missing=True)
-    usual = np.empty(len(table))
-    for unit, row in enumerate(table):
-        values, counts = np.unique(row[~np.isnan(row)], return_counts=True)
-        if not values.size:
-            raise StatsError(f"Unit {unit} has no rating; leave it out.")
-        usual[unit] = values[counts.argmax()]
-    return usual
+    empty = np.flatnonzero(np.isnan(table).all(axis=1))
+    if empty.size:
+        raise StatsError(f"Unit {empty[0]} has no rating; leave it out.")
+    levels = np.unique(table[~np.isnan(table)])
+    return _usual(_counted(table, levels), levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,26 +137,23 @@ def human_row(
     """
     values = _levels(levels)
     table = checked_array(ratings, "The ratings", dimensions=2, missing=True)
-    _counted(table, values)
+    counts = _counted(table, values)
     enough = (~np.isnan(table)).sum(axis=1) >= (2 if leave_one_out else 1)
-    table = table[enough]
+    table, counts = table[enough], counts[enough]
     if len(table) < 2:
         raise StatsError(f"{len(table)} units have enough ratings; a human row needs at least 2.")
     rng = np.random.default_rng(seed)
-    fixed = None if leave_one_out else modes(table)
+    units = np.arange(len(table))
     rows: list[tuple[float, float, float]] = []
     undefined = 0
     for _ in range(checked_count(draws, "The number of draws", least=1)):
         # The rater of each unit: the largest of random numbers given to those who rated.
         drawn = np.where(np.isnan(table), -1.0, rng.random(table.shape)).argmax(axis=1)
-        units = np.arange(len(table))
         answer = table[units, drawn]
-        if fixed is None:
-            others = table.copy()
-            others[units, drawn] = np.nan
-            usual = modes(others)
-        else:
-            usual = fixed
+        others = counts.copy()
+        if leave_one_out:
+            others[units, _places(answer, values)] -= 1
+        usual = _usual(others, values)
         try:
             row = (float(((answer - usual) ** 2).mean()), weighted_kappa(answer, usual, levels),
                    spearman(answer, usual))  # fmt: skip
@@ -172,6 +167,12 @@ def human_row(
     mse, kappa, rank = map(float, means)
     sd_mse, sd_kappa, sd_rank = map(float, sds)
     return HumanRow(mse, kappa, rank, sd_mse, sd_kappa, sd_rank, len(table), undefined)
+
+
+def _usual(counts: Floats, levels: Floats) -> Floats:
+    """The most frequent level of each unit (units,); the first of the largest counts is the smallest
+    level."""
+    return np.asarray(levels[counts.argmax(axis=1)], dtype=np.float64) if len(counts) else np.empty(0)
 
 
 def _levels(levels: Sequence[float]) -> Floats:

@@ -49,6 +49,11 @@ class CrossedFit:
     data: _Data = field(repr=False, compare=False)
     solution: Floats = field(repr=False, compare=False)
 
+    @property
+    def points(self) -> tuple[float, ...]:
+        """The levels of the answers (K,), ascending."""
+        return self.data.points
+
     def probabilities(self, fixed: Mapping[str, float]) -> tuple[float, ...]:
         """The share of each level (K,) over all people and items: random effects integrated out, not set to
         0. `fixed` holds the value of each fixed effect; those that are left out are 0.
@@ -129,15 +134,20 @@ def _end(excess: Callable[[float], float], best: float, side: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """`y` (n,) from 0; `codes`: the level of each row for each factor, the largest factor first."""
+    """`y` (n,) from 0, the places of the answers in `points`; `codes`: the level of each row for each factor,
+    the largest factor first."""
 
     y: Codes
-    k: int
+    points: tuple[float, ...]
     x: Floats
     names: tuple[str, ...]
     factors: tuple[str, ...]
     codes: tuple[Codes, ...]
     sizes: tuple[int, ...]
+
+    @property
+    def k(self) -> int:
+        return len(self.points)
 
     @property
     def q(self) -> int:
@@ -183,7 +193,7 @@ def _data(
     if sum(sizes[1:]) > LEVELS_MAX:
         raise StatsError(f"The smaller factors have {sum(sizes[1:])} levels together; at most {LEVELS_MAX}.")
     codes = tuple(coded[name][1].astype(np.intp) for name in order)
-    return _Data(y.astype(np.intp), int(levels.size), x, tuple(fixed), tuple(order), codes, sizes)
+    return _Data(y.astype(np.intp), tuple(map(float, levels)), x, tuple(fixed), tuple(order), codes, sizes)
 
 
 def _thresholds_start(data: _Data) -> Floats:

@@ -1,5 +1,5 @@
-"""All pairwise comparisons after a one-way ANOVA: Tukey's honestly significant difference with Kramer's
-correction.
+"""Many comparisons at once: all pairs after a one-way ANOVA by Tukey's honestly significant difference with
+Kramer's correction, and Holm's correction of any p.
 """
 
 from __future__ import annotations
@@ -16,12 +16,25 @@ from analysis.stats.results import (
     ROUNDING,
     Interval,
     StatsError,
+    checked_array,
     checked_count,
     checked_groups,
     checked_level,
     checked_number,
     finite,
 )
+
+
+def holm(p_values: ArrayLike) -> tuple[float, ...]:
+    """p-values (n,) corrected over all of them, in their order (Holm 1979). Raises StatsError for values
+    outside 0-1."""
+    p = checked_array(p_values, "The p-values")
+    if p.size and not (p.min() >= 0 and p.max() <= 1):
+        raise StatsError(f"The p-values go from {p.min():g} to {p.max():g}; give values from 0 to 1.")
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty(p.size)
+    corrected[order] = np.maximum.accumulate(np.minimum(1.0, p[order] * np.arange(p.size, 0, -1)))
+    return tuple(map(float, corrected))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from experiments.kinds.scoring import is_as_asked
 from experiments.paradigms.base import Answer, GateTry, Reason, Timing, Verdict
 from stimuli.registry import closest
 
+SEVERAL = 3
+"""Fewer questions on one page may well have one and the same answer."""
 EXACT = Context(prec=1200)
 """Holds every digit of any float."""
 Limit = float | tuple[float, float]
@@ -50,6 +52,10 @@ RULES: dict[str, RuleKind] = {
     "total_minutes": RuleKind("after", "minutes from arrival to the end", 0, 1440, pair=True),
     "fastest_median_ms": RuleKind("after", "median response time of test trials", 0, 3_600_000),
     "side_share_max": RuleKind("after", "largest share of one answer over test trials", 0, 1),
+    "straight_share_max": RuleKind(
+        "after", "largest share of test trials whose questions all got one answer", 0, 1
+    ),
+    "fastest_rating_ms": RuleKind("after", "median time per single answer of test trials", 0, 3_600_000),
     "incomplete": RuleKind("after", "answers to all trials; always acts", 0, 1),
 }
 
@@ -119,6 +125,18 @@ def modal_share(trials: Sequence[TrialView], given: Mapping[int, Answer]) -> tup
         return None
     answer, count = max(sorted(counts.items(), key=lambda pair: str(pair[0])), key=lambda pair: pair[1])
     return str(answer), count / counts.total()
+
+
+def straight_share(trials: Sequence[TrialView], given: Mapping[int, Answer]) -> tuple[int, int] | None:
+    """Of the unchecked test trials with at least SEVERAL answers the number whose answers are all the same,
+    and how many there are; None without such trials."""
+    several = [
+        answers
+        for trial in trials
+        if trial.phase == "test" and not trial.check
+        if len(answers := get_kind(trial.kind).answers(given[trial.position].value)) >= SEVERAL
+    ]
+    return (sum(len(set(answers)) == 1 for answers in several), len(several)) if several else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +237,20 @@ def _judge_minutes(rule: Rule, session: _Session) -> Reason | None:
 
 def _judge_median(rule: Rule, session: _Session) -> Reason | None:
     times = [session.given[t.position].rt_ms for t in session.trials if t.phase == "test" and not t.check]
+    return _judge_times(rule, session, times, "median response time", f"{len(times)} test trials")
+
+
+def _judge_rating(rule: Rule, session: _Session) -> Reason | None:
+    answered = [
+        (session.given[t.position].rt_ms, len(get_kind(t.kind).answers(session.given[t.position].value)))
+        for t in session.trials
+        if t.phase == "test" and not t.check
+    ]
+    times = [rt_ms / count for rt_ms, count in answered if count for _ in range(count)]
+    return _judge_times(rule, session, times, "median time per answer", f"{len(times)} answers")
+
+
+def _judge_times(rule: Rule, session: _Session, times: Sequence[float], what: str, of: str) -> Reason | None:
     limit = _number(rule)
     if not times:
         return None
@@ -228,10 +260,23 @@ def _judge_median(rule: Rule, session: _Session) -> Reason | None:
     median_ms = min(told_ms, seen_ms)
     if median_ms >= limit:
         return None
-    what = "median response time" if told_ms <= seen_ms else "by the server's clock, a median of at most"
+    source = what if told_ms <= seen_ms else "by the server's clock, a median of at most"
     given, needed = apart(median_ms, limit)
-    evidence = f"{what} {given} ms over {len(times)} test trials, at least {needed} needed"
+    evidence = f"{source} {given} ms over {of}, at least {needed} needed"
     return Reason(rule.name, rule.timing, median_ms, limit, evidence)
+
+
+def _judge_straight(rule: Rule, session: _Session) -> Reason | None:
+    counted = straight_share(session.trials, session.given)
+    limit = _number(rule)
+    if counted is None or counted[0] / counted[1] <= limit:
+        return None
+    same, of = counted
+    given, allowed = apart(same / of, limit, scale=2)
+    evidence = (
+        f"gave one answer to all questions of {same} of {of} pages ({given}%), at most {allowed}% is allowed"
+    )
+    return Reason(rule.name, rule.timing, same / of, limit, evidence)
 
 
 def _judge_side(rule: Rule, session: _Session) -> Reason | None:
@@ -270,4 +315,6 @@ _JUDGES: dict[str, Callable[[Rule, _Session], Reason | None]] = {
     "total_minutes": _judge_minutes,
     "fastest_median_ms": _judge_median,
     "side_share_max": _judge_side,
+    "straight_share_max": _judge_straight,
+    "fastest_rating_ms": _judge_rating,
 }

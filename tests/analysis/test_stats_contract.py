@@ -19,7 +19,9 @@ from analysis import stats
 from analysis.stats import (
     agreement,
     anova,
+    association,
     blocked,
+    clustered,
     crossed,
     labels,
     nonparametric,
@@ -98,6 +100,15 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (anova, "one_way_from_summaries"): (st.lists(summaries, max_size=3),),
     (anova, "eta_squared_interval"): (anything, counts, counts, st.fixed_dictionaries({"level": levels})),
     (anova, "eta_squared_condition_by_session"): (some(tables),),
+    (association, "rank_association"): (rater, rater, rater, st.fixed_dictionaries({"draws": FEW_DRAWS})),
+    (clustered, "clustered_mean"): (rater, rater, rater, st.fixed_dictionaries({"level": levels})),
+    (clustered, "clustered_difference"): (
+        rater,
+        st.one_of(st.just([1, 0, 1, 0]), rater),
+        rater,
+        st.one_of(st.just([1, 1, 2, 2]), rater),
+        st.fixed_dictionaries({"level": levels}),
+    ),
     (blocked, "randomised_block"): (
         lists,
         st.lists(st.text(max_size=1), max_size=8),
@@ -118,6 +129,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     ),
     (nonparametric, "mann_whitney"): (lists, lists),
     (nonparametric, "signed_rank"): (rater, rater),
+    (posthoc, "holm"): (st.one_of(st.lists(shares, max_size=5), lists),),
     (posthoc, "tukey_kramer"): (some(lists),),
     (posthoc, "tukey_kramer_from_summaries"): (
         some(anything),

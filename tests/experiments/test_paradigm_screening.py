@@ -122,6 +122,38 @@ def test_it_finds_straight_lining_in_ratings() -> None:
     assert rules_of(screen([rated], [], [answer], 5, {"side_share_max": 0.9})) == ["side_share_max"]
 
 
+RATED = [TrialView(p, 0, "test", "rate", "", "c1", ("1", "2"), "", None, None) for p in range(4)]
+
+
+def ratings(*pages: str, rt_ms: int = 6000) -> list[Answer]:
+    """Pages by the points given on them, as "333"."""
+    return [
+        Answer(at, {f"q{n}": int(point) for n, point in enumerate(points)}, rt_ms, rt_ms)
+        for at, points in enumerate(pages)
+    ]
+
+
+def test_it_counts_pages_with_one_answer_to_all_questions() -> None:
+    rules = {"straight_share_max": 0.5}
+    assert screen(RATED, [], ratings("333", "222", "123", "112"), 5, rules).status == "passed"
+    (reason,) = screen(RATED, [], ratings("333", "222", "555", "112"), 5, rules).reasons
+    assert (reason.rule, reason.found) == ("straight_share_max", 0.75)
+    assert "3 of 4 pages (75%)" in reason.evidence
+    # Two questions may well have one answer, and a page with a single choice always has.
+    assert screen(RATED, [], ratings("33", "22", "55", "11"), 5, {"straight_share_max": 0}).status == "passed"
+    assert judged([trial(0)], "a", {"straight_share_max": 0}).status == "passed"
+
+
+def test_it_takes_the_time_per_single_answer() -> None:
+    answers = ratings("123", "123", "123", "123", rt_ms=2400)
+    assert screen(RATED, [], answers, 5, {"fastest_rating_ms": 800}).status == "passed"
+    (reason,) = screen(RATED, [], answers, 5, {"fastest_rating_ms": 801}).reasons
+    assert reason.found == 800 and "over 12 answers" in reason.evidence
+    # The server saw 6 s in all: the median of 12 times is at most twice their mean.
+    (seen,) = screen(RATED, [], answers, 0.1 / 3, {"fastest_rating_ms": 400}).reasons
+    assert seen.found == pytest.approx(2 * 2000 / 12) and "server's clock" in seen.evidence
+
+
 def gates(kind: str, *passed: bool) -> list[GateTry]:
     return [GateTry(kind, number, ok) for number, ok in enumerate(passed, start=1)]
 
@@ -290,6 +322,7 @@ PRINTED = {
     "total_minutes": (rf"took {NUMBER} minutes, {NUMBER} to", "<"),
     "fastest_median_ms": (rf"{NUMBER} ms over .* at least {NUMBER} needed", "<"),
     "side_share_max": (rf"in {NUMBER}% of .* at most {NUMBER}% is", ">"),
+    "fastest_rating_ms": (rf"{NUMBER} ms over .* at least {NUMBER} needed", "<"),
 }
 """How the evidence of each rule prints the value and the limit, and on which side the value lies."""
 
@@ -318,7 +351,7 @@ def just_beyond(draw: st.DrawFn) -> tuple[str, dict[str, Any], Verdict]:
         trials = [trial(p) for p in range(count + right)]
         times = [1000] * (count + right)
         limit = math.nextafter(count / (count + right), 0)
-    elif name == "fastest_median_ms":
+    elif name in ("fastest_median_ms", "fastest_rating_ms"):
         times = draw(st.lists(st.integers(1, 9000), min_size=count, max_size=count))
         limit = math.nextafter(median(times), math.inf)
     else:

@@ -16,6 +16,8 @@ RULE_WORDS = {
     "total_minutes": "Too fast or too slow",
     "fastest_median_ms": "Answered too fast",
     "side_share_max": "Nearly always one answer",
+    "straight_share_max": "One answer to all questions of a page",
+    "fastest_rating_ms": "Rated too fast",
     "incomplete": "Did not finish",
     "withdrawn": "Withdrew",
     "surplus": "Surplus: the place had gone on",

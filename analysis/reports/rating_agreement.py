@@ -1,0 +1,229 @@
+"""How far raters agree: with each other, with the usual answer, and with themselves in a later session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.ratings import EXPLANATION, SCALE, as_units, rated_once, repeated
+from analysis.reports.base import Section, Table
+from analysis.reports.formats import NONE, interval, number, percent
+from analysis.stats.agreement import HumanRow, human_row, krippendorff_alpha, spearman, weighted_kappa
+from analysis.stats.results import StatsError
+
+DRAWS = 200
+RATERS_SHOWN = 100
+METRICS = {"mse": "MSE", "kappa": "QWK", "spearman": "SCC"}
+PUBLISHED = "Published, not recomputed (PASTA, AAAI 2026, Table 1; the names of its rows follow its text)"
+TABLE_1: tuple[tuple[str, ...], ...] = (
+    ("MSE", "CLIP", ".990", ".993", "2.111", ".811", "1.476", ".752"),
+    ("MSE", "SigLIP", ".989", "1.009", ".842", ".840", "1.396", ".739"),
+    ("MSE", "EVA", "3.297", "3.287", "5.938", "4.642", "3.005", "10.710"),
+    ("MSE", "BLIP", "1.666", "1.747", "3.355", "2.097", "1.767", "3.324"),
+    ("MSE", "Human", ".415", ".429", ".562", ".478", ".509", ".299"),
+    ("QWK", "CLIP", ".450", ".452", ".199", ".216", ".165", ".159"),
+    ("QWK", "SigLIP", ".471", ".459", ".237", ".219", ".177", ".165"),
+    ("QWK", "EVA", ".328", ".340", ".181", ".173", ".081", ".159"),
+    ("QWK", "BLIP", ".462", ".457", ".160", ".230", ".163", ".185"),
+    ("QWK", "Human", ".849", ".845", ".731", ".748", ".848", ".796"),
+    ("SCC", "CLIP", ".484", ".484", ".213", ".230", ".197", ".193"),
+    ("SCC", "SigLIP", ".501", ".490", ".247", ".223", ".213", ".196"),
+    ("SCC", "EVA", ".397", ".411", ".207", ".194", ".088", ".218"),
+    ("SCC", "BLIP", ".484", ".474", ".150", ".247", ".215", ".220"),
+    ("SCC", "Human", ".844", ".839", ".722", ".742", ".850", ".789"),
+)
+"""Metric, scorer or human, and the means for Q1 to Q6, rows CLIP to BLIP being trained scorers."""
+OURS = {"as_published": "Human, here", "own_left_out": "Human, here, own vote left out"}
+
+
+def tried(call: Callable[[], Any]) -> tuple[Any, str]:
+    """What the call returns, or None with the sentence of its StatsError."""
+    try:
+        return call(), ""
+    except StatsError as error:
+        return None, str(error)
+
+
+def agreement(
+    kept: pd.DataFrame, everybody: pd.DataFrame, questions: Sequence[str], seed: int
+) -> dict[str, dict[str, Any]]:
+    """By question: Krippendorff's alpha of the raters that were kept and of all, and one rater against the
+    mode, with the own vote in it (as published) and without it."""
+    return {question: _of_question(kept, everybody, question, seed) for question in questions}
+
+
+def _of_question(kept: pd.DataFrame, everybody: pd.DataFrame, question: str, seed: int) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    units = {}
+    for name, rows in (("kept", kept), ("all", everybody)):
+        once = rated_once(rows)
+        units[name] = as_units(once[once["question"] == question])
+        told, problem = tried(partial(krippendorff_alpha, units[name], SCALE, draws=DRAWS, seed=seed))
+        content[f"alpha_{name}"] = told and {
+            "alpha": told.alpha,
+            "interval": told.interval.as_json() if told.interval else None,
+            "units": told.units,
+            "ratings": told.ratings,
+        }
+        content[f"problem_{name}"] = problem
+    for name, leaves_out in (("as_published", False), ("own_left_out", True)):
+        row, problem = tried(
+            partial(human_row, units["kept"], SCALE, leave_one_out=leaves_out, draws=DRAWS, seed=seed)
+        )
+        content[name] = row and _human(row)
+        content[f"problem_{name}"] = problem
+    return content
+
+
+def _human(row: HumanRow) -> dict[str, Any]:
+    return {
+        "mse": row.mse,
+        "kappa": row.kappa,
+        "spearman": row.spearman,
+        "sd_mse": row.sd_mse,
+        "sd_kappa": row.sd_kappa,
+        "sd_spearman": row.sd_spearman,
+        "units": row.units,
+    }
+
+
+def agreement_section(content: Mapping[str, Mapping[str, Any]], labels: Mapping[str, str]) -> Section:
+    rows = []
+    for question, told in content.items():
+        alphas = [told["alpha_kept"], told["alpha_all"]]
+        cells = [f"{number(a['alpha'])} {interval(a['interval'])}" if a else NONE for a in alphas]
+        rows.append((labels[question], str(alphas[0]["units"]) if alphas[0] else "0", *cells))
+    table = Table(
+        "alpha",
+        "Agreement of raters",
+        ("Question", "Explanations", "Alpha, kept raters", "Alpha, all raters"),
+        tuple(rows),
+        "Krippendorff's alpha, ordinal; 95 % by drawing explanations anew. All: with raters whom screening "
+        "left out. Anchors are not in it. Agreement is no ground for exclusion or pay.",
+    )
+    said = dict.fromkeys(
+        f"{labels[question]}: {told[key]}"
+        for question, told in content.items()
+        for key in ("problem_kept", "problem_as_published")
+        if told[key]
+    )
+    return Section("agreement", "Agreement", content, tuple(said), (table, _beside(content)))
+
+
+def _beside(content: Mapping[str, Mapping[str, Any]]) -> Table:
+    """PASTA's table, with the human rows of this study under each metric."""
+    rows = []
+    for key, metric in METRICS.items():
+        rows += [row for row in TABLE_1 if row[0] == metric]
+        for name, label in OURS.items():
+            cells = [
+                number((content.get(f"q{at}") or {}).get(name) and content[f"q{at}"][name][key], 3)
+                for at in range(1, 7)
+            ]
+            rows.append((metric, label, *cells))
+    return Table(
+        "human",
+        "One rater against the usual answer",
+        ("Metric", "Row", *(f"Q{at}" for at in range(1, 7))),
+        tuple(rows),
+        f"{PUBLISHED}, but for the rows of this study. Human: a rater drawn at random for each explanation "
+        f"against the mode of all raters, the own vote among them, mean of {DRAWS} draws; that is too kind, "
+        "so the row without the own vote stands beside it. MSE in points of the scale.",
+        left=2,
+    )
+
+
+def with_oneself(rows: pd.DataFrame, questions: Sequence[str], labels: Mapping[str, str]) -> Section:
+    """Anchors that one person rated in two sessions."""
+    again = repeated(rows)
+    content = {question: _again(again[again["question"] == question]) for question in questions}
+    if again.empty:
+        return Section("with_oneself", "", content)
+    table = Table(
+        "with_oneself",
+        "The same explanation in a later session",
+        ("Question", "Pairs", "People", "Same %", "Within 1 %", "QWK", "SCC"),
+        tuple(
+            (
+                labels[question],
+                str(told["pairs"]),
+                str(told["people"]),
+                percent(told["same"]),
+                percent(told["within_1"]),
+                number(told["kappa"]),
+                number(told["spearman"]),
+            )
+            for question, told in content.items()
+        ),
+        "Anchors stand in every list and are outside the wanted number of raters. A person's first and last "
+        "rating of each, from different sessions.",
+    )
+    return Section("with_oneself", "Agreement with oneself", content, (), (table,))
+
+
+def _again(pairs: pd.DataFrame) -> dict[str, Any]:
+    first, later = pairs["first"].to_numpy(float), pairs["later"].to_numpy(float)
+    distance = np.abs(first - later)
+    return {
+        "pairs": len(pairs),
+        "people": int(pairs["participant"].nunique()),
+        "same": float((distance == 0).mean()) if len(pairs) else None,
+        "within_1": float((distance <= 1).mean()) if len(pairs) else None,
+        "kappa": tried(lambda: weighted_kappa(first, later, SCALE))[0],
+        "spearman": tried(lambda: spearman(first, later))[0],
+    }
+
+
+def with_the_others(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Each rater against the mode of the other raters of the same explanation and question."""
+    once = rated_once(rows)
+    once = once[once.groupby([*EXPLANATION, "question"])["asked"].transform("size") > 1]
+    if once.empty:
+        return []
+    unit = once.groupby([*EXPLANATION, "question"]).ngroup().to_numpy()
+    points = once["asked"].to_numpy(int) - SCALE[0]
+    counts = np.zeros((unit.max() + 1, len(SCALE)))
+    np.add.at(counts, (unit, points), 1)
+    others = counts[unit]
+    others[np.arange(len(points)), points] -= 1
+    told = once.assign(others=others.argmax(axis=1) + SCALE[0])
+    return [_rater(str(name), part) for name, part in told.groupby("participant", sort=True)]
+
+
+def _rater(name: str, given: pd.DataFrame) -> dict[str, Any]:
+    mine, others = given["asked"].to_numpy(float), given["others"].to_numpy(float)
+    return {
+        "participant": name,
+        "n": len(given),
+        "mse": float(((mine - others) ** 2).mean()),
+        "kappa": tried(lambda: weighted_kappa(mine, others, SCALE))[0],
+        "spearman": tried(lambda: spearman(mine, others))[0],
+    }
+
+
+def raters_section(rows: pd.DataFrame) -> Section:
+    content = with_the_others(rows)
+    if not content:
+        return Section("raters", "", content)
+    shown = content[:RATERS_SHOWN]
+    more = (
+        f" The first {RATERS_SHOWN} of {len(content)}; all in report.json."
+        if len(content) > len(shown)
+        else ""
+    )
+    table = Table(
+        "raters",
+        "Each rater against the usual answer of the others",
+        ("Rater", "Ratings", "MSE", "QWK", "SCC"),
+        tuple(
+            (r["participant"], str(r["n"]), number(r["mse"]), number(r["kappa"]), number(r["spearman"]))
+            for r in shown
+        ),
+        "All questions together. It describes; who differs from the others is not wrong, and is neither left "
+        f"out nor paid less for it.{more}",
+    )
+    return Section("raters", "Raters", content, (), (table,))

@@ -1,0 +1,134 @@
+"""Means and differences of ratings if both people and items are drawn at random: two-way clustered errors.
+
+Ratings of one person go together, and so do ratings of one item. Variance = by people + by items - by both
+(Cameron, Gelbach and Miller 2011, Robust inference with multiway clustering), each with its factor G/(G - 1);
+never below the larger of the first two, since the difference may be too small by chance. Student's t with the
+smaller number of clusters less 1 as degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
+
+from analysis.stats.results import (
+    Floats,
+    Interval,
+    StatsError,
+    checked_array,
+    checked_level,
+    finite,
+    has_spread,
+)
+
+Codes = NDArray[np.intp]
+Names = Sequence[object] | NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Clustered:
+    """`estimate` in the unit of the values, `se` its standard error, `df` = smaller number of clusters - 1.
+
+    `p` is two-sided, of an estimate of 0. `se`, `p` and `interval` are None with fewer than two people or
+    items, or without spread. `people`, `items` and `values` are the numbers that it rests on.
+    """
+
+    estimate: float
+    people: int
+    items: int
+    values: int
+    se: float | None = None
+    df: int = 0
+    p: float | None = None
+    interval: Interval | None = None
+
+
+def clustered_mean(values: ArrayLike, people: Names, items: Names, *, level: float = 0.95) -> Clustered:
+    """The mean of values (n,), whose person and item are given per row. Raises StatsError for no values, or
+    lists of unequal length."""
+    checked_level(level)
+    y, person, item = _checked(values, people, items)
+    weights = np.full(y.size, 1 / y.size)
+    return _estimated(float(y.mean()), weights * (y - y.mean()), person, item, level)
+
+
+def clustered_difference(
+    values: ArrayLike,
+    is_first: ArrayLike,
+    people: Names,
+    items: Names,
+    *,
+    level: float = 0.95,
+) -> Clustered:
+    """Mean of the first group less mean of the second (`is_first` 1 or 0 per row), on shared items alone.
+
+    Within an item each group's values are averaged, and every item that both groups have counts alike; so
+    neither other items nor unequal numbers of values make a difference. Raises StatsError if no item has
+    both, or for lists of unequal length.
+    """
+    checked_level(level)
+    y, person, item = _checked(values, people, items)
+    first = checked_array(is_first, "The group of each value")
+    if first.size != y.size or not np.isin(first, (0, 1)).all():
+        raise StatsError(f"The groups are {first.size} values; give 1 or 0 for each of the {y.size} values.")
+    counts = np.stack([np.bincount(item, first == group, item.max() + 1) for group in (1, 0)])
+    has_both = np.asarray((counts > 0).all(axis=0))
+    kept = has_both[item]
+    if not kept.any():
+        raise StatsError("No item was answered in both groups; compare groups that share items.")
+    y, first, person, item = y[kept], first[kept] == 1, person[kept], item[kept]
+    weights = 1 / (has_both.sum() * counts[np.where(first, 0, 1), item])
+    means = [float((weights * y)[group].sum()) for group in (first, ~first)]
+    signed = np.where(first, weights, -weights)
+    return _estimated(
+        means[0] - means[1], signed * (y - np.where(first, *means)), _again(person), _again(item), level
+    )
+
+
+def _checked(values: ArrayLike, people: Names, items: Names) -> tuple[Floats, Codes, Codes]:
+    y = checked_array(values, "The ratings")
+    if not y.size or not y.size == len(people) == len(items):
+        raise StatsError(
+            f"There are {y.size} values, {len(people)} people and {len(items)} items; give one of each per "
+            "row, and at least one row."
+        )
+    return y, _codes(people), _codes(items)
+
+
+def _codes(names: Names) -> Codes:
+    # Codes of a large table need not become texts.
+    is_coded = isinstance(names, np.ndarray) and names.dtype.kind in "iu"
+    return _again(np.asarray(names) if is_coded else np.asarray(names, dtype=str))
+
+
+def _again(codes: NDArray[np.generic]) -> Codes:
+    """Codes from 0 without gaps."""
+    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
+
+
+def _estimated(estimate: float, parts: Floats, person: Codes, item: Codes, level: float) -> Clustered:
+    """`parts` (n,): what each value adds to the estimate's deviation."""
+    people, items = int(person.max()) + 1, int(item.max()) + 1
+    told = Clustered(finite(estimate, "The mean"), people, items, parts.size)
+    if min(people, items) < 2 or not has_spread(np.append(parts * parts.size, estimate)):
+        return told
+    by_person, by_item = _variance(parts, person), _variance(parts, item)
+    cell = _again(person * items + item)
+    se = float(np.sqrt(max(by_person + by_item - _variance(parts, cell), by_person, by_item)))
+    # Deviations that are rounding beside the mean itself are none.
+    if not se > 1e-12 * max(1.0, abs(estimate)):
+        return told
+    df = min(people, items) - 1
+    half = float(student.ppf((1 + level) / 2, df)) * se
+    ends = Interval(finite(estimate - half, "The interval"), finite(estimate + half, "The interval"), level)
+    p = float(2 * student.sf(abs(estimate) / se, df))
+    return Clustered(estimate, people, items, parts.size, finite(se, "The error"), df, p, ends)
+
+
+def _variance(parts: Floats, codes: Codes) -> float:
+    sums = np.bincount(codes, parts)
+    return float((sums**2).sum()) * sums.size / (sums.size - 1) if sums.size > 1 else 0.0

@@ -1,0 +1,339 @@
+"""The report of ratings: numbers by hand, planted differences, what stays sealed, thin data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from analysis.frames import Frames
+from analysis.ratings import rated_once, rating_rows, repeated
+from analysis.reports.base import StudyFacts
+from analysis.reports.html import page
+from analysis.reports.rating import SAY, report
+from analysis.reports.rating_agreement import TABLE_1, with_the_others
+from analysis.reports.rating_scores import pairs
+from analysis.reports.report import Report
+from analysis.reports.text import print_report
+from analysis.stats.agreement import modes, weighted_kappa
+from tests.analysis.rated import (
+    METHODS,
+    SIX,
+    all_rated,
+    pictures_of,
+    planted,
+    rated,
+    rating_facts,
+    rating_frames,
+    sitting_row,
+)
+
+pytestmark = pytest.mark.pure
+
+
+def shown(made: Report) -> str:
+    out = StringIO()
+    print_report(made, Console(file=out, width=200, no_color=True))
+    return page(made) + out.getvalue()
+
+
+def is_told(made: Report) -> bool:
+    """No value that is none: neither in the numbers nor on the page, its figures drawn."""
+    return "NaN" not in json.dumps(made.json()) and "nan" not in shown(made).lower().replace("finance", "")
+
+
+def rows_of(made: Report, by: str = "condition") -> dict[tuple[str, str], dict[str, Any]]:
+    content = made.json()["conditions"] + made.json()["levels"]
+    return {(row["name"], row["question"]): row for row in content if row["by"] == by}
+
+
+def by_hand(points: Sequence[Sequence[int]], asked: Sequence[str]) -> Frames:
+    """One item, one method; a row of points per rater."""
+    trials = [
+        rated(f"p{at}", f"p{at}", 0, ("i0", "grad_cam"), dict(zip(asked, row, strict=True)))
+        for at, row in enumerate(points)
+    ]
+    people = [sitting_row(f"p{at}", f"p{at}", at) for at in range(len(points))]
+    return rating_frames(trials, people, pictures_of(1, ("grad_cam",)))
+
+
+def test_mean_and_mode_are_counted_by_hand_and_q5_is_turned_round() -> None:
+    made = report(
+        by_hand([(2, 1), (2, 1), (5, 4)], ("q1", "q5")), rating_facts(("grad_cam",), asked=("q1", "q5"))
+    )
+    q1, q5 = (rows_of(made)["grad_cam", name] for name in ("q1", "q5"))
+    assert (q1["mean_asked"], q1["mean"], q1["mode"], q1["points"]) == (3.0, 3.0, 2.0, [0, 2, 0, 0, 1])
+    assert (q5["mean_asked"], q5["mean"], q5["mode_asked"], q5["mode"]) == (2.0, 4.0, 1.0, 5.0)
+    (line,) = made.tables()["conditions"].rows
+    assert line[-2:] == ("3.00 (2)", "4.00 (5)")
+    assert made.tables()["conditions"].columns[-1] == "Q5, reversed"
+    assert SAY in made.tables()["conditions"].note
+
+
+def test_the_published_counts_close() -> None:
+    """PASTA: six questions, 21,100 explanations, five raters; the mean of its code; 46 explanations of a
+    picture (13 methods on three networks, two of them not on CLIP, one network of its own, 8 of concepts);
+    26 labels. The report's own counts multiply in the same way."""
+    assert 6 * 21_100 * 5 == 633_000 and 21_100 * 5 == 105_500
+    assert round(float(Fraction(301_398, 105_500)), 4) == 2.8569
+    assert 13 * 3 - 2 + 1 + 8 == 46 and 14 + 6 == 20 and 6 + 4 + 16 == 26
+    told = report(all_rated(lambda r, i, n, q: 1 + (r + i) % 5, raters=5, items=4), rating_facts()).json()
+    assert told["pooled"]["ratings"] == len(SIX) * told["pooled"]["explanations"] * 5 == 6 * 12 * 5
+
+
+def test_the_paper_s_table_stands_beside_ours_and_is_not_ours() -> None:
+    assert len(TABLE_1) == 15 and all(len(row) == 8 for row in TABLE_1)
+    human = {row[0]: row[2:] for row in TABLE_1 if row[1] == "Human"}
+    assert human == {
+        "MSE": (".415", ".429", ".562", ".478", ".509", ".299"),
+        "QWK": (".849", ".845", ".731", ".748", ".848", ".796"),
+        "SCC": (".844", ".839", ".722", ".742", ".850", ".789"),
+    }
+    made = report(planted({"grad_cam": 0.5, "random": -0.5}, raters=8, items=12, per_item=4, seed=1),
+                  rating_facts(("grad_cam", "random"), asked=("q1",)))  # fmt: skip
+    table = made.tables()["human"]
+    assert "Published, not recomputed" in table.note
+    ours = [row for row in table.rows if "here" in row[1]]
+    assert len(ours) == 6 and all(row[3:] == ("\N{EN DASH}",) * 5 for row in ours)
+    told = made.json()["agreement"]["q1"]
+    assert told["own_left_out"]["mse"] > told["as_published"]["mse"]
+
+
+def test_agreement_is_of_kept_raters_and_of_all() -> None:
+    """Three raters agree wholly, a fourth contradicts them and was screened."""
+
+    def point(rater: int, item: int, name: str, question: str) -> int:
+        same = 1 + (item + len(name)) % 5
+        return 6 - same if rater == 3 else same
+
+    frames = all_rated(point, raters=4, items=6)
+    people = frames.participants.copy()
+    people.loc[people["session"] == "p003", "status"] = "screened"
+    made = report(Frames(frames.trials, people, frames.stimuli, frames.extra), rating_facts())
+    told = made.json()["agreement"]["q1"]
+    assert told["alpha_kept"]["alpha"] == pytest.approx(1) and told["alpha_all"]["alpha"] < 0.5
+    assert (told["alpha_kept"]["ratings"], told["alpha_all"]["ratings"]) == (3 * 18, 4 * 18)
+    assert told["as_published"]["mse"] == 0 and told["as_published"]["kappa"] == pytest.approx(1)
+    assert {r["participant"] for r in made.json()["raters"]} == {"p000", "p001", "p002"}
+
+
+def test_each_rater_meets_the_mode_of_the_others() -> None:
+    frames = planted({"grad_cam": 0.5, "random": -0.5}, raters=6, items=10, per_item=4, seed=4)
+    rows = rated_once(rating_rows(frames))
+    wide = rows.pivot_table(index=["item", "condition"], columns="participant", values="asked")
+    mine = wide["p002"].dropna()
+    others = modes(wide.loc[mine.index].drop(columns="p002").to_numpy())
+    told = next(r for r in with_the_others(rows) if r["participant"] == "p002")
+    assert told["n"] == len(mine)
+    assert told["mse"] == pytest.approx(float(((mine.to_numpy() - others) ** 2).mean()))
+    assert told["kappa"] == pytest.approx(weighted_kappa(mine.to_numpy(), others, (1, 2, 3, 4, 5)))
+
+
+def test_anchors_tell_agreement_with_oneself_and_are_in_no_mean() -> None:
+    names, trials, people = ("grad_cam",), [], []
+    for rater in range(4):
+        for sitting in range(2):
+            session, person = f"p{rater}-{sitting}", f"p{rater}"
+            people.append(sitting_row(session, person, 2 * rater + sitting, sitting=sitting))
+            points = {"q1": 5 if sitting and rater == 0 else 1 + rater}
+            trials.append(rated(session, person, 0, ("i9", "grad_cam"), points, anchor=True))
+            trials.append(rated(session, person, 1, (f"i{sitting}", "grad_cam"), {"q1": 3}))
+    frames = rating_frames(trials, people, pictures_of(10, names))
+    made = report(frames, rating_facts(names, asked=("q1",)))
+    told = made.json()["with_oneself"]["q1"]
+    assert (told["pairs"], told["people"], told["same"], told["within_1"]) == (4, 4, 0.75, 0.75)
+    assert told["kappa"] == pytest.approx(weighted_kappa([1, 2, 3, 4], [5, 2, 3, 4], (1, 2, 3, 4, 5)))
+    assert rows_of(made)["grad_cam", "q1"]["mean"] == 3.0
+    assert made.json()["pooled"]["anchor_ratings"] == 8 and made.json()["pooled"]["ratings"] == 8
+    # The same explanation twice in one session is no agreement over time.
+    assert repeated(rating_rows(rating_frames(trials[:1] * 2, people[:1]))).empty
+
+
+def test_missing_pairs_are_counted_beside_the_means() -> None:
+    def asked_of(item: int) -> tuple[str, ...]:
+        return tuple(q for q in SIX if not (q == "q5" and item == 0) and not (q == "q6" and item < 3))
+
+    trials = [
+        rated(f"p{r}", f"p{r}", i, (f"i{i}", "grad_cam"), dict.fromkeys(asked_of(i), 1 + (r + i) % 5))
+        for r in range(3)
+        for i in range(4)
+    ]
+    people = [sitting_row(f"p{r}", f"p{r}", r) for r in range(3)]
+    made = report(rating_frames(trials, people, pictures_of(4, ("grad_cam",))), rating_facts(("grad_cam",)))
+    rows = rows_of(made)
+    assert [rows["grad_cam", q]["missing"] for q in ("q4", "q5", "q6")] == [0, 0.25, 0.75]
+    assert [rows["grad_cam", q]["explanations"] for q in ("q4", "q5", "q6")] == [4, 3, 1]
+    assert [row[-1] for row in made.tables()["means_by_condition"].rows][-2:] == ["25.0", "75.0"]
+
+
+def test_an_equal_picture_s_rating_counts_for_both_and_is_said() -> None:
+    names = ("grad_cam", "hires_cam")
+    trials = [rated(f"p{r}", f"p{r}", 0, ("i0", "grad_cam"), {"q1": 2 + r}) for r in range(3)]
+    trials += [rated(f"p{r}", f"p{r}", 1, ("i1", n), {"q1": 1 + r}) for r in range(3) for n in names]
+    people = [sitting_row(f"p{r}", f"p{r}", r) for r in range(3)]
+    same = {("i0", "hires_cam"): "grad_cam"}
+    frames = rating_frames(trials, people, pictures_of(2, names), same)
+    made = report(frames, rating_facts(names, asked=("q1",)))
+    row = rows_of(made)["hires_cam", "q1"]
+    assert (row["mean"], row["ratings"], row["shared"], row["explanations"]) == (2.5, 6, 3, 2)
+    assert made.json()["pooled"]["ratings"] == 9, "raters gave no more"
+    assert "Hires cam shows the same picture as Grad cam for 1 item: rated once" in page(made)
+    (pair,) = made.json()["comparisons"]
+    assert pair["pictures"] == 2 and pair["difference"] == 0
+
+
+def test_methods_are_compared_on_pictures_that_both_have() -> None:
+    """Grad-CAM is better on the shared pictures; random has an easy picture of its own that would turn it."""
+    trials = []
+    for rater in range(6):
+        who = f"p{rater}"
+        wobble = (rater + np.arange(4)) % 2
+        for item in range(4):
+            better = {"q1": int(3 + wobble[item])}
+            trials.append(rated(who, who, item, (f"i{item}", "grad_cam"), better))
+            trials.append(
+                rated(who, who, 10 + item, (f"i{item}", "random"), {"q1": int(2 + wobble[3 - item])})
+            )
+        for easy in range(4, 12):
+            trials.append(rated(who, who, 20 + easy, (f"i{easy}", "random"), {"q1": 5}))
+    people = [sitting_row(f"p{r}", f"p{r}", r) for r in range(6)]
+    frames = rating_frames(trials, people, pictures_of(12, ("grad_cam", "random")))
+    facts = rating_facts(("grad_cam", "random"), asked=("q1",))
+    rows = rows_of(report(frames, facts))
+    assert rows["random", "q1"]["mean"] > rows["grad_cam", "q1"]["mean"]
+    (pair,) = pairs(rating_rows(frames), facts, ("q1",))
+    assert pair.pictures == 4 and pair.result is not None and pair.result.estimate == pytest.approx(1.0)
+
+
+def test_saliency_and_concepts_stand_against_each_other_by_question() -> None:
+    frames = planted({"grad_cam": 0.8, "clip_linear": -0.4}, raters=10, items=20, per_item=5, seed=2)
+    made = report(frames, rating_facts(("grad_cam", "clip_linear"), asked=("q1",)))
+    (pair,) = made.json()["forms"]
+    assert (pair["first"], pair["second"], pair["pictures"]) == ("image", "concept", 20)
+    assert pair["difference"] > 0.7 and pair["p"] < 0.001
+    assert {row["label"] for row in made.json()["levels"]} == {"Saliency", "Concepts"}
+    alone = report(
+        frames, rating_facts(("grad_cam", "clip_linear"), asked=("q1",), forms={"clip_linear": "image"})
+    )
+    assert alone.json()["forms"] == [] and not any(t.startswith("forms") for t in alone.tables())
+
+
+def test_backbones_and_datasets_have_rows_of_their_own() -> None:
+    names = ("grad_cam-a", "grad_cam-b", "rise-a", "rise-b")
+    models = {name: name[-1] for name in names}
+    frames = planted(dict.fromkeys(names, 0.0), raters=8, items=8, per_item=4, seed=5)
+    made = report(frames, rating_facts(names, asked=("q1",), predictors=models))
+    by = {row["by"] for row in made.json()["levels"]}
+    assert by == {"method", "predictor"}
+    rows = rating_rows(frames)
+    expected = rows[rows["condition"].str.startswith("grad_cam")]["value"].mean()
+    assert rows_of(made, "method")["grad_cam", "q1"]["mean"] == pytest.approx(expected)
+    assert made.tables()["conditions"].columns[1:3] == ("Model", "Dataset")
+    assert made.json()["ordinal"][0]["df"] == 3
+    apart = report(frames, rating_facts(names, asked=("q1",), datasets={**models, "rise-b": "b"}))
+    assert {row["dataset"] for row in apart.json()["ordinal"]} == {"a", "b"}
+
+
+def test_the_model_finds_a_planted_difference_and_tells_means() -> None:
+    facts = rating_facts(("grad_cam", "random"), asked=("q1",))
+    made = report(planted({"grad_cam": 0.6, "random": -0.6}, raters=12, items=20, per_item=5, seed=3), facts)
+    (test,) = made.json()["ordinal"]
+    assert test["p"] < 0.001 and test["df"] == 1
+    rows = rows_of(made)
+    for name in ("grad_cam", "random"):
+        assert test["means"][name] == pytest.approx(rows[name, "q1"]["mean"], abs=0.15)
+    odds = test["log_odds"]["random"]
+    assert odds["interval"][0] < odds["estimate"] < odds["interval"][1] < 0
+    assert "differs between conditions" in made.main[1].sentences[0]
+
+
+def test_without_a_model_a_sentence_says_why_and_people_s_means_stand_in() -> None:
+    """Everybody gives one method always 5 and the other always 1: no finite estimate exists."""
+
+    def point(rater: int, item: int, name: str, question: str) -> int:
+        return 5 if name == "grad_cam" else 1 + (rater + item) % 2 * (rater == 0)
+
+    frames = all_rated(point, raters=7, items=6, names=("grad_cam", "random"), asked=("q1",))
+    made = report(frames, rating_facts(("grad_cam", "random"), asked=("q1",)))
+    (test,) = made.json()["ordinal"]
+    assert test["p"] is None and test["p_people"] < 0.001 and test["problem"]
+    assert "The test of each person's means stands in, p < .001" in made.main[1].sentences[0]
+    assert is_told(made)
+
+
+def measured(value: float, name: str = "deletion", scores: str = "method") -> dict[str, object]:
+    return {
+        "metric": name,
+        "parameters": {"steps": 10},
+        "version": 1,
+        "value": value,
+        "unit": "s",
+        "scores": scores,
+    }
+
+
+def test_ratings_are_set_against_both_columns_of_a_metric() -> None:
+    frames = all_rated(
+        lambda r, i, n, q: min(5, 1 + i % 5), raters=3, items=10, names=("grad_cam",), asked=("q1",)
+    )
+    cells = [
+        json.dumps([measured(1.0 - i % 5), measured(float(i % 5), "deletion_drawn", "drawn"),
+                    measured(float(i), "sparsity", "drawn")])
+        for i in range(10)
+    ]  # fmt: skip
+    stimuli = frames.stimuli.assign(metrics=cells)
+    facts = rating_facts(("grad_cam",), asked=("q1",))
+    made = report(Frames(frames.trials, frames.participants, stimuli, frames.extra), facts)
+    rows = {row["metric"]: row for row in made.json()["metrics"]}
+    assert rows["deletion"]["method"]["rho"] == pytest.approx(-1)
+    assert rows["deletion"]["seen"]["rho"] == pytest.approx(1)
+    assert rows["sparsity"]["method"] is None and rows["sparsity"]["seen"]["n"] == 10
+    assert "metrics" not in report(frames, facts).tables()
+
+
+def test_nothing_by_condition_is_told_while_sealed() -> None:
+    frames = planted({"grad_cam": 0.8, "random": -0.8}, raters=8, items=10, per_item=4, seed=1)
+    facts: StudyFacts = rating_facts(("grad_cam", "random"), asked=("q1",), state="open")
+    waiting = replace(facts, slots=(replace(facts.slots[0], kept=3),))
+    made = report(frames, waiting)
+    assert made.seal.sealed and "8 people kept, 80 ratings of 20 explanations" in made.opening
+    assert set(made.tables()) <= {"conditions", "arrival", "flow", "flow_by_condition", "exclusions"}
+    text = json.dumps(made.json())
+    for key in ("mean", "mode", "alpha", "difference", "chi_square", "raters"):
+        assert f'"{key}' not in text, key
+    assert [row["ratings"] for row in made.json()["conditions"]] == [40, 40]
+
+
+THIN = {
+    "one rater": lambda: all_rated(lambda r, i, n, q: 1 + i % 5, raters=1, items=6),
+    "one item": lambda: all_rated(lambda r, i, n, q: 1 + r % 5, raters=6, items=1),
+    "one answer": lambda: all_rated(lambda r, i, n, q: 3, raters=7, items=4),
+    "one of each": lambda: all_rated(lambda r, i, n, q: 4, raters=1, items=1),
+    "no pairs": lambda: all_rated(lambda r, i, n, q: 1 + (r * i) % 5, raters=7, items=4, asked=SIX[:4]),
+    "nobody": lambda: rating_frames([], [], pictures_of(2, METHODS)),
+    "no ratings yet": lambda: rating_frames([], [sitting_row("s", "p", 0)], pictures_of(2, METHODS)),
+}
+
+
+@pytest.mark.parametrize("name", list(THIN))
+def test_thin_data_are_a_report_with_sentences(name: str) -> None:
+    made = report(THIN[name](), rating_facts())
+    assert is_told(made)
+    said = [line for section in made.sections for line in section.paragraphs]
+    assert any("no ordinal model" in line or "stands in" in line for line in said) or name == "no pairs"
+
+
+def test_constant_ratings_say_that_agreement_is_not_defined() -> None:
+    made = report(THIN["one answer"](), rating_facts())
+    assert "Q1: All ratings are equal, so alpha is not defined" in page(made)
+    rows = rows_of(made)
+    assert rows["grad_cam", "q1"]["mean"] == 3 and rows["grad_cam", "q1"]["interval"] is None
+    assert pd.isna(rows["grad_cam", "q1"]["interval"])
