@@ -84,7 +84,7 @@ def _read(data: Any, study: Study, count: int) -> list[tuple[Passage, str]]:
     """Each further text without marks, and what the model says of it."""
     predictor: Any = restore(open_store(settings.STORAGE_URL).get(predictor_file(study.predictor["key"])))
     texts = [data.text(item.key) for item in data.items("people")[:count]]
-    said = [predictor.labels[int(row.argmax())] for row in predictor.logits(texts)]
+    said = [predictor.labels[int(row.argmax())] for row in predictor.text_logits(texts)]
     return [(read_text([{"text": t, "shade": None}]), label) for t, label in zip(texts, said, strict=True)]
 
 

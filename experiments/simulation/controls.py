@@ -60,7 +60,7 @@ class Eye(Protocol):
         ...
 
 
-class Shown(Protocol):
+class Taken(Protocol):
     """What observers take the controls on: `predicted` is the model's answer per item, as a choice value,
     `unseen` further items with answers, for the ceiling; empty if there are too few. `observers` are the
     kinds that stand side by side on such items."""
@@ -169,7 +169,7 @@ class ControlReport:
 def run_controls(
     plans: Sequence[Plan],
     conditions: Sequence[str],
-    material: Shown,
+    material: Taken,
     *,
     seed: int,
     sittings_max: int = 10,
@@ -372,7 +372,7 @@ def _training_items(plans: Sequence[Plan]) -> list[str]:
 
 
 def _agreement(
-    observer: Person, plan: Plan, material: Shown, eye: Eye, control: str, condition: str
+    observer: Person, plan: Plan, material: Taken, eye: Eye, control: str, condition: str
 ) -> float:
     """The share of scored trials at which the observer says what the model says."""
     mind, predicted = None, material.predicted
