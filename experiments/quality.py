@@ -16,6 +16,8 @@ from django.utils import timezone
 from experiments.dropping import dropped_sentence
 from experiments.errors import StudyError
 from experiments.models import Study, Trial
+from experiments.paradigms import design_of, get_paradigm
+from experiments.selectors import definition_of
 from stimuli.quality.looks import PAIRS_MIN
 
 REASON_MIN = 20
@@ -41,7 +43,10 @@ def unknown_of(study: Study) -> str:
 
 def is_seen_with_answer(study: Study) -> bool:
     """Whether every explanation of an opened study stands beside the model's answer, and none is there when
-    the answer is asked."""
+    the answer is asked; so too if no answer is right or wrong, for then there is none to give away."""
+    definition = definition_of(study)
+    if not get_paradigm(study.paradigm).scores(design_of(definition)):
+        return True
     return not Trial.objects.filter(slot__study=study, explained=True, label__isnull=True).exists()
 
 

@@ -145,7 +145,10 @@ class DryRun:
 
     @property
     def is_seen_with_answer(self) -> bool:
-        """Whether every explanation stands beside the model's answer, and none is there when it is asked."""
+        """Whether every explanation stands beside the model's answer, and none is there when it is asked; so
+        too if no answer is right or wrong."""
+        if not get_paradigm(self.definition.paradigm).scores(design_of(self.definition)):
+            return True
         trials = (trial for plan in self.plans for trial in plan.trials)
         return all(trial.label is not None for trial in trials if trial.explained)
 

@@ -10,10 +10,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,32 +24,25 @@ from analysis.reports.report import Report
 from analysis.reports.text import print_report
 from crowd.models import Posting
 from crowd.recruiting.measured import measure_and_print
-from crowd.rehearsal.unseen import unseen_pictures
+from crowd.rehearsal.materials import material, with_unseen
+from crowd.rehearsal.unseen import unseen_items
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import StudyError
 from experiments.management.commands.build_stimuli import build_study
 from experiments.management.commands.simulate import outcome_rows, population_lines
-from experiments.models import Condition, Item, Rendering, Session, Slot, Study
+from experiments.models import Condition, Session, Slot, Study
 from experiments.opening import open_study, stored_pool
 from experiments.paradigms import design_of, get_paradigm
 from experiments.selectors import definition_of
 from experiments.sessions import ENDED, mark_left
 from experiments.simulation import HEADING
 from experiments.simulation.client import Outcome, run_people
-from experiments.simulation.controls import ControlReport, Pictures, run_controls
+from experiments.simulation.controls import ControlReport, run_controls
 from experiments.simulation.line import Refused
-from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate
+from experiments.simulation.population import parse_mix, populate, usual_mix
+from experiments.simulation.text_controls import Texts
 from experiments.terminal import Terminal
-from stimuli.datasets import open_dataset
-from stimuli.errors import StimulusError
-from stimuli.render import png
-from stimuli.render.canvas import Part, region_on, seen_part
-from stimuli.render.recipe import Canvas
-from stimuli.spec import StimulusSpec
-from stimuli.store import Store, open_store
-from stimuli.store.files import read_region
-from stimuli.types import WHOLE, Mask, Pixels
 
 START_DEADLINE_S = 60.0
 WAVES_MAX = 12
@@ -62,10 +53,10 @@ MEASURED = 40
 SHORT = {
     "baseline": "none",
     "shown": "as shown",
-    "permuted": "permuted in space",
-    "other_image": "of another image",
+    "permuted": "permuted in place",
+    "other_image": "of another item",
     "oracle": "planted region",
-    "ceiling": "unseen pictures",
+    "ceiling": "unseen items",
 }
 
 
@@ -149,14 +140,19 @@ def send_people(
     study: Study, definition: StudyDefinition, url: str, wanted: int, seed: int, terminal: Terminal
 ) -> None:
     """Sends waves of simulated people until so many have passed; a wave replaces those who did not pass."""
-    terminal.line(f"{HEADING} Mix: {DEFAULT_MIX}; seed {seed}.")
+    mix = usual_mix(get_paradigm(definition.paradigm), design_of(definition))
+    terminal.line(f"{HEADING} Mix: {mix}; seed {seed}.")
+    slots = Slot.objects.filter(study=study).count()
+    if slots < wanted:
+        terminal.line(f"The design has {slots} places, so that {slots} are to pass and not {wanted}.")
+        wanted = slots
     outcomes: list[Outcome] = []
     began, sent = time.monotonic(), 0
     for _ in range(WAVES_MAX):
         missing = wanted - Slot.objects.filter(study=study, kept=True).count()
         if missing <= 0:
             break
-        people = populate(parse_mix(DEFAULT_MIX), missing, seed, first=sent)
+        people = populate(parse_mix(mix), missing, seed, first=sent)
         sent += missing
         if not outcomes:
             for line in population_lines(people):
@@ -204,12 +200,13 @@ def print_controls(
     if not any(trial.phase == "train" for plan in plans for trial in plan.trials):
         terminal.line("This design has no training that an observer could learn from, so no controls ran.")
         return None
-    pictures = material(study, folder)
+    shown = material(study, folder)
     if unseen:
-        further, none = unseen_pictures(study, definition, folder, unseen, terminal.progress)
-        pictures = replace(pictures, unseen=further)
-        terminal.line(none or f"The ceiling is learned from {len(further):,} unseen pictures.")
-    report = run_controls(plans, explained, pictures, seed=seed, progress=terminal.progress)
+        further, none = unseen_items(study, definition, folder, unseen, terminal.progress)
+        shown = with_unseen(shown, further)
+        words = "texts" if isinstance(shown, Texts) else "pictures"
+        terminal.line(none or f"The ceiling is learned from {len(further):,} unseen {words}.")
+    report = run_controls(plans, explained, shown, seed=seed, progress=terminal.progress)
     path.write_text(json.dumps(report.as_json(), indent=2))
     rows = [
         (
@@ -228,67 +225,6 @@ def print_controls(
         terminal.line(fault)
     terminal.line(f"{report.heading} The same observers on the first sittings; per condition in {path}.")
     return report
-
-
-def material(study: Study, folder: Path) -> Pictures:
-    """The study's pictures, read from the store, with the planted regions if the dataset has them."""
-    definition = definition_of(study)
-    store = open_store(settings.STORAGE_URL)
-    items = {item.key: item for item in Item.objects.filter(study=study)}
-    columns = ("item__key", "condition__name", "stimulus__explanation_file")
-    renderings = Rendering.objects.filter(item__study=study)
-    shown = {(key, name): file for key, name, file in renderings.values_list(*columns)}
-    drawn = dict(renderings.values_list("item__key", "stimulus__spec"))
-    canvases = {key: StimulusSpec.from_json(spec).canvas for key, spec in drawn.items()}
-    plain = dict(renderings.values_list("item__key", "stimulus__image_file"))
-
-    @cache
-    def pixels(file: str) -> Pixels:
-        return png.decode(store.get(file))
-
-    def overlay(item: str, condition: str) -> Pixels | None:
-        file = shown[item, condition]
-        return pixels(file) if file else None
-
-    def seen(item: str) -> Part:
-        canvas = canvases[item]
-        return seen_part(canvas.box if canvas else WHOLE, pixels(plain[item]).shape)
-
-    return Pictures(
-        original=lambda item: pixels(plain[item]),
-        shown=overlay,
-        predicted={key: item.predicted for key, item in items.items()},
-        render=definition.render.spec(),
-        mask=_masks(study, folder, store, items, canvases, lambda item: pixels(plain[item]).shape),
-        seen=seen,
-    )
-
-
-def _masks(
-    study: Study,
-    folder: Path,
-    store: Store,
-    items: dict[str, Item],
-    canvases: dict[str, Canvas | None],
-    shape_of: Callable[[str], tuple[int, ...]],
-) -> Callable[[str], Mask] | None:
-    """The planted decisive regions on the pictures that people saw, if the dataset has them."""
-    regions = str(study.predictor.get("regions", ""))
-    try:
-        (dataset_table, _), *_ = definition_of(study).stimuli.sources.values()
-        dataset = open_dataset(dataset_table.component(), folder)
-    except StimulusError:
-        return None
-    if not hasattr(dataset, "mask") or not regions:
-        return None
-
-    def mask(item: str) -> Mask:
-        region, canvas = read_region(store, regions, items[item].image_key), canvases[item]
-        if region is None:
-            raise DemoFailed(f"The planted region of {item!r} is not stored: build the study again.")
-        return region if canvas is None else region_on(region, canvas, shape_of(item))
-
-    return mask
 
 
 def print_addresses(study: Study, url: str, terminal: Terminal, stays: bool) -> None:

@@ -31,10 +31,11 @@ from crowd.rehearsal.faults import Faults
 from crowd.rehearsal.visitors import Control, Visit, send_crowd
 from experiments.errors import StudyError
 from experiments.models import Study
+from experiments.paradigms import design_of, get_paradigm
 from experiments.selectors import definition_of
 from experiments.simulation import HEADING
 from experiments.simulation.people import Person
-from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate
+from experiments.simulation.population import parse_mix, populate, usual_mix
 from experiments.terminal import Terminal
 
 ROUNDS_MAX = 25
@@ -110,7 +111,7 @@ def _played(
         url,
         study.slug,
         posting.platform,
-        _people(people, seed),
+        _people(study, people, seed),
         {question.id: question.answer for question in definition_of(study).quiz},
         progress=terminal.progress,
         before_take=lambda: keep_time(simulated.clock),
@@ -164,8 +165,9 @@ def _published(study: Study, platform: str, site: str) -> Posting:
     raise AssertionError("the last try returns or raises")
 
 
-def _people(count: int, seed: int) -> Sequence[Person]:
-    return populate(parse_mix(DEFAULT_MIX), count, seed)
+def _people(study: Study, count: int, seed: int) -> Sequence[Person]:
+    mix = usual_mix(get_paradigm(study.paradigm), design_of(definition_of(study)))
+    return populate(parse_mix(mix), count, seed)
 
 
 def visit_rows(visits: Sequence[Visit]) -> list[tuple[str, str, int]]:

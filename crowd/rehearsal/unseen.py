@@ -1,9 +1,9 @@
-"""Further pictures of a study with the answers of its model: from them an observer learns its ceiling."""
+"""Further items of a study with the answers of its model: from them an observer learns its ceiling."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,9 @@ from django.conf import settings
 from experiments.definition import StudyDefinition
 from experiments.models import Item, Study
 from experiments.simulation import OBSERVERS
+from experiments.simulation.controls import Seen
 from experiments.simulation.looking import perceive
+from experiments.simulation.passage import Passage, read_text
 from experiments.simulation.sight import WORKING_PX, Percept
 from experiments.simulation.versions import version_of
 from stimuli.datasets import open_dataset
@@ -33,13 +35,14 @@ SEEDS_ON = 1_000_003
 Progress = Callable[[str, int, int], None]
 
 
-def unseen_pictures(
+def unseen_items(
     study: Study, definition: StudyDefinition, folder: Path, count: int, progress: Progress
-) -> tuple[list[tuple[Percept, str]], str]:
-    """`count` percepts with the model's answers, and a sentence if there are fewer (then none).
+) -> tuple[Sequence[tuple[Seen, str]], str]:
+    """What is seen of `count` further items, with the model's answers, and a sentence if there are fewer
+    (then none).
 
-    A dataset that draws its pictures from a seed draws as many more; of others there are only those that the
-    study did not choose. Kept in a file by what they depend on.
+    A dataset that draws its items from a seed draws as many more; of others there are only those that the
+    study did not choose. Percepts of pictures are kept in a file by what they depend on.
     """
     (table, _), *_ = definition.stimuli.sources.values()
     component = table.component()
@@ -48,7 +51,10 @@ def unseen_pictures(
     except BadSpec:
         there = len(open_dataset(component, folder).items("people"))
         left = max(0, there - Item.objects.filter(study=study, copy_of=None).count())
-        return [], f"No ceiling: only {left:,} unseen pictures, {count:,} are needed."
+        return [], f"No ceiling: only {left:,} unseen items, {count:,} are needed."
+    choices = {value for value, _ in definition.choices}
+    if hasattr(data, "text"):
+        return [(text, said) for text, said in _read(data, study, count) if said in choices], ""
     version = version_of(OBSERVERS[0])
     eye = version.digest if version else ""
     key = content_key(["unseen", data.content_digest(), study.predictor["key"], count, eye])
@@ -57,7 +63,6 @@ def unseen_pictures(
         _keep(path, *_looked_at(data, study.predictor["key"], count, progress))
     with np.load(io.BytesIO(path.read_bytes())) as kept:
         answers, features, unguided = kept["answers"], kept["features"], kept["unguided"]
-    choices = {value for value, _ in definition.choices}
     rows = zip(features, unguided, answers, strict=True)
     return [(Percept(f, unguided=o), str(a)) for f, o, a in rows if str(a) in choices], ""
 
@@ -68,8 +73,19 @@ def _redrawn(component: Component, folder: Path, count: int) -> Any:
     seed = int(component.params.get("seed", 0)) + SEEDS_ON
     # Classes and cues in equal cells ask for a multiple of four.
     drawn = max(8, count + -count % 4)
-    more = {"seed": seed, "count": drawn, "model_count": 16, "size_px": WORKING_PX}
+    more: dict[str, Any] = {"seed": seed, "count": drawn}
+    # Those that a model learns from come first, and keep people's from repeating them; sentences are small.
+    is_text = hasattr(open_dataset(component, folder), "text")
+    more |= {} if is_text else {"model_count": 16, "size_px": WORKING_PX}
     return open_dataset(Component(component.name, {**component.params, **more}), folder)
+
+
+def _read(data: Any, study: Study, count: int) -> list[tuple[Passage, str]]:
+    """Each further text without marks, and what the model says of it."""
+    predictor: Any = restore(open_store(settings.STORAGE_URL).get(predictor_file(study.predictor["key"])))
+    texts = [data.text(item.key) for item in data.items("people")[:count]]
+    said = [predictor.labels[int(row.argmax())] for row in predictor.text_logits(texts)]
+    return [(read_text([{"text": t, "shade": None}]), label) for t, label in zip(texts, said, strict=True)]
 
 
 def _looked_at(data: Dataset, predictor_key: str, count: int, progress: Progress) -> tuple[Any, Any, Any]:

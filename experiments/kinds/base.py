@@ -179,6 +179,10 @@ class Observer(Protocol):
         """Reads the page's own sentence and presses the key that it names."""
         ...
 
+    def rate(self, trial: Mapping[str, Any], question: Mapping[str, Any]) -> int:
+        """Looks at an explanation and answers one of the page's questions about it, by a point from 1."""
+        ...
+
     def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
         """One of the options, drawn for this trial and name from the observer's own stream."""
         ...

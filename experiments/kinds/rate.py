@@ -112,9 +112,9 @@ class Rate(base.Kind):
         return dict.fromkeys(_asked(trial), 3)
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
-        names = [question["id"] for question in trial["content"]["questions"]]
-        took_ms = sum(observer.linger_ms(trial) for _ in names)
-        value = {name: observer.pick(trial, name, (1, 2, 3, 4, 5)) for name in names}
+        questions = trial["content"]["questions"]
+        took_ms = sum(observer.linger_ms(trial) for _ in questions)
+        value = {question["id"]: observer.rate(trial, question) for question in questions}
         return base.Reply(value, took_ms, took_ms)
 
 

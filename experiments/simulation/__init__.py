@@ -20,6 +20,10 @@ PEOPLE: Table[type[Person]] = Table(
         "exemplar": "experiments.simulation.observers:Exemplar",
         "prototype": "experiments.simulation.observers:Prototype",
         "one_reason": "experiments.simulation.observers:OneReason",
+        "word_exemplar": "experiments.simulation.readers:WordExemplar",
+        "word_prototype": "experiments.simulation.readers:WordPrototype",
+        "word_reason": "experiments.simulation.readers:WordReason",
+        "rater": "experiments.simulation.raters:Rater",
         "guesser": "experiments.simulation.people:Guesser",
         "careless": "experiments.simulation.people:Careless",
         "leaver": "experiments.simulation.leaver:Leaver",
@@ -29,6 +33,12 @@ PEOPLE: Table[type[Person]] = Table(
 
 OBSERVERS = ("exemplar", "prototype", "one_reason")
 """Those that stand side by side in every run; `learner` is version 1, kept for what was run with it."""
+
+
+TEXT_OBSERVERS = ("word_exemplar", "word_prototype", "word_reason")
+"""Those that stand side by side on texts."""
+RATERS = ("rater",)
+"""The observer of explanations, if nothing is right or wrong."""
 
 
 def person_class(kind: str) -> type[Person]:

@@ -6,7 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import blake2b
 from threading import Lock
+from typing import cast
 
+from experiments.simulation.drawn import Drawn, drawn_beside, drawn_over
 from experiments.simulation.looking import led, perceive
 from experiments.simulation.sight import Percept, read_heat
 from stimuli.render.png import decode
@@ -25,13 +27,13 @@ class Album:
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
         self._lock = Lock()
-        self._shelf: OrderedDict[bytes, Percept] = OrderedDict()
+        self._shelf: OrderedDict[bytes, Percept | Drawn] = OrderedDict()
 
     def percept(self, original: bytes, overlay: bytes | None = None) -> Percept:
         """What is seen in a PNG file, and in the file of its overlay. Raises ShapeMismatch if one cannot be
         read."""
         name = _name(original)
-        plain = self._once(name, lambda: perceive(decode(original)))
+        plain = cast("Percept", self._once(name, lambda: perceive(decode(original))))
         if overlay is None:
             return plain
 
@@ -41,9 +43,18 @@ class Album:
             heat = read_heat(below, above) if below.shape == above.shape else None
             return plain if heat is None else led(plain, heat)
 
-        return self._once(name + _name(overlay), guided)
+        return cast("Percept", self._once(name + _name(overlay), guided))
 
-    def _once(self, name: bytes, make: Callable[[], Percept]) -> Percept:
+    def drawn(self, original: bytes | None, mark: bytes) -> Drawn:
+        """What is seen of an explanation that is to be rated, beside its picture if there is one."""
+        if original is None:
+            made = self._once(b"drawn" + _name(mark), lambda: drawn_beside(decode(mark)))
+        else:
+            name = b"drawn" + _name(original) + _name(mark)
+            made = self._once(name, lambda: drawn_over(decode(original), decode(mark)))
+        return cast("Drawn", made)
+
+    def _once(self, name: bytes, make: Callable[[], Percept | Drawn]) -> Percept | Drawn:
         shelf = self._shelf
         with self._lock:
             if name in shelf:

@@ -17,10 +17,13 @@ from uuid import UUID
 from experiments.design.rng import Streams
 from experiments.kinds import get_kind
 from experiments.kinds.base import Choice, Reply
+from experiments.kinds.rate import SCALE
 from experiments.simulation.album import Album
+from experiments.simulation.drawn import Drawn, drawn_words
 from experiments.simulation.line import Line, Refused, open_pool
 from experiments.simulation.pages import Reader
-from experiments.simulation.people import ExampleView, Person, TestView
+from experiments.simulation.passage import Passage, read_text
+from experiments.simulation.people import ExampleView, Person, RateView, TestView
 from experiments.simulation.sight import Percept
 from experiments.simulation.timing import CONSULT, STUDY_PICTURE
 from experiments.simulation.wire import (
@@ -29,6 +32,7 @@ from experiments.simulation.wire import (
     ExitWire,
     FinishedWire,
     MediaWire,
+    PageWire,
     ResponseWire,
     StateWire,
     StoredWire,
@@ -76,7 +80,7 @@ class SimulatedSession:
         self, person: Person, line: Line, album: Album, *, quiz: Mapping[str, str], batch_max: int = BATCH_MAX
     ) -> None:
         self.person, self.line, self.album, self.batch_max = person, line, album, batch_max
-        self.reader = Reader(person, quiz, self._look)
+        self.reader = Reader(person, quiz, self._look, self._drawn, self._told)
         self.streams = Streams(0)
         self.examples: dict[str, ExampleView] = {}
         self.clock_ms = 0
@@ -219,10 +223,17 @@ class SimulatedSession:
 
     def study(self, trial: Mapping[str, Any]) -> Reply:
         content = trial["content"]
-        percept = self._percept(content["image"], content.get("explanation"))
-        view = ExampleView(trial["position"], content.get("label"), choices_of(content["choices"]), percept)
-        self.examples[trial["id"]] = view
-        reply = self.person.study_example(view)
+        percept, text = self._percept(content["image"], content.get("explanation")), _read(content)
+        place, choices = trial["position"], choices_of(content["choices"])
+        if content.get("label") is None:
+            # A guess is an answer by the examples so far; what is revealed comes with the server's reply.
+            guess = TestView(place, choices, tuple(self.examples.values()), percept, text=text)
+            reply = self.person.answer(guess)
+            self.examples[trial["id"]] = ExampleView(place, None, choices, percept, text)
+        else:
+            view = ExampleView(place, content["label"], choices, percept, text)
+            self.examples[trial["id"]] = view
+            reply = self.person.study_example(view)
         # The button to go on appears only after the minimum viewing time.
         rt_ms = max(reply.rt_ms, self._study["min_view_ms"])
         return replace(reply, rt_ms=rt_ms, shown_ms=rt_ms)
@@ -237,6 +248,7 @@ class SimulatedSession:
             tuple(self.examples.values()),
             self._percept(content["image"], None),
             reservoir=way == "always" or opens,
+            text=_read(content),
         )
         reply = self.person.answer(view)
         if not opens:
@@ -257,6 +269,36 @@ class SimulatedSession:
             prompt=content["prompt"],
         )
         return self.person.answer(view)
+
+    def rate(self, trial: Mapping[str, Any], question: Mapping[str, Any]) -> int:
+        content, sides = trial["content"], question["pair"] or ()
+        return self.person.rate(
+            RateView(
+                trial["position"],
+                question["id"],
+                question["text"],
+                len(SCALE),
+                self._drawn(content["image"], content["mark"], content["text"]),
+                tuple(self._drawn(side["image"], side["mark"], side["text"]) for side in sides),
+            )
+        )
+
+    def _told(self, step: str, page: PageWire, question: str, choice: str) -> Mapping[str, Any]:
+        """What the page says at once of an answer at a gate."""
+        body = {"digest": page["digest"], "question": question, "choice": choice}
+        return cast("Mapping[str, Any]", self.line.post(f"/api/session/{step}/answers/", body))
+
+    def _drawn(
+        self, image: MediaWire | None, mark: MediaWire | None, text: Mapping[str, Any] | None = None
+    ) -> Drawn | None:
+        """The explanation as it is drawn, for a person who looks; None if there is none."""
+        if not self.person.looks:
+            return None
+        if mark is None:
+            return drawn_words(text["tokens"]) if text is not None else None
+        return self.album.drawn(
+            self.line.fetch(image["url"]) if image else None, self.line.fetch(mark["url"])
+        )
 
     def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
         rng = self.streams("pick", self.person.name, trial["position"], name)
@@ -302,6 +344,11 @@ class SimulatedSession:
                 data={},
             )
         )
+
+
+def _read(content: Mapping[str, Any]) -> Passage | None:
+    """The text of a page, as it is read."""
+    return read_text(content["text"]["tokens"]) if content.get("text") else None
 
 
 def _key(choices: Sequence[Choice], place: int | None) -> str:

@@ -1,26 +1,31 @@
 """What the observer would have done with other explanations: the controls that stand under every simulated
 table.
 
-The same observers take the same plans and pictures, in memory, once per control: without explanation,
-with the explanation as shown, with its patches shuffled in space, with the explanation of another image, and
-with the planted region if it is known (oracle). Overlays of the controls are drawn by the study's own
-recipe and read by the observer like any other. The ceiling is by construction: the same observer learns from
-the model's answers on thousands of unseen pictures, and no map enters it.
+The same observers take the same plans and items, in memory, once per control: without explanation, with the
+explanation as shown, with its places shuffled, with the explanation of another item, and with the planted
+region or words if they are known (oracle). Overlays of the controls are drawn by the study's own recipe and
+read by the observer like any other; texts are marked as they were (`text_controls`). The ceiling is by
+construction: the same observer learns from the model's answers on thousands of unseen items, and no
+explanation enters it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from experiments.design.rng import Streams
+from experiments.kinds.base import Choice
 from experiments.paradigms.base import Plan, PlannedTrial
 from experiments.simulation import HEADING, OBSERVERS, person_class
 from experiments.simulation.looking import led, perceive
 from experiments.simulation.observers import FrozenObserver, Mind
+from experiments.simulation.passage import Passage
 from experiments.simulation.people import ExampleView, Person, TestView
+from experiments.simulation.readers import Remembered, TextObserver
 from experiments.simulation.sight import CELLS, GRID, Floats, Percept, place_in_square, read_heat
 from stimuli.render.heatmap import painted
 from stimuli.render.recipe import RenderSpec
@@ -29,16 +34,51 @@ from stimuli.types import Mask, Pixels
 CONTROLS = {
     "baseline": "no explanation",
     "shown": "explanation as shown",
-    "permuted": "explanation permuted in space",
-    "other_image": "explanation of another image",
+    "permuted": "explanation permuted in place",
+    "other_image": "explanation of another item",
     "oracle": "planted region (oracle)",
-    "ceiling": "unseen pictures with answers (ceiling)",
+    "ceiling": "unseen items with answers (ceiling)",
 }
 ALL = "all observers"
 
 
 Accuracies = dict[tuple[str, str], Floats]
 """Accuracy of each sitting, float32 (sittings,), by control and condition."""
+Seen = Percept | Passage
+"""What an observer takes from an item: from a picture or a text."""
+
+
+class Eye(Protocol):
+    """What is seen of each item under a control; each once."""
+
+    def looking(self, control: str, condition: str) -> Callable[[str], Seen]:
+        """What an observer takes from a training item."""
+        ...
+
+    def testing(self, control: str, condition: str) -> Callable[[str], Seen]:
+        """What an observer takes from a test item: without explanation unless the study shows it there."""
+        ...
+
+
+class Taken(Protocol):
+    """What observers take the controls on: `predicted` is the model's answer per item, as a choice value,
+    `unseen` further items with answers, for the ceiling; empty if there are too few. `observers` are the
+    kinds that stand side by side on such items."""
+
+    @property
+    def predicted(self) -> Mapping[str, str]: ...
+    @property
+    def unseen(self) -> Sequence[tuple[Seen, str]]: ...
+    @property
+    def observers(self) -> tuple[str, ...]: ...
+    @property
+    def has_oracle(self) -> bool:
+        """Whether the planted region or words are known."""
+        ...
+
+    def eye(self, streams: Streams, items: Sequence[str]) -> Eye:
+        """For these training items, between which explanations are exchanged."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +99,14 @@ class Pictures:
     mask: Callable[[str], Mask] | None = None
     seen: Callable[[str], tuple[slice, slice]] = lambda item: (slice(None), slice(None))
     unseen: Sequence[tuple[Percept, str]] = ()
+    observers: tuple[str, ...] = OBSERVERS
+
+    @property
+    def has_oracle(self) -> bool:
+        return self.mask is not None
+
+    def eye(self, streams: Streams, items: Sequence[str]) -> Eye:
+        return _Eye(self, streams, items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +169,29 @@ class ControlReport:
 def run_controls(
     plans: Sequence[Plan],
     conditions: Sequence[str],
-    pictures: Pictures,
+    material: Taken,
     *,
     seed: int,
     sittings_max: int = 10,
-    kinds: Sequence[str] = OBSERVERS,
+    kinds: Sequence[str] = (),
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> ControlReport:
     """Runs every control on the sessions of one condition: plans are matched, so all conditions share them.
 
-    `conditions` are those with an explanation. Observer j of a kind is the same person in every control.
+    `conditions` are those with an explanation. `kinds` of observers: those of the material unless given.
+    Observer j of a kind is the same person in every control.
     Raises ValueError without a plan. Takes about a third of a second per session and condition.
     """
     if not plans:
         raise ValueError("no plans to run controls on; open the study first.")
     first = plans[0].condition
     sittings = [plan for plan in plans if plan.condition == first][:sittings_max]
-    eye = _Eye(pictures, Streams(seed), _training_items(sittings))
+    eye = material.eye(Streams(seed), _training_items(sittings))
+    kinds = kinds or material.observers
     wanted = [("baseline", "")]
     wanted += [(control, name) for control in ("shown", "permuted", "other_image") for name in conditions]
-    wanted += [("oracle", "")] if pictures.mask is not None else []
-    wanted += [("ceiling", "")] if pictures.unseen else []
+    wanted += [("oracle", "")] if material.has_oracle else []
+    wanted += [("ceiling", "")] if material.unseen else []
     rows: list[ControlRow] = []
     faults: list[str] = []
     all_of: list[Accuracies] = []
@@ -151,7 +201,7 @@ def run_controls(
         for done, (control, condition) in enumerate(wanted):
             progress("controls", place * len(wanted) + done, len(kinds) * len(wanted))
             pairs = list(zip(observers, sittings, strict=True))
-            agreed = [_agreement(*pair, eye, control, condition) for pair in pairs]
+            agreed = [_agreement(*pair, material, eye, control, condition) for pair in pairs]
             accuracies[control, condition] = np.array(agreed, dtype=np.float32)
         rows += _rows(kind, accuracies, len(_scored(sittings[0])))
         faults += _faults(kind, accuracies)
@@ -169,39 +219,57 @@ def run_controls(
 def sit(
     observer: Person,
     plan: Plan,
-    look: Callable[[str], Percept],
-    plain: Callable[[str], Percept],
-    mind: Mind | None = None,
+    look: Callable[[str], Seen],
+    plain: Callable[[str], Seen],
+    mind: Mind | Remembered | None = None,
+    told: Mapping[str, str] | None = None,
 ) -> dict[int, str]:
     """The choices of one observer through one plan, by position; `look` sees training, `plain` test
-    pictures. With a `mind`, what is shown in training is not needed."""
+    items. With a `mind`, what is shown in training is not needed. `told` are the answers that are revealed
+    after a guess, by item."""
     examples: list[ExampleView] = []
     chosen: dict[int, str] = {}
     for trial in plan.trials:
         if trial.phase == "train" and trial.item is not None:
             if mind is None:
-                examples.append(ExampleView(trial.position, trial.label, trial.choices, look(trial.item)))
+                label = trial.label if trial.label is not None else (told or {}).get(trial.item)
+                examples.append(_example(trial.position, label, trial.choices, look(trial.item)))
         elif _is_scored(trial) and trial.item is not None:
             consulted = bool(trial.reservoir) and observer.consults(trial.position)
-            seen = tuple(examples)
-            view = TestView(trial.position, trial.choices, seen, plain(trial.item), reservoir=consulted)
-            if isinstance(observer, FrozenObserver):
-                reply = observer.answer_from(mind, view)
+            seen, item = tuple(examples), plain(trial.item)
+            view = TestView(
+                trial.position,
+                trial.choices,
+                seen,
+                item if isinstance(item, Percept) else None,
+                reservoir=consulted,
+                text=item if isinstance(item, Passage) else None,
+            )
+            if isinstance(observer, FrozenObserver | TextObserver):
+                # A mind is that of the observer whose it is; no observer reads another's.
+                reply = observer.answer_from(cast("Any", mind), view)
             else:
                 reply = observer.answer(view)
             chosen[trial.position] = str(reply.value["choice"])
     return chosen
 
 
-def informed_mind(observer: FrozenObserver, plan: Plan, unseen: Sequence[tuple[Percept, str]]) -> Mind:
-    """What the observer remembers of the unseen pictures, all of them at hand."""
+def informed_mind(
+    observer: FrozenObserver | TextObserver, plan: Plan, unseen: Sequence[tuple[Seen, str]]
+) -> Mind | Remembered:
+    """What the observer remembers of the unseen items, all of them at hand."""
     choices = _scored(plan)[0].choices
-    # Positions of their own, so that no look at them is the look at a picture of the session.
+    # Positions of their own, so that no look at them is the look at an item of the session.
     first = len(plan.trials)
     return observer.mind(
-        [ExampleView(first + i, label, choices, percept) for i, (percept, label) in enumerate(unseen)],
-        choices,
+        [_example(first + i, label, choices, seen) for i, (seen, label) in enumerate(unseen)], choices
     )
+
+
+def _example(position: int, label: str | None, choices: tuple[Choice, ...], seen: Seen) -> ExampleView:
+    if isinstance(seen, Percept):
+        return ExampleView(position, label, choices, seen)
+    return ExampleView(position, label, choices, text=seen)
 
 
 class _Eye:
@@ -217,6 +285,9 @@ class _Eye:
 
     def plain(self, item: str) -> Percept:
         return self.looking("baseline", "")(item)
+
+    def testing(self, control: str, condition: str) -> Callable[[str], Percept]:
+        return self.plain
 
     def looking(self, control: str, condition: str) -> Callable[[str], Percept]:
         """What an observer takes from a training item under a control."""
@@ -300,13 +371,15 @@ def _training_items(plans: Sequence[Plan]) -> list[str]:
     return sorted({t.item for t in trials if t.phase == "train" and t.item is not None})
 
 
-def _agreement(observer: Person, plan: Plan, eye: _Eye, control: str, condition: str) -> float:
+def _agreement(
+    observer: Person, plan: Plan, material: Taken, eye: Eye, control: str, condition: str
+) -> float:
     """The share of scored trials at which the observer says what the model says."""
-    mind = None
-    if control == "ceiling" and isinstance(observer, FrozenObserver):
-        mind = informed_mind(observer, plan, eye.pictures.unseen)
-    chosen = sit(observer, plan, eye.looking(control, condition), eye.plain, mind)
-    predicted = eye.pictures.predicted
+    mind, predicted = None, material.predicted
+    if control == "ceiling" and isinstance(observer, FrozenObserver | TextObserver):
+        mind = informed_mind(observer, plan, material.unseen)
+    looking, testing = eye.looking(control, condition), eye.testing(control, condition)
+    chosen = sit(observer, plan, looking, testing, mind, predicted)
     return float(np.mean([chosen[t.position] == predicted[t.item or ""] for t in _scored(plan)]))
 
 

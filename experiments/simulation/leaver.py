@@ -11,7 +11,7 @@ import numpy as np
 from experiments.design.rng import Streams
 from experiments.kinds.base import Choice, Reply
 from experiments.simulation import person_class
-from experiments.simulation.people import ExampleView, Person, Someone, TestView
+from experiments.simulation.people import ExampleView, Person, RateView, Someone, TestView
 
 APART = 1_000_000
 """Number of the first leaver among learners and guessers, so that no leaver copies one of them."""
@@ -48,6 +48,9 @@ class Leaver(Someone):
 
     def answer(self, view: TestView) -> Reply:
         return self.inner.answer(view)
+
+    def rate(self, view: RateView) -> int:
+        return self.inner.rate(view)
 
     def consults(self, position: int) -> bool:
         return self.inner.consults(position)

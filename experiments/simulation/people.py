@@ -16,6 +16,8 @@ import numpy as np
 
 from experiments.design.rng import Streams
 from experiments.kinds.base import Choice, Reply
+from experiments.simulation.drawn import Drawn
+from experiments.simulation.passage import Passage
 from experiments.simulation.reading import asked_choice
 from experiments.simulation.sight import Percept
 from experiments.simulation.timing import ABSENCE, BURST, OBEY, RUSH, SKIM, STUDY_PICTURE, ExGaussian
@@ -43,12 +45,14 @@ class Traits:
 
 @dataclass(frozen=True, slots=True)
 class ExampleView:
-    """A training trial on the screen. `percept` is None for people who do not look."""
+    """A training trial on the screen: a picture, or a text as it is read. `percept` is None for people who do
+    not look."""
 
     position: int
     label: str | None
     choices: tuple[Choice, ...]
     percept: Percept | None = None
+    text: Passage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,23 @@ class TestView:
     percept: Percept | None = None
     prompt: str = ""
     reservoir: bool = False
+    text: Passage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RateView:
+    """A question about an explanation, as it stands on the screen: `words` and a scale of `points`.
+
+    `place` names the page within the session, `question` the question on it. `shown` is what is rated, `pair`
+    the two that are compared; () if the question compares nothing.
+    """
+
+    place: str | int
+    question: str
+    words: str
+    points: int
+    shown: Drawn | None = None
+    pair: tuple[Drawn | None, ...] = ()
 
 
 class Person(Protocol):
@@ -91,6 +112,10 @@ class Person(Protocol):
 
     def study_example(self, view: ExampleView) -> Reply: ...
     def answer(self, view: TestView) -> Reply: ...
+    def rate(self, view: RateView) -> int:
+        """A point of the scale, from 1."""
+        ...
+
     def consults(self, position: int) -> bool: ...
     def pick(self, question: str, attempt: int, choices: Sequence[Choice], known: Choice | None) -> Choice:
         """The answer to a question on a page; `known` is the answer of a person who has read the page."""
@@ -140,12 +165,13 @@ class Someone:
         return any_of(choices, rng)
 
     def study_example(self, view: ExampleView) -> Reply:
-        """Looks for a while, says "seen"; guesses if the label is still hidden."""
-        rng = self._rng("example", view.position)
-        took_ms = self.STUDYING.draw_ms(rng, self.traits.slowness)
-        if view.label is None:
-            return Reply({"choice": any_of(view.choices, rng).value}, took_ms, took_ms)
+        """Looks for a while, says "seen"."""
+        took_ms = self.STUDYING.draw_ms(self._rng("example", view.position), self.traits.slowness)
         return Reply({"seen": True}, took_ms, took_ms)
+
+    def rate(self, view: RateView) -> int:
+        """Any point: no taste."""
+        return any_point(view.points, self._rng("rate", view.place, view.question))
 
     def _rng(self, *names: str | int) -> np.random.Generator:
         return self.streams(self.kind, self.number, *names)
@@ -158,6 +184,10 @@ class Someone:
 
 def any_of(choices: Sequence[Choice], rng: np.random.Generator) -> Choice:
     return choices[int(rng.integers(len(choices)))]
+
+
+def any_point(points: int, rng: np.random.Generator) -> int:
+    return int(rng.integers(1, points + 1))
 
 
 def share_around(rng: np.random.Generator, mean: float, strength: float) -> float:
@@ -220,3 +250,9 @@ class Careless(Someone):
         usual = sorted(view.choices, key=lambda choice: choice.key)[min(habit, len(view.choices) - 1)]
         chosen = usual if rng.random() < self.HABIT_SHARE else any_of(view.choices, rng)
         return Reply({"choice": chosen.value}, took_ms, took_ms)
+
+    def rate(self, view: RateView) -> int:
+        """Mostly the same point, for every question."""
+        rng = self._rng("rate", view.place, view.question)
+        habit = any_point(view.points, self._rng("habit", "point"))
+        return habit if rng.random() < self.HABIT_SHARE else any_point(view.points, rng)

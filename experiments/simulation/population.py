@@ -6,13 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from pydantic import BaseModel
 
 from experiments.design.rng import Streams
+from experiments.paradigms.base import Paradigm
 from experiments.simulation import PEOPLE, person_class
 from experiments.simulation.people import Person
 from stimuli.errors import UnknownName
 
 DEFAULT_MIX = "exemplar=0.27,prototype=0.27,one_reason=0.26,guesser=0.08,careless=0.07,leaver=0.05"
+TEXT_MIX = "word_exemplar=0.27,word_prototype=0.27,word_reason=0.26,guesser=0.08,careless=0.07,leaver=0.05"
+RATER_MIX = "rater=0.8,guesser=0.08,careless=0.07,leaver=0.05"
+
+
+def usual_mix(paradigm: Paradigm, design: BaseModel) -> str:
+    """Who comes to such a study if nothing else is asked: raters if no answer is right or wrong, else the
+    observers of what its pages show."""
+    if not paradigm.scores(design):
+        return RATER_MIX
+    return DEFAULT_MIX if "image" in paradigm.modalities else TEXT_MIX
 
 
 @dataclass(frozen=True, slots=True)

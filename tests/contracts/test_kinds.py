@@ -97,6 +97,9 @@ class Someone:
 
     obey = decide
 
+    def rate(self, trial: Mapping[str, Any], question: Mapping[str, Any]) -> int:
+        return 1
+
     def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Any]) -> Any:
         return options[0]
 

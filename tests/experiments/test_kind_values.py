@@ -323,6 +323,10 @@ class Watcher:
     def obey(self, trial: Mapping[str, Any]) -> base.Reply:
         return self._reply("obey")
 
+    def rate(self, trial: Mapping[str, Any], question: Mapping[str, Any]) -> int:
+        self.acts.append(question["id"])
+        return 5
+
     def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
         self.acts.append(name)
         return list(options)[-1]

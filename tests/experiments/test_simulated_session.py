@@ -14,7 +14,7 @@ from experiments.kinds.base import Choice, Reply
 from experiments.simulation.album import Album
 from experiments.simulation.client import AWAY_MS, BATCH_MAX, SHUT, STEPS_MAX, SimulatedSession
 from experiments.simulation.line import Line, Refused
-from experiments.simulation.people import ExampleView, Guesser, Person, TestView, Traits
+from experiments.simulation.people import ExampleView, Guesser, Person, RateView, TestView, Traits
 from stimuli.errors import UnknownName
 
 pytestmark = pytest.mark.pure
@@ -44,6 +44,7 @@ class Calm:
     looks: bool = False
     views: list[TestView] = field(default_factory=list)
     examples: list[ExampleView] = field(default_factory=list)
+    rated: list[RateView] = field(default_factory=list)
     name: str = "calm-1"
     traits: Traits = Traits(0.0, 1.0, 4, 1.0, 1.0, 1.0)
 
@@ -56,12 +57,15 @@ class Calm:
 
     def study_example(self, view: ExampleView) -> Reply:
         self.examples.append(view)
-        value = {"seen": True} if view.label is not None else {"choice": view.choices[0].value}
-        return Reply(value, self.took_ms, self.took_ms)
+        return Reply({"seen": True}, self.took_ms, self.took_ms)
 
     def answer(self, view: TestView) -> Reply:
         self.views.append(view)
         return Reply({"choice": view.choices[0].value}, self.took_ms, self.took_ms)
+
+    def rate(self, view: RateView) -> int:
+        self.rated.append(view)
+        return len(self.rated) % view.points + 1
 
     def consults(self, position: int) -> bool:
         return self.opens
@@ -164,8 +168,9 @@ def test_a_guess_that_is_answered_goes_alone() -> None:
 def test_what_the_reply_revealed_is_known_at_the_test() -> None:
     server, person = Server([learned(0), learned(1, None), trial(2)]), Calm()
     session(person, server).take("s")
-    assert [view.label for view in person.examples] == ["Husky", None]
-    (view,) = person.views
+    assert [view.label for view in person.examples] == ["Husky"]
+    guess, view = person.views
+    assert [(example.position, example.label) for example in guess.examples] == [(0, "Husky")]
     assert [(example.position, example.label) for example in view.examples] == [(0, "Husky"), (1, "Wolf")]
 
 
@@ -385,9 +390,17 @@ def test_a_check_is_read_and_not_looked_at() -> None:
 
 
 def test_every_question_of_a_rating_is_answered_after_a_look_at_each() -> None:
-    questions = [{"id": f"q{n}", "text": "?", "low": "", "high": "", "pair": None} for n in range(3)]
-    server = Server([trial(n, "rate", questions=questions) for n in range(40)])
-    session(Calm(), server).take("s")
+    side = {"image": None, "mark": None, "text": None, "sentence": None}
+    pairs = (None, None, [side, side])
+    questions = [
+        {"id": f"q{n}", "text": f"Is it {n}?", "low": "", "high": "", "pair": pair}
+        for n, pair in enumerate(pairs)
+    ]
+    server, person = Server([trial(n, "rate", questions=questions, mark=None) for n in range(40)]), Calm()
+    session(person, server).take("s")
+    asked = [(view.place, view.question, view.words, view.pair) for view in person.rated]
+    assert asked[:2] == [(0, "q0", "Is it 0?", ()), (0, "q1", "Is it 1?", ())]
+    assert asked[2:4] == [(0, "q2", "Is it 2?", (None, None)), (1, "q0", "Is it 0?", ())]
     values = [r["value"] for r in sent(server)]
     assert all(set(value) == {"q0", "q1", "q2"} for value in values)
     assert {rating for value in values for rating in value.values()} == {1, 2, 3, 4, 5}

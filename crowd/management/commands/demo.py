@@ -22,6 +22,8 @@ from experiments.definition import StudyDefinition
 from experiments.errors import StudyError
 from experiments.management.base import StudyCommand
 from experiments.models import Study
+from experiments.paradigms import design_of, get_paradigm
+from experiments.paradigms.base import PlanCondition, Pool
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.datasets.photographs import cut
@@ -78,7 +80,7 @@ class Command(StudyCommand):
             pairs = zip(studies, asked, strict=True)
             done = [each.run(study, url, terminal, options) for study, each in pairs]
             if every is not None:
-                print_scenarios(done, terminal)
+                print_scenarios([scenario for scenario in done if scenario is not None], terminal)
             demo.print_addresses(studies[-1], url, terminal, stays=not options["no_serve"])
             if not options["no_serve"]:
                 demo.wait_for_end(server)
@@ -103,8 +105,9 @@ class Asked:
             changes = {**changes, "metrics": metric_tables()}
         return cls(path, definition, wanted, changes, is_scenario)
 
-    def run(self, study: Study, url: str, terminal: Terminal, options: dict[str, Any]) -> Scenario:
-        """From the simulated people to the controls."""
+    def run(self, study: Study, url: str, terminal: Terminal, options: dict[str, Any]) -> Scenario | None:
+        """From the simulated people to the controls; what the table of scenarios needs of it, if it is of
+        them."""
         seed, unseen = options["seed"], options["unseen"]
         demo.send_people(study, self.definition, url, self.wanted, seed, terminal)
         report = demo.print_results(study, terminal)
@@ -112,7 +115,7 @@ class Asked:
         if unseen is None:
             unseen = UNSEEN if self.is_scenario else 0
         controls = demo.print_controls(study, self.path.parent, seed, terminal, told, unseen)
-        return scenario_of(study, report, controls)
+        return scenario_of(study, report, controls) if self.is_scenario else None
 
 
 def restart_in_empty_folder(folder: Path, port: int) -> None:
@@ -136,17 +139,22 @@ def restart_in_empty_folder(folder: Path, port: int) -> None:
 def scaled(definition: StudyDefinition, participants: int) -> tuple[int, dict[str, Any]]:
     """How many are to pass, and the changed conditions that leave the walk-in places free.
 
-    The number is rounded up to whole conditions. If the file has exactly these slots, nothing is changed.
+    The number is rounded up to whole conditions; slots are as many as the paradigm needs for so many plans.
+    If the file has exactly these slots, or the plans do not follow from slots, nothing is changed.
     """
     count = len(definition.conditions)
     if participants < 1:
         raise StudyError(f"--participants {participants}: at least 1 is needed.")
-    each = math.ceil(participants / count)
-    slots = each + math.ceil(WALK_INS / count)
-    if all(condition.slots == slots for condition in definition.conditions):
-        return each * count, {}
+    wanted = math.ceil(participants / count) * count
+    paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
+    planned = tuple(PlanCondition(c.name, c.role, 0) for c in definition.conditions)
+    pool = Pool((), planned, (), definition.stimuli.balance, 0, 0)
+    slots = paradigm.pilot_slots(design, pool, wanted + WALK_INS)
+    follow = slots > paradigm.pilot_slots(design, pool, 1)
+    if not follow or all(condition.slots == slots for condition in definition.conditions):
+        return wanted, {}
     tables = [condition.model_dump(mode="json", exclude_none=True) for condition in definition.conditions]
-    return each * count, {"conditions": [{**table, "slots": slots} for table in tables]}
+    return wanted, {"conditions": [{**table, "slots": slots} for table in tables]}
 
 
 def with_photographs(path: Path, terminal: Terminal) -> Path:

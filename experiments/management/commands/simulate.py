@@ -11,11 +11,12 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from experiments.management.base import StudyCommand
+from experiments.paradigms import design_of, get_paradigm
 from experiments.simulation import HEADING
 from experiments.simulation.client import Outcome, run_people
 from experiments.simulation.line import Refused
 from experiments.simulation.people import Person
-from experiments.simulation.population import DEFAULT_MIX, drawn_traits, parse_mix, populate
+from experiments.simulation.population import DEFAULT_MIX, drawn_traits, parse_mix, populate, usual_mix
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 
@@ -29,17 +30,20 @@ class Command(StudyCommand):
             "-n", type=int, default=24, dest="count", help="how many people come (default 24)"
         )
         parser.add_argument("--url", default="http://127.0.0.1:8000", help="the running server")
-        parser.add_argument("--mix", default=DEFAULT_MIX, help=f"kinds and shares (default {DEFAULT_MIX})")
+        parser.add_argument(
+            "--mix", help=f"kinds and shares (default: by what the study shows; of pictures {DEFAULT_MIX})"
+        )
         parser.add_argument("--seed", type=int, default=1, help="draws the people (default 1)")
         parser.add_argument(
             "--first", type=int, default=0, help="number of the first person, for a later wave"
         )
         parser.add_argument("--concurrency", type=int, default=8, help="how many at once (default 8)")
 
-    def handle(self, *args: Any, study: str, count: int, url: str, mix: str, **options: Any) -> None:
+    def handle(self, *args: Any, study: str, count: int, url: str, mix: str | None, **options: Any) -> None:
         try:
             definition = load_study(find_study(study, tuple(settings.STUDY_DIRS)))
-            people = populate(parse_mix(mix), count, options["seed"], options["first"])
+            usual = usual_mix(get_paradigm(definition.paradigm), design_of(definition))
+            people = populate(parse_mix(mix or usual), count, options["seed"], options["first"])
             with Terminal() as terminal:
                 terminal.line(HEADING)
                 for line in population_lines(people):
