@@ -28,7 +28,8 @@ from experiments.tokens import hash_token
 from stimuli.spec import canonical_json
 
 FILLED: Mapping[str, bool] = {"filled": True}
-"""The context of an answer that nobody gave: what lies before a previewed trial. Nothing is revealed after it."""
+"""The context of an answer that no person gave: what lies before a previewed trial. Nothing is revealed
+after it."""
 REVEALED = "revealed"
 """A guess's answer was looked at and left: `shown_ms` says for how long."""
 EVENT_KINDS = frozenset(

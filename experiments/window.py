@@ -59,7 +59,7 @@ LETTER, SPACE = 0.56, 0.34
 SMALL_PX, LARGE_PX = 18, 20
 """Sizes of letters: of answers, and of texts in a low window; of texts otherwise."""
 WIDE = 1.1
-"""Texts are reckoned in letters that are wider than the mean by this: some are of short words in wide letters."""
+"""Texts are reckoned in letters wider than the mean by this: some have short words of wide letters."""
 WORD = 7
 """Letters of a word where only the length of a text is known: long ones, since lines end before them."""
 

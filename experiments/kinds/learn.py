@@ -26,7 +26,7 @@ class Learn(base.Kind):
         base.Column(
             "revealed_ms",
             "integer",
-            "Guesses: how long the revealed answer was looked at, over all looks; empty if it was never left.",
+            "Guesses: how long the revealed answer was looked at, all looks together; empty if never left.",
             "ms",
         ),
     )

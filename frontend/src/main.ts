@@ -3,6 +3,7 @@ import "./style/examples.css";
 import "./style/questions.css";
 import "./style/trials.css";
 import "./style/rating.css";
+import "./style/reveal.css";
 import "./style/presentation.css";
 import "./style/pages.css";
 import { Api, type Link, type Problem } from "./api";

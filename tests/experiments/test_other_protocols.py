@@ -247,5 +247,5 @@ def test_a_preview_may_begin_at_every_trial(tasks: Study, tmp_path: Path, protoc
         looker = Person("x", slug=study.slug, token=token)
         reply = looker.call("GET", "/api/session/")
         assert reply.status_code == 200 and reply.json()["next"] == position
-        # A guess that nobody gave has nothing to reveal.
+        # A guess that was never given has nothing to reveal.
         assert reply.json()["feedback"] is None

@@ -1,4 +1,5 @@
-"""Whole sessions of a study of texts in Chromium, by keyboard alone: guess, reveal, test; reload, lost connection."""
+"""Whole sessions of a study of texts in Chromium, by keyboard alone: guess, reveal, test; reload and lost
+connection."""
 
 from __future__ import annotations
 
@@ -10,16 +11,17 @@ import pytest
 from analysis.tables import read_frames
 from experiments.models import Event, Response, Session, Study, Trial
 from experiments.selectors import definition_of
-from tests.experiments.protocols import SENTENCES, TURING, opened
+from tests.experiments.protocols import SENTENCES, TURING, write
 from tests.journeys.geometry import axe_findings, faults_of
 from tests.journeys.visitor import NEXT, Visitor
 from tests.services import WebServer
+from tests.world import opened_study
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
-TRAIN, TEST, CHECKS = 4, 3, 1
+TRAIN, TEST, CHECKS = 4, 4, 1
 DESIGN = TURING.replace("train_items = 3", f"train_items = {TRAIN}").replace(
     "test_items = 2", f"test_items = {TEST}"
 )
@@ -27,7 +29,12 @@ DESIGN = TURING.replace("train_items = 3", f"train_items = {TRAIN}").replace(
 
 @pytest.fixture
 def study(page: Page, transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
-    return opened(tmp_path / "letters", "letters", "reverse_turing", DESIGN, sources=SENTENCES)
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    path = write(folder, "letters", "reverse_turing", DESIGN, sources=SENTENCES)
+    stimuli = 'items = 8\nbalance = "none"', 'items = 12\nbalance = "prediction"'
+    path.write_text(path.read_text().replace(*stimuli))
+    return opened_study(path)
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ SETTLED = f"{FRESH}, {NEXT}, {FORM}, [data-page]:not([data-done])"
 
 @dataclass
 class Visitor:
-    """Walks through a session. `pressed` keeps the value of every trial that was answered, in order; `told` what
-    was revealed after each guess."""
+    """Walks through a session. `pressed` keeps the value of every trial that was answered, in order; `told`
+    what was revealed after each guess."""
 
     page: Page
     practice: list[str]

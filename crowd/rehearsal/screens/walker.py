@@ -183,7 +183,7 @@ class Walker:
         while (here := self.settle()) != TRIAL:
             self.refuse_trouble(here)
             if here == REVEALED:
-                # Of the trial before: the page was opened anew, and nobody went on from it.
+                # Of the trial before: the page was opened anew, and no press went on from it.
                 self.pass_reveal()
                 continue
             if here == "block":

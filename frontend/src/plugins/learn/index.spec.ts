@@ -155,9 +155,10 @@ test.each([
   const { getData } = await startTimeline([given]);
   await until(isActive);
   await pressKey("f");
+  // The answer may be seen before this test looks for it.
+  const from_ms = performance.now();
   tell(wrong);
   await until(isTold);
-  const from_ms = performance.now();
   await new Promise((resolve) => setTimeout(resolve, 60));
   await act();
   await act();
