@@ -21,7 +21,7 @@ Text = serializer_of(base.Text)
 
 MAX_MS = 86_400_000
 QUESTIONS_MAX, QUESTION_ID_MAX, CHANGES_MAX = 12, 24, 10_000
-"""What is taken of a page with several questions: how many, how long a name, how many changes of an answer."""
+"""What is taken of a page with several questions: how many, how long an id, how many changes."""
 QUESTION_KINDS = ["choice", "number", "text", "example", "predict", "rate"]
 """Forms of a question on a page; no trial kinds, although one shares a name."""
 

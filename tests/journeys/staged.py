@@ -109,7 +109,8 @@ def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
     design, board = design_of(definition), board_of(definition)
     return {
         **{"title": definition.title, "language": definition.language, "contact": "lab@example.org"},
-        **{"instructions": "<h2>How it works</h2><p>Look.</p>", "origin": "human", "words": page_words(definition)},
+        **{"instructions": "<h2>How it works</h2><p>Look.</p>", "origin": "human"},
+        "words": page_words(definition),
         **{"picture_px": board.picture_px, "answers_px": board.answers_px, "tile_px": 112},
         **{"min_view_ms": 0, "gap_ms": 0, "reservoir": getattr(design, "reservoir", "off")},
         **{"display": getattr(design, "display", "beside"), "sight": sight_words(definition)},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from experiments.definition import DeviceTable
-from experiments.window import PHONE, windows_of
+from experiments.window import PHONE, Form, windows_of
 from tests.experiments.definitions import definition
 from tests.journeys import staged
 from tests.journeys.geometry import axe_findings, faults_of
@@ -40,7 +40,8 @@ BELOW_PX = 24
 """In a window that is lower or narrower by so much, something is no longer seen whole."""
 IN_VIEW = """([selector, width, height]) => [...document.querySelectorAll(selector)].filter((e) => {
     const box = e.getBoundingClientRect();
-    const isIn = box.left >= -0.5 && box.top >= -0.5 && box.right <= width + 0.5 && box.bottom <= height + 0.5;
+    const isIn =
+        box.left >= -0.5 && box.top >= -0.5 && box.right <= width + 0.5 && box.bottom <= height + 0.5;
     const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
     // What lies over it hides it.
     const isSeen = [box.top + 2, y, box.bottom - 2].every((at) => {
@@ -52,7 +53,13 @@ IN_VIEW = """([selector, width, height]) => [...document.querySelectorAll(select
 SCROLLED = """() => [...document.querySelectorAll(".rating, .rating *")].filter(
     (e) => e.scrollHeight > e.clientHeight + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowY)
 ).length"""
+FOCUS = "e => e.contains(document.activeElement) || e.querySelector('input').focus()"
 SIDES = "all => all.map(e => [e.getBoundingClientRect().width, e.getBoundingClientRect().height])"
+
+EDGES = """all => all.map((e) => {
+    const box = e.getBoundingClientRect();
+    return [box.left, box.top, box.right, box.bottom];
+})"""
 
 
 def opened(page: Page, shown: Any, size: tuple[int, int], *trials: Any, **facts: Any) -> staged.Stage:
@@ -73,8 +80,7 @@ def unseen(page: Page, size: tuple[int, int]) -> list[tuple[str, list[str]]]:
     out = [("at first", hidden(page, ".rated .picture", size))]
     for name in page.eval_on_selector_all(".scale", "all => all.map(e => e.dataset.question)"):
         scale = f'[data-question="{name}"]'
-        page.wait_for_function("s => document.activeElement?.closest(s) || !document.querySelector(':focus')", arg=scale)
-        page.eval_on_selector(scale, "e => e.contains(document.activeElement) || e.querySelector('input').focus()")
+        page.eval_on_selector(scale, FOCUS)
         compares = page.locator(f"{scale} .pair").count() > 0
         parts = f"{scale} .point, {scale} .pair .picture"
         # Upright, a question that compares passes over what is rated: it shows the same, beside its copy.
@@ -105,7 +111,8 @@ def test_each_question_is_seen_with_what_it_asks_about(page: Page, name: str) ->
 
 @pytest.mark.parametrize("shown", [RATING, LARGE], ids=["usual", "large"])
 def test_in_a_smaller_window_something_is_not_seen_whole(page: Page, shown: Any) -> None:
-    window = windows_of(shown)[0]
+    window = Form(shown.design.get("picture_px", 320), has_pairs=True).needed()
+    assert windows_of(shown)[0].holds(window.width_px, window.height_px)
     lower = (window.width_px, window.height_px - BELOW_PX)
     opened(page, shown, lower)
     assert unseen(page, lower)
@@ -119,7 +126,7 @@ def test_in_a_smaller_window_something_is_not_seen_whole(page: Page, shown: Any)
 
 
 def test_the_pair_is_as_large_as_a_laptop_can_show_it(page: Page) -> None:
-    """At 1366 x 625 two pictures above each other and their scale fill the window; at 1920 x 1080 they are whole."""
+    """At 1366 x 625 two pictures above each other and their scale fill it; at 1920 x 1080 they are whole."""
     opened(page, RATING, (1366, 625))
     [small] = {width for width, _ in page.eval_on_selector_all(".pair .picture", SIDES)}
     page.set_viewport_size({"width": 1920, "height": 1080})
@@ -129,8 +136,7 @@ def test_the_pair_is_as_large_as_a_laptop_can_show_it(page: Page) -> None:
 
 def test_nothing_moves_from_one_explanation_to_the_next(page: Page) -> None:
     stage = opened(page, RATING, (1280, 800), staged.rate(), staged.rate())
-    places = "all => all.map(e => { const b = e.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom] })"
-    first = page.eval_on_selector_all(".rating *", places)
+    first = page.eval_on_selector_all(".rating *", EDGES)
     for _ in range(6):
         page.keyboard.press("2")
     page.locator(".rating").evaluate("e => e.dataset.done = '1'")
@@ -138,7 +144,7 @@ def test_nothing_moves_from_one_explanation_to_the_next(page: Page) -> None:
     page.locator(".rating:not([data-done])").wait_for()
     assert page.locator(".line").inner_text() == "Explanation 2 of 2"
     assert page.evaluate("window.scrollY") == 0
-    assert page.eval_on_selector_all(".rating *", places) == first
+    assert page.eval_on_selector_all(".rating *", EDGES) == first
     assert len(stage.sent) == 1
 
 
@@ -152,7 +158,7 @@ def test_one_question_of_a_split_study_has_the_same_page(page: Page) -> None:
 
 
 def test_by_the_keyboard_alone(page: Page) -> None:
-    """Tab goes from question to question and to the button, arrow keys within one; digits answer and move on."""
+    """Tab goes from question to question and to the button, arrow keys within one; digits move on."""
     stage = opened(page, RATING, (1280, 800))
     press = page.keyboard.press
     press("Tab")
@@ -205,12 +211,14 @@ def test_by_touch_alone(browser: Browser) -> None:
 def test_by_what_a_screen_reader_is_told_alone(page: Page) -> None:
     """Each group by its question, each end of a scale by its words; both sides of a pair by their letters."""
     stage = opened(page, RATING, (1280, 800))
-    trust = page.get_by_role("radiogroup", name="2. How far would you trust the machine because of this explanation?")
+    name = "2. How far would you trust the machine because of this explanation?"
+    trust = page.get_by_role("radiogroup", name=name)
     assert trust.get_by_role("radio").count() == 5
     for end in ("1, not at all", "5, completely"):
         assert trust.get_by_role("radio", name=end, exact=True).count() == 1, end
     differ = page.get_by_role("radiogroup", name="5. B is A with a small change")
-    assert [differ.get_by_role("group", name=side, exact=True).get_by_role("img").count() for side in "AB"] == [2, 2]
+    sides = [differ.get_by_role("group", name=side, exact=True) for side in "AB"]
+    assert [side.get_by_role("img").count() for side in sides] == [2, 2]
     assert page.get_by_role("radio", checked=True).count() == 0
     onward = page.get_by_role("button", name="Next", exact=True)
     onward.click()

@@ -70,8 +70,10 @@ export class Scale {
   /** To the answer, or to the first point if there is none. */
   focus(): void {
     (this.radios.find((radio) => radio.checked) ?? this.radios[0])?.focus({ preventScroll: true });
+    // Of a question that is higher than the window, the scale and what it compares are shown, not its words.
+    const block = this.element.offsetHeight > window.innerHeight ? "end" : "nearest";
     // Not in every environment of the specs; every browser has it.
-    this.element.scrollIntoView?.({ block: "nearest" });
+    this.element.scrollIntoView?.({ block });
   }
 
   /** The answer stands. */
