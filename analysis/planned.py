@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.stats.power import anova_power, minimal_detectable_f
-from analysis.stats.rank_power import people_needed, rank_power
+from analysis.stats.rank_power import PEOPLE_MAX, people_needed, rank_power
 from experiments.definition import StudyDefinition
 from experiments.paradigms.base import Plan
 
@@ -44,15 +44,16 @@ def _anova(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower |
 
 
 def _rank_tests(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:
-    """A method against the baseline, one score per person and condition."""
+    """A method against the baseline, one score per person and condition; None with a single person, and with
+    more than are simulated."""
     sizes = [condition.slots for condition in definition.conditions]
-    if len(sizes) < 2 or min(sizes) < 2:
-        return None
     within = any(plan.condition is None for plan in plans)
+    people = len(plans) if within else min(sizes)
+    if len(sizes) < 2 or not 2 <= people <= PEOPLE_MAX:
+        return None
     first = plans[0].trials
     scored = [trial for trial in first if trial.phase == "test" and not trial.check]
     tests = sum(trial.condition == scored[0].condition for trial in scored)
-    people = len(plans) if within else min(sizes)
     rows: list[tuple[str, float | int]] = []
     low, high = PUBLISHED_SHARES
     for spread in SPREADS:

@@ -445,17 +445,8 @@ def store_practice(definition: StudyDefinition, store: Store) -> list[dict[str, 
         file = view_file(png.pixel_key(pixels))
         store.put(file, png.encode(pixels))
         height, width = pixels.shape[:2]
-        example = name.startswith("example")
-        rows.append(
-            {
-                "id": name,
-                "file": file,
-                "answer": answer,
-                "example": example,
-                "width_px": width,
-                "height_px": height,
-            }
-        )
+        shown = {"file": file, "width_px": width, "height_px": height}
+        rows.append({"id": name, "answer": answer, "example": name.startswith("example"), **shown})
     return rows
 
 

@@ -69,8 +69,8 @@ def masking_test(frames: Frames, facts: StudyFacts) -> MixedTest:
     people = tests.groupby(sides)["session"].nunique()
     if len(people) < len(SIDES) or int(people.min()) < CROSSED_MIN:
         raise StatsError(
-            f"A model of single answers needs at least {CROSSED_MIN} people on each side; wait for more "
-            "participants."
+            f"A model of single answers needs at least {CROSSED_MIN} people on each side; "
+            "wait for more participants."
         )
     names = [c.name for c in facts.conditions if (tests["condition"] == c.name).any()]
     fixed = {name: (tests["condition"] == name).to_numpy(float) for name in names[1:]}
@@ -113,8 +113,8 @@ def masking_section(frames: Frames, rows: pd.DataFrame, facts: StudyFacts) -> Se
         ("Condition", "n", "Known %", "Masked %", "Known s", "Masked s", "Rank-biserial", "p", "p, Holm"),
         lines,
         "Agreement with the model, and the geometric mean of the time of the test. Mann-Whitney of different "
-        "people, one score per person; rank-biserial above 0: higher if the task is known. Holm: over the "
-        "conditions.",
+        "people, one score per person; rank-biserial above 0: higher if the task is known. "
+        "Holm: over the conditions.",
     )
     told, single = _single_answers(frames, facts)
     return Section("masking", TITLE, {"rows": content, "single_answers": single}, told, (table,))

@@ -464,7 +464,8 @@ def _power(power: PlannedPower | None) -> list[str]:
         "",
         power.title + ".",
         "",
-        *(f"- {name}: {value:.3f}" for name, value in power.rows),
+        # Shares have three digits, numbers of people none.
+        *(f"- {name}: {value if isinstance(value, int) else f'{value:.3f}'}" for name, value in power.rows),
         "",
     ]
 

@@ -63,7 +63,7 @@ def help_text(session: Session, definition: StudyDefinition) -> str:
 
 
 def _told_text(definition: StudyDefinition, slot: Slot) -> str:
-    """What only people of this slot's arm are told, whatever they are shown."""
+    """What only people of this slot's arm are told; their condition makes no difference."""
     name = get_paradigm(definition.paradigm).arm_texts(definition).get(slot.arm.partition("/")[0])
     return definition.texts[name] if name else ""
 

@@ -160,8 +160,8 @@ def _sign_problems(definition: StudyDefinition, design: ReverseTuringDesign) -> 
             "render.sign",
             repr(sign),
             "a signed colour would hint at the answer, which people are asked for while they see the marks",
-            'Set [render] preset = "reverse-turing", or sign = "magnitude", or [design] test_explanations = '
-            "false.",
+            'Set [render] preset = "reverse-turing", or sign = "magnitude", or '
+            "[design] test_explanations = false.",
         )
 
 

@@ -114,7 +114,8 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
 
     Raises BadSpec, with the line's number, for what is no UTF-8, wrong columns, a text that is empty or
     longer than MAX_CHARACTERS, and a split that is not known or divides a group; for fewer than two classes,
-    or a class with a single text; and if people_share is below 1 and leaves a class on one side alone.
+    or a class with a single text; if the split leaves people without a class; and if people_share is below 1
+    and leaves a class on one side alone.
     """
     params = read_params(component, LinesParams, "dataset")
     path = (folder / params.path).resolve()
@@ -288,7 +289,7 @@ def first_alike(marks: Sequence[Iterable[Hashable]]) -> list[int]:
 
 
 def _by_file(path: Path, lines: Sequence[_Line], groups: Sequence[str]) -> list[Split]:
-    """The file's own split. BadSpec if it divides a group."""
+    """The file's own split. BadSpec if it divides a group, or leaves people without a class."""
     seen: dict[str, _Line] = {}
     torn = []
     for line, group in zip(lines, groups, strict=True):
@@ -300,6 +301,12 @@ def _by_file(path: Path, lines: Sequence[_Line], groups: Sequence[str]) -> list[
         raise BadSpec(
             f'dataset lines: "{path.name}" has the same text or group on both sides of its split (lines '
             f"{', '.join(torn[:MAX_NAMED])}{more}); remove one of each, or the column split"
+        )
+    of_people = {line.label for line in lines if line.split == "people"}
+    if missing := sorted({line.label for line in lines} - of_people):
+        raise BadSpec(
+            f'dataset lines: the split of "{path.name}" has no text of class "{missing[0]}" for people '
+            "(te, test or people); add some, or remove the column split"
         )
     return [line.split or "people" for line in lines]
 

@@ -181,7 +181,7 @@ def test_nothing_on_the_wire_of_a_masked_study_tells_task_or_class(tmp_path: Pat
     take_part(tim)
     wire = " ".join(said).lower()
     assert "class 1" in wire and "class_2" in wire and len(said) > 8
-    for word in ("singular", "plural", "subject_number", "lime", "random_text", 'marked"', "machine"):
+    for word in ("singular", "plural", "subject_number", "lime", "random_text", "machine"):
         assert word not in wire, word
 
 

@@ -40,6 +40,13 @@ def test_it_reads_the_probing_format(tmp_path: Path) -> None:
     ]
 
 
+def test_empty_lines_between_sentences_are_no_sentences(tmp_path: Path) -> None:
+    dataset = lines(tmp_path, PROBING.replace("te\t0", "\r\n\nte\t0") + "\n\n", "past.txt")
+    assert [dataset.text(item.key) for item in dataset.items("people")] == ["A cat purrs .", "Cows moo ."]
+    table = "text,label\n\na,x\nb,y\n\nc,x\nd,y\n\n"
+    assert len(lines(tmp_path, table, people_share=1.0).items("people")) == 4
+
+
 def test_it_reads_a_table_with_quotes_and_line_breaks(tmp_path: Path) -> None:
     content = 'label,text\nyes,"two, with\na break"\nno,"say ""hi"""\nyes,plain\nno,more\n'
     dataset = lines(tmp_path, content, people_share=1.0)
@@ -157,6 +164,21 @@ def test_it_refuses_a_text_on_both_sides(tmp_path: Path) -> None:
         ("a b c\n", "t.txt", "is no .csv or .tsv"),
         ("tr\t0\ta\nte\t1\n", "t.txt", "line 2 has 2 fields; three are needed"),
         ("tr\t0\ta\nxx\t1\tb\n", "t.txt", 'line 2 has the split "xx"'),
+        ("tr\t0\ta\nte\t0\tb\nte\t0\tc\n", "past_present.txt", r"holds 1 class\(es\)"),
+        ("tr\t0\ta\nte\t\tb\n", "past_present.txt", "line 2 has no label; fill it in or remove the line"),
+        ("tr\t0\ta\nte\t1\t \n", "past_present.txt", "line 2 has no text; fill it in or remove the line"),
+        ("tr\t0\ta\n  \nte\t1\tb\n", "past_present.txt", "line 2 has 1 fields; three are needed"),
+        ("tr\t0\ta\tb\n", "past_present.txt", r"is no \.csv or \.tsv, and its first line is not of the form"),
+        ("0\ttr\ta\n", "past_present.txt", "tr TAB label TAB sentence; write one of them"),
+        (
+            "tr\t0\ta\ntr\t1\tb\nva\t0\tc\nte\t1\td\n",
+            "past_present.txt",
+            r'no text of class "0" for people \(te, test or people\); add some',
+        ),
+        ("", "sst.tsv", "holds no texts"),
+        ("sentence\tlabel\nfine\t1\nno\n", "sst.tsv", "line 1 names the columns sentence, label; text and"),
+        ("text\tlabel\nfine\t1\t0\n", "sst.tsv", "line 2 has 3 fields; the header has 2"),
+        ("id,text,HS\n1,a,0\n", "hateval.csv", "line 1 names the columns id, text, HS; text and label are"),
         (b"text,label\na,x\n\xff\xfe,y\n", "t.csv", "line 3 is not UTF-8"),
     ],
 )

@@ -1,0 +1,63 @@
+"""The power that a study's plan is printed with: of the right test, for its people and its scored texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis import planned
+from analysis.planned import PUBLISHED_SHARES, power_of
+from analysis.stats.power import anova_power
+from analysis.stats.rank_power import people_needed, rank_power
+from experiments.definition import StudyDefinition
+from experiments.design.rng import Streams
+from experiments.paradigms import get_paradigm
+from experiments.paradigms.base import Plan
+from tests.experiments.definitions import definition
+from tests.experiments.pools import make_pool
+
+pytestmark = pytest.mark.pure
+SIZES: dict[str, Any] = {"train_items": 8, "test_items": 5}
+
+
+def study(paradigm: str, slots: int, **design: Any) -> tuple[StudyDefinition, list[Plan]]:
+    """Three conditions with so many slots each, and what is planned for them."""
+    rows: list[dict[str, Any]] = [{"name": "c0", "role": "baseline", "slots": slots}]
+    for name in ("c1", "c2"):
+        rows.append({"name": name, "role": "method", "slots": slots, "explainer": {"name": "saliency"}})
+    made = definition({}, paradigm=paradigm, conditions=rows, design=design)
+    protocol = get_paradigm(paradigm)
+    pool = make_pool(slots=slots)
+    return made, list(protocol.plans(protocol.Design(**design), pool, Streams(1)))
+
+
+@pytest.mark.parametrize(
+    ("assignment", "within", "who"),
+    [
+        ("between", False, "Mann-Whitney's test, 18 people per condition, 5 test texts"),
+        ("square", True, "Wilcoxon's signed ranks, 18 people under all conditions, 5 test texts"),
+    ],
+)
+def test_a_reverse_turing_test_has_the_power_of_its_rank_test(
+    assignment: str, within: bool, who: str
+) -> None:
+    """Checks among the test texts are no answers that count."""
+    power = power_of(*study("reverse_turing", 18, assignment=assignment, **SIZES))
+    assert power is not None and who in power.title
+    expected = []
+    for spread in (0.0, 0.1):
+        expected.append(rank_power(PUBLISHED_SHARES, 5, 18, spread=spread, within=within))
+        expected.append(people_needed(PUBLISHED_SHARES, 5, spread=spread, within=within))
+    assert [value for _, value in power.rows] == expected
+
+
+def test_other_studies_keep_the_power_of_the_anova() -> None:
+    power = power_of(*study("meta_predictor", 4))
+    assert power is not None and power.title.startswith("Power of the ANOVA over 3 conditions of 4")
+    assert power.rows[1][1] == anova_power([4, 4, 4], 0.25)
+
+
+def test_more_people_than_are_simulated_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planned, "PEOPLE_MAX", 17)
+    assert power_of(*study("reverse_turing", 18, **SIZES)) is None
