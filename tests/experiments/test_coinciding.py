@@ -72,7 +72,8 @@ def test_it_finds_the_pages_that_are_equal_to_the_pixel(study: Study) -> None:
 
 
 def test_only_the_first_of_them_is_rated_and_stands_for_all(study: Study) -> None:
-    conditions = Trial.objects.filter(slot__study=study, kind="rate").values_list("condition__name", flat=True)
+    trials = Trial.objects.filter(slot__study=study, kind="rate")
+    conditions = trials.values_list("condition__name", flat=True)
     assert set(conditions) == {"plain", "other"}
     assert len(conditions) == 2 * 2 * ITEMS, "two people for each explanation of two conditions"
     rows = read_frames(study).stimuli
