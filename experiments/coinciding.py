@@ -16,13 +16,14 @@ Group = tuple[str, ...]
 
 def coinciding(study: Study) -> dict[Explanation, str]:
     """(item, condition) -> the first condition whose page of the item is the same: the picture, its
-    explanation, the class that is explained, and all of that of its changed copies.
-
-    Everything must be rendered.
+    explanation, the class that is explained, and all of that of its changed copies. What is not rendered yet
+    coincides with nothing.
     """
     shared: dict[Explanation, str] = {}
     first: dict[tuple[str, object], str] = {}
     for (item, condition), page in _pages(study).items():
+        if not all(digest for *_, digest in page.values()):
+            continue
         holder = first.setdefault((item, frozenset(page.items())), condition)
         if holder != condition:
             shared[item, condition] = holder

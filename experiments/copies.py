@@ -85,15 +85,15 @@ def _copy(
     recipe, raw = definition.render, gathered.views[source][item.key]
     labels = gathered.surveys[source].labels
 
-    def answer(logits: NDArray[np.float32]) -> int:
+    def changes(logits: NDArray[np.float32]) -> bool | None:
         told = _asked(definition, labels, raw, tuple(float(value) for value in logits))
-        return told.index if told else -1
+        return None if told is None else told.predicted != item.predicted
 
     display = Display(
         longest_px_of(definition), recipe.view, recipe.interpolation, is_view=recipe.absolute is not None
     )
     view, seed = gathered.view(source, item), definition.seed
-    made = copy_of(view, gathered.opened[source], store, aim, wanted.search, seed, answer, display)
+    made = copy_of(view, gathered.opened[source], store, aim, wanted.search, seed, changes, display)
     record = before | {"tried": made.searched.tried}
     if made.view is None:
         return Copy(source, item.key, aim, {**record, "reason": made.searched.reason})

@@ -347,8 +347,7 @@ def _existing(definition: StudyDefinition) -> Study | None:
         return existing
     raise FrozenStudy(
         f"{definition.slug!r} is {existing.state} under another definition (digest "
-        f"{existing.digest[:12]}, this file is {definition.digest[:12]}): choose a new slug, or extend the "
-        "study."
+        f"{existing.digest[:12]}, this file is {definition.digest[:12]}): choose a new slug, or extend it."
     )
 
 

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 Aim = Literal["light", "strong"]
 """Changed so little that the prediction stays, or so much that it becomes another one."""
-Answer = Callable[["NDArray[np.float32]"], int]
-"""From the logits of a picture, (K,), to the index of the answer that counts; below 0 if none does."""
+Changes = Callable[["NDArray[np.float32]"], bool | None]
+"""From the logits of a picture, (K,), to whether its answer is another than the original's; None if it is
+none of those that people are asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +58,25 @@ def copy_of(
     aim: Aim,
     search: Search,
     seed: int,
-    answer: Answer,
+    changes: Changes,
     display: Display,
 ) -> Copied:
     """Look for the copy of a picture, and store its view and the picture that people see.
 
     Changed is the picture itself, at most at the size at which people see it; the network's view and the
-    displayed picture are both made of the changed one, as they are of any. `item.index` is the answer that is
-    to stay or to change; the draws follow from the item's key and the seed.
+    displayed picture are both made of the changed one, as they are of any. The draws follow from the item's
+    key and the seed.
     """
     predictor, dataset = cast("TorchPredictor", source.predictor), cast("Dataset", source.dataset)
     picture = at_most(dataset.pixels(item.key), display.longest_px)
 
     def predicts(pictures: NDArray[np.uint8]) -> list[int]:
         views = [predictor.view(pixels) for pixels in pictures]
-        return [answer(logits) for logits in predictor.logits(views)]
+        told = [changes(logits) for logits in predictor.logits(views)]
+        return [-1 if one is None else int(one) for one in told]
 
     look = largest_light if aim == "light" else smallest_strong
-    result = look(picture, predicts, key=item.key, seed=seed, search=search, original=item.index)
+    result = look(picture, predicts, key=item.key, seed=seed, search=search, original=0)
     if result.view is None:
         return Copied(result)
     view = predictor.view(result.view)

@@ -120,17 +120,24 @@ def opened(folder: Path, slug: str, paradigm: str, tables: str, **more: Any) -> 
 def take_part(person: Person) -> None:
     """Every gate, then every trial with its kind's own preview value, then the end."""
     person.arrive()
-    while person.state["step"] == "trials":
+    answer(person)
+    assert person.finish().status_code == 200
+
+
+def answer(person: Person, most: int | None = None) -> None:
+    """The next trials, each with its kind's own preview value: at most so many, or all."""
+    left = most
+    while person.state["step"] == "trials" and left != 0:
         session = person.session()
         assert session.slot is not None
         cards = {str(card.id): card for card in cards_of(session.slot, session.study)}
         for trial in person.state["block"]["trials"]:
-            if trial["position"] < person.state["next"]:
+            if trial["position"] < person.state["next"] or left == 0:
                 continue
             view = cards[trial["id"]].view
             value = {"choice": view.expected} if view.check else get_kind(view.kind).preview(view)
-            answer = {"trial": trial["id"], "value": dict(value), "rt_ms": 900, "shown_ms": 900}
-            reply = person.respond(answer)
+            response = {"trial": trial["id"], "value": dict(value), "rt_ms": 900, "shown_ms": 900}
+            reply = person.respond(response)
             assert reply.status_code == 200, reply.content
+            left = left if left is None else left - 1
         person.refresh()
-    assert person.finish().status_code == 200

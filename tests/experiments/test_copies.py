@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -162,7 +163,7 @@ def test_the_order_of_the_questions_is_the_person_s_and_is_exported(study: Study
     assert not trials.loc[trials["kind"] == "rate", "anchor"].astype(bool).any()
 
 
-def _ratings(person: Person) -> list[dict[str, object]]:
+def _ratings(person: Person) -> list[dict[str, Any]]:
     return [trial for trial in person.state["block"]["trials"] if trial["kind"] == "rate"]
 
 

@@ -55,7 +55,8 @@ def test_it_names_the_mistakes_in_questions(tmp_path: Path, asked: str, wording:
 def test_one_of_pasta_s_may_be_worded_in_part(tmp_path: Path) -> None:
     part = '[[design.wording]]\nid = "q1"\nlow = "not in the least"\n'
     tables = RATING.replace("[checks]", f"{part}[checks]")
-    assert load_study(write(tmp_path, "ratings", "rating", tables, sources=TWO_MODELS))
+    definition = load_study(write(tmp_path, "ratings", "rating", tables, sources=TWO_MODELS))
+    assert definition.design["wording"][0]["low"] == "not in the least"
 
 
 def test_it_refuses_repeat_checks(tmp_path: Path) -> None:
