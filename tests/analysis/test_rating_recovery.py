@@ -7,7 +7,7 @@ explanation, drawn anew; people, pictures and pictures by method vary (`tests.an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def _without_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rating_scores, "CHEAP_ROWS", 0)
 
 
-def tested(effects: Mapping[str, float], seed: int, scale: Scale) -> Iterator[Tested]:
+def results_of(effects: Mapping[str, float], seed: int, scale: Scale) -> Iterator[Tested]:
     """One result per study, as the report has it."""
     facts = rating_facts(tuple(effects), asked=("q1",))
     for number in range(scale.of(STUDIES, STUDIES_FULL)):
@@ -53,6 +53,14 @@ def tested(effects: Mapping[str, float], seed: int, scale: Scale) -> Iterator[Te
         yield [pair.p_holm or 0.0 for pair in pairs(rows, facts, ("q1",))], test.p
 
 
+def shares_below(results: Sequence[Tested]) -> dict[str, float]:
+    """How often each test of the only pair is significant."""
+    return {
+        "pairs": float(np.mean([corrected[0] < ALPHA for corrected, _ in results])),
+        "model": float(np.mean([p < ALPHA for _, p in results])),
+    }
+
+
 def stated_power() -> float:
     """Of the paired t test over pictures, raters counting as independent: SDs as `planted` draws them."""
     deviation = np.sqrt(2 * (0.4**2 + (0.5**2 + 0.8**2) / PER_EXPLANATION))
@@ -62,22 +70,18 @@ def stated_power() -> float:
 
 
 def test_a_planted_difference_is_found_with_the_stated_power(scale: Scale) -> None:
-    results = list(tested({"grad_cam": DIFFERENCE / 2, "random": -DIFFERENCE / 2}, 1, scale))
+    results = list(results_of({"grad_cam": DIFFERENCE / 2, "random": -DIFFERENCE / 2}, 1, scale))
     assert stated_power() == pytest.approx(0.88, abs=0.01)
     least = likely_share(0.8, len(results)).low
-    found = {"pairs": [p[0] < ALPHA for p, _ in results], "model": [p < ALPHA for _, p in results]}
-    shares = {name: float(np.mean(hits)) for name, hits in found.items()}
+    shares = shares_below(results)
     print(f"{DIFFERENCE} points found in a share of {shares} of {len(results)} studies")
     assert min(shares.values()) >= least, shares
 
 
 def test_no_difference_is_found_at_the_rate_of_alpha(scale: Scale) -> None:
-    results = list(tested({"grad_cam": 0.0, "random": 0.0}, 2, scale))
+    results = list(results_of({"grad_cam": 0.0, "random": 0.0}, 2, scale))
     limits = likely_share(ALPHA, len(results))
-    shares = {
-        "pairs": float(np.mean([p[0] < ALPHA for p, _ in results])),
-        "model": float(np.mean([p < ALPHA for _, p in results])),
-    }
+    shares = shares_below(results)
     print(f"nothing planted, found in a share of {shares} of {len(results)} studies")
     assert limits.holds(shares["model"]), shares
     # Two-way clustered errors are never below the larger of two variances, so that they err less often.

@@ -80,7 +80,7 @@ def test_a_person_s_sittings_are_one_row_and_anchors_are_met_again(rated: Study)
 
 
 def test_no_condition_and_no_other_rater_is_in_it(rated: Study, desk: Client) -> None:
-    """Whatever others answer and whichever condition was rated, the row of a person stays the same."""
+    """The row of a person is the same with other answers of others, and with another condition."""
     mine = rater(rated, "mine", {"q1": 2, "q2": 4, "q3": 5})
     before = cells(main_of(desk))[0]
     Trial.objects.filter(slot=mine.slot, condition__isnull=False).update(
