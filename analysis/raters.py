@@ -16,6 +16,12 @@ DRIFT_MAX = 1.0
 AGAIN_MAX = 1.5
 TRIALS_MIN, AGAIN_MIN = 6, 4
 """Least trials for a drift, and ratings of anchors for their mean distance, before they are looked at."""
+LIMITS = (
+    f"one answer to all {STRAIGHT_MIN} or more questions on more than {STRAIGHT_SHARE_MAX:.0%} of the pages, "
+    f"less than {FAST_MS / 1000:g} s per rating, a missed check, a drift of {DRIFT_MAX:g} point or more, and "
+    f"repeated explanations that are {AGAIN_MAX:g} points or more apart"
+)
+"""What is flagged, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ def rater_of(trials: Sequence[RatedTrial], checks: Sequence[bool] = ()) -> Rater
         "fast": rating_ms is not None and rating_ms < FAST_MS,
         "missed checks": not all(checks),
         "drift": drift is not None and abs(drift) >= DRIFT_MAX,
-        "rates anew": len(distances) >= AGAIN_MIN and distance is not None and distance >= AGAIN_MAX,
+        "repeats differ": len(distances) >= AGAIN_MIN and distance is not None and distance >= AGAIN_MAX,
     }
     return Rater(
         sittings=len({trial.sitting for trial in ordered}),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.frames import Frames
+from analysis.stats.agreement import modes
 from analysis.stats.results import Floats
 
 SCALE = (1, 2, 3, 4, 5)
@@ -99,8 +100,7 @@ def as_units(rows: pd.DataFrame) -> Floats:
 
 def mode_of(points: Sequence[float]) -> float | None:
     """The commonest point; of equally common ones the smallest. None without points."""
-    values, counts = np.unique(np.asarray(points, dtype=float), return_counts=True)
-    return float(values[counts.argmax()]) if values.size else None
+    return float(modes([points])[0]) if len(points) else None
 
 
 def missing_shares(rows: pd.DataFrame) -> pd.DataFrame:

@@ -169,8 +169,14 @@ PROOFS = (
     ),
     Proof(
         "recovery",
-        "Effects planted in people are found again in the report of the stored study, and nothing else is.",
-        (full("planted", RECOVERY, "-k", "covers"), full("nothing planted", RECOVERY, "-k", "chance")),
+        "Effects planted in people are found again in the report of the stored study, and nothing else is. A "
+        "difference of .55 points between two methods, rated by five of 16 raters each on 24 pictures, is "
+        "found in four of five studies or more, and none at the rate of .05 over 500 studies.",
+        (
+            full("planted", RECOVERY, "-k", "covers"),
+            full("nothing planted", RECOVERY, "-k", "chance"),
+            full("ratings", "tests/analysis/test_rating_recovery.py", "-rP"),
+        ),
     ),
     Proof(
         "order",

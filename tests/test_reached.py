@@ -20,7 +20,7 @@ ALLOWED: dict[str, str] = {
     "analysis.exports.delimited.unguarded": "the exact text of a cell (docs/data.md)",
     "analysis.stimulus_rows.spec_of": "reviewers make a picture again with it (docs/data.md)",
     **dict.fromkeys(
-        ("analysis.records.ratings_from", "analysis.records.records_from"),
+        tuple(f"analysis.records.{name}" for name in ("ratings_from", "records_from", "table_of")),
         "a scorer is fitted from files of records (issue 17)",
     ),
     "analysis.stats.power.effect_size_f": ANYBODY,

@@ -24,7 +24,7 @@ from analysis.reports.rating_scores import (
     SALIENCY,
     OrdinalTest,
     Pair,
-    Summary,
+    RatingSummary,
     associations,
     explained,
     labels_of,
@@ -149,10 +149,8 @@ def _opening(pooled: Section, look: figures.Look) -> str:
     told = pooled.content
     if not told["ratings"]:
         return ""
-    return (
-        f"{look.counted(told['people'])} kept, {told['ratings']:,} ratings of {told['explanations']:,} "
-        "explanations."
-    )
+    of = f"{told['ratings']:,} ratings of {told['explanations']:,} explanations"
+    return f"{look.counted(told['people'])} kept, {of}."
 
 
 def _main(sections: Sequence[Section]) -> tuple[Main, ...]:
@@ -175,7 +173,7 @@ def _sealed(rows: pd.DataFrame, facts: StudyFacts, sentence: str) -> Section:
 
 
 def _conditions(
-    made: Sequence[Summary],
+    made: Sequence[RatingSummary],
     rows: pd.DataFrame,
     kept: Frames,
     facts: StudyFacts,
@@ -234,7 +232,7 @@ def _several(facts: StudyFacts) -> bool:
     return len({(c.predictor, c.dataset) for c in explained(facts)}) > 1
 
 
-def _cell(row: Summary) -> str:
+def _cell(row: RatingSummary) -> str:
     if row.value is None or row.mode is None:
         return NONE
     return f"{number(row.value.estimate)} ({row.mode:.0f})"
@@ -265,7 +263,7 @@ def _shared_sentence(stimuli: pd.DataFrame, rows: pd.DataFrame, facts: StudyFact
     )
 
 
-def _levels(made: Sequence[Summary], asked: Sequence[RatingQuestion]) -> Section:
+def _levels(made: Sequence[RatingSummary], asked: Sequence[RatingQuestion]) -> Section:
     """Every mean with its interval: as asked, and with high as good; by every factor of the study."""
     labels = {q.id: _label(q) for q in asked}
     content = [row.as_json() for row in made if row.by != "condition"]
@@ -295,8 +293,7 @@ def _levels(made: Sequence[Summary], asked: Sequence[RatingQuestion]) -> Section
 
 _NOTE = (
     f"{INTERVALS} Not asked: the share of rated explanations for which the search left no light or strong "
-    "copy to ask about. These means are over all that was rated; methods are compared below, on shared "
-    "pictures alone."
+    "copy to ask about. These are means of all that was rated; the comparisons below are of shared pictures."
 )
 
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from analysis.ratings import SCALE
 from analysis.reports.figures import STYLE, Look, stamped
-from analysis.reports.rating_scores import Summary
+from analysis.reports.rating_scores import RatingSummary
 
 POINT_COLOURS = ("#B2622B", "#E6B98A", "#DADADA", "#8DB9D8", "#2A6CA3")
 """From the lowest to the highest point, through grey; told apart with any colour vision."""
 ACROSS = 3
 
 
-def points(made: Sequence[Summary], questions: Sequence[tuple[str, str]], look: Look) -> Any:
+def points(made: Sequence[RatingSummary], questions: Sequence[tuple[str, str]], look: Look) -> Any:
     """A panel per question, a bar per condition: the share of each point, as it was asked."""
     figure, grid, names = _panels(made, questions, look)
     for axes, (question, label) in zip(grid, questions, strict=False):
@@ -38,7 +38,7 @@ def points(made: Sequence[Summary], questions: Sequence[tuple[str, str]], look: 
     return figure
 
 
-def means(made: Sequence[Summary], questions: Sequence[tuple[str, str]], look: Look) -> Any:
+def means(made: Sequence[RatingSummary], questions: Sequence[tuple[str, str]], look: Look) -> Any:
     """A panel per question, a point per condition: the mean, high as good, with its interval."""
     figure, grid, names = _panels(made, questions, look)
     for axes, (question, label) in zip(grid, questions, strict=False):
@@ -62,7 +62,7 @@ def means(made: Sequence[Summary], questions: Sequence[tuple[str, str]], look: L
 
 
 def _panels(
-    made: Sequence[Summary], questions: Sequence[tuple[str, str]], look: Look
+    made: Sequence[RatingSummary], questions: Sequence[tuple[str, str]], look: Look
 ) -> tuple[Any, list[Any], list[str]]:
     import matplotlib
     from matplotlib.figure import Figure

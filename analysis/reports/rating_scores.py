@@ -61,7 +61,7 @@ def labels_of(facts: StudyFacts) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class RatingSummary:
     """One question about the explanations of one level of a factor. `asked` is the mean of the points as they
     were asked, `value` the same with high as good and its interval, and so for the modes; `missing` the share
     of explanations that the question could not be asked of; `shared` how many ratings stand for an equal
@@ -117,7 +117,7 @@ def levels_of(facts: StudyFacts) -> Iterator[tuple[str, str, str, list[str]]]:
             yield by, name, label, members
 
 
-def summaries(rows: pd.DataFrame, facts: StudyFacts, questions: Sequence[str]) -> list[Summary]:
+def summaries(rows: pd.DataFrame, facts: StudyFacts, questions: Sequence[str]) -> list[RatingSummary]:
     """Every level of every factor by question, without anchors. `rows`: see `analysis.ratings`."""
     rows = coded(rows[~rows["is_anchor"]])
     missing = missing_shares(rows)
@@ -142,12 +142,12 @@ def coded(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _summary(
     by: str, name: str, label: str, question: str, given: pd.DataFrame, missing: float | None
-) -> Summary:
+) -> RatingSummary:
     value = None
     if len(given):
         people, pictures = given["person"].to_numpy(np.intp), given["picture"].to_numpy(np.intp)
         value = clustered_mean(given["value"], people, pictures, level=LEVEL)
-    return Summary(
+    return RatingSummary(
         by=by,
         name=name,
         label=label,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.stats.agreement import spearman
+from analysis.stats.clustered import Names
 from analysis.stats.results import (
     Interval,
     StatsError,
@@ -35,7 +35,7 @@ class RankAssociation:
 def rank_association(
     first: ArrayLike,
     second: ArrayLike,
-    groups: Sequence[object],
+    groups: Names,
     *,
     draws: int = 200,
     seed: int = 0,

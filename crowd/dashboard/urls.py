@@ -30,6 +30,7 @@ urlpatterns = [
     path("studies/<slug:slug>/live/", overview.live, name="live"),
     path("studies/<slug:slug>/live/rendering/", overview.live_drawing, name="live_drawing"),
     path("studies/<slug:slug>/participants/", people.participants, name="participants"),
+    path("studies/<slug:slug>/participants/raters/", people.raters, name="raters"),
     path("studies/<slug:slug>/participants/<uuid:session>/", people.participant, name="participant"),
     path("studies/<slug:slug>/exclusions/", people.exclusions, name="exclusions"),
     path("studies/<slug:slug>/exclusions/<uuid:session>/", by_hand.exclude, name="exclude"),

@@ -117,12 +117,15 @@ def test_it_finds_one_sided_answers() -> None:
 
 
 def test_it_finds_straight_lining_in_ratings() -> None:
-    rated = TrialView(0, 0, "test", "rate", "", "c1", ("1", "2"), "", None, None)
     answer = Answer(0, {"q1": 4, "q2": 4, "q3": 4, "q4": 4}, 900, 900)
-    assert rules_of(screen([rated], [], [answer], 5, {"side_share_max": 0.9})) == ["side_share_max"]
+    assert rules_of(screen([rated(0)], [], [answer], 5, {"side_share_max": 0.9})) == ["side_share_max"]
 
 
-RATED = [TrialView(p, 0, "test", "rate", "", "c1", ("1", "2"), "", None, None) for p in range(4)]
+def rated(position: int) -> TrialView:
+    return TrialView(position, 0, "test", "rate", "", "c1", ("1", "2"), "", None, None)
+
+
+RATED = [rated(place) for place in range(4)]
 
 
 def ratings(*pages: str, rt_ms: int = 6000) -> list[Answer]:
@@ -322,6 +325,7 @@ PRINTED = {
     "total_minutes": (rf"took {NUMBER} minutes, {NUMBER} to", "<"),
     "fastest_median_ms": (rf"{NUMBER} ms over .* at least {NUMBER} needed", "<"),
     "side_share_max": (rf"in {NUMBER}% of .* at most {NUMBER}% is", ">"),
+    "straight_share_max": (rf"pages \({NUMBER}%\), at most {NUMBER}% is", ">"),
     "fastest_rating_ms": (rf"{NUMBER} ms over .* at least {NUMBER} needed", "<"),
 }
 """How the evidence of each rule prints the value and the limit, and on which side the value lies."""
@@ -351,6 +355,14 @@ def just_beyond(draw: st.DrawFn) -> tuple[str, dict[str, Any], Verdict]:
         trials = [trial(p) for p in range(count + right)]
         times = [1000] * (count + right)
         limit = math.nextafter(count / (count + right), 0)
+    elif name == "straight_share_max":
+        pages = ["444"] * count + ["445"] * right
+        limit = math.nextafter(count / len(pages), 0)
+        return (
+            name,
+            {name: limit},
+            screen([rated(p) for p in range(len(pages))], [], ratings(*pages), 5, {name: limit}),
+        )
     elif name in ("fastest_median_ms", "fastest_rating_ms"):
         times = draw(st.lists(st.integers(1, 9000), min_size=count, max_size=count))
         limit = math.nextafter(median(times), math.inf)

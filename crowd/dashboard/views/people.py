@@ -12,9 +12,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
+from analysis.raters import LIMITS
 from crowd.dashboard.access import study_page
 from crowd.dashboard.counts import ORIGIN_WORDS
 from crowd.dashboard.layout import choices, headings, page_of, study_response
+from crowd.dashboard.raters import has_raters, raters_of
 from crowd.dashboard.sittings import STATUSES, SessionRow, named, sittings
 from crowd.dashboard.views.remedies import work_content
 from crowd.people.exclusions import can_be_left_out, events_of, medians_of
@@ -69,8 +71,27 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
             request, "status", {"": "Any", **{k: w for k, (w, _) in STATUSES.items()}}, status
         ),
         "is_filtered": bool(origin or status),
+        "has_raters": has_raters(study),
     }
     return study_response(request, study, "participants", content)
+
+
+@study_page("view")
+@require_safe
+def raters(request: HttpRequest, study: Study) -> HttpResponse:
+    """How each rater works so far, for a person to look at; the same whether results are sealed or not."""
+    origin = request.GET.get("origin", "")
+    origin = origin if origin in ORIGIN_WORDS and origin != "preview" else ""
+    rows = raters_of(study, origin)
+    present = [o for o in _present(study) if o != "preview"]
+    content = {
+        "page": page_of(request, rows, PER_PAGE),
+        "flagged": sum(bool(row.rater.flags) for row in rows),
+        "origins": choices(request, "origin", {"": "All", **{o: ORIGIN_WORDS[o] for o in present}}, origin),
+        "limits": LIMITS,
+        "has_raters": has_raters(study),
+    }
+    return study_response(request, study, "raters", content, current="participants")
 
 
 @study_page("view")

@@ -1,0 +1,88 @@
+"""Planted differences between methods are found again in the tables of ratings at a stated power, and none is
+found without one at a stated rate. In `make test` over 40 studies, in full over 500.
+
+In each study 16 raters give points from 1 to 5 of 24 pictures under every method, five raters per
+explanation, drawn anew; people, pictures and pictures by method vary (`tests.analysis.rated.planted`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pytest
+from scipy.stats import nct, t
+
+from analysis.ratings import rating_rows
+from analysis.reports import rating_scores
+from analysis.reports.rating_scores import ordinal_tests, pairs
+from tests.analysis.rated import planted, rating_facts
+from tests.proofs.chance import likely_share
+from tests.proofs.scale import Scale
+
+pytestmark = pytest.mark.pure
+STUDIES, STUDIES_FULL = 40, 500
+ALPHA = 0.05
+RATERS, PICTURES, PER_EXPLANATION = 16, 24, 5
+DIFFERENCE = 0.55
+"""Points of the scale."""
+Tested = tuple[list[float], float]
+"""The corrected p of each pair of methods, and the p of the ordinal model."""
+
+
+@pytest.fixture(autouse=True)
+def _without_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Profile intervals take most of the time, and no p depends on them."""
+    monkeypatch.setattr(rating_scores, "CHEAP_ROWS", 0)
+
+
+def results_of(effects: Mapping[str, float], seed: int, scale: Scale) -> Iterator[Tested]:
+    """One result per study, as the report has it."""
+    facts = rating_facts(tuple(effects), asked=("q1",))
+    for number in range(scale.of(STUDIES, STUDIES_FULL)):
+        frames = planted(
+            effects,
+            raters=RATERS,
+            items=PICTURES,
+            per_item=PER_EXPLANATION,
+            seed=1_000_000 * scale.seed + 10_000 * seed + number,
+        )
+        rows = rating_rows(frames)
+        (test,) = ordinal_tests(rows, facts, ("q1",))
+        assert test.p is not None
+        yield [pair.p_holm or 0.0 for pair in pairs(rows, facts, ("q1",))], test.p
+
+
+def shares_below(results: Sequence[Tested]) -> dict[str, float]:
+    """How often each test of the only pair is significant."""
+    return {
+        "pairs": float(np.mean([corrected[0] < ALPHA for corrected, _ in results])),
+        "model": float(np.mean([p < ALPHA for _, p in results])),
+    }
+
+
+def stated_power() -> float:
+    """Of the paired t test over pictures, raters counting as independent: SDs as `planted` draws them."""
+    deviation = np.sqrt(2 * (0.4**2 + (0.5**2 + 0.8**2) / PER_EXPLANATION))
+    far, df = DIFFERENCE / deviation * np.sqrt(PICTURES), PICTURES - 1
+    edge = t.isf(ALPHA / 2, df)
+    return float(nct.sf(edge, df, far) + nct.cdf(-edge, df, far))
+
+
+def test_a_planted_difference_is_found_with_the_stated_power(scale: Scale) -> None:
+    results = list(results_of({"grad_cam": DIFFERENCE / 2, "random": -DIFFERENCE / 2}, 1, scale))
+    assert stated_power() == pytest.approx(0.88, abs=0.01)
+    least = likely_share(0.8, len(results)).low
+    shares = shares_below(results)
+    print(f"{DIFFERENCE} points found in a share of {shares} of {len(results)} studies")
+    assert min(shares.values()) >= least, shares
+
+
+def test_no_difference_is_found_at_the_rate_of_alpha(scale: Scale) -> None:
+    results = list(results_of({"grad_cam": 0.0, "random": 0.0}, 2, scale))
+    limits = likely_share(ALPHA, len(results))
+    shares = shares_below(results)
+    print(f"nothing planted, found in a share of {shares} of {len(results)} studies")
+    assert limits.holds(shares["model"]), shares
+    # Two-way clustered errors are never below the larger of two variances, so that they err less often.
+    assert shares["pairs"] <= limits.high, shares
