@@ -157,11 +157,13 @@ class Scene(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an observer does on one page: the stored `value`, and times in milliseconds."""
+    """What an observer does on one page: the stored `value`, times in milliseconds, and what else the page of
+    its kind notes in the context of the answer."""
 
     value: Mapping[str, Any]
     rt_ms: int
     shown_ms: int
+    context: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Observer(Protocol):
@@ -187,8 +189,8 @@ class Observer(Protocol):
         """One of the options, drawn for this trial and name from the observer's own stream."""
         ...
 
-    def linger_ms(self, trial: Mapping[str, Any]) -> int:
-        """How long the observer looks at a page on which nothing is known to be right."""
+    def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
+        """How long the observer looks at a page on which nothing is known to be right, or at a part of it."""
         ...
 
 

@@ -112,10 +112,13 @@ class Rate(base.Kind):
         return dict.fromkeys(_asked(trial), 3)
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
-        questions = trial["content"]["questions"]
-        took_ms = sum(observer.linger_ms(trial) for _ in questions)
-        value = {question["id"]: observer.rate(trial, question) for question in questions}
-        return base.Reply(value, took_ms, took_ms)
+        value, noted, at_ms = {}, [], 0
+        for question in trial["content"]["questions"]:
+            name = question["id"]
+            at_ms += observer.linger_ms(trial, name)
+            value[name] = observer.rate(trial, question)
+            noted.append({"id": name, "ms": at_ms, "changes": 0})
+        return base.Reply(value, at_ms, at_ms, {"questions": noted})
 
 
 def _asked(trial: base.TrialView) -> tuple[str, ...]:

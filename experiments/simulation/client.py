@@ -190,12 +190,19 @@ class SimulatedSession:
         responses = [self._respond(trial) for trial in trials]
         stored = cast(StoredWire, self.line.post("/api/session/responses/", {"responses": responses}))
         self.answered_count += len(responses)
-        for told in stored["feedback"].values():
-            if told["trial"] in self.examples:
-                self.examples[told["trial"]] = replace(self.examples[told["trial"]], label=told["label"])
+        for trial in trials:
+            if trial["id"] in stored["feedback"] and trial["id"] in self.examples:
+                self._reveal(trial, stored["feedback"][trial["id"]]["label"])
         while self.events:
             self.line.post("/api/session/events/", {"events": self.events[:BATCH_MAX]})
             del self.events[:BATCH_MAX]
+
+    def _reveal(self, trial: TrialWire, label: str) -> None:
+        """Looks at an example whose label is told now, and remembers it."""
+        self.examples[trial["id"]] = replace(self.examples[trial["id"]], label=label)
+        looked_ms = self.linger_ms(trial, "revealed")
+        self._note(trial, "revealed", looked_ms, shown_ms=looked_ms)
+        self.clock_ms += looked_ms
 
     def _respond(self, trial: TrialWire) -> ResponseWire:
         self.consulted_ms = 0
@@ -304,8 +311,8 @@ class SimulatedSession:
         rng = self.streams("pick", self.person.name, trial["position"], name)
         return options[int(rng.integers(len(options)))]
 
-    def linger_ms(self, trial: Mapping[str, Any]) -> int:
-        rng = self.streams("linger", self.person.name, trial["position"])
+    def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
+        rng = self.streams("linger", self.person.name, trial["position"], *([part] if part else []))
         return max(STUDY_PICTURE.draw_ms(rng, self.person.traits.slowness), self._study["min_view_ms"])
 
     def _percept(self, image: MediaWire | None, explanation: MediaWire | None) -> Percept | None:
@@ -331,9 +338,9 @@ class SimulatedSession:
         )
         if place is not None and len(choices) == 2:
             context["side"] = "left" if place == 0 else "right"
-        return context
+        return cast(ContextWire, {**context, **reply.context})
 
-    def _note(self, trial: Mapping[str, Any], kind: str, after_ms: int) -> None:
+    def _note(self, trial: Mapping[str, Any], kind: str, after_ms: int, **data: int) -> None:
         draw = self.streams("event", self.line.token, trial["id"], kind).bytes(16)
         self.events.append(
             EventWire(
@@ -341,7 +348,7 @@ class SimulatedSession:
                 kind=kind,
                 trial=trial["id"],
                 at_ms=self.clock_ms + after_ms,
-                data={},
+                data=data,
             )
         )
 

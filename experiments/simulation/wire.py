@@ -110,6 +110,7 @@ class ContextWire(TypedDict):
     input: Literal["keyboard", "mouse", "touch"]
     key: str
     side: NotRequired[Literal["left", "right"]]
+    questions: NotRequired[list[dict[str, Any]]]
     image_px: int
     pixel_ratio: float
     dropped_frames: int

@@ -30,7 +30,10 @@ TRIALS: dict[str, TrialView] = {
     ),
     "rate": replace(PLAIN, kind="rate", choices=("1", "2", "3", "4", "5"), extra={"questions": ["q2", "q1"]}),
 }
-NOTED = {"questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}]}
+NOTED = {
+    "questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}],
+    "revealed_ms": 1700,
+}
 """All that a page may note beside an answer and a kind has columns for."""
 GOOD: dict[str, Sequence[Mapping[str, Any]]] = {
     "learn": [{"seen": True}],
@@ -103,7 +106,7 @@ class Someone:
     def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Any]) -> Any:
         return options[0]
 
-    def linger_ms(self, trial: Mapping[str, Any]) -> int:
+    def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
         return 1200
 
 

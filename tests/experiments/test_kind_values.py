@@ -181,16 +181,20 @@ def test_it_says_what_an_answer_gives(
     kind = kind_of(trial)
     assert (kind.answers(value), kind.choice(value)) == (answers, choice)
     assert kind.cells(trial, value) == cells
-    assert [column.name for column in kind.columns] == [*cells, *kind.noted(NOTED)]
+    assert sorted(column.name for column in kind.columns) == sorted([*cells, *kind.noted(NOTED)])
 
 
-NOTED = {"questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}]}
+NOTED = {
+    "questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}],
+    "revealed_ms": 1700,
+}
 
 
 def test_a_rating_keeps_when_each_question_was_answered_and_how_often_it_changed() -> None:
     told = {"question_ms": {"q2": 900, "q1": 2100}, "question_changes": {"q2": 0, "q1": 3}}
     assert get_kind("rate").noted(NOTED) == told
-    assert get_kind("rate").noted({"input": "mouse"}) == get_kind("learn").noted(NOTED) == {}
+    assert get_kind("rate").noted({"input": "mouse"}) == get_kind("predict").noted(NOTED) == {}
+    assert get_kind("learn").noted(NOTED) == {"revealed_ms": 1700}
 
 
 def test_it_declares_its_columns_and_its_handing_out() -> None:
@@ -331,7 +335,7 @@ class Watcher:
         self.acts.append(name)
         return list(options)[-1]
 
-    def linger_ms(self, trial: Mapping[str, Any]) -> int:
+    def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
         return 700
 
 
@@ -343,7 +347,21 @@ class Watcher:
         ("instructed", ["obey"], base.Reply({"choice": "fox"}, 11, 12)),
         ("review", ["accept"], base.Reply({"accept": False}, 700, 700)),
         ("solve", ["choice", "cell"], base.Reply({"choice": "fox", "region": [8]}, 700, 700)),
-        ("rate", ["q2", "q1"], base.Reply({"q2": 5, "q1": 5}, 1400, 1400)),
+        (
+            "rate",
+            ["q2", "q1"],
+            base.Reply(
+                {"q2": 5, "q1": 5},
+                1400,
+                1400,
+                {
+                    "questions": [
+                        {"id": "q2", "ms": 700, "changes": 0},
+                        {"id": "q1", "ms": 1400, "changes": 0},
+                    ]
+                },
+            ),
+        ),
     ],
 )
 def test_an_observer_does_what_the_kind_permits(name: str, acts: list[str], reply: base.Reply) -> None:

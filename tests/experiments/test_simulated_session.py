@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -172,6 +173,11 @@ def test_what_the_reply_revealed_is_known_at_the_test() -> None:
     guess, view = person.views
     assert [(example.position, example.label) for example in guess.examples] == [(0, "Husky")]
     assert [(example.position, example.label) for example in view.examples] == [(0, "Husky"), (1, "Wolf")]
+    (noted,) = [event for event in server.events if event["kind"] == "revealed"]
+    assert noted["trial"] == "t1" and noted["data"]["shown_ms"] >= MIN_VIEW_MS
+    guessed, tested = sent(server)[1:]
+    looked_ms = tested["context"]["onset_ms"] - guessed["context"]["onset_ms"] - guessed["shown_ms"]
+    assert looked_ms == noted["data"]["shown_ms"], "the next page begins when the revealed answer is left"
 
 
 def test_it_begins_where_the_server_stands() -> None:
@@ -405,6 +411,11 @@ def test_every_question_of_a_rating_is_answered_after_a_look_at_each() -> None:
     assert all(set(value) == {"q0", "q1", "q2"} for value in values)
     assert {rating for value in values for rating in value.values()} == {1, 2, 3, 4, 5}
     assert all(r["rt_ms"] >= 3 * MIN_VIEW_MS for r in sent(server))
+    for response in sent(server):
+        rows = response["context"]["questions"]
+        assert [row["id"] for row in rows] == ["q0", "q1", "q2"] and not any(row["changes"] for row in rows)
+        times = [0, *(row["ms"] for row in rows)]
+        assert all(b - a >= MIN_VIEW_MS for a, b in pairwise(times)) and times[-1] == response["rt_ms"]
 
 
 def test_a_solution_marks_a_cell_unless_it_is_none() -> None:
