@@ -75,10 +75,12 @@ def test_the_page_tells_no_range_and_no_reason_before_the_answer(ann: Person, ra
 
 def test_the_page_says_what_the_colours_mean(rating: Study) -> None:
     ben = Person("ben", slug="ratings")
-    ben.arrive("instructions")
-    assert ben.state["study"]["legend"] is None, "nothing is marked on this page"
-    ben.arrive("training")
-    assert ben.state["study"]["legend"]["ends"] == "importance"
+    legends = {}
+    for step in ("instructions", "training"):
+        ben.arrive(step)
+        legends[step] = ben.state["study"]["legend"]
+    assert legends["instructions"] is None, "nothing is marked on this page"
+    assert legends["training"]["ends"] == "importance"
 
 
 def test_none_of_its_pictures_is_a_stimulus_of_the_study(ann: Person, rating: Study) -> None:

@@ -6,15 +6,25 @@ import numpy as np
 import pytest
 
 from stimuli.datasets.practice import COOL, GROUND, SIZE_PX, WARM, practice_pictures
-from stimuli.render.clear_cases import SHAPES, beside, copied, draw_scene, planted_concepts, planted_map
+from stimuli.render.clear_cases import (
+    SHAPES,
+    Case,
+    PlantedScene,
+    beside,
+    copied,
+    draw_scene,
+    planted_concepts,
+    planted_map,
+)
 from stimuli.render.field import drawn_field
 from stimuli.render.recipe import RenderSpec
+from stimuli.types import Mask
 
 pytestmark = pytest.mark.pure
 SEEDS = range(20)
 
 
-def scene_of(seed: int, answer: str = "circle"):  # type: ignore[no-untyped-def]
+def scene_of(seed: int, answer: str = "circle") -> PlantedScene:
     return draw_scene(answer, np.random.default_rng(seed))
 
 
@@ -57,8 +67,8 @@ def test_a_map_marks_what_its_case_says(answer: str, seed: int) -> None:
     scene = draw_scene(answer, rng)
     mine, other = scene.regions[answer], scene.regions[scene.other]
 
-    def share(case: str, region: np.ndarray) -> float:  # type: ignore[type-arg]
-        values = planted_map(scene, case, rng).values  # type: ignore[arg-type]
+    def share(case: Case, region: Mask) -> float:
+        values = planted_map(scene, case, rng).values
         return float(values[region].sum() / values.sum())
 
     assert share("object", mine) > 0.8 and share("object", other) < 1e-3
