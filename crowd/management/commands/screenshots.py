@@ -19,13 +19,12 @@ from crowd.rehearsal import chromium, demo
 from crowd.rehearsal.screens.album import USUAL, WINDOWS, Album, write_index, write_pdf
 from crowd.rehearsal.screens.stage import Stage, copied, restore
 from crowd.rehearsal.screens.walk import walk
-from experiments.definition import StudyDefinition
 from experiments.management.base import StudyCommand
 from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Study
 from experiments.opening import open_study
 from experiments.selectors import definition_of
-from experiments.study_file import find_study, load_study
+from experiments.study_file import find_study
 from experiments.terminal import Terminal
 from experiments.words import LANGUAGES
 
@@ -111,7 +110,7 @@ def rows_of(name: str) -> str | None:
 
 
 def prepared(name: str, copy: Path, terminal: Terminal) -> Study:
-    """The study, open in this database: copied, else built from its file, one slot of each condition."""
+    """The study, open in this database: copied, else built from its file."""
     call_command("migrate", verbosity=0)
     rows = copy / ROWS
     if rows.is_file():
@@ -119,13 +118,8 @@ def prepared(name: str, copy: Path, terminal: Terminal) -> Study:
         return Study.objects.get()
     path = find_study(name, tuple(settings.STUDY_DIRS))
     terminal.line(f"{name} is not open in this database, so that it is built for the pictures.")
-    slug = build_study(path, terminal, one_slot_each(load_study(path)))
+    slug = build_study(path, terminal)
     return open_study(Study.objects.get(slug=slug), terminal.progress)
-
-
-def one_slot_each(definition: StudyDefinition) -> dict[str, Any]:
-    tables = [condition.model_dump(mode="json", exclude_none=True) for condition in definition.conditions]
-    return {"conditions": [{**table, "slots": 1} for table in tables]}
 
 
 def picture(

@@ -120,7 +120,7 @@ export const de: Words = {
   practice: {
     examples: "Sehen Sie sich zuerst diese Beispiele an.",
     start: "Übung beginnen",
-    count: (index, count) => `Übungsbild ${index} von ${count}`,
+    count: (index, count) => `Übung ${index} von ${count}`,
     right: (label) => `Richtig: Die Maschine hat ${label} geantwortet.`,
     wrong: (label) => `Nicht richtig: Die Maschine hat ${label} geantwortet.`,
     kept: (choice) => `Sie hatten schon ${choice} geantwortet, und das gilt.`,

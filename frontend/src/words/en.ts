@@ -118,7 +118,7 @@ export const en = {
   practice: {
     examples: "Look at these examples first.",
     start: "Start practising",
-    count: (index: number, count: number) => `Practice picture ${index} of ${count}`,
+    count: (index: number, count: number) => `Practice ${index} of ${count}`,
     right: (label: string) => `Right: the machine answered ${label}.`,
     wrong: (label: string) => `Not right: the machine answered ${label}.`,
     kept: (choice: string) => `You answered ${choice} before, and that stands.`,
