@@ -53,26 +53,18 @@ def kind_columns(kinds: Mapping[str, Exported]) -> tuple[Column, ...]:
 
 
 def kind_cells(
-    exported: Exported,
-    extra: Sequence[Column],
-    trial: TrialView,
-    value: Mapping[str, Any],
-    noted: Mapping[str, object] | None = None,
+    exported: Exported, extra: Sequence[Column], trial: TrialView, value: Mapping[str, Any]
 ) -> tuple[object, ...]:
-    """The cells of `extra` for one answer; columns of other kinds are empty. `noted` holds, by column name,
-    what was stored beside the answer; it counts only for columns that the kind declares.
-    """
+    """The cells of `extra` for one answer; columns of other kinds are empty."""
     if not extra:
         return ()
-    declared = {column.name for column in exported.columns}
     cells = exported.cells(trial, value)
-    unknown = set(cells) - declared
+    unknown = set(cells) - {column.name for column in exported.columns}
     if unknown:
         raise ColumnClash(
             f"The kind '{trial.kind}' fills {', '.join(sorted(unknown))}, which it does not declare; add it "
             "to the kind's columns."
         )
-    cells = {name: cell for name, cell in (noted or {}).items() if name in declared} | dict(cells)
     return tuple(_cell(cells.get(column.name), column) for column in extra)
 
 

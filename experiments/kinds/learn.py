@@ -22,14 +22,6 @@ class Learn(base.Kind):
     name: ClassVar[str] = "learn"
     content_model: ClassVar[type[base.Content]] = LearnContent
     is_example: ClassVar[bool] = True
-    columns: ClassVar[tuple[base.Column, ...]] = (
-        base.Column(
-            "revealed_ms",
-            "integer",
-            "Guesses: how long the revealed answer was looked at, all looks together; empty if never left.",
-            "ms",
-        ),
-    )
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> LearnContent:
         return LearnContent(

@@ -181,9 +181,7 @@ def test_it_says_what_an_answer_gives(
     kind = kind_of(trial)
     assert (kind.answers(value), kind.choice(value)) == (answers, choice)
     assert kind.cells(trial, value) == cells
-    # For how long a reveal was looked at stands in no answer: it is an event.
-    noted = ["revealed_ms"] if trial.kind == "learn" else []
-    assert [column.name for column in kind.columns] == [*cells, *noted]
+    assert [column.name for column in kind.columns] == list(cells)
 
 
 def test_it_declares_its_columns_and_its_handing_out() -> None:
@@ -193,7 +191,6 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
         if get_kind(name).columns
     }
     assert told == {
-        "learn": [("revealed_ms", "integer", "ms")],
         "review": [("accepted", "flag", "")],
         "solve": [("region_cells", "integer", "cells")],
         "rate": [("questions_asked", "json", "")],
