@@ -22,7 +22,7 @@ class Exported(Protocol):
 
     def cells(self, trial: TrialView, value: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
-    def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]: ...
+    def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
 
 KindOf = Callable[[str], Exported]
@@ -62,12 +62,12 @@ def kind_cells(
     extra: Sequence[Column],
     trial: TrialView,
     value: Mapping[str, Any],
-    noted: Mapping[str, Any],
+    context: Mapping[str, Any],
 ) -> tuple[object, ...]:
-    """The cells of `extra` for one answer and what was noted beside it; columns of other kinds are empty."""
+    """The cells of `extra` for one answer and what the page noted beside it; columns of other kinds are empty."""
     if not extra:
         return ()
-    cells = {**exported.noted(noted), **exported.cells(trial, value)}
+    cells = {**exported.noted(context), **exported.cells(trial, value)}
     unknown = set(cells) - {column.name for column in exported.columns}
     if unknown:
         raise ColumnClash(

@@ -19,6 +19,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, QuerySet
 
+from analysis.columns import Column
 from analysis.frames import Frames, frame, streamed
 from analysis.kind_columns import KindOf, kind_cells, kind_columns
 from analysis.reports.base import QuestionFacts, StudyFacts
@@ -37,7 +38,7 @@ from experiments.kinds.base import TrialView
 from experiments.kinds.scoring import agreement, is_as_asked
 from experiments.models import Condition, Event, Gate, Response, Session, Slot, Study, Trial
 from experiments.quality import stimuli_sentences
-from experiments.responses import REVEALED
+from experiments.responses import REVEALED, reveals
 from experiments.selectors import predictions_of, view_of
 from stimuli.spec import canonical_json
 
@@ -70,6 +71,15 @@ class Pseudonyms:
     def fingerprint(self) -> str:
         """Shows whether two exports used the same key, without revealing the key."""
         return hashlib.sha256(b"fingerprint" + self.key).hexdigest()[:16]
+
+
+REVEALED_MS = Column(
+    "revealed_ms",
+    "integer",
+    "Guesses: how long the revealed answer was looked at, all looks together; empty if never left.",
+    "ms",
+)
+"""A column of studies in which something is revealed after an answer. It is read from events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +129,10 @@ class Reader:
         self.slots = _slots(study)
         self.planned = _planned(study)
         self.kinds = {name: kind_of(name) for name in sorted({p.view.kind for p in self.planned.values()})}
-        self.extra = kind_columns(self.kinds)
-        self.revealed_ms = _revealed_ms(study)
+        self.of_kinds = kind_columns(self.kinds)
+        has_reveals = any(reveals(study, planned.view) for planned in self.planned.values())
+        self.revealed_ms = _revealed_ms(study) if has_reveals else None
+        self.extra = (*self.of_kinds, REVEALED_MS) if has_reveals else self.of_kinds
         self.streams = Streams(study.seed)
 
     def frames(self) -> Frames:
@@ -176,7 +188,6 @@ class Reader:
 
     def _trial_row(self, sitting: SittingAs, trial: PlannedAs, row: tuple[Any, ...]) -> Row:
         session, pk, value, rt_ms, shown_ms, received_at, late, context = row
-        noted = {**context, "revealed_ms": self.revealed_ms.get((session, pk))}
         condition, role = self._condition(trial.condition_id)
         kind = self.kinds[trial.view.kind]
         view = kind.seen_by(trial.view, sitting.participant, self.streams)
@@ -208,7 +219,8 @@ class Reader:
             received_at,
             late,
             *_context(context, sitting),
-            *kind_cells(kind, self.extra, view, value, noted),
+            *kind_cells(kind, self.of_kinds, view, value, context),
+            *(() if self.revealed_ms is None else (self.revealed_ms.get((session, pk)),)),
         )
 
 

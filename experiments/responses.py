@@ -20,7 +20,7 @@ from experiments.errors import (
     SessionFinished,
 )
 from experiments.kinds import get_kind
-from experiments.kinds.base import InvalidResponse
+from experiments.kinds.base import InvalidResponse, TrialView
 from experiments.models import Event, Response, Session, Study, Trial
 from experiments.paradigms import get_paradigm
 from experiments.selectors import Card, cards_of, definition_of, next_position
@@ -230,6 +230,12 @@ def last_feedback(session: Session) -> dict[str, Any] | None:
     return None if feedback is None else {"trial": str(newest.trial_id), **feedback}
 
 
+def reveals(study: Study, view: TrialView) -> bool:
+    """Whether something is revealed after an answer to the trial, as after a guess."""
+    value = get_kind(view.kind).preview(view)
+    return get_paradigm(study.paradigm).feedback(view, value) is not None
+
+
 def _revealed(study: Study, card: Card, value: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the reply to an answer reveals: that answer, and the label as people read it."""
     feedback = get_paradigm(study.paradigm).feedback(card.view, value)
@@ -250,4 +256,5 @@ __all__ = [
     "last_feedback",
     "record_events",
     "record_responses",
+    "reveals",
 ]

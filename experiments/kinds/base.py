@@ -242,9 +242,8 @@ class TrialKind(Protocol):
         """The cells of `columns` for one answer."""
         ...
 
-    def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Further cells of `columns`, from what was noted beside the answer: the context that the page
-        sent, and `revealed_ms`."""
+    def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Further cells of `columns`, from what the page noted beside the answer."""
         ...
 
     def preview(self, trial: TrialView) -> Value:
@@ -287,7 +286,7 @@ class Kind:
     def cells(self, trial: TrialView, value: Value) -> Mapping[str, Any]:
         return {}
 
-    def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]:
+    def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
 
     def waits(self, content: Mapping[str, Any]) -> bool:

@@ -22,17 +22,6 @@ class Learn(base.Kind):
     name: ClassVar[str] = "learn"
     content_model: ClassVar[type[base.Content]] = LearnContent
     is_example: ClassVar[bool] = True
-    columns: ClassVar[tuple[base.Column, ...]] = (
-        base.Column(
-            "revealed_ms",
-            "integer",
-            "Guesses: how long the revealed answer was looked at, all looks together; empty if never left.",
-            "ms",
-        ),
-    )
-
-    def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {name: noted[name] for name in ("revealed_ms",) if name in noted}
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> LearnContent:
         return LearnContent(

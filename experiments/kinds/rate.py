@@ -101,8 +101,8 @@ class Rate(base.Kind):
     def cells(self, trial: base.TrialView, value: base.Value) -> Mapping[str, Any]:
         return {"questions_asked": list(_asked(trial)), "anchor": bool(trial.extra.get("anchor"))}
 
-    def noted(self, noted: Mapping[str, Any]) -> Mapping[str, Any]:
-        rows = noted.get("questions")
+    def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
+        rows = context.get("questions")
         if rows is None:
             return {}
         times, changes = ({row["id"]: row[name] for row in rows} for name in ("ms", "changes"))

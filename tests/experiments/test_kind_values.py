@@ -210,7 +210,6 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
             ("questions_asked", "json", ""), ("question_ms", "json", "ms"), ("question_changes", "json", ""),
             ("anchor", "flag", ""),
         ],
-        "learn": [("revealed_ms", "integer", "ms")],
     }
     assert [name for name in KINDS if get_kind(name).is_alone] == ["review"]
     assert [name for name in KINDS if get_kind(name).is_example] == ["learn"]

@@ -11,10 +11,10 @@ from experiments.errors import SessionError
 from experiments.gates.base import Stop
 from experiments.gates.device import NAME as DEVICE
 from experiments.gates.plan import gate_plan
-from experiments.kinds import get_kind
 from experiments.kinds.base import INSTRUCTED, REPEAT
 from experiments.models import Slot, Study, Trial
 from experiments.paradigms import design_of, get_paradigm
+from experiments.responses import reveals
 from experiments.selectors import arm_of, cards_of, definition_of
 
 
@@ -153,15 +153,14 @@ def has_examples(slot: Slot, position: int, study: Study) -> bool:
     return offered == "on_request" and bool(Trial.objects.get(slot=slot, position=position).reservoir)
 
 
-def reveals(slot: Slot, position: int, study: Study) -> bool:
+def has_reveal(slot: Slot, position: int, study: Study) -> bool:
     """Whether something is revealed after the answer to the trial, as after a guess."""
-    view = cards_of(slot, study)[position].view
-    return get_paradigm(study.paradigm).feedback(view, get_kind(view.kind).preview(view)) is not None
+    return reveals(study, cards_of(slot, study)[position].view)
 
 
 def first_plain(slot: Slot, study: Study) -> int:
     """The first position whose answer is followed by the next trial at once."""
-    return next(place for place in range(slot.trials.count()) if not reveals(slot, place, study))
+    return next(place for place in range(slot.trials.count()) if not has_reveal(slot, place, study))
 
 
 def arms_of(study: Study) -> dict[str, Slot]:
@@ -191,7 +190,7 @@ def _of_condition(study: Study, name: str, slot: Slot) -> Iterator[Screen]:
             f"number {position + 1} of a session; phase: {phase}",
         )
         yield Screen(trial_key(*sort), what, when, name)
-        if reveals(slot, position, study):
+        if has_reveal(slot, position, study):
             yield Screen(f"{trial_key(*sort)}/revealed", f"{what}, with what is revealed", when, name)
         if has_examples(slot, position, study):
             yield Screen(f"{trial_key(*sort)}/examples", f"{what}, examples open", when, name)

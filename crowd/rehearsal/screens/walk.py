@@ -11,7 +11,7 @@ from crowd.rehearsal.screens.catalog import (
     Screen,
     first_plain,
     has_examples,
-    reveals,
+    has_reveal,
     screens_of,
     sorts_of,
     trial_key,
@@ -78,7 +78,7 @@ def _arm(walker: Walker, arm: str) -> None:
         walker.look(trial_key(*sort), arm)
         if has_examples(slot, position, stage.study):
             _examples(walker, trial_key(*sort), arm)
-        if reveals(slot, position, stage.study):
+        if has_reveal(slot, position, stage.study):
             walker.answer()
             assert walker.settle() == REVEALED
             walker.look(f"{trial_key(*sort)}/revealed", arm)
