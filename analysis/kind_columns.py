@@ -64,7 +64,8 @@ def kind_cells(
     value: Mapping[str, Any],
     context: Mapping[str, Any],
 ) -> tuple[object, ...]:
-    """The cells of `extra` for one answer and what the page noted beside it; columns of other kinds are empty."""
+    """The cells of `extra` for one answer and what the page noted beside it; other kinds' columns are
+    empty."""
     if not extra:
         return ()
     cells = {**exported.noted(context), **exported.cells(trial, value)}

@@ -112,7 +112,8 @@ def test_each_question_is_seen_with_what_it_asks_about(page: Page, name: str) ->
 @pytest.mark.parametrize("shown", [RATING, LARGE], ids=["usual", "large"])
 def test_in_a_smaller_window_something_is_not_seen_whole(page: Page, shown: Any) -> None:
     window = Form(shown.design.get("picture_px", 320), has_pairs=True).needed()
-    assert windows_of(shown)[0].holds(window.width_px, window.height_px)
+    whole = windows_of(shown)[0]
+    assert window.holds(whole.width_px, whole.height_px)
     lower = (window.width_px, window.height_px - BELOW_PX)
     opened(page, shown, lower)
     assert unseen(page, lower)

@@ -14,6 +14,7 @@ from django.core import serializers
 from PIL import Image
 
 from experiments.models import Session, Study, Trial
+from tests.experiments.protocols import RATING, TWO_MODELS, opened
 from tests.services import ROOT
 from tests.world import Person, opened_study, write_study
 
@@ -77,3 +78,17 @@ def test_it_names_what_it_could_not_reach_and_touches_no_row(
             assert len(picture.convert("RGB").getcolors(1 << 24) or []) > 10, file
     pages = (tmp_path / "to" / "screens.pdf").read_bytes().count(b"/Type /Page\n")
     assert pages > len(files)
+
+
+def test_it_shows_every_page_of_a_study_of_ratings(
+    transactional_db: None, store_folder: Path, server_env: dict[str, str], tmp_path: Path
+) -> None:
+    opened(tmp_path / "r", "ratings", "rating", RATING, sources=TWO_MODELS)
+    words = ["ratings", "--to", str(tmp_path / "to"), "--language", "de"]
+    command = [sys.executable, "manage.py", "screenshots", *words]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **server_env}, capture_output=True, text=True)
+    assert done.returncode == 0 and "Not reached" not in done.stdout, done.stdout + done.stderr
+    names = [file.stem.split("-", 1)[1] for file in (tmp_path / "to" / "de").glob("*.png")]
+    lists = {f"round-{number}-list-{place}" for number in range(2) for place in range(2)}
+    assert {f"trial-rate-test-{each}" for each in lists} <= set(names)
+    assert {f"end-debrief-{each}" for each in lists} <= set(names)

@@ -32,7 +32,7 @@ class Screen:
     @property
     def name(self) -> str:
         """The name of its file."""
-        return "-".join(filter(None, (self.key.replace("/", "-"), self.condition)))
+        return "-".join(filter(None, (self.key, self.condition))).replace("/", "-")
 
 
 AT_THE_ENTRY = {
