@@ -75,6 +75,18 @@ def test_the_page_s_study_is_checked_without_a_warning_and_opens(
     assert {"text" in row for row in study.practice} == {True}
 
 
+@pytest.mark.parametrize("slug", ["sentiment", "sorted-sentences"])
+def test_the_shipped_studies_of_texts_are_checked_without_a_warning(
+    slug: str, capsys: pytest.CaptureFixture[str], store_folder: Path
+) -> None:
+    told = printed(capsys, find_study(slug))
+    assert "Warning" not in told
+    accuracy = re.search(r"Its accuracy on them: 0\.(\d\d)", told)
+    assert accuracy and 70 <= int(accuracy[1]) <= 80
+    minutes = re.search(r"([\d.]+) minutes each as declared \(about ([\d.]+) by the plan\)", told)
+    assert minutes and float(minutes[1]) >= float(minutes[2]), "people are paid for the time that it takes"
+
+
 def test_the_preregistration_holds_the_planned_analysis_and_whole_people(
     letters: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
