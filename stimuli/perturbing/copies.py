@@ -73,7 +73,7 @@ def copy_of(
     def predicts(pictures: NDArray[np.uint8]) -> list[int]:
         views = [predictor.view(pixels) for pixels in pictures]
         told = [changes(logits) for logits in predictor.logits(views)]
-        return [-1 if one is None else int(one) for one in told]
+        return [-1 if is_other is None else int(is_other) for is_other in told]
 
     look = largest_light if aim == "light" else smallest_strong
     result = look(picture, predicts, key=item.key, seed=seed, search=search, original=0)
