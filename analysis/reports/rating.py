@@ -377,8 +377,8 @@ def _ordinal(made: Sequence[OrdinalTest], facts: StudyFacts, labels: Labels) -> 
         "Log odds ratio: against the first condition, profile likelihood interval; left out above "
         f"{CHEAP_ROWS:,} ratings or {CHEAP_CONDITIONS} conditions. Shared ratings are in it once."
     )
-    columns = ("Question", "Dataset", "Condition", "Modelled mean")
-    columns += ("Log odds ratio", "95 %") if has_odds else ()
+    odds = ("Log odds ratio", "95 %") if has_odds else ()
+    columns = ("Question", "Dataset", "Condition", "Modelled mean", *odds)
     table = Table("ordinal", "Modelled means, high is good", columns, means, note, left=3)
     content = [test.as_json() for test in made]
     return Section("ordinal", "Ordinal model: people and pictures at random", content, said, (table,))
