@@ -1,15 +1,15 @@
 """Raters while ratings are collected: what stands on the page, and what must not."""
 
 import re
-from collections.abc import Mapping
 
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from crowd.dashboard.raters import raters_of
-from experiments.models import Response, Session, Study, Trial
+from experiments.models import Study, Trial
 from tests.analysis import stored
+from tests.analysis.stored import rater
 
 ROOT = "/studies/wolf-or-husky/"
 PAGE = f"{ROOT}participants/raters/"
@@ -17,28 +17,7 @@ PAGE = f"{ROOT}participants/raters/"
 
 @pytest.fixture
 def rated(study: Study) -> Study:
-    """The study as one of ratings: every test trial that is no check asks three questions, and the first of
-    each slot is an anchor."""
-    study.paradigm = "rating"
-    study.save()
-    trials = Trial.objects.filter(slot__study=study, phase="test", check_kind="")
-    trials.update(kind="rate", extra={"questions": ["q1", "q2", "q3"]})
-    first = {trial.slot_id: trial.pk for trial in trials.order_by("-position")}
-    item = trials.order_by("pk").first()
-    assert item is not None
-    trials.filter(pk__in=first.values()).update(
-        extra={"questions": ["q1", "q2", "q3"], "anchor": True}, item=item.item, condition=item.condition
-    )
-    return study
-
-
-def rater(
-    study: Study, name: str, points: Mapping[str, int], *, rt_ms: int = 6000, **more: object
-) -> Session:
-    session = stored.sitting(study, name, **{"condition": "control", **more})  # type: ignore[arg-type]
-    rows = Response.objects.filter(session=session, trial__kind="rate")
-    rows.update(value=dict(points), rt_ms=rt_ms)
-    return session
+    return stored.as_ratings(study, ("q1", "q2", "q3"), has_anchor=True)
 
 
 def main_of(client: Client, path: str = PAGE) -> str:
