@@ -39,9 +39,10 @@ def test_it_shows_each_rater_with_what_to_look_at_first(rated: Study, desk: Clie
     page = main_of(desk)
     assert "2 raters, 1 flagged" in page
     first, second = cells(page)
+    done = ("1 of 1", "24")
     # Eight test trials of three questions each; stored people pass their two instructed checks.
-    assert first[2:] == ["1 of 1", "24", "100%", "0.3 s", "+0.00", "2 of 2", "–", "one answer to all, fast"]
-    assert second[2:] == ["1 of 1", "24", "0%", "2.0 s", "+0.00", "2 of 2", "–", ""]
+    assert first[1:] == ["one answer to all, fast", "person", *done, "100%", "0.3 s", "+0.00", "2 of 2", "–"]
+    assert second[1:] == ["", "person", *done, "0%", "2.0 s", "+0.00", "2 of 2", "–"]
     assert f"participants/{hasty.pk}/" in page and f"participants/{calm.pk}/" in page
     assert first[0] == raters_of(rated)[0].name and "How each rater works" in main_of(
         desk, f"{ROOT}participants/"
@@ -77,8 +78,8 @@ def test_previews_are_left_out_and_origins_can_be_chosen(rated: Study, desk: Cli
     for origin in ("preview", "simulated", "human"):
         rater(rated, origin, {"q1": 1, "q2": 2, "q3": 3}, origin=origin)
     assert [row.origin for row in raters_of(rated)] in (["person", "learner"], ["learner", "person"])
-    assert [row[1] for row in cells(main_of(desk, f"{PAGE}?origin=simulated"))] == ["learner"]
-    assert [row[1] for row in cells(main_of(desk, f"{PAGE}?origin=preview"))] != ["preview"]
+    assert [row[2] for row in cells(main_of(desk, f"{PAGE}?origin=simulated"))] == ["learner"]
+    assert [row[2] for row in cells(main_of(desk, f"{PAGE}?origin=preview"))] != ["preview"]
 
 
 @pytest.mark.parametrize("people", [1, 4])
