@@ -359,8 +359,15 @@ def _ordinal(made: Sequence[OrdinalTest], facts: StudyFacts, labels: Labels) -> 
     datasets = {test.dataset for test in made}
     said = tuple(_ordinal_sentence(test, labels, len(datasets) > 1) for test in made)
     modelled = [test for test in made if test.means]
+    has_odds = any(test.odds for test in made)
     means = tuple(
-        (labels[test.question], test.dataset, names[name], number(mean), *_odds_cells(test, name))
+        (
+            labels[test.question],
+            test.dataset,
+            names[name],
+            number(mean),
+            *(_odds_cells(test, name) if has_odds else ()),
+        )
         for test in modelled
         for name, mean in (test.means or {}).items()
     )
@@ -370,7 +377,8 @@ def _ordinal(made: Sequence[OrdinalTest], facts: StudyFacts, labels: Labels) -> 
         "Log odds ratio: against the first condition, profile likelihood interval; left out above "
         f"{CHEAP_ROWS:,} ratings or {CHEAP_CONDITIONS} conditions. Shared ratings are in it once."
     )
-    columns = ("Question", "Dataset", "Condition", "Modelled mean", "Log odds ratio", "95 %")
+    odds = ("Log odds ratio", "95 %") if has_odds else ()
+    columns = ("Question", "Dataset", "Condition", "Modelled mean", *odds)
     table = Table("ordinal", "Modelled means, high is good", columns, means, note, left=3)
     content = [test.as_json() for test in made]
     return Section("ordinal", "Ordinal model: people and pictures at random", content, said, (table,))

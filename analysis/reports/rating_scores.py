@@ -13,6 +13,7 @@ import pandas as pd
 
 from analysis.ratings import SCALE, missing_shares, mode_of, rated_once
 from analysis.reports.base import ConditionFacts, StudyFacts
+from analysis.reports.formats import condition_label
 from analysis.stats.association import rank_association
 from analysis.stats.blocked import randomised_block
 from analysis.stats.clustered import Clustered, clustered_difference, clustered_mean
@@ -114,6 +115,7 @@ def levels_of(facts: StudyFacts) -> Iterator[tuple[str, str, str, list[str]]]:
             continue
         for name, members in together.items():
             label = FORMS.get(name, name) if by == "shows" else name
+            label = condition_label(name) if by == "method" else label
             yield by, name, label, members
 
 

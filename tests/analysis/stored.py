@@ -5,7 +5,7 @@ declined.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -267,3 +267,28 @@ def full(study: Study, origin: str = "human") -> None:
                 origin=origin,
                 minutes=number,
             )
+
+
+def as_ratings(study: Study, questions: Sequence[str], *, has_anchor: bool = False) -> Study:
+    """The study as one of ratings: every test trial that is no check asks these questions. With an anchor the
+    last of each slot is of the same explanation."""
+    study.paradigm = "rating"
+    study.definition = {**study.definition, "design": {"asked": list(questions)}}
+    study.save()
+    trials = Trial.objects.filter(slot__study=study, phase="test", check_kind="")
+    trials.update(kind="rate", extra={"questions": list(questions)})
+    if not has_anchor:
+        return study
+    last = {trial.slot_id: trial.pk for trial in trials.order_by("position")}
+    anchor = trials.filter(slot__condition__name="grad_cam").earliest("pk")
+    trials.filter(pk__in=last.values()).update(
+        extra={"questions": list(questions), "anchor": True}, item=anchor.item, condition=anchor.condition
+    )
+    return study
+
+
+def rater(study: Study, name: str, points: Mapping[str, int], *, rt_ms: int = 6000, **more: Any) -> Session:
+    """A person who gives every explanation the same points; `more` as for `sitting`."""
+    session = sitting(study, name, **{"condition": "control", **more})
+    Response.objects.filter(session=session, trial__kind="rate").update(value=dict(points), rt_ms=rt_ms)
+    return session

@@ -1,15 +1,15 @@
 """Raters while ratings are collected: what stands on the page, and what must not."""
 
 import re
-from collections.abc import Mapping
 
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from crowd.dashboard.raters import raters_of
-from experiments.models import Response, Session, Study, Trial
+from experiments.models import Study, Trial
 from tests.analysis import stored
+from tests.analysis.stored import rater
 
 ROOT = "/studies/wolf-or-husky/"
 PAGE = f"{ROOT}participants/raters/"
@@ -17,28 +17,7 @@ PAGE = f"{ROOT}participants/raters/"
 
 @pytest.fixture
 def rated(study: Study) -> Study:
-    """The study as one of ratings: every test trial that is no check asks three questions, and the first of
-    each slot is an anchor."""
-    study.paradigm = "rating"
-    study.save()
-    trials = Trial.objects.filter(slot__study=study, phase="test", check_kind="")
-    trials.update(kind="rate", extra={"questions": ["q1", "q2", "q3"]})
-    first = {trial.slot_id: trial.pk for trial in trials.order_by("-position")}
-    item = trials.order_by("pk").first()
-    assert item is not None
-    trials.filter(pk__in=first.values()).update(
-        extra={"questions": ["q1", "q2", "q3"], "anchor": True}, item=item.item, condition=item.condition
-    )
-    return study
-
-
-def rater(
-    study: Study, name: str, points: Mapping[str, int], *, rt_ms: int = 6000, **more: object
-) -> Session:
-    session = stored.sitting(study, name, **{"condition": "control", **more})  # type: ignore[arg-type]
-    rows = Response.objects.filter(session=session, trial__kind="rate")
-    rows.update(value=dict(points), rt_ms=rt_ms)
-    return session
+    return stored.as_ratings(study, ("q1", "q2", "q3"), has_anchor=True)
 
 
 def main_of(client: Client, path: str = PAGE) -> str:
@@ -60,9 +39,10 @@ def test_it_shows_each_rater_with_what_to_look_at_first(rated: Study, desk: Clie
     page = main_of(desk)
     assert "2 raters, 1 flagged" in page
     first, second = cells(page)
+    done = ("1 of 1", "24")
     # Eight test trials of three questions each; stored people pass their two instructed checks.
-    assert first[2:] == ["1 of 1", "24", "100%", "0.3 s", "+0.00", "2 of 2", "–", "one answer to all, fast"]
-    assert second[2:] == ["1 of 1", "24", "0%", "2.0 s", "+0.00", "2 of 2", "–", ""]
+    assert first[1:] == ["one answer to all, fast", "person", *done, "100%", "0.3 s", "+0.00", "2 of 2", "–"]
+    assert second[1:] == ["", "person", *done, "0%", "2.0 s", "+0.00", "2 of 2", "–"]
     assert f"participants/{hasty.pk}/" in page and f"participants/{calm.pk}/" in page
     assert first[0] == raters_of(rated)[0].name and "How each rater works" in main_of(
         desk, f"{ROOT}participants/"
@@ -98,8 +78,8 @@ def test_previews_are_left_out_and_origins_can_be_chosen(rated: Study, desk: Cli
     for origin in ("preview", "simulated", "human"):
         rater(rated, origin, {"q1": 1, "q2": 2, "q3": 3}, origin=origin)
     assert [row.origin for row in raters_of(rated)] in (["person", "learner"], ["learner", "person"])
-    assert [row[1] for row in cells(main_of(desk, f"{PAGE}?origin=simulated"))] == ["learner"]
-    assert [row[1] for row in cells(main_of(desk, f"{PAGE}?origin=preview"))] != ["preview"]
+    assert [row[2] for row in cells(main_of(desk, f"{PAGE}?origin=simulated"))] == ["learner"]
+    assert [row[2] for row in cells(main_of(desk, f"{PAGE}?origin=preview"))] != ["preview"]
 
 
 @pytest.mark.parametrize("people", [1, 4])
