@@ -293,7 +293,7 @@ class SimulatedSession:
     def _told(self, step: str, page: PageWire, question: str, choice: str) -> Mapping[str, Any]:
         """What the page says at once of an answer at a gate."""
         body = {"digest": page["digest"], "question": question, "choice": choice}
-        return cast("Mapping[str, Any]", self.line.post(f"/api/session/{step}/answers/", body))
+        return cast("Mapping[str, Any]", self.line.post(f"/api/session/{step}/told/", body))
 
     def _drawn(
         self, image: MediaWire | None, mark: MediaWire | None, text: Mapping[str, Any] | None = None
