@@ -83,7 +83,7 @@ def _copied(quality: Quality) -> list[Fault]:
             quality.condition,
             "copies",
             f"{quality.condition}: {copied.alike} of {copied.of} {copied.aim} copies have the same "
-            f"explanation as their picture (limit {ALIKE_MAX:.2f} of them): there is mostly nothing to compare",
+            f"explanation as their picture (limit {ALIKE_MAX:.2f}): there is mostly nothing to compare",
             "widen [design.perturbations], or leave the question out of [design] asked",
         )
         for copied in quality.copies
