@@ -184,7 +184,9 @@ class SimulatedSession:
             if staying:
                 self._send(staying)
             if len(staying) < len(batch):
+                self._send_events()
                 return False
+        self._send_events()
         return True
 
     def _batches(self, trials: Sequence[TrialWire]) -> Iterator[list[TrialWire]]:
@@ -202,6 +204,11 @@ class SimulatedSession:
         for trial in trials:
             if trial["id"] in stored["feedback"] and trial["id"] in self.examples:
                 self._reveal(trial, stored["feedback"][trial["id"]]["label"])
+        # Guesses go one by one; what was noted of them goes together.
+        if len(self.events) >= BATCH_MAX or not _waits(trials[-1]):
+            self._send_events()
+
+    def _send_events(self) -> None:
         while self.events:
             self.line.post("/api/session/events/", {"events": self.events[:BATCH_MAX]})
             del self.events[:BATCH_MAX]

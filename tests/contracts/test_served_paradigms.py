@@ -21,6 +21,7 @@ from analysis.tables import read_frames
 from experiments.kinds import get_kind
 from experiments.models import Item, Response, Session, Slot, Study, Trial
 from experiments.paradigms import PARADIGMS, design_of, get_paradigm
+from experiments.quality import is_seen_with_answer
 from experiments.selectors import cards_of, definition_of
 from experiments.simulation import person_class
 from experiments.simulation.album import Album
@@ -122,8 +123,16 @@ def observers(study: Study) -> Iterator[Outcome]:
                 yield session.take(study.slug)
 
 
-def test_it_serves_every_paradigm(tmp_path: Path) -> None:
-    assert {STUDIES[name](tmp_path / name).paradigm for name in STUDIES} == set(PARADIGMS)
+def test_it_serves_every_paradigm_and_knows_where_an_explanation_could_give_the_answer_away(
+    tmp_path: Path,
+) -> None:
+    """A guess is asked for beside its explanation; else the answer stands beside it, or none is right."""
+    made = {name: STUDIES[name](tmp_path / name) for name in STUDIES}
+    assert {study.paradigm for study in made.values()} == set(PARADIGMS)
+    beside = {
+        name: is_seen_with_answer(made[name]) for name in ("meta_predictor", "reverse_turing", "rating")
+    }
+    assert beside == {"meta_predictor": True, "reverse_turing": False, "rating": True}
 
 
 def test_observers_fill_every_slot_and_the_export_says_what_they_answered(
