@@ -10,12 +10,13 @@ from stimuli.render.sentences import LEAST_SHARE
 
 EMPTY_MAX = 0.50
 LATTICE_MAX = 0.25
+ALIKE_MAX = 0.50
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with the explanations of a condition: `kind` is "empty", "flat", "leak", "lattice" or
-    "names". `refuses`: people are not paid to look at it before it is acknowledged by name.
+    """What is wrong with the explanations of a condition: `kind` is "empty", "flat", "leak", "lattice",
+    "names" or "copies". `refuses`: people are not paid to look at it before it is acknowledged by name.
     """
 
     condition: str
@@ -58,7 +59,7 @@ def faults_in(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[Fa
             )
             remedy = "set [render] smooth_px, or take another network or method"
             said.append(Fault(name, "lattice", what, remedy))
-        said += _misnamed(quality)
+        said += [*_misnamed(quality), *_copied(quality)]
     return said
 
 
@@ -74,6 +75,20 @@ def _misnamed(quality: Quality) -> list[Fault]:
         remedy = 'set [render] concept_form = "bars" or "reasons", or a smaller concept_top'
         said.append(Fault(quality.condition, "names", what, remedy))
     return said
+
+
+def _copied(quality: Quality) -> list[Fault]:
+    return [
+        Fault(
+            quality.condition,
+            "copies",
+            f"{quality.condition}: {copied.alike} of {copied.of} {copied.aim} copies have the same "
+            f"explanation as their picture (limit {ALIKE_MAX:.2f}): there is mostly nothing to compare",
+            "widen [design.perturbations], or leave the question out of [design] asked",
+        )
+        for copied in quality.copies
+        if copied.alike > ALIKE_MAX * copied.of
+    ]
 
 
 def _flat_words(quality: Quality) -> str:

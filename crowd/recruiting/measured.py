@@ -19,6 +19,7 @@ from crowd.recruiting.quality import (
     CONTENT_LEGEND,
     FORM,
     FORM_LEGEND,
+    Copied,
     Progress,
     Quality,
     Striking,
@@ -42,7 +43,7 @@ from experiments.selectors import definition_of
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
 from stimuli.quality.looks import Decoded
-from stimuli.spec import content_key
+from stimuli.spec import StimulusSpec, content_key
 from stimuli.store import LocalStore, open_store
 
 MEASURED_MAX = 120
@@ -67,7 +68,7 @@ def _measured(study: Study, folder: Path, progress: Progress, items_max: int) ->
         store = ReadThrough(open_store(settings.STORAGE_URL), LocalStore(Path(scratch)))
         gathered = gather(definition, folder, store, progress)
         _refuse_others(study, definition, gathered)
-        looked = look_at(definition, gathered, store, items_max, progress)
+        looked = look_at(definition, gathered, store, items_max, progress, _copies(study))
         measured = stimulus_quality(definition, gathered, store, looked)
     beside = is_seen_with_answer(study)
     known = {quality.condition for quality in measured}
@@ -79,6 +80,16 @@ def _measured(study: Study, folder: Path, progress: Progress, items_max: int) ->
         "warnings": [asdict(fault) for fault in faults],
     }
     return content | {"digest": content_key([study.digest, content])}
+
+
+def _copies(study: Study) -> dict[tuple[str, str, str], StimulusSpec]:
+    """The changed copies that people see."""
+    rows = Rendering.objects.filter(
+        item__study=study, item__copy_of__isnull=False, condition__explainer__isnull=False
+    )
+    columns = ("item__copy_of__key", "condition__name", "item__perturbation__aim", "stimulus__spec")
+    cells = rows.values_list(*columns).iterator(5000)
+    return {(item, name, aim): StimulusSpec.from_json(spec) for item, name, aim, spec in cells}
 
 
 def _refuse_others(study: Study, definition: StudyDefinition, gathered: Gathered) -> None:
@@ -111,6 +122,7 @@ def quality_of(row: Mapping[str, Any]) -> Quality:
             "told": Decoded(**row["told"]) if row.get("told") else None,
             "flat": {answer: (count, of) for answer, (count, of) in row["flat"].items()},
             "striking": tuple(Striking(**striking) for striking in row.get("striking", ())),
+            "copies": tuple(Copied(**copied) for copied in row.get("copies", ())),
         }
     )
 
@@ -141,7 +153,7 @@ def print_quality(measured: Sequence[Quality], terminal: Terminal) -> None:
         terminal.line(unknown)
     terminal.table("What they show", CONTENT, [quality.content_row() for quality in measured])
     terminal.line(CONTENT_LEGEND)
-    for words in filter(None, (quality.told_words for quality in measured)):
+    for words in filter(None, (w for q in measured for w in (q.told_words, q.copies_words))):
         terminal.line(words)
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from analysis.stats.proportions import newcombe
+from experiments.copies import copy_specs
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafts import specs_of
@@ -35,7 +36,7 @@ from stimuli.quality.fields import (
     picture_features,
     share_inside,
 )
-from stimuli.quality.forms import Form, form_of, misnamed
+from stimuli.quality.forms import Form, form_of, is_drawn_alike, misnamed
 from stimuli.quality.looks import PAIRS_MIN, Decoded, decode
 from stimuli.render.field import cut_away
 from stimuli.render.recipe import RenderSpec
@@ -53,6 +54,8 @@ ALPHA = 0.05
 EMPTY_SHOWN, OTHERS_SHOWN = 8, 2
 """How many items of each kind are named as striking."""
 Progress = Callable[[str, int, int], None]
+Copies = Mapping[tuple[str, str, str], StimulusSpec]
+"""(item, condition, aim) -> the stimulus of the changed copy that stands beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,19 @@ class Striking:
 
 
 @dataclass(frozen=True, slots=True)
+class Copied:
+    """The changed copies that stand beside pictures under one condition: of `of` whose explanations were
+    looked at, `empty` mark nothing, and `alike` mark the same as those of their pictures, so that there is
+    nothing to compare.
+    """
+
+    aim: str
+    of: int
+    empty: int
+    alike: int
+
+
+@dataclass(frozen=True, slots=True)
 class Quality:
     """The numbers of one condition. Shares 0-1; NaN if there is none.
 
@@ -72,7 +88,8 @@ class Quality:
     exists, or if too few items were explained for both. `leak_p` is corrected over conditions [Holm 1979].
     `told`: whether a placebo's looks tell it from its method `of`; None if that is no condition here.
     `striking` are the items to be looked at first. `naming_against` and `naming_tiny` count those whose words
-    name a concept that speaks against the answer, or hardly weighs, like those that speak for it.
+    name a concept that speaks against the answer, or hardly weighs, like those that speak for it. `copies`:
+    one row for each kind of changed copy that is shown.
     """
 
     condition: str
@@ -92,6 +109,7 @@ class Quality:
     striking: tuple[Striking, ...] = ()
     naming_against: int = 0
     naming_tiny: int = 0
+    copies: tuple[Copied, ...] = ()
 
     @property
     def empty(self) -> int:
@@ -119,6 +137,16 @@ class Quality:
             return ""
         share = f"{self.told.auc:.2f} [{self.told.low:.2f}, {self.told.high:.2f}] of the items"
         return f"{self.condition}: its looks alone tell it from {self.of} in {share} (.5 by chance)."
+
+    @property
+    def copies_words(self) -> str:
+        """A sentence about changed copies; empty of conditions without any."""
+        said = [
+            f"of {c.of} {c.aim} copies {c.empty} have an empty explanation and {c.alike} the same as their "
+            "picture"
+            for c in self.copies
+        ]
+        return f"{self.condition}: {'; '.join(said)}." if said else ""
 
     @property
     def is_flat_by_answer(self) -> bool:
@@ -170,20 +198,36 @@ def _plain(value: float) -> str:
 @dataclass(frozen=True, slots=True)
 class Looked:
     """What was made to be looked at: by item and condition what people would see (`shown`) and the same for
-    the other answer (`others`), and by key what came of it; nothing if it could not be made.
+    the other answer (`others`), by item, condition and aim the changed copies beside it (`copies`), and by
+    key what came of it; nothing if it could not be made.
     """
 
     shown: Mapping[tuple[str, str], StimulusSpec]
     others: Mapping[tuple[str, str], StimulusSpec]
     made: Mapping[str, Attribution]
+    copies: Copies = field(default_factory=dict)
+
+
+def copies_in(definition: StudyDefinition, gathered: Gathered) -> Copies:
+    """The changed copies that were looked for with the items."""
+    of = {copy.item.key: (copy.of, copy.aim) for copy in gathered.copies if copy.item is not None}
+    specs = copy_specs(definition, gathered)
+    return {(of[key][0], name, str(of[key][1])): spec for (key, name), spec in specs.items()}
 
 
 def look_at(
-    definition: StudyDefinition, gathered: Gathered, store: Store, items_max: int, progress: Progress
+    definition: StudyDefinition,
+    gathered: Gathered,
+    store: Store,
+    items_max: int,
+    progress: Progress,
+    copies: Copies | None = None,
 ) -> Looked:
     """Explanations of at most `items_max` items, which the study's seed draws, answers in turn, under every
-    condition that explains. Those that the store lacks are made in it.
+    condition that explains, and of their changed copies: `copies`, or those that were gathered. Those that
+    the store lacks are made in it.
     """
+    copies = copies_in(definition, gathered) if copies is None else copies
     sampled = _sampled(definition, gathered, items_max)
     shown = {
         key: spec
@@ -195,7 +239,8 @@ def look_at(
         for key, spec in shown.items()
         if (other := _of_other_answer(definition, gathered, spec, *key))
     }
-    wanted = {spec.attribution_key: spec for spec in (*shown.values(), *others.values())}
+    beside = {key: spec for key, spec in copies.items() if key[:2] in shown}
+    wanted = {s.attribution_key: s for s in (*shown.values(), *others.values(), *beside.values())}
     made: dict[str, Attribution] = {}
     bench = Bench(store, device())
     # A failure is not reported here: the build names it, with its reason.
@@ -203,7 +248,7 @@ def look_at(
         if result.attribution is not None:
             made[result.order.spec.attribution_key] = result.attribution
         progress("looking at the stimuli", count + 1, len(wanted))
-    return Looked(shown, others, made)
+    return Looked(shown, others, made, beside)
 
 
 def stimulus_quality(
@@ -219,9 +264,9 @@ def stimulus_quality(
             if (item, condition.name) in looked.others
         }
         if mine:
-            measured.append(
-                _of_condition(condition.name, mine, pairs, looked.made, definition, gathered, store)
-            )
+            quality = _of_condition(condition.name, mine, pairs, looked.made, definition, gathered, store)
+            copied = _copied(condition.name, looked, definition.render.spec())
+            measured.append(replace(quality, copies=copied) if quality is not None else None)
     return _corrected([quality for quality in measured if quality is not None])
 
 
@@ -276,6 +321,21 @@ def _of_condition(
         striking=_striking(forms, maps, recipe),
         naming_against=sum(against for against, _ in named),
         naming_tiny=sum(tiny for _, tiny in named),
+    )
+
+
+def _copied(name: str, looked: Looked, recipe: RenderSpec) -> tuple[Copied, ...]:
+    """What is empty, or the same twice, among the changed copies of a condition."""
+    rows: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    for (item, condition, aim), spec in looked.copies.items():
+        made = looked.made.get(spec.attribution_key)
+        plain = looked.made.get(looked.shown[item, condition].attribution_key)
+        if condition == name and made is not None and plain is not None:
+            with suppress(StimulusError):
+                rows[aim].append((form_of(made, recipe, ()).is_flat, is_drawn_alike(plain, made, recipe)))
+    return tuple(
+        Copied(aim, len(seen), sum(empty for empty, _ in seen), sum(alike for _, alike in seen))
+        for aim, seen in sorted(rows.items())
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import signal
 import socket
 import subprocess
@@ -146,20 +147,24 @@ def send_people(
     if slots < wanted:
         terminal.line(f"The design has {slots} places, so that {slots} are to pass and not {wanted}.")
         wanted = slots
+    sittings = definition.sittings_max
     outcomes: list[Outcome] = []
     began, sent = time.monotonic(), 0
     for _ in range(WAVES_MAX):
         missing = wanted - Slot.objects.filter(study=study, kept=True).count()
         if missing <= 0:
             break
-        people = populate(parse_mix(mix), missing, seed, first=sent)
-        sent += missing
+        coming = math.ceil(missing / sittings)
+        people = populate(parse_mix(mix), coming, seed, first=sent)
+        sent += coming
         if not outcomes:
             for line in population_lines(people):
                 terminal.line(line)
         quiz = {question.id: question.answer for question in definition.quiz}
         try:
-            outcomes += run_people(url, study.slug, people, quiz=quiz, progress=terminal.progress)
+            outcomes += run_people(
+                url, study.slug, people, quiz=quiz, sittings=sittings, progress=terminal.progress
+            )
         except (httpx.HTTPError, Refused) as error:
             log = settings.VAR_DIR / "server.log"
             raise DemoFailed(f"The server failed its people ({error}). Look at {log}.") from error
@@ -167,10 +172,14 @@ def send_people(
             # The local platform reports who will not come back, as Prolific reports a returned submission.
             mark_left(session)
     kept_count = Slot.objects.filter(study=study, kept=True).count()
-    terminal.table("Simulated people", ("kind", "outcome", "people"), outcome_rows(tuple(outcomes)))
+    terminal.table("Simulated people", ("kind", "outcome", "sessions"), outcome_rows(tuple(outcomes)))
     requests = sum(outcome.requests_count for outcome in outcomes)
     took = time.monotonic() - began
-    terminal.line(f"{len(outcomes)} people came, {kept_count} passed; {requests:,} requests in {took:.0f} s.")
+    came = len({outcome.person for outcome in outcomes})
+    terminal.line(
+        f"{came} people came, {kept_count} passed; {len(outcomes)} sessions and {requests:,} requests in "
+        f"{took:.0f} s."
+    )
     if kept_count < wanted:
         endings = dict(Counter(outcome.status for outcome in outcomes))
         raise DemoFailed(

@@ -74,12 +74,20 @@ class Outcome:
 
 class SimulatedSession:
     """One person in one session. `quiz` holds the answers of a person who has read the instructions: question
-    id -> answer."""
+    id -> answer. `sitting` counts the person's sessions of the study, from 1."""
 
     def __init__(
-        self, person: Person, line: Line, album: Album, *, quiz: Mapping[str, str], batch_max: int = BATCH_MAX
+        self,
+        person: Person,
+        line: Line,
+        album: Album,
+        *,
+        quiz: Mapping[str, str],
+        batch_max: int = BATCH_MAX,
+        sitting: int = 1,
     ) -> None:
         self.person, self.line, self.album, self.batch_max = person, line, album, batch_max
+        self.sitting = sitting
         self.reader = Reader(person, quiz, self._look, self._drawn, self._told)
         self.streams = Streams(0)
         self.examples: dict[str, ExampleView] = {}
@@ -94,7 +102,8 @@ class SimulatedSession:
         """Joins and goes on until the end, as the server leads. `query` is what a platform's link carries;
         the local platform's is made from the person."""
         name = self.person.name
-        local = urlencode({"person": name, "submission": f"{name}-1", "simulated": self.person.kind})
+        submission = f"{name}-{self.sitting}"
+        local = urlencode({"person": name, "submission": submission, "simulated": self.person.kind})
         self.platform, self.query = platform, query or local
         try:
             return self._walk(study)
@@ -175,7 +184,9 @@ class SimulatedSession:
             if staying:
                 self._send(staying)
             if len(staying) < len(batch):
+                self._send_events()
                 return False
+        self._send_events()
         return True
 
     def _batches(self, trials: Sequence[TrialWire]) -> Iterator[list[TrialWire]]:
@@ -193,6 +204,11 @@ class SimulatedSession:
         for trial in trials:
             if trial["id"] in stored["feedback"] and trial["id"] in self.examples:
                 self._reveal(trial, stored["feedback"][trial["id"]]["label"])
+        # Guesses go one by one; what was noted of them goes together.
+        if len(self.events) >= BATCH_MAX or not _waits(trials[-1]):
+            self._send_events()
+
+    def _send_events(self) -> None:
         while self.events:
             self.line.post("/api/session/events/", {"events": self.events[:BATCH_MAX]})
             del self.events[:BATCH_MAX]
@@ -281,7 +297,7 @@ class SimulatedSession:
         content, sides = trial["content"], question["pair"] or ()
         return self.person.rate(
             RateView(
-                trial["position"],
+                self._place(trial),
                 question["id"],
                 question["text"],
                 len(SCALE),
@@ -290,10 +306,15 @@ class SimulatedSession:
             )
         )
 
+    def _place(self, trial: Mapping[str, Any]) -> str | int:
+        """Names the page among all that the person meets: what is met again is judged anew."""
+        position: int = trial["position"]
+        return position if self.sitting == 1 else f"{self.sitting}/{position}"
+
     def _told(self, step: str, page: PageWire, question: str, choice: str) -> Mapping[str, Any]:
         """What the page says at once of an answer at a gate."""
         body = {"digest": page["digest"], "question": question, "choice": choice}
-        return cast("Mapping[str, Any]", self.line.post(f"/api/session/{step}/answers/", body))
+        return cast("Mapping[str, Any]", self.line.post(f"/api/session/{step}/told/", body))
 
     def _drawn(
         self, image: MediaWire | None, mark: MediaWire | None, text: Mapping[str, Any] | None = None
@@ -312,7 +333,7 @@ class SimulatedSession:
         return options[int(rng.integers(len(options)))]
 
     def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
-        rng = self.streams("linger", self.person.name, trial["position"], *([part] if part else []))
+        rng = self.streams("linger", self.person.name, self._place(trial), *([part] if part else []))
         return max(STUDY_PICTURE.draw_ms(rng, self.person.traits.slowness), self._study["min_view_ms"])
 
     def _percept(self, image: MediaWire | None, explanation: MediaWire | None) -> Percept | None:
@@ -372,31 +393,45 @@ def run_people(
     people: Sequence[Person],
     *,
     quiz: Mapping[str, str],
+    sittings: int = 1,
     concurrency: int = 8,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
     on_result: Callable[[Outcome], None] = lambda outcome: None,
     batch_max: int = BATCH_MAX,
 ) -> tuple[Outcome, ...]:
-    """Sends all people through the study, so many at once; the outcomes in the order of `people`.
+    """Sends all people through the study, so many at once; the outcomes in the order of `people`, of a person
+    in the order of sittings. Who finished comes again, up to `sittings` times, until turned away.
 
     A failing connection or a server error that lasts ends the run with its exception; `on_result` and
     `progress` are called from this thread.
     """
     album = Album()
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, list[Outcome]] = {}
     with open_pool(base_url, concurrency) as pool, ThreadPoolExecutor(concurrency) as workers:
 
-        def take(person: Person) -> Outcome:
-            return SimulatedSession(person, Line(pool), album, quiz=quiz, batch_max=batch_max).take(study)
+        def take(person: Person) -> list[Outcome]:
+            taken: list[Outcome] = []
+            for sitting in range(1, sittings + 1):
+                line = Line(pool)
+                session = SimulatedSession(
+                    person, line, album, quiz=quiz, batch_max=batch_max, sitting=sitting
+                )
+                outcome = session.take(study)
+                if sitting == 1 or outcome.status != "turned_away":
+                    taken.append(outcome)
+                if outcome.status != "finished":
+                    break
+            return taken
 
         waiting = {workers.submit(take, person): place for place, person in enumerate(people)}
         progress("people", 0, len(people))
         try:
             for done in as_completed(waiting):
                 outcomes[waiting[done]] = done.result()
-                on_result(done.result())
+                for outcome in done.result():
+                    on_result(outcome)
                 progress("people", len(outcomes), len(people))
         except BaseException:
             workers.shutdown(wait=True, cancel_futures=True)
             raise
-    return tuple(outcomes[place] for place in range(len(people)))
+    return tuple(outcome for place in range(len(people)) for outcome in outcomes[place])

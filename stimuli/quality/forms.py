@@ -38,6 +38,8 @@ from stimuli.types import (
 
 Floats = NDArray[np.float64]
 WORD = re.compile(r"\w+")
+LEVEL = 1 / 255
+"""The smallest step of a drawn picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,56 @@ def misnamed(made: Attribution, recipe: RenderSpec) -> tuple[bool, bool]:
     against = sides and not recipe.concept_signed and any(made.values[place] < 0 for place in named)
     return against, bool(tiny)
 
+
+def is_drawn_alike(first: Attribution, second: Attribution, recipe: RenderSpec) -> bool:
+    """Whether two explanations of different items mark or say the same under a recipe, the items apart: maps
+    to a level of 8 bits, concepts by name, order and length. False if they are not of one kind or size.
+    """
+    return type(first) is type(second) and SAME[type(first)](first, second, recipe)
+
+
+def _same_maps(first: PixelAttribution, second: PixelAttribution, recipe: RenderSpec) -> bool:
+    left, right = drawn_field(first, recipe), drawn_field(second, recipe)
+    return left.shape == right.shape and float(np.abs(left - right).max()) <= LEVEL
+
+
+def _same_tokens(first: TokenAttribution, second: TokenAttribution, recipe: RenderSpec) -> bool:
+    return first.spans == second.spans and tuple(shades_of(first)) == tuple(shades_of(second))
+
+
+def _same_concepts(first: ConceptAttribution, second: ConceptAttribution, recipe: RenderSpec) -> bool:
+    return _bars(first, recipe) == _bars(second, recipe)
+
+
+def _bars(made: ConceptAttribution, recipe: RenderSpec) -> list[tuple[str, int, bool]]:
+    """Name, length in levels and side of each concept that is drawn, in the order drawn."""
+    shares = importance(made)
+    signed = recipe.concept_signed and has_sides(made)
+    shown = ranking(made)[: recipe.concept_top]
+    return [
+        (made.concepts[k], round(float(shares[k]) / LEVEL), bool(signed and made.values[k] < 0))
+        for k in shown
+    ]
+
+
+def _same_sentences(first: TextExplanation, second: TextExplanation, recipe: RenderSpec) -> bool:
+    return first.text == second.text
+
+
+def _same_pictures(first: PictureExplanation, second: PictureExplanation, recipe: RenderSpec) -> bool:
+    pairs = zip(first.pictures, second.pictures, strict=False)
+    alike = len(first.pictures) == len(second.pictures) and all(np.array_equal(*pair) for pair in pairs)
+    return alike and first.captions == second.captions
+
+
+SAME: Mapping[type[Attribution], Callable[[Any, Any, RenderSpec], bool]] = {
+    PixelAttribution: _same_maps,
+    TokenAttribution: _same_tokens,
+    ConceptAttribution: _same_concepts,
+    TextExplanation: _same_sentences,
+    PictureExplanation: _same_pictures,
+}
+"""How two explanations of a kind are compared."""
 
 FORMS: Mapping[type[Attribution], Callable[[Any, RenderSpec, Sequence[str]], Form]] = {
     PixelAttribution: _of_map,

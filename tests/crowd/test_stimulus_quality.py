@@ -12,23 +12,35 @@ import numpy as np
 import pytest
 
 from crowd.recruiting.faults import faults_in, warnings_about
-from crowd.recruiting.measured import quality_json, quality_of
-from crowd.recruiting.quality import Quality, _sampled, look_at, stimulus_quality
-from experiments.drafts import gather
+from crowd.recruiting.measured import measure, qualities_of, quality_json, quality_of
+from crowd.recruiting.quality import Copied, Looked, Quality, _sampled, look_at, stimulus_quality
+from experiments.definition import StudyDefinition
+from experiments.drafts import gather, with_copies
 from experiments.gathered import Gathered
 from experiments.study_file import load_study
 from stimuli.explainers.concepts.concept_surrogates import ShapCbm
 from stimuli.explainers.text.methods import InputGradientText
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
+from stimuli.quality.forms import is_drawn_alike
 from stimuli.quality.looks import Decoded
+from stimuli.render.field import drawn_field
+from stimuli.render.recipe import RenderSpec
 from stimuli.store.media import current_store
-from stimuli.types import ConceptAttribution, silent
+from stimuli.types import (
+    ConceptAttribution,
+    PictureExplanation,
+    PixelAttribution,
+    TextExplanation,
+    TokenAttribution,
+    silent,
+)
 from tests.crowd.test_recorded_study import FORMS, explain_all
 from tests.crowd.test_recorded_study import write_study as write_recorded
 from tests.crowd.test_study_check import Check, check, study_with
-from tests.experiments.protocols import SENTENCES, TURING, write
+from tests.experiments.protocols import RATING, SENTENCES, TURING, TWO_MODELS, write
 from tests.spoilt import empty_for_the_first_answer
+from tests.world import opened_study
 
 __all__ = ["check"]
 CLEAN = Quality(
@@ -324,3 +336,69 @@ def test_it_says_whether_placebos_are_told_by_their_looks(
     assert quality_of(json.loads(json.dumps(quality_json(measured["salt"])))).told == salt
     printed = " ".join(check(path, "--quality", "12").split())
     assert "salt: its looks alone tell it from gradient_x_input in 1.00 [1.00, 1.00]" in printed
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(("alike", "is_told"), [(0, False), (10, False), (11, True), (20, True)])
+def test_copies_whose_explanation_does_not_change_are_told_beyond_half(alike: int, is_told: bool) -> None:
+    quality = replace(CLEAN, copies=(Copied("light", 30, 2, 3), Copied("strong", 20, 1, alike)))
+    faults = faults_in([quality], seen_with_answer=True)
+    assert [fault.kind for fault in faults] == ["copies"] * is_told
+    assert is_told == (f"{alike} of 20 strong copies" in "".join(fault.what for fault in faults))
+    assert "of 30 light copies 2 have an empty explanation and 3 the same" in quality.copies_words
+    assert CLEAN.copies_words == ""
+
+
+@pytest.mark.django_db
+def test_explanations_of_changed_copies_are_counted(tmp_path: Path, store_folder: Path) -> None:
+    """The same counts before a study is opened, of it when opened, and by hand from the drawn fields."""
+    tables = RATING.replace('asked = ["q1", "q2"]', 'asked = ["q1", "q5", "q6"]')
+    path = write(tmp_path / "r", "ratings", "rating", tables, sources=TWO_MODELS, sittings=4)
+    definition, store = load_study(path), current_store()
+    gathered = with_copies(definition, gather(definition, path.parent, store, silent), store, silent)
+    looked = look_at(definition, gathered, store, 8, silent)
+    measured = {q.condition: q for q in stimulus_quality(definition, gathered, store, looked)}
+    made = Counter((c.source[1], c.aim) for c in gathered.copies if c.item is not None)
+    for name, model in (("saliency-coarse", "coarse"), ("saliency-fine", "fine")):
+        rows = {copied.aim: copied for copied in measured[name].copies}
+        assert {aim: copied.of for aim, copied in rows.items()} == {
+            aim: made[model, aim] for aim in ("light", "strong")
+        }
+        for aim, copied in rows.items():
+            assert (copied.empty, copied.alike) == counted_by_hand(looked, name, aim, definition)
+    study = opened_study(path)
+    measure(study, path.parent, silent, 8)
+    assert {q.condition: q.copies for q in qualities_of(study)} == {n: q.copies for n, q in measured.items()}
+
+
+def counted_by_hand(looked: Looked, name: str, aim: str, definition: StudyDefinition) -> tuple[int, int]:
+    """Empty and equal maps, from the pictures as they are drawn on white, pixel by pixel."""
+    recipe, empty, alike = definition.render.spec(), 0, 0
+    for (item, condition, role), spec in looked.copies.items():
+        if (condition, role) == (name, aim):
+            pair = looked.made[spec.attribution_key], looked.made[looked.shown[item, name].attribution_key]
+            first, second = (drawn_field(made, recipe) for made in pair if isinstance(made, PixelAttribution))
+            empty += bool(np.ptp(first) == 0)
+            alike += bool(np.array_equal(np.rint(255 * first), np.rint(255 * second)))
+    return empty, alike
+
+
+@pytest.mark.pure
+def test_explanations_are_compared_as_they_are_drawn() -> None:
+    recipe = RenderSpec()
+    ramp = np.linspace(0, 1, 64, dtype=np.float32).reshape(8, 8)
+    maps = [PixelAttribution(ramp, False), PixelAttribution(ramp * 3, False), PixelAttribution(ramp.T, False)]
+    assert is_drawn_alike(maps[0], maps[1], recipe) and not is_drawn_alike(maps[0], maps[2], recipe)
+    bars = [
+        ConceptAttribution(("tail", "ear"), np.array(values, np.float32))
+        for values in ([1.0, 0.5], [2.0, 1.0], [0.5, 1.0], [1.0, -0.5])
+    ]
+    assert [is_drawn_alike(bars[0], other, recipe) for other in bars] == [True, True, False, False]
+    words = [TokenAttribution(((0, 3), (4, 8)), np.array(v, np.float32)) for v in ([1, 0], [2, 0], [0, 1])]
+    assert [is_drawn_alike(words[0], other, recipe) for other in words] == [True, True, False]
+    said = [TextExplanation("A tail."), TextExplanation("A tail."), TextExplanation("An ear.")]
+    assert [is_drawn_alike(said[0], other, recipe) for other in said] == [True, True, False]
+    grey = np.full((4, 4, 3), 90, np.uint8)
+    shown = [PictureExplanation(pictures, ("",) * len(pictures)) for pictures in ((grey,), (grey + 1,), ())]
+    assert [is_drawn_alike(shown[0], other, recipe) for other in shown] == [True, False, False]
+    assert not is_drawn_alike(maps[0], said[0], recipe)

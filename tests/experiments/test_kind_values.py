@@ -207,7 +207,9 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
         "review": [("accepted", "flag", "")],
         "solve": [("region_cells", "integer", "cells")],
         "rate": [
-            ("questions_asked", "json", ""), ("question_ms", "json", "ms"), ("question_changes", "json", ""),
+            ("questions_asked", "json", ""),
+            ("question_ms", "json", "ms"),
+            ("question_changes", "json", ""),
             ("anchor", "flag", ""),
         ],
     }

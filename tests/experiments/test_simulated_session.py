@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, Self
+from urllib.parse import parse_qs
 from uuid import UUID
 
 import httpx
@@ -449,3 +450,18 @@ def test_a_real_observer_goes_the_same_way() -> None:
     for line in (server, again):
         session(Guesser.drawn(3, 1), line).take("s")
     assert sent(server) == sent(again) and len(sent(server)) == len(trials)
+
+
+def test_a_later_sitting_has_its_own_submission_and_is_judged_anew() -> None:
+    question = {"id": "q1", "text": "Is it good?", "low": "", "high": "", "pair": None}
+    trials = [trial(n, "rate", questions=[question], mark=None) for n in range(3)]
+    places, waits, queries = [], [], []
+    for sitting in (1, 2):
+        server, person = Server(trials), Calm()
+        SimulatedSession(person, server, Album(), quiz={}, sitting=sitting).take("s")
+        places.append([view.place for view in person.rated])
+        waits.append([response["rt_ms"] for response in sent(server)])
+        queries.append(parse_qs(server.posts[0][1]["query"]))
+    assert places == [[0, 1, 2], ["2/0", "2/1", "2/2"]] and waits[0] != waits[1]
+    assert [query["submission"] for query in queries] == [["calm-1-1"], ["calm-1-2"]]
+    assert queries[0]["person"] == queries[1]["person"]

@@ -53,10 +53,11 @@ class Command(StudyCommand):
                     definition.slug,
                     people,
                     quiz={question.id: question.answer for question in definition.quiz},
+                    sittings=definition.sittings_max,
                     concurrency=options["concurrency"],
                     progress=terminal.progress,
                 )
-                terminal.table("What became of them", ("kind", "outcome", "people"), outcome_rows(outcomes))
+                terminal.table("What became of them", ("kind", "outcome", "sessions"), outcome_rows(outcomes))
         except Refused as error:
             raise CommandError(str(error)) from error
         except httpx.HTTPError as error:

@@ -1,0 +1,244 @@
+"""What every paradigm promises over the API: observers fill it, its export says what was stored, nothing on
+the wire tells, and who comes back meets the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from analysis.exports.delimited import read
+from analysis.exports.release import Request, export_study
+from analysis.tables import read_frames
+from experiments.kinds import get_kind
+from experiments.models import Item, Response, Session, Slot, Study, Trial
+from experiments.paradigms import PARADIGMS, design_of, get_paradigm
+from experiments.quality import is_seen_with_answer
+from experiments.selectors import cards_of, definition_of
+from experiments.simulation import person_class
+from experiments.simulation.album import Album
+from experiments.simulation.client import Outcome, SimulatedSession
+from experiments.simulation.line import Line
+from experiments.simulation.population import parse_mix, usual_mix
+from experiments.stages import freeze
+from stimuli.models import Stimulus
+from tests.experiments.protocols import (
+    RATING,
+    REVIEW,
+    SENTENCES,
+    SOLVE,
+    TURING,
+    TWO_MODELS,
+    opened,
+    take_part,
+)
+from tests.experiments.test_blindness import TELLING_KEYS, leaves, shape
+from tests.world import Person, opened_study, write_study
+
+pytestmark = pytest.mark.django_db
+
+RATERS = 2
+TEXTS = (
+    TURING.replace('"plain"', '"tells_none"')
+    .replace('"marked"', '"tells_words"')
+    .replace('"random_text"', '"input_gradient_text"')
+    + """
+[[conditions]]
+name = "tells_others"
+role = "control"
+explainer = { name = "random_text" }
+"""
+)
+RATED = RATING.replace('asked = ["q1", "q2"]', 'asked = ["q1", "q5", "q6"]\nanchors = 1')
+SOLVED, REVIEWED = (tables.replace('"people"', '"from_people"') for tables in (SOLVE, REVIEW))
+
+
+def meta_predictor(folder: Path) -> Study:
+    return opened_study(write_study(folder / "m", slots=1))
+
+
+def reverse_turing(folder: Path) -> Study:
+    return opened(folder / "t", "letters", "reverse_turing", TEXTS, sources=SENTENCES)
+
+
+def rating(folder: Path) -> Study:
+    return opened(folder / "r", "ratings", "rating", RATED, sources=TWO_MODELS, sittings=2)
+
+
+def solving(folder: Path) -> Study:
+    return opened(folder / "s", "tasks", "blind_review", SOLVED)
+
+
+def reviewing(folder: Path) -> Study:
+    tasks = solving(folder)
+    take_part(Person("eve", slug="tasks"))
+    Study.objects.filter(pk=tasks.pk).update(state="closed", closed_at=timezone.now())
+    tasks.refresh_from_db()
+    freeze(tasks)
+    return opened(folder / "v", "judged", "blind_review", REVIEWED)
+
+
+STUDIES: dict[str, Callable[[Path], Study]] = {
+    made.__name__: made for made in (meta_predictor, reverse_turing, rating, solving, reviewing)
+}
+
+
+@pytest.fixture(params=STUDIES)
+def study(request: pytest.FixtureRequest, tmp_path: Path) -> Study:
+    return STUDIES[request.param](tmp_path)
+
+
+class Inside(httpx.BaseTransport):
+    """The application in this process, and in this test's transaction."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        kind = request.headers.get("Content-Type", "application/json")
+        headers = {name: request.headers[name] for name in ("Authorization",) if name in request.headers}
+        url, body = request.url.raw_path.decode(), request.read()
+        reply = Client().generic(request.method, url, body, content_type=kind, headers=headers)
+        content = b"".join(reply.streaming_content) if reply.streaming else reply.content
+        return httpx.Response(reply.status_code, headers=dict(reply.headers), content=content)
+
+
+def observers(study: Study) -> Iterator[Outcome]:
+    """The observer that such a study gets first, again and again until every slot is kept."""
+    definition = definition_of(study)
+    kind, *_ = parse_mix(usual_mix(get_paradigm(study.paradigm), design_of(definition))).shares
+    quiz = {question.id: question.answer for question in definition.quiz}
+    with httpx.Client(transport=Inside(), base_url="http://testserver") as inside:
+        for number in range(4 * Slot.objects.filter(study=study).count()):
+            person = person_class(kind).drawn(5, number)
+            for sitting in range(1, definition.sittings_max + 1):
+                if not Slot.objects.filter(study=study, kept=False).exists():
+                    return
+                session = SimulatedSession(person, Line(inside), Album(), quiz=quiz, sitting=sitting)
+                yield session.take(study.slug)
+
+
+def test_it_serves_every_paradigm_and_knows_where_an_explanation_could_give_the_answer_away(
+    tmp_path: Path,
+) -> None:
+    """A guess is asked for beside its explanation; else the answer stands beside it, or none is right."""
+    made = {name: STUDIES[name](tmp_path / name) for name in STUDIES}
+    assert {study.paradigm for study in made.values()} == set(PARADIGMS)
+    beside = {
+        name: is_seen_with_answer(made[name]) for name in ("meta_predictor", "reverse_turing", "rating")
+    }
+    assert beside == {"meta_predictor": True, "reverse_turing": False, "rating": True}
+
+
+def test_observers_fill_every_slot_and_the_export_says_what_they_answered(
+    study: Study, tmp_path: Path
+) -> None:
+    endings = Counter(outcome.status for outcome in observers(study))
+    slots = Slot.objects.filter(study=study)
+    assert not slots.filter(kept=False).exists(), endings
+    kept = Response.objects.filter(session__slot__study=study, session__slot__kept=True)
+    assert kept.count() >= Trial.objects.filter(slot__study=study).count() > 0
+    if study.paradigm == "rating":
+        rated = Counter(
+            (r.trial.item_id, r.trial.condition_id, bool(r.trial.extra.get("anchor")))
+            for r in kept.filter(trial__kind="rate", session__verdict="passed").select_related("trial")
+        )
+        assert {count for (*_, anchor), count in rated.items() if not anchor} == {RATERS}
+        assert {count for (*_, anchor), count in rated.items() if anchor} == {slots.count()}
+    study.refresh_from_db()
+    frames = read_frames(study)
+    export_study(study, tmp_path / "out", Request())
+    told = read(tmp_path / "out" / "trials.csv", "trials")
+    assert len(told) == len(frames.trials) == Response.objects.filter(session__study=study).count()
+    columns = {"session", "position", "kind", "item", "condition", "response"}
+    columns |= {column.name for name in set(told["kind"]) for column in get_kind(name).columns}
+    for column in sorted(columns):
+        assert list(told[column].astype(str)) == list(frames.trials[column].astype(str)), column
+
+
+def said_to(person: Person) -> tuple[list[str], list[dict[str, Any]]]:
+    """All that the server sends to a person who takes part, and the trials among it."""
+    said: list[str] = []
+    trials: dict[str, dict[str, Any]] = {}
+    call = person.call
+
+    def listening(*given: Any, **more: Any) -> Any:
+        reply = call(*given, **more)
+        said.append(reply.content.decode())
+        if reply.status_code < 400:
+            body = reply.json()
+            block = (body.get("session") or body).get("block") or {"trials": []}
+            trials.update({trial["id"]: trial for trial in block["trials"]})
+        return reply
+
+    person.call = listening  # type: ignore[method-assign]
+    take_part(person)
+    return said, list(trials.values())
+
+
+def test_nothing_that_is_sent_tells_condition_method_or_item(study: Study) -> None:
+    definition = definition_of(study)
+    secrets = {condition.name for condition in definition.conditions}
+    secrets |= {c.explainer.name for c in definition.conditions if c.explainer}
+    secrets |= set(Item.objects.filter(study=study).values_list("key", flat=True))
+    secrets |= set(Stimulus.objects.values_list("key", flat=True))
+    looks: dict[tuple[int, int], set[str]] = {}
+    for number, slot in enumerate(Slot.objects.filter(study=study).order_by("ordinal")):
+        person = Person(f"p{number}", slug=study.slug)
+        said, trials = said_to(person)
+        words = " ".join(re.sub(r'"(url|token|digest|id)": "[^"]*"', "", text) for text in said)
+        assert not [secret for secret in secrets if secret in words], slot
+        assert len(trials) == person.session().slot.trials.count()  # type: ignore[union-attr]
+        for trial in trials:
+            assert not [path for path, _ in leaves(trial) if TELLING_KEYS & set(path)]
+            if definition.paradigm == "reverse_turing" and trial["content"].get("text"):
+                tokens = trial["content"]["text"]["tokens"]
+                assert {frozenset(token) for token in tokens} == {frozenset({"text", "shade"})}
+                assert {type(token["shade"]) for token in tokens} <= {float, int, type(None)}
+                trial["content"]["text"] = "".join(token["text"] for token in tokens)
+            taken = person.session().slot
+            assert taken is not None
+            if taken.matched is not None and trial["content"].get("explanation") is None:
+                looks.setdefault((taken.matched, trial["position"]), set()).add(json.dumps(shape(trial)))
+    assert all(len(alike) == 1 for alike in looks.values())
+
+
+def test_who_comes_back_meets_the_same(study: Study) -> None:
+    """The page is lost after half of the trials, and opened anew: the same trials, words and reveal."""
+    tim = Person("tim", slug=study.slug)
+    tim.arrive()
+    slot = tim.session().slot
+    assert slot is not None
+    cards = {str(card.id): card for card in cards_of(slot, study)}
+    half, told = slot.trials.count() // 2, None
+    while tim.state["next"] < half:
+        trial = next(t for t in tim.state["block"]["trials"] if t["position"] == tim.state["next"])
+        view = cards[trial["id"]].view
+        value = {"choice": view.expected} if view.check else get_kind(view.kind).preview(view)
+        answer = {"trial": trial["id"], "value": dict(value), "rt_ms": 900, "shown_ms": 900}
+        reply = tim.respond(answer)
+        assert reply.status_code == 200, reply.content
+        told = reply.json()["feedback"].get(trial["id"])
+        assert tim.respond(answer).json()["feedback"].get(trial["id"]) == told, "sent twice, told the same"
+        tim.refresh()
+    before = tim.state
+    back = Person("tim", slug=study.slug)
+    assert back.join().status_code in (200, 201)
+    after = back.refresh()
+    assert Session.objects.filter(study=study).count() == 1
+    assert (after["step"], after["next"], after["total"]) == (before["step"], half, before["total"])
+    assert without_addresses(after["block"]) == without_addresses(before["block"])
+    assert after["feedback"] == before["feedback"] == told
+    assert Response.objects.filter(session__slot=slot).count() == half
+    take_part(back)
+    assert Response.objects.filter(session__slot=slot).count() == slot.trials.count()
+
+
+def without_addresses(value: Any) -> Any:
+    """The same without the addresses of pictures."""
+    return [(path, leaf) for path, leaf in leaves(value) if path[-1] != "url"]
