@@ -8,6 +8,7 @@ import pytest
 
 from experiments.kinds import get_kind
 from experiments.models import Study
+from experiments.paradigms.reverse_turing import ReverseTuringDesign
 from experiments.progress import READING_MINUTES, trials_minutes
 from experiments.selectors import definition_of
 from experiments.study_file import STUDIES_DIR, find_study, load_study
@@ -78,7 +79,22 @@ def test_it_is_the_same_in_every_condition(small: Study) -> None:
 def test_the_trials_of_a_shipped_study_are_its_largest_part(slug: str) -> None:
     definition = load_study(find_study(slug))
     design = definition.design
-    tests = design["blocks"] * design["test_per_block"] + definition.checks.repeat
-    kinds = ["learn"] * design["blocks"] * design["train_per_block"] + ["predict"] * tests
+    if definition.paradigm == "rating":
+        kinds = ["rate"] * (design["list_length"] + design["anchors"])
+    elif definition.paradigm == "reverse_turing":
+        sized = ReverseTuringDesign(**design)
+        kinds = ["learn"] * sized.train_items + ["predict"] * sized.test_items
+    else:
+        tests = design["blocks"] * design["test_per_block"] + definition.checks.repeat
+        kinds = ["learn"] * design["blocks"] * design["train_per_block"] + ["predict"] * tests
     kinds += ["instructed"] * definition.checks.instructed
     assert trials_minutes(definition, kinds) > READING_MINUTES
+
+
+@pytest.mark.pure
+def test_a_page_of_ratings_takes_longer_with_each_question() -> None:
+    """By hand: 6 s to look, 5 s for each of the six questions, the shortest view and the gap of 1.8 s."""
+    definition = load_study(find_study("rate-explanations"))
+    assert trials_minutes(definition, ["rate"]) * 60 == pytest.approx(6 + 6 * 5 + 1.8)
+    split = definition.model_copy(update={"design": {**definition.design, "questions": "split"}})
+    assert trials_minutes(split, ["rate"]) * 60 == pytest.approx(6 + 5 + 1.8)
