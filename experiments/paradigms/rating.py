@@ -23,6 +23,8 @@ from stimuli.perturbing.perturbations import PERTURBATIONS
 from stimuli.perturbing.search import LIGHT, STRONG, Rule, Search
 
 AIMS: tuple[base.Aim, ...] = ("light", "strong")
+LOOK_SECONDS, QUESTION_SECONDS = 6.0, 5.0
+"""How long people look at an explanation before they rate it, and how long one rating takes, as planned."""
 POINTS = tuple(Choice(point, point, point) for point in SCALE)
 Pair = Literal["", "light", "strong"]
 """What a question compares the explanation with: nothing, or that of a copy of the picture, changed so
@@ -207,6 +209,11 @@ class Rating(BaseParadigm):
             parts = {"": question.text, "_low": question.low, "_high": question.high}
             made |= {f"rate_{question.id}{part}": text for part, text in parts.items() if text}
         return made
+
+    def seconds(self, design: RatingDesign) -> Mapping[str, float]:
+        """Longer with every question on the page."""
+        asked = len(design.asked) if design.questions == "together" else 1
+        return {"rate": LOOK_SECONDS + QUESTION_SECONDS * asked}
 
     def scores(self, design: RatingDesign) -> bool:
         """A rating is neither right nor wrong."""

@@ -89,3 +89,12 @@ def test_the_trials_of_a_shipped_study_are_its_largest_part(slug: str) -> None:
         kinds = ["learn"] * design["blocks"] * design["train_per_block"] + ["predict"] * tests
     kinds += ["instructed"] * definition.checks.instructed
     assert trials_minutes(definition, kinds) > READING_MINUTES
+
+
+@pytest.mark.pure
+def test_a_page_of_ratings_takes_longer_with_each_question() -> None:
+    """By hand: 6 s to look, 5 s for each of the six questions, the shortest view and the gap of 1.8 s."""
+    definition = load_study(find_study("rate-explanations"))
+    assert trials_minutes(definition, ["rate"]) * 60 == pytest.approx(6 + 6 * 5 + 1.8)
+    split = definition.model_copy(update={"design": {**definition.design, "questions": "split"}})
+    assert trials_minutes(split, ["rate"]) * 60 == pytest.approx(6 + 5 + 1.8)

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from experiments.paradigms.rating import RatingDesign
 from experiments.paradigms.reverse_turing import ReverseTuringDesign
 from experiments.study_file import STUDIES_DIR, find_study, load_study
 from experiments.texts import html_of
-from experiments.words import FOLDER, placeholders
+from experiments.words import FOLDER, placeholders, words_for
+from stimuli.explainers import kind_of
 
 pytestmark = pytest.mark.pure
 WORDS = Path(__file__).resolve().parents[2] / "frontend" / "src" / "words"
@@ -60,6 +62,7 @@ def test_no_study_speaks_of_the_pictures_of_another(slug: str) -> None:
         "grass-or-gravel": {"gravel"},
         "sentiment": {"opinion", "opinions"},
         "sorted-sentences": {"class", "classes"},
+        "rate-explanations": {"rate", "rated", "rating", "ratings"},
     }
     folder = find_study(slug).parent
     texts = " ".join(
@@ -86,6 +89,30 @@ def test_it_asks_what_the_machine_answered_in_one_wording(slug: str) -> None:
 def test_it_asks_the_photograph_study_for_a_weak_network() -> None:
     predictor = load_study(find_study("grass-or-gravel")).stimuli.predictor
     assert predictor is not None and predictor.component().params["target_accuracy"] == [0.6, 0.8]
+
+
+def test_it_ships_ratings_of_maps_and_of_named_concepts_with_all_six_questions() -> None:
+    """PASTA's questions; each dataset has both forms of explanation and a control that says nothing."""
+    definition = load_study(find_study("rate-explanations"))
+    design = RatingDesign(**definition.design)
+    assert [row.id for row in design.rows] == ["q1", "q2", "q3", "q4", "q5", "q6"]
+    assert [row.pair for row in design.rows] == ["", "", "", "", "light", "strong"]
+    assert design.raters_per_explanation == 3 and design.anchors == 2 and definition.sittings_max == 3
+    for dataset in ("canines", "leaves"):
+        shown = [c for c in definition.conditions if c.dataset == dataset]
+        forms = {c.explainer and kind_of(c.explainer.component()) for c in shown}
+        assert forms == {"image", "concept"}
+        assert [c.explainer and c.explainer.name for c in shown if c.role == "control"] == ["random"]
+
+
+def test_it_explains_each_question_to_raters_by_two_examples() -> None:
+    definition = load_study(find_study("rate-explanations"))
+    words, text = words_for(definition), definition.texts["instructions"]
+    asked = [words[f"rate_{row.id}"] for row in RatingDesign(**definition.design).rows]
+    _, *parts = re.split("|".join(f"\\*\\*{re.escape(question)}\\*\\*" for question in asked), text)
+    assert len(parts) == len(asked), "in the words of the page"
+    for part in parts:
+        assert part.count("\n- High: ") == 1 and part.count("\n- Low: ") == 1
 
 
 def test_it_sends_neutral_values_with_neutral_names() -> None:
