@@ -18,8 +18,9 @@ TRIALS_MIN, AGAIN_MIN = 6, 4
 """Least trials for a drift, and ratings of anchors for their mean distance, before they are looked at."""
 LIMITS = (
     f"one answer to all {STRAIGHT_MIN} or more questions on more than {STRAIGHT_SHARE_MAX:.0%} of the pages, "
-    f"less than {FAST_MS / 1000:g} s per rating, a missed check, a drift of {DRIFT_MAX:g} point or more over "
-    f"{TRIALS_MIN} pages at least, and {AGAIN_MIN} repeated ratings or more that are {AGAIN_MAX:g} points apart or more"
+    f"less than {FAST_MS / 1000:g} s per rating, a missed check, "
+    f"a drift of {DRIFT_MAX:g} point or more (from {TRIALS_MIN} pages), "
+    f"and repeats that are {AGAIN_MAX:g} points or more apart (from {AGAIN_MIN})"
 )
 """What is flagged, in words."""
 
