@@ -32,13 +32,14 @@ def everything() -> dict[str, str]:
 
 @pytest.fixture
 def study(transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
-    """One condition can be shown; the examples of the other lack their answer, for which there is no page."""
+    """One condition can be shown; in the other, reviews stand in the place of examples: they have no page."""
     path = write_study(tmp_path / "small")
     text = path.read_text()
     start = text.index('[[conditions]]\nname = "control"')
     path.write_text(text[:start] + text[text.index('[[conditions]]\nname = "saliency"') :])
     study = opened_study(path)
-    Trial.objects.filter(slot__condition__name="saliency", kind="learn").update(label=None)
+    examples = Trial.objects.filter(slot__condition__name="saliency", kind="learn")
+    examples.update(kind="review", extra={"answer": "left"})
     Person("ada").arrive()
     return study
 
@@ -68,8 +69,8 @@ def test_it_names_what_it_could_not_reach_and_touches_no_row(
     assert "cannot_show" in done.stdout
     # All of the condition that cannot be shown is named, and nothing else is.
     assert {condition for _, condition in unreached} == {"saliency"}
-    assert "Trial: learn" in {what for what, _ in unreached}
-    assert "trial-learn-train-baseline" in names and "trial-learn-train-saliency" not in names
+    assert "Trial: review" in {what for what, _ in unreached}
+    assert "trial-learn-train-baseline" in names and "trial-review-train-saliency" not in names
     assert {"gate-consent", "gate-device", "end-declined", "trouble-offline", "entry-full"} <= set(names)
     assert len(names) == len(set(names))
     for file in files:
