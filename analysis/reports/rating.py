@@ -186,20 +186,21 @@ def _conditions(
     lines = []
     for c in explained(facts):
         mine = [row for row in of_conditions if row.name == c.name]
-        counts = (max((row.explanations for row in mine), default=0), sum(row.ratings for row in mine))
+        n = max((row.explanations for row in mine), default=0)
         about = (c.predictor, c.dataset) if _several(facts) else ()
-        lines.append((c.label, *about, *map(str, counts), *map(_cell, mine)))
+        lines.append((c.label, *about, str(n), *map(_cell, mine)))
     about = ("Model", "Dataset") if _several(facts) else ()
     said = _shared_sentence(kept.stimuli, rows, facts)
-    note = f"Mean point and, in brackets, the mode; high is good. {INTERVALS} They stand below. {SAY}"
+    told = "Mean point and, in brackets, the mode; high is good; n explanations."
+    note = f"{told} {INTERVALS} They stand below. {SAY}"
     table = Table(
         "conditions",
         "Mean rating and mode",
-        ("Condition", *about, "Explanations", "Ratings", *heads),
+        ("Condition", *about, "n", *heads),
         tuple(lines),
         " ".join((note, *facts.stimuli)),
         left=1 + len(about),
-        short=("Condition", *("" for _ in about), "n", "", *(_label(q) for q in asked)),
+        short=("Condition", *("" for _ in about), "n", *(_label(q) for q in asked)),
     )
     look = figures.Look.of(facts, origin)
     names = [q.id for q in asked]
