@@ -155,6 +155,8 @@ def print_quality(measured: Sequence[Quality], terminal: Terminal) -> None:
     terminal.line(CONTENT_LEGEND)
     for words in filter(None, (w for q in measured for w in (q.told_words, q.copies_words))):
         terminal.line(words)
+    if any(q.copies for q in measured) and not any(q.copies_words for q in measured):
+        terminal.line("No explanation of a changed copy is empty, or the same as that of its picture.")
 
 
 def check_acknowledged(study: Study) -> None:

@@ -140,11 +140,12 @@ class Quality:
 
     @property
     def copies_words(self) -> str:
-        """A sentence about changed copies; empty of conditions without any."""
+        """A sentence about changed copies that show nothing, or nothing new; empty if there are none."""
         said = [
             f"of {c.of} {c.aim} copies {c.empty} have an empty explanation and {c.alike} the same as their "
             "picture"
             for c in self.copies
+            if c.empty or c.alike
         ]
         return f"{self.condition}: {'; '.join(said)}." if said else ""
 

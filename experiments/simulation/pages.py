@@ -25,10 +25,10 @@ NUMBER = re.compile(r"\d+")
 FITTING_NAMED = 2
 """A sentence about an answer begins with the range that fits."""
 REMARKS = (
-    "I went by what the pictures had in common.",
+    "I went by what the examples had in common.",
     "I was not always sure, so I looked back at the examples.",
     "The buttons worked well.",
-    "Some of the pictures looked alike to me.",
+    "Some of the examples looked alike to me.",
 )
 
 
