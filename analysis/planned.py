@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from analysis.stats.power import anova_power, minimal_detectable_f
 from analysis.stats.rank_power import PEOPLE_MAX, people_needed, rank_power
 from experiments.definition import StudyDefinition
+from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Plan
 
 EFFECTS = ((0.10, "small"), (0.25, "medium"), (0.40, "large"))
@@ -27,8 +28,8 @@ class PlannedPower:
 
 def power_of(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:
     """The power of the test that the paradigm's reporter plans; None if there is none for these plans."""
-    makers = {"reverse_turing": _rank_tests}
-    return makers.get(definition.paradigm, _anova)(definition, plans)
+    makers = {"anova": _anova, "ranks": _rank_tests}
+    return makers[get_paradigm(definition.paradigm).planned_test](definition, plans)
 
 
 def _anova(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:

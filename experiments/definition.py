@@ -410,12 +410,10 @@ class StudyDefinition(Part):
                 for name, default in names.items():
                     if row[name] == default:
                         del row[name]
-        if self.training == TrainingTable():
-            del whole["training"]
         # Until windows were computed these stood in every definition, and what is computed follows from it.
         for side, before_px in _WINDOW_BEFORE.items():
             whole["device"][side] = whole["device"][side] or before_px
-        for table in ("answers", "explained", "presentation"):
+        for table in ("answers", "explained", "presentation", "training"):
             if not whole[table]:
                 del whole[table]
         return whole
@@ -495,6 +493,7 @@ _LATER: Mapping[str, Mapping[str, Any]] = {
         **{"phases": "test", "calibration": "off", "distance": "off"},
     },
     "device": {"phones": False},
+    "training": {"share_min": 0.7},
 }
 """Keys that were added after the first studies had opened, with their defaults."""
 _WINDOW_BEFORE = {"min_width_px": 700, "min_height_px": 500}

@@ -306,6 +306,8 @@ class Paradigm(Protocol):
 
     merges_coinciding: ClassVar[bool]
     """Whether pages of one item that are the same under several conditions are met once and stand for all."""
+    planned_test: ClassVar[Literal["anova", "ranks"]]
+    """Whose power is computed before people come; none if its plans have no condition of a person."""
     planned_analysis: ClassVar[str]
     """What its reporter will test, as a preregistration says it; empty: the researcher writes it."""
 

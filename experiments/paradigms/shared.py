@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from experiments.definition import StudyDefinition
 from experiments.errors import Problem
@@ -32,6 +32,7 @@ class BaseParadigm:
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 0}
     merges_coinciding: ClassVar[bool] = False
     render: ClassVar[Mapping[str, str]] = {}
+    planned_test: ClassVar[Literal["anova", "ranks"]] = "anova"
     planned_analysis: ClassVar[str] = ""
 
     def scores(self, design: Any) -> bool:

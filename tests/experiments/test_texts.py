@@ -11,7 +11,7 @@ from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.paradigms import PARADIGMS
+from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.texts import ALLOWED_TAGS, html_of, text_digest
 from experiments.tokens import (
     MEDIA_ID_LENGTH,
@@ -185,9 +185,10 @@ def test_other_parts_have_another_digest(first: list[str], second: list[str]) ->
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("paradigm", list(PARADIGMS))
 def test_a_paradigm_s_words_come_before_the_common_ones(language: str, paradigm: str) -> None:
-    words = words_for(definition().model_copy(update={"language": language, "paradigm": paradigm}))
-    table = table_of(language)
-    special = table["paradigms"].get(paradigm, {})
+    study = definition().model_copy(update={"language": language, "paradigm": paradigm, "design": {}})
+    words, table, special = words_for(study), table_of(language), {}
+    for voice in get_paradigm(paradigm).voices(study):
+        special |= table["paradigms"].get(voice, {})
     assert set(words) == set(table["pages"])
     for name, sentence in words.items():
         assert sentence == (special[name] if name in special else table["pages"][name])

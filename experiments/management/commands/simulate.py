@@ -57,7 +57,8 @@ class Command(StudyCommand):
                     concurrency=options["concurrency"],
                     progress=terminal.progress,
                 )
-                terminal.table("What became of them", ("kind", "outcome", "sessions"), outcome_rows(outcomes))
+                counted = "sessions" if definition.sittings_max > 1 else "people"
+                terminal.table("What became of them", ("kind", "outcome", counted), outcome_rows(outcomes))
         except Refused as error:
             raise CommandError(str(error)) from error
         except httpx.HTTPError as error:
