@@ -326,8 +326,6 @@ class PracticeTable(Part):
 
 
 class TrainingTable(Part):
-    """The training of raters; other paradigms have none."""
-
     share_min: Annotated[float, Field(ge=0, le=1)] = 0.7
 
 
@@ -413,7 +411,9 @@ class StudyDefinition(Part):
         # Until windows were computed these stood in every definition, and what is computed follows from it.
         for side, before_px in _WINDOW_BEFORE.items():
             whole["device"][side] = whole["device"][side] or before_px
-        for table in ("answers", "explained", "presentation", "training"):
+        if self.training == TrainingTable():
+            del whole["training"]
+        for table in ("answers", "explained", "presentation"):
             if not whole[table]:
                 del whole[table]
         return whole
@@ -493,7 +493,6 @@ _LATER: Mapping[str, Mapping[str, Any]] = {
         **{"phases": "test", "calibration": "off", "distance": "off"},
     },
     "device": {"phones": False},
-    "training": {"share_min": 0.7},
 }
 """Keys that were added after the first studies had opened, with their defaults."""
 _WINDOW_BEFORE = {"min_width_px": 700, "min_height_px": 500}

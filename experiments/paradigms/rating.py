@@ -128,12 +128,11 @@ class Rating(BaseParadigm):
 
     merges_coinciding: ClassVar[bool] = True
     planned_analysis: ClassVar[str] = (
-        "By question: conditions are compared in pairs on the pictures that both have, each picture counting "
-        "alike, people and pictures both as drawn at random (two-way clustered errors), two-sided, with Holm's "
-        "correction over the pairs of a question. Sensitivity: a cumulative logit mixed model with people, "
-        "pictures and pictures by condition. Reversed questions are turned round first; questions that could "
-        "not be asked of an explanation are counted and not filled in. Ratings say what people say that they "
-        "understand."
+        "By question: conditions are compared in pairs on the pictures that both have, each picture "
+        "counting alike, people and pictures both as drawn at random (two-way clustered errors), two-sided, "
+        "with Holm's correction over the pairs of a question. Sensitivity: a cumulative logit mixed model "
+        "with people, pictures and pictures by condition. Reversed questions are turned round first; "
+        "questions that could not be asked of an explanation are counted and not filled in."
     )
 
     def plans(self, design: RatingDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:

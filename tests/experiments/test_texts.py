@@ -186,7 +186,8 @@ def test_other_parts_have_another_digest(first: list[str], second: list[str]) ->
 @pytest.mark.parametrize("paradigm", list(PARADIGMS))
 def test_a_paradigm_s_words_come_before_the_common_ones(language: str, paradigm: str) -> None:
     study = definition().model_copy(update={"language": language, "paradigm": paradigm, "design": {}})
-    words, table, special = words_for(study), table_of(language), {}
+    words, table = words_for(study), table_of(language)
+    special: dict[str, str] = {}
     for voice in get_paradigm(paradigm).voices(study):
         special |= table["paradigms"].get(voice, {})
     assert set(words) == set(table["pages"])
