@@ -155,7 +155,14 @@ def test_observers_fill_every_slot_and_the_export_says_what_they_answered(
     export_study(study, tmp_path / "out", Request())
     told = read(tmp_path / "out" / "trials.csv", "trials", frames.extra)
     assert len(told) == len(frames.trials) == Response.objects.filter(session__study=study).count()
-    for column in ["session", "position", "item", "condition", "response", *(c.name for c in frames.extra)]:
+    for column in [
+        "session",
+        "trial_index",
+        "item",
+        "condition",
+        "response",
+        *(c.name for c in frames.extra),
+    ]:
         assert list(told[column].astype(str)) == list(frames.trials[column].astype(str)), column
 
 
