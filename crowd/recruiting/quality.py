@@ -142,7 +142,7 @@ class Quality:
     def copies_words(self) -> str:
         """A sentence about changed copies that show nothing, or nothing new; empty if there are none."""
         said = [
-            f"of {c.of} {c.aim} copies {c.empty} have an empty explanation and {c.alike} that of their picture"
+            f"of {c.of} {c.aim} copies {c.empty} have an empty explanation, {c.alike} that of their picture"
             for c in self.copies
             if c.empty or c.alike
         ]
