@@ -102,7 +102,13 @@ def _checked(values: ArrayLike, people: Names, items: Names) -> tuple[Floats, Co
 def _codes(names: Names) -> Codes:
     # Codes of a large table need not become texts.
     is_coded = isinstance(names, np.ndarray) and names.dtype.kind in "iu"
-    return _again(np.asarray(names) if is_coded else np.asarray(names, dtype=str))
+    try:
+        codes = np.asarray(names) if is_coded else np.asarray(names, dtype=str)
+    except ValueError:
+        codes = np.empty((0, 0))
+    if codes.ndim != 1:
+        raise StatsError("The names of people or of items are lists themselves; give one name per row.")
+    return _again(codes)
 
 
 def _again(codes: NDArray[np.generic]) -> Codes:

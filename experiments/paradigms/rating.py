@@ -194,7 +194,7 @@ class Rating(BaseParadigm):
             yield Problem(key, repr(name), "has two tables", "Keep one table for each question.")
         for name in [name for name in asked if name not in worded and name not in STANDARD]:
             remedy = f'Add [[design.wording]] with id = "{name}", text, low and high.'
-            limit = f"has no words: only {QUESTIONS[0]} to {QUESTIONS[-1]} have words of their own"
+            limit = "has no words: only q1 to q6 have words of their own"
             yield Problem("design.asked", repr(name), limit, remedy)
         for row in design.wording:
             if row.id not in asked:

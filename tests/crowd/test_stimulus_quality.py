@@ -345,7 +345,7 @@ def test_copies_whose_explanation_does_not_change_are_told_beyond_half(alike: in
     faults = faults_in([quality], seen_with_answer=True)
     assert [fault.kind for fault in faults] == ["copies"] * is_told
     assert is_told == (f"{alike} of 20 strong copies" in "".join(fault.what for fault in faults))
-    assert "of 30 light copies 2 have an empty explanation and 3 the same" in quality.copies_words
+    assert "of 30 light copies 2 have an empty explanation, 3 that of their picture" in quality.copies_words
     assert CLEAN.copies_words == ""
 
 

@@ -206,7 +206,7 @@ def test_it_reads_every_rule_with_its_default_timing() -> None:
     rules = read_rules(raw)
     assert rules.keys() == RULES.keys()
     before = {name for name, rule in rules.items() if rule.timing == "before"}
-    assert before == {"practice_attempts_max", "quiz_attempts_max"}
+    assert before == {"practice_attempts_max", "quiz_attempts_max", "training_attempts_max"}
 
 
 @pytest.mark.parametrize(
@@ -319,6 +319,7 @@ def test_it_agrees_with_simulated_guessers_on_a_whole_plan() -> None:
 NUMBER = r"(\d+(?:\.\d+)?)"
 PRINTED = {
     "practice_attempts_max": (rf"number {NUMBER} would be needed, at most {NUMBER} are", ">"),
+    "training_attempts_max": (rf"number {NUMBER} would be needed, at most {NUMBER} are", ">"),
     "quiz_attempts_max": (rf"{NUMBER} tries at the quiz, at most {NUMBER} are", ">"),
     "instructed_share_min": (rf"\({NUMBER}%\), at least {NUMBER}% are", "<"),
     "repeat_share_min": (rf"\({NUMBER}%\), at least {NUMBER}% are", "<"),
