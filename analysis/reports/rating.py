@@ -43,7 +43,7 @@ SAY = (
 )
 INTERVALS = (
     "Intervals: 95 %, people and pictures both drawn at random (two-way clustered errors, Student's t); "
-    "they speak of people and pictures like these."
+    "they speak of people and pictures like these, and may pass the ends of the scale."
 )
 PAIRS_SHOWN = 60
 Labels = Mapping[str, str]
@@ -294,7 +294,8 @@ def _levels(made: Sequence[RatingSummary], asked: Sequence[RatingQuestion]) -> S
 
 _NOTE = (
     f"{INTERVALS} Not asked: the share of rated explanations for which the search left no light or strong "
-    "copy to ask about. These are means of all that was rated; the comparisons below are of shared pictures."
+    "copy to ask about. Means by model, dataset and form leave the control out. These are means of all that "
+    "was rated; the comparisons below are of shared pictures."
 )
 
 

@@ -118,7 +118,11 @@ def _beside(content: Mapping[str, Mapping[str, Any]]) -> Table:
     """PASTA's table, with the human rows of this study under each metric."""
     rows = []
     for key, metric in METRICS.items():
-        rows += [(metric, f"{row[1]}, published", *row[2:]) for row in TABLE_1 if row[0] == metric]
+        rows += [
+            (metric, f"{row[1]}, published", *(number(float(cell), 3) for cell in row[2:]))
+            for row in TABLE_1
+            if row[0] == metric
+        ]
         for name, label in OURS.items():
             cells = [
                 number((content.get(f"q{at}") or {}).get(name) and content[f"q{at}"][name][key], 3)

@@ -57,6 +57,11 @@ def explained(facts: StudyFacts) -> tuple[ConditionFacts, ...]:
     return tuple(c for c in facts.conditions if c.role != "baseline")
 
 
+def methods(facts: StudyFacts) -> tuple[ConditionFacts, ...]:
+    """The conditions that are no control: of these are the means of a model, a dataset or a form."""
+    return tuple(c for c in explained(facts) if c.role != "control")
+
+
 def labels_of(facts: StudyFacts) -> dict[str, str]:
     return {c.name: c.label for c in facts.conditions}
 
@@ -103,9 +108,10 @@ class RatingSummary:
 
 
 def levels_of(facts: StudyFacts) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Factor, name, label and conditions of every level; factors with one level for all are left out."""
-    conditions = explained(facts)
+    """Factor, name, label and conditions of every level; factors with one level for all are left out. A
+    control is a level of its own, by condition and by method, and is in no other mean."""
     for by in FACTORS:
+        conditions = explained(facts) if by in {"condition", "method"} else methods(facts)
         if by == "condition":
             yield from ((by, c.name, c.label, [c.name]) for c in conditions)
             continue
@@ -213,8 +219,9 @@ def pairs(rows: pd.DataFrame, facts: StudyFacts, questions: Sequence[str]) -> li
 
 
 def saliency_and_concepts(rows: pd.DataFrame, facts: StudyFacts, questions: Sequence[str]) -> list[Pair]:
-    """Saliency less concepts by question, on the pictures that have both; none if the study has not both."""
-    forms = {c.name: c.shows for c in explained(facts)}
+    """Saliency less concepts by question, without controls, on the pictures that have both; none if the study
+    has not both."""
+    forms = {c.name: c.shows for c in methods(facts)}
     if not {SALIENCY, CONCEPTS} <= set(forms.values()):
         return []
     rows = coded(rows[~rows["is_anchor"]])

@@ -226,6 +226,19 @@ def test_saliency_and_concepts_stand_against_each_other_by_question() -> None:
     assert alone.json()["forms"] == [] and not any(t.startswith("forms") for t in alone.tables())
 
 
+def test_a_control_is_in_no_mean_of_a_form() -> None:
+    effects = {"grad_cam": 0.0, "random": -3.0, "clip_linear": 0.0}
+    frames = planted(effects, raters=10, items=20, per_item=5, seed=2)
+    made = report(frames, rating_facts(tuple(effects), asked=("q1",))).json()
+    without = frames.trials[frames.trials["condition"] != "random"]
+    alone = report(
+        replace(frames, trials=without), rating_facts(("grad_cam", "clip_linear"), asked=("q1",))
+    ).json()
+    assert made["forms"] == alone["forms"] and abs(made["forms"][0]["difference"]) < 0.5
+    by_form = [row for row in made["levels"] if row["by"] == "shows"]
+    assert by_form == [row for row in alone["levels"] if row["by"] == "shows"] and len(by_form) == 2
+
+
 def test_backbones_and_datasets_have_rows_of_their_own() -> None:
     names = ("grad_cam-a", "grad_cam-b", "rise-a", "rise-b")
     models = {name: name[-1] for name in names}
