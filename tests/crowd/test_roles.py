@@ -40,6 +40,7 @@ TABLE: dict[str, tuple[Verb, Verb]] = {
     "live": ((ALL, 200), (ALL, 405)),
     "live_drawing": ((ALL, 200), (ALL, 405)),
     "participants": ((ALL, 200), (ALL, 405)),
+    "raters": ((ALL, 200), (ALL, 405)),
     "participant": ((ALL, 200), (ALL, 405)),
     "exclusions": ((ALL, 200), (ALL, 405)),
     "exclude": ((ALL, 200), ("run", 302)),
@@ -389,9 +390,9 @@ def test_it_leaves_the_logins_of_an_older_installation_what_they_could_do() -> N
     executor = MigrationExecutor(connection)
     latest = executor.loader.graph.leaf_nodes()
     try:
-        executor.migrate(before)
-        other_study()
-        Study.objects.create(slug="second", title="S", paradigm="p", definition={}, digest="e", seed=2)
+        studies = executor.migrate(before).apps.get_model("experiments", "Study").objects
+        for slug in ("other", "second"):
+            studies.create(slug=slug, title="S", paradigm="p", definition={}, digest="e", seed=2)
         User.objects.create_user("ada")
         User.objects.create_user("gone", is_active=False)
     finally:

@@ -164,12 +164,26 @@ def first_plain(slot: Slot, study: Study) -> int:
 
 
 def arms_of(study: Study) -> dict[str, Slot]:
-    """One slot of each condition, by its name; of each arm, by its name, if a slot has not one condition."""
+    """One slot of each condition, by its name. If slots have not one condition: one of those that are met
+    alike, by its arm."""
     slots = Slot.objects.filter(study=study, pilot=False).select_related("condition")
-    arms: dict[str, Slot] = {}
+    told, met = get_paradigm(study.paradigm).arm_texts(definition_of(study)), _met(study)
+    arms: dict[object, tuple[str, Slot]] = {}
     for slot in slots.order_by("condition__ordinal", "ordinal"):
-        arms.setdefault(slot.condition.name if slot.condition else slot.arm, slot)
-    return arms
+        name = slot.condition.name if slot.condition else slot.arm
+        look = (told.get(slot.arm.partition("/")[0]), frozenset(met.get(slot.pk, ())))
+        arms.setdefault(name if slot.condition else look, (name, slot))
+    return dict(arms.values())
+
+
+def _met(study: Study) -> dict[int, set[object]]:
+    """Slots without a condition of their own: what is met in which block, whatever the pictures are."""
+    trials = Trial.objects.filter(slot__study=study, slot__condition=None, slot__pilot=False)
+    rows = trials.values_list("slot_id", "block", "kind", "phase", "check_kind", "explained", "extra")
+    met: dict[int, set[object]] = {}
+    for slot, *sort, extra in rows.iterator(2000):
+        met.setdefault(slot, set()).add((*sort, frozenset(extra.get("questions", ()))))
+    return met
 
 
 CHECKS: Mapping[str, str] = {

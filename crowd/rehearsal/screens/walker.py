@@ -167,6 +167,9 @@ class Walker:
         """Answers the trials of a gate and reads what is said of each answer, up to the next page."""
         rights = iter(self.practice)
         while self.practice and self.settle() == TRIAL and step_of(self.session()).name != "trials":
+            if self.page.locator(FORM).count():
+                self.train(int(next(rights)), is_wrong)
+                continue
             if self.page.locator(FRESH).count() == 1:
                 self.see(PRACTICE_TOLD)
                 self.answer()
@@ -175,6 +178,15 @@ class Walker:
             right = next(rights)
             values = [button.get_attribute("data-value") for button in self.page.locator(FRESH).all()]
             self.answer(next(value for value in values if (value == right) is not is_wrong))
+
+    def train(self, right: int, is_wrong: bool) -> None:
+        """Rates a clear case of a gate, reads which ratings fit, and goes on."""
+        self.see(PRACTICE_TRIAL)
+        self.rate(right if not is_wrong else 1 if right > 3 else 5)
+        told = self.page.wait_for_selector(".rating .told")
+        assert told is not None
+        self.see(PRACTICE_TOLD)
+        self.page.locator(".rating .button.primary").evaluate("button => button.click()")
 
     def to_trial(self, position: int, *, passes: bool = True) -> None:
         """Goes to a trial of the running session, with all before it answered."""
