@@ -194,7 +194,6 @@ def test_a_rating_keeps_when_each_question_was_answered_and_how_often_it_changed
     told = {"question_ms": {"q2": 900, "q1": 2100}, "question_changes": {"q2": 0, "q1": 3}}
     assert get_kind("rate").noted(NOTED) == told
     assert get_kind("rate").noted({"input": "mouse"}) == get_kind("predict").noted(NOTED) == {}
-    assert get_kind("learn").noted(NOTED) == {"revealed_ms": 1700}
 
 
 def test_it_declares_its_columns_and_its_handing_out() -> None:
