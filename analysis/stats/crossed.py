@@ -109,11 +109,10 @@ def profile_interval(fit: CrossedFit, effect: str, *, level: float = 0.95) -> In
     place = len(fit.thresholds) + list(fit.effects).index(effect)
     kept = np.delete(np.arange(fit.solution.size), place)
     best = fit.effects[effect]
-    warm = fit.solution[kept]
 
     def excess(value: float) -> float:
-        nonlocal warm
-        deviance, warm = _maximised(fit.data, warm, kept, place, value)
+        # Always from the fit: a start that depends on the calls before would give one value two answers.
+        deviance, _ = _maximised(fit.data, fit.solution[kept], kept, place, value)
         return 2 * (fit.log_likelihood + deviance) - limit
 
     return Interval(_end(excess, best, -1), _end(excess, best, +1), level)

@@ -192,7 +192,7 @@ def test_an_export_of_texts_is_read_back_and_scored_the_same(tmp_path: Path) -> 
     made.refresh_from_db()
     frames = read_frames(made)
     export_study(made, tmp_path / "out", Request())
-    trials = read(tmp_path / "out" / "trials.csv", "trials")
+    trials = read(tmp_path / "out" / "trials.csv", "trials", frames.extra)
     people = read(tmp_path / "out" / "participants.csv", "participants")
     assert set(people["arm"].str.split("/").str[0]) == {"known", "masked"}
     for column in ("item", "response", "model_label", "condition", "phase", "kind"):

@@ -153,8 +153,8 @@ def test_one_question_of_a_split_study_has_the_same_page(page: Page) -> None:
     stage = opened(page, RATING, (1280, 800), staged.rate(["q5"]))
     assert page.locator("legend").inner_text().startswith("B is A")
     assert unseen(page, (1280, 800)) == []
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".rating", state="detached")
+    with page.expect_response("**/session/responses/"):
+        page.keyboard.press("Enter")
     assert [row["value"] for row in stage.sent] == [{"q5": 3}]
 
 

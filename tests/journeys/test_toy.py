@@ -77,6 +77,9 @@ def test_it_goes_from_a_file_to_report_and_export(
     run(toy_env, "export", SLUG, "--out", str(tmp_path / "export"))
 
     trials, people = (rows_of(tmp_path / "export" / f"{name}.csv") for name in ("trials", "participants"))
+    # People come again as long as a place is left; who leaves one, leaves it to others.
+    people = [row for row in people if row["status"] == "passed"]
+    trials = [row for row in trials if row["session"] in {person["session"] for person in people}]
     assert len(people) == PEOPLE and len(trials) == PEOPLE * TRIALS
     assert Counter(row["lane"] for row in people) == {"left-desk": 3, "right-desk": 3}
     assert Counter(row["kind"] for row in trials) == {"sort": PEOPLE * 4, "instructed": PEOPLE * 2}

@@ -101,12 +101,23 @@ class Visitor:
 
     def practise(self) -> None:
         """One practice picture; the right answers are an argument, because no page names them."""
+        if self.page.locator(FORM).count():
+            return self.train()
         button = self.page.locator(f'{FRESH}[data-value="{self.practice[self.practised]}"]')
         key = button.get_attribute("aria-keyshortcuts")
         self.practised += 1
         self.leave(".board")
         self.page.keyboard.press(str(key))
         self.read_feedback()
+
+    def train(self) -> None:
+        """One clear case of raters, and which ratings fit."""
+        for key in (self.practice[self.practised], "Enter"):
+            self.page.keyboard.press(key)
+        self.practised += 1
+        self.page.wait_for_selector(".rating .told")
+        self.leave(".rating")
+        self.page.keyboard.press("Enter")
 
     def read_feedback(self) -> None:
         """Whether the answer was right, and one button to go on; pages of earlier versions say nothing."""

@@ -51,6 +51,7 @@ export class Board {
   /** What presses each answer. */
   private keys: string[] = [];
   private deaf: () => void = () => undefined;
+  private seen: Sight | null = null;
   private active = false;
   private over = false;
 
@@ -62,7 +63,12 @@ export class Board {
   ) {
     const presentation = spec.presentation ?? UNTIL_ANSWER;
     this.exposure = new Exposure(presentation);
-    this.see = sights(spec.stimulus, presentation);
+    const see = sights(spec.stimulus, presentation);
+    // What is hidden when its time is over and again by the answer is hidden once.
+    this.see = (sight) => {
+      if (sight !== this.seen) see(sight);
+      this.seen = sight;
+    };
     this.buttons = spec.answers.map((answer, index) => this.answerButton(answer, index));
     this.element = this.build();
     this.print();
