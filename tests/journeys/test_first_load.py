@@ -87,7 +87,9 @@ def test_a_first_load_is_small(visitor: Visitor, site: WebServer) -> None:
     assert sum(code.values()) <= FIRST_LOAD_BYTES, code
     # A measure that misses a file would pass too: every file that was built is among them, but those of
     # gates which this study does not have.
-    expected = {name for name in (*built(".js"), *built(".css")) if not name.startswith(("screen-", "training-"))}
+    expected = {
+        name for name in (*built(".js"), *built(".css")) if not name.startswith(("screen-", "training-"))
+    }
     assert {path.rpartition("/")[2] for path in code} == expected | {""}
     later: list[str] = []
     visitor.page.on("request", lambda request: later.append(request.url))
