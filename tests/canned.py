@@ -53,7 +53,7 @@ def picture() -> bytes:
 def trials_state(count: int, **presentation: Any) -> dict[str, Any]:
     """A block of that many tests, each with a picture; keys of [presentation] as they are given."""
     choices = [{"value": v, "text": v.capitalize(), "key": k} for v, k in (("husky", "f"), ("wolf", "j"))]
-    media = {"width_px": SOURCE_PX, "height_px": SOURCE_PX, "alt": "Picture"}
+    media = {"width_px": SOURCE_PX, "height_px": SOURCE_PX, "alt": "Picture", "is_said": False}
     trials = [
         {
             **{"id": f"{n + 1}", "position": n, "kind": "predict", "phase": "test"},

@@ -37,7 +37,7 @@ def _pieces(url: str, file: str) -> Text:
 def media(session: Session, file: File, trial: str, role: str, alt: str) -> Media:
     """A picture by an address that only this session has."""
     url = f"/m/{media_reference(session.media_id, trial, role)}"
-    return Media(url=url, width_px=file.width_px, height_px=file.height_px, alt=alt)
+    return Media(url=url, width_px=file.width_px, height_px=file.height_px, alt=alt, is_said=bool(file.said))
 
 
 class SessionScene:

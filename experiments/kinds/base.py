@@ -93,12 +93,14 @@ class Wire(BaseModel):
 
 
 class Media(Wire):
-    """A picture by its address for this session, with its size in pixels."""
+    """A picture by its address for this session, with its size in pixels. `is_said`: it is no map and says
+    in bars or words what it means, so that it has no legend of maps."""
 
     url: str
     width_px: int
     height_px: int
     alt: str
+    is_said: bool = False
 
 
 class Token(Wire):

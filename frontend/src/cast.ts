@@ -24,7 +24,7 @@ import { openStorage, type Storage } from "./storage";
 import { en } from "./words/en";
 
 export function media(name: string): Media {
-  return { url: `/m/${name}`, width_px: 320, height_px: 320, alt: "Picture" };
+  return { url: `/m/${name}`, width_px: 320, height_px: 320, alt: "Picture", is_said: false };
 }
 
 export const choices: Choice[] = [

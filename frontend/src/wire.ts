@@ -338,6 +338,7 @@ export interface components {
             width_px: number;
             height_px: number;
             alt: string;
+            is_said: boolean;
         };
         /**
          * @description * `GET` - GET

@@ -111,6 +111,8 @@ def test_it_shows_every_form_to_people_and_exports_it(study_file: Path) -> None:
         trials = [t for t in person.state["block"]["trials"] if t["kind"] == "learn"]
         shown = [trial["content"]["explanation"] for trial in trials]
         met[slot.condition.name] = [media["alt"] for media in shown if media]
+        # What says itself what it means has no legend of maps.
+        assert all(media["is_said"] == media["alt"].startswith("In words") for media in shown if media)
         told = json.dumps(person.state)
         assert not any(name in told for name in ("recorded", "another framework", "digest", "csv"))
         if slot.condition.name in ("parts", "near", "why"):

@@ -122,7 +122,7 @@ def probe() -> Iterator[None]:
         yield
 
 
-MEDIA = {"url": "/m/a", "width_px": 1, "height_px": 2, "alt": "Picture"}
+MEDIA = {"url": "/m/a", "width_px": 1, "height_px": 2, "alt": "Picture", "is_said": False}
 
 
 def trial(**more: Any) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def test_it_asks_the_plates_of_a_study_that_has_some(tmp_path: Path, store_folde
     eve.arrive("plates")
     asked = eve.state["page"]["questions"]
     assert [q["id"] for q in asked] == ["plate0", "plate1"]
-    assert all(set(q["image"]) == {"url", "width_px", "height_px", "alt"} for q in asked)
+    assert all(set(q["image"]) == {"url", "width_px", "height_px", "alt", "is_said"} for q in asked)
     assert eve.call("GET", asked[0]["image"]["url"]).status_code == 200
     refused = eve.gate({"plate0": "8"})
     assert set(refused.json()["error"]["fields"]) == {"value.plate0"}

@@ -36,7 +36,13 @@ NUMBERS = count()
 
 def media(name: str, alt: str = "Picture") -> dict[str, Any]:
     """No address occurs twice, as on the server."""
-    return {"url": f"/m/{next(NUMBERS)}/{name}", "width_px": 640, "height_px": 640, "alt": alt}
+    return {
+        "url": f"/m/{next(NUMBERS)}/{name}",
+        "width_px": 640,
+        "height_px": 640,
+        "alt": alt,
+        "is_said": False,
+    }
 
 
 def choices(texts: Sequence[str]) -> list[dict[str, str]]:

@@ -177,7 +177,7 @@ def arms_of(study: Study) -> dict[str, Slot]:
 
 
 def _met(study: Study) -> dict[int, set[object]]:
-    """Slots without a condition of their own: what is met in which block, whatever the pictures are."""
+    """Slots without a condition of their own: what is met in which block, with any pictures."""
     trials = Trial.objects.filter(slot__study=study, slot__condition=None, slot__pilot=False)
     rows = trials.values_list("slot_id", "block", "kind", "phase", "check_kind", "explained", "extra")
     met: dict[int, set[object]] = {}

@@ -128,6 +128,12 @@ test("it says what colours mean under the explanation, and nowhere else", () => 
   expect(document.querySelectorAll(".legend")).toHaveLength(1);
   shown(both, "beside", null);
   expect(document.querySelector(".legend")).toBeNull();
+  // Bars and words are no map, in whatever study of maps they stand.
+  const bars = { ...media("x"), is_said: true };
+  for (const display of ["beside", "overlay"] as const) {
+    shown({ image: media("i"), explanation: bars }, display, SCALE);
+    expect(document.querySelector(".legend")).toBeNull();
+  }
 });
 
 test("it shows the picture that explains a text below the text, and no empty place", () => {

@@ -68,7 +68,8 @@ function place(
     "figure",
     { class: "place" },
     h("div", { class: "picture" }, given.picture(media)),
-    h("figcaption", {}, caption, legend(meaning, given.words)),
+    // Bars and words say themselves what they mean.
+    h("figcaption", {}, caption, media.is_said ? null : legend(meaning, given.words)),
   );
 }
 
