@@ -132,7 +132,11 @@ def test_each_block_of_a_square_has_its_page(tmp_path: Path) -> None:
         assert "letters" not in common and len(blocks) == 2
         slot = person.session().slot
         assert slot is not None
-        by_block = {t.block: t.condition.name for t in slot.trials.select_related("condition") if t.condition}
+        by_block = {
+            t.block: t.condition.name
+            for t in slot.trials.select_related("condition").order_by("position")
+            if t.condition
+        }
         for block, html in enumerate(blocks):
             assert ("With marks" in html) == (by_block[block] == "marked"), "the page speaks of its own block"
         orders[tuple(by_block.values())] += 1
