@@ -121,7 +121,8 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
     exposures = ("condition", "stimuli", "in training", "in test", "least tests of one", "most")
     terminal.table("Exposures", exposures, run.exposure_rows())
     columns = ("strategy", "pooled", "lowest plan", "highest plan")
-    terminal.table("Blind strategies: share of test answers right", columns, rows_of_blind(run.blind))
+    if run.blind:
+        terminal.table("Blind strategies: share of test answers right", columns, rows_of_blind(run.blind))
     unmatched = run.unmatched()
     if unmatched is None:
         terminal.line(f"{len(run.plans)} plans; this design has no plans that differ in the condition alone.")
@@ -139,7 +140,7 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         terminal.table(power.title, ("effect", "power"), power.rows)
     cost = run.cost_cents() / 100
     terminal.line(
-        f"{len(run.plans)} participants, {definition.reward.expected_minutes:g} minutes each as declared "
+        f"{len(run.plans)} {'sessions' if run.rated else 'participants'}, {definition.reward.expected_minutes:g} minutes each as declared "
         f"(about {run.minutes_estimate():.1f} by the plan); rewards at most "
         f"{cost:,.2f} {definition.reward.currency}, without platform fees and people screened out."
     )
