@@ -66,6 +66,9 @@ test("after the last reveal it says what was, what comes, and that no answer is 
   expect(find(".line").textContent).toBe("Part 1 of 1 · about 3 min left");
   expect(find('[role="progressbar"]').getAttribute("aria-valuenow")).toBe("60");
   expect(server.stored).toHaveLength(2);
+  const held = { key: "Enter", repeat: true, bubbles: true, cancelable: true };
+  expect(find(".button.primary").dispatchEvent(new KeyboardEvent("keydown", held))).toBe(false);
+  expect(find(".button.primary").dispatchEvent(new KeyboardEvent("keydown", { ...held, repeat: false }))).toBe(true);
   find(".button.primary").click();
   for (const key of ["j", "3", "f"]) await press(key);
   await run;

@@ -106,9 +106,15 @@ function waiting(
     stop.addEventListener("abort", () => resolve(), { once: true });
   });
   const actions = h("div", { class: "actions" }, start, loaded);
-  const section = h("section", { class: "sheet short", "data-page": kind }, h("h1", {}, title), ...said, actions);
+  const page = { class: "sheet short", "data-page": kind, keydown: refuseHeld };
+  const section = h("section", page, h("h1", {}, title), ...said, actions);
   showProgress(desk, state, trials[0]?.position ?? state.next, desk.words.part(block.index + 1, block.count));
   return { section, start, pressed };
+}
+
+/** A key that is still held from the trial before would press the button, and the page would not be read. */
+function refuseHeld(event: Event): void {
+  if ((event as KeyboardEvent).repeat) event.preventDefault();
 }
 
 /** Between two blocks: how much is done, how long the rest takes, and that nobody has to hurry. */
