@@ -71,7 +71,7 @@ def test_a_session_by_keyboard_stores_guesses_and_reveals_what_the_model_says(
             assert faults_of(visitor.page, is_trial=visitor.page.locator(".board").count() > 0) == [], here
             seen.add(here)
         if here == "untold":
-            assert (len(visitor.pressed), len(visitor.told)) == (TRAIN, TRAIN), "it comes after the last reveal"
+            assert (len(visitor.pressed), len(visitor.told)) == (TRAIN, TRAIN), "after the last reveal"
             said = visitor.page.locator("[data-page=untold]").inner_text()
             assert f"You have done {TRAIN} examples" in said and f"{TEST} texts" in said
         visitor.step()
