@@ -50,7 +50,7 @@ from experiments.terminal import Terminal
 START_DEADLINE_S = 60.0
 WAVES_MAX = 12
 BARREN = 5
-"""So many people in a row of whom nobody passes are no chance: of the usual mixes one in five may fail."""
+"""So many people in a row of whom none passes are no chance: of the usual mixes one in five may fail."""
 MEASURED = 40
 """Items whose explanations are measured: enough to see a fault, a third of the time of all."""
 
@@ -146,8 +146,8 @@ def send_people(
 ) -> None:
     """Sends waves of simulated people until so many have passed; a wave replaces those who did not pass.
 
-    Raises DemoFailed if `wanted` is not reached in WAVES_MAX waves, and after the first wave in which nobody
-    passed, unless fewer than BARREN people came since somebody did.
+    Raises DemoFailed if `wanted` is not reached in WAVES_MAX waves, and after the first wave of which none
+    passed, unless fewer than BARREN people came since one did.
     """
     mix = usual_mix(get_paradigm(definition.paradigm), design_of(definition))
     terminal.line(f"{HEADING} Mix: {mix}; seed {seed}.")

@@ -93,7 +93,7 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
 def test_it_stops_after_the_first_wave_in_which_nobody_passes(
     project_env: dict[str, str], study_file: Path
 ) -> None:
-    """Nobody takes 500 minutes over a small study."""
+    """No observer takes 500 minutes over a small study."""
     text = study_file.read_text()
     assert "total_minutes = [0, 600]" in text
     study_file.write_text(text.replace("total_minutes = [0, 600]", "total_minutes = [500, 600]"))
@@ -120,9 +120,7 @@ def test_it_stops_after_the_first_wave_in_which_nobody_passes(
         ({"ann": 2}, 0, "1 person came for 2 sessions, of which 0 passed"),
     ],
 )
-def test_it_counts_people_and_their_sessions_apart(
-    sittings: dict[str, int], passed: int, said: str
-) -> None:
+def test_it_counts_people_and_their_sessions_apart(sittings: dict[str, int], passed: int, said: str) -> None:
     outcomes = [
         Outcome(person, "learner", "finished", "finish", "debrief", 4, 300)
         for person, count in sittings.items()

@@ -129,7 +129,7 @@ def test_between_learning_and_answering_a_page_comes_once_whatever_happens_there
     arrive(visitor, server, "dan")
     visitor.walk("untold")
     said = page.locator("[data-page=untold]").inner_text()
-    # A reload is no way around it, and nobody reads two such pages.
+    # A reload is no way around it, and no second page comes before it.
     page.reload()
     assert visitor.settle() == "untold"
     assert page.locator("[data-page=untold]").inner_text() == said
