@@ -16,6 +16,7 @@ export interface Ahead {
   shown: AnyTrial[];
   /** The ids of trials that show nothing to look at. */
   asking: ReadonlySet<string>;
+  /** From which trial on no answer is revealed; null: the block reveals none. */
   untold: Untold | null;
   stop: AbortSignal;
 }
@@ -25,7 +26,7 @@ export async function startPage(ahead: Ahead): Promise<void> {
   const { desk, state, block, trials, shown, untold, stop } = ahead;
   const loaded = h("p", { class: "loading", role: "status" });
   const isFresh = trials.length === block.trials.length;
-  // Nothing is revealed first, and nothing after: that says more than "welcome back".
+  // Whoever comes back before the first test trial has to know that no answer is told from here on.
   const page = isFresh
     ? fresh(ahead, loaded)
     : untold !== null && shown[0] === untold.first
@@ -103,18 +104,18 @@ function waiting(
   let start!: HTMLButtonElement;
   const pressed = new Promise<void>((resolve) => {
     start = button(press, () => resolve(), "primary");
+    start.addEventListener("keydown", refuseHeld);
     stop.addEventListener("abort", () => resolve(), { once: true });
   });
   const actions = h("div", { class: "actions" }, start, loaded);
-  const page = { class: "sheet short", "data-page": kind, keydown: refuseHeld };
-  const section = h("section", page, h("h1", {}, title), ...said, actions);
+  const section = h("section", { class: "sheet short", "data-page": kind }, h("h1", {}, title), ...said, actions);
   showProgress(desk, state, trials[0]?.position ?? state.next, desk.words.part(block.index + 1, block.count));
   return { section, start, pressed };
 }
 
 /** A key that is still held from the trial before would press the button, and the page would not be read. */
-function refuseHeld(event: Event): void {
-  if ((event as KeyboardEvent).repeat) event.preventDefault();
+function refuseHeld(event: KeyboardEvent): void {
+  if (event.repeat && (event.key === "Enter" || event.key === " ")) event.preventDefault();
 }
 
 /** Between two blocks: how much is done, how long the rest takes, and that nobody has to hurry. */
