@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,18 +35,22 @@ from experiments.management.commands.simulate import outcome_rows, population_li
 from experiments.models import Condition, Session, Slot, Study
 from experiments.opening import open_study, stored_pool
 from experiments.paradigms import design_of, get_paradigm
+from experiments.paradigms.screening import RULES
 from experiments.selectors import definition_of
 from experiments.sessions import ENDED, mark_left
 from experiments.simulation import HEADING
 from experiments.simulation.client import Outcome, run_people
 from experiments.simulation.controls import ControlReport, run_controls
 from experiments.simulation.line import Refused
+from experiments.simulation.people import Person
 from experiments.simulation.population import parse_mix, populate, usual_mix
 from experiments.simulation.text_controls import Texts
 from experiments.terminal import Terminal
 
 START_DEADLINE_S = 60.0
 WAVES_MAX = 12
+BARREN = 5
+"""So many people in a row of whom none passes are no chance: of the usual mixes one in five may fail."""
 MEASURED = 40
 """Items whose explanations are measured: enough to see a fault, a third of the time of all."""
 
@@ -140,52 +144,95 @@ def _wait_until_up(server: subprocess.Popen[bytes], url: str, port: int, log: Pa
 def send_people(
     study: Study, definition: StudyDefinition, url: str, wanted: int, seed: int, terminal: Terminal
 ) -> None:
-    """Sends waves of simulated people until so many have passed; a wave replaces those who did not pass."""
+    """Sends waves of simulated people until so many have passed; a wave replaces those who did not pass.
+
+    Raises DemoFailed if `wanted` is not reached in WAVES_MAX waves, and after the first wave of which none
+    passed, unless fewer than BARREN people came since one did.
+    """
     mix = usual_mix(get_paradigm(definition.paradigm), design_of(definition))
     terminal.line(f"{HEADING} Mix: {mix}; seed {seed}.")
     slots = Slot.objects.filter(study=study).count()
     if slots < wanted:
         terminal.line(f"The design has {slots} places, so that {slots} are to pass and not {wanted}.")
         wanted = slots
-    sittings = definition.sittings_max
     outcomes: list[Outcome] = []
-    began, sent = time.monotonic(), 0
+    began, before = time.monotonic(), _passed(study)
+    sent = barren = 0
     for _ in range(WAVES_MAX):
-        missing = wanted - Slot.objects.filter(study=study, kept=True).count()
-        if missing <= 0:
+        passed = _passed(study)
+        if passed >= wanted or barren >= BARREN:
             break
-        coming = math.ceil(missing / sittings)
+        coming = math.ceil((wanted - passed) / definition.sittings_max)
         people = populate(parse_mix(mix), coming, seed, first=sent)
-        sent += coming
         if not outcomes:
             for line in population_lines(people):
                 terminal.line(line)
-        quiz = {question.id: question.answer for question in definition.quiz}
-        try:
-            outcomes += run_people(
-                url, study.slug, people, quiz=quiz, sittings=sittings, progress=terminal.progress
-            )
-        except (httpx.HTTPError, Refused) as error:
-            log = settings.VAR_DIR / "server.log"
-            raise DemoFailed(f"The server failed its people ({error}). Look at {log}.") from error
-        for session in Session.objects.filter(study=study, origin="simulated").exclude(state__in=ENDED):
-            # The local platform reports who will not come back, as Prolific reports a returned submission.
-            mark_left(session)
-    kept_count = Slot.objects.filter(study=study, kept=True).count()
+        outcomes += _wave(study, definition, url, people, terminal)
+        sent += coming
+        barren = barren + coming if _passed(study) == passed else 0
+    passed = _passed(study)
     terminal.table("Simulated people", ("kind", "outcome", "sessions"), outcome_rows(tuple(outcomes)))
-    requests = sum(outcome.requests_count for outcome in outcomes)
     took = time.monotonic() - began
-    came = len({outcome.person for outcome in outcomes})
-    terminal.line(
-        f"{came} people came, {kept_count} passed; {len(outcomes)} sessions and {requests:,} requests in "
-        f"{took:.0f} s."
-    )
-    if kept_count < wanted:
-        endings = dict(Counter(outcome.status for outcome in outcomes))
-        raise DemoFailed(
-            f"Only {kept_count} of {wanted} passed in {WAVES_MAX} waves ({endings}). "
-            f"Look at {settings.VAR_DIR / 'server.log'}."
+    terminal.line(f"{sessions_line(outcomes, passed - before)} It took {took:.0f} s.")
+    if passed < wanted:
+        raise DemoFailed(_stopped(study, outcomes, wanted - passed, barren))
+
+
+def _passed(study: Study) -> int:
+    return Slot.objects.filter(study=study, kept=True).count()
+
+
+def _wave(
+    study: Study, definition: StudyDefinition, url: str, people: Sequence[Person], terminal: Terminal
+) -> tuple[Outcome, ...]:
+    quiz = {question.id: question.answer for question in definition.quiz}
+    sittings = definition.sittings_max
+    try:
+        outcomes = run_people(
+            url, study.slug, people, quiz=quiz, sittings=sittings, progress=terminal.progress
         )
+    except (httpx.HTTPError, Refused) as error:
+        log = settings.VAR_DIR / "server.log"
+        raise DemoFailed(f"The server failed its people ({error}). Look at {log}.") from error
+    for session in Session.objects.filter(study=study, origin="simulated").exclude(state__in=ENDED):
+        # The local platform reports who will not come back, as Prolific reports a returned submission.
+        mark_left(session)
+    return outcomes
+
+
+def sessions_line(outcomes: Sequence[Outcome], passed: int) -> str:
+    """Who came and how many of their sessions passed; people have as many sessions as the study has
+    sittings."""
+    came = len({outcome.person for outcome in outcomes})
+    requests = sum(outcome.requests_count for outcome in outcomes)
+    people = "1 person" if came == 1 else f"{came} people"
+    sessions = "1 session" if len(outcomes) == 1 else f"{len(outcomes)} sessions"
+    return f"{people} came for {sessions}, of which {passed} passed, with {requests:,} requests."
+
+
+def _stopped(study: Study, outcomes: Sequence[Outcome], missing: int, barren: int) -> str:
+    """Why no more people are sent: what the sessions failed at, and what can be done."""
+    sessions = Session.objects.filter(study=study, origin="simulated").values_list("reasons", flat=True)
+    rules = Counter(reason["rule"] for reasons in sessions for reason in reasons)
+    failed = [
+        f"{rule} ({RULES[rule].meaning if rule in RULES else 'no place was left'}): {count}"
+        for rule, count in rules.most_common()
+    ]
+    failed += [
+        f"{status.replace('_', ' ')}: {count}"
+        for status, count in Counter(outcome.status for outcome in outcomes).most_common()
+        if status not in ("finished", "screened")
+    ]
+    why = (
+        f"None of the last {barren} people passed"
+        if barren >= BARREN
+        else f"After {WAVES_MAX} waves {missing} more were still to pass"
+    )
+    return (
+        f"{why}, so nobody else is sent. What sessions failed at: {'; '.join(failed) or 'nothing known'}. "
+        "Look at the limits in [screening] and at the texts and questions of the study, change what nobody "
+        f"can pass, and start again. The server's log is {settings.VAR_DIR / 'server.log'}."
+    )
 
 
 def print_results(study: Study, terminal: Terminal) -> Report:

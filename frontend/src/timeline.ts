@@ -4,13 +4,14 @@ import { examplesFor, openTrials } from "./block";
 import type { Desk } from "./desk";
 import { h } from "./dom";
 import type { AnyTrial, Block, State } from "./model";
-import { startPage } from "./pages/block";
+import { startPage, untoldPage } from "./pages/block";
 import { UNTIL_ANSWER, type Presentation } from "./plugins/exposure";
 import type { Answered, Kind, PluginClass, Shown } from "./plugins/kind";
 import { kindOf } from "./plugins/kinds";
 import { shareDone, showProgress } from "./progress";
 import { measureRefresh } from "./refresh";
 import { seen, unseen, type Unseen } from "./unseen";
+import { untoldOf } from "./untold";
 
 export { loadKinds } from "./plugins/kinds";
 
@@ -32,9 +33,16 @@ export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Pro
     if (state.study.presentation.fullscreen) await desk.fullscreen.offer(stop);
     const measured = measure(desk);
     const asking = new Set(shown.filter((_trial, index) => kinds[index]!.asks_key).map((trial) => trial.id));
-    await startPage(desk, state, block, trials, shown, asking, stop);
+    const untold = await untoldOf(block);
+    const ahead = { ...place, trials, shown, asking, untold };
+    await startPage(ahead);
     if (isStaged(state)) await Promise.race([measured, new Promise((resolve) => setTimeout(resolve, MEASURE_MS))]);
-    if (!stop.aborted) await runTrials(desk, descriptions, stop);
+    const told = untold === null ? 0 : shown.indexOf(untold.first);
+    if (untold !== null && told > 0) {
+      await runTrials(desk, descriptions.slice(0, told), stop);
+      await untoldPage(ahead, untold);
+    }
+    await runTrials(desk, descriptions.slice(Math.max(0, told)), stop);
     if (shown.at(-1)?.position === (state.total ?? 0) - 1) desk.fullscreen.leave();
   }
   if (stop.aborted) return;
@@ -63,6 +71,7 @@ async function measure(desk: Desk): Promise<void> {
 type Description = { type: PluginClass; [parameter: string]: unknown };
 
 async function runTrials(desk: Desk, descriptions: Description[], stop: AbortSignal): Promise<void> {
+  if (stop.aborted) return;
   const stage = h("div", { class: "stage", role: "group" });
   // jsPsych focuses the stage at each trial; where the page is taller than the window that would scroll it.
   stage.focus = () => HTMLElement.prototype.focus.call(stage, { preventScroll: true });
@@ -72,8 +81,11 @@ async function runTrials(desk: Desk, descriptions: Description[], stop: AbortSig
     // jsPsych makes the stage a tab stop; focus may be put there, but nobody should have to tab through it.
     on_trial_start: () => (stage.tabIndex = -1),
   });
-  stop.addEventListener("abort", () => jsPsych.abortExperiment(), { once: true });
+  const abort = (): void => jsPsych.abortExperiment();
+  stop.addEventListener("abort", abort, { once: true });
   await jsPsych.run(descriptions);
+  // What comes after may be called off without it.
+  stop.removeEventListener("abort", abort);
 }
 
 /** Where a trial stands. `first`: what comes first only to be revealed, since its answer is stored. */

@@ -66,6 +66,7 @@ test("each guess is stored before its answer is revealed, and the test follows",
   expect(await passReveal()).toBe("Wolf");
   await press("f");
   expect(await passReveal()).toBe("Husky");
+  find(".button.primary").click();
   await press("j");
   await run;
   expect(values(server)).toEqual(["husky", "husky", "wolf"]);

@@ -157,8 +157,12 @@ class Stage:
         """As if the link was opened anew; a block's own page is passed."""
         self.page.goto(f"{SITE}/join/staged/")
         if self.shown["step"] == "trials":
-            self.page.locator("[data-page=block] .button.primary:not(:disabled)").click()
-            self.page.wait_for_selector(".board, .rating")
+            self.go_on("block")
+
+    def go_on(self, kind: str) -> None:
+        """From a page of that kind to the trial after it."""
+        self.page.locator(f"[data-page={kind}] .button.primary:not(:disabled)").click()
+        self.page.wait_for_selector(".board, .rating")
 
     def press(self, key: str) -> None:
         """Answers the trial that is shown."""

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from crowd.rehearsal.demo import DemoFailed, check_port
+from crowd.rehearsal.demo import DemoFailed, check_port, sessions_line
 from experiments.simulation import OBSERVERS
+from experiments.simulation.client import Outcome
 from experiments.simulation.controls import ALL
 from experiments.simulation.population import DEFAULT_MIX
 from tests import services
@@ -65,7 +66,7 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
     printed = result.stdout
     # 7 people over 4 conditions: 2 each, and 2 of the 8 walk-in places in each.
     assert "small is open: 16 slots in 4 conditions." in printed
-    assert "people came, 8 passed" in printed
+    assert re.search(r"\d+ people came for \d+ sessions, of which 8 passed, with [\d,]+ requests\.", printed)
     assert "Done. 8 walk-in slots are free." in printed
     for name in CONDITIONS:
         assert any(row[1] == "2" for row in cells(printed, name) if len(row) > 1), (name, printed)
@@ -86,6 +87,46 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
         assert re.search(found_row, controls, re.MULTILINE), (row, controls)
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0  # its server has ended as well
+
+
+@pytest.mark.both_databases("the demo keeps its rows in SQLite")
+def test_it_stops_after_the_first_wave_in_which_nobody_passes(
+    project_env: dict[str, str], study_file: Path
+) -> None:
+    """No observer takes 500 minutes over a small study."""
+    text = study_file.read_text()
+    assert "total_minutes = [0, 600]" in text
+    study_file.write_text(text.replace("total_minutes = [0, 600]", "total_minutes = [500, 600]"))
+    result = run_demo(project_env, study_file, "--participants", "7", "--port", str(services.free_port()))
+    assert result.returncode == 1 and "Traceback" not in result.stderr
+    assert "8 people came for 8 sessions, of which 0 passed, with" in result.stdout
+    assert "Controls of the observers" not in result.stdout
+    rows = [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines()]
+    finished = sum(int(row[2]) for row in rows if row[1:2] == ["finished"])
+    assert 1 <= finished <= 8
+    said = result.stderr.strip()
+    assert said.startswith("CommandError: None of the last 8 people passed, so nobody else is sent.")
+    assert f"total_minutes (minutes from arrival to the end): {finished}" in said
+    assert "[screening]" in said and "start again" in said and "server.log" in said
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("sittings", "passed", "said"),
+    [
+        ({"ann": 1}, 1, "1 person came for 1 session, of which 1 passed"),
+        ({"ann": 1, "ben": 1}, 1, "2 people came for 2 sessions, of which 1 passed"),
+        ({"ann": 3, "ben": 1, "cy": 3}, 6, "3 people came for 7 sessions, of which 6 passed"),
+        ({"ann": 2}, 0, "1 person came for 2 sessions, of which 0 passed"),
+    ],
+)
+def test_it_counts_people_and_their_sessions_apart(sittings: dict[str, int], passed: int, said: str) -> None:
+    outcomes = [
+        Outcome(person, "learner", "finished", "finish", "debrief", 4, 300)
+        for person, count in sittings.items()
+        for _ in range(count)
+    ]
+    assert sessions_line(outcomes, passed) == f"{said}, with {300 * len(outcomes):,} requests."
 
 
 SCENARIOS = {"first": "biased", "second": "lookalike"}
@@ -113,7 +154,7 @@ def test_it_runs_every_scenario_and_sets_them_side_by_side(
     assert result.returncode == 0, result.stderr[-2000:]
     printed = result.stdout
     # 7 people over 3 conditions: 3 each in every scenario.
-    assert printed.count("people came, 9 passed") == len(SCENARIOS)
+    assert printed.count("sessions, of which 9 passed, with") == len(SCENARIOS)
     assert printed.count("The ceiling is learned from 40 unseen pictures.") == len(SCENARIOS)
     told = json.loads((Path(project_env["LEGIBLE_VAR"]) / "scenarios.json").read_text())
     assert [made["slug"] for made in told["scenarios"]] == list(SCENARIOS)

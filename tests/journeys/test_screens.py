@@ -15,6 +15,7 @@ from crowd.rehearsal.screens.walk import walk
 from experiments.models import Study
 from experiments.selectors import definition_of
 from experiments.window import windows_of
+from tests.experiments.protocols import SENTENCES, TURING, write
 from tests.journeys.geometry import axe_findings, faults_of
 from tests.services import WebServer
 from tests.world import opened_study, silent, write_study
@@ -25,14 +26,30 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def study(browser: Browser, transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
-    """Pictures as large as in studies; one condition without and one with explanations."""
-    path = write_study(tmp_path / "small", picture_px="picture_px = 320")
+def pictures(folder: Path) -> Path:
+    """As large as in studies; one condition without and one with explanations."""
+    path = write_study(folder, picture_px="picture_px = 320")
     text = path.read_text()
     start = text.index('[[conditions]]\nname = "control"')
     path.write_text(text[:start] + text[text.index('[[conditions]]\nname = "saliency"') :])
-    return opened_study(path)
+    return path
+
+
+def texts(folder: Path) -> Path:
+    """Guesses whose answers are revealed, then a test without."""
+    folder.mkdir()
+    return write(folder, "letters", "reverse_turing", TURING, sources=SENTENCES)
+
+
+@pytest.fixture(params=[pictures, texts], ids=lambda write_it: write_it.__name__)
+def study(
+    request: pytest.FixtureRequest,
+    browser: Browser,
+    transactional_db: None,
+    tmp_path: Path,
+    store_folder: Path,
+) -> Study:
+    return opened_study(request.param(tmp_path / "small"))
 
 
 def is_let_in(study: Study, window: Window) -> bool:

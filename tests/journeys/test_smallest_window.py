@@ -91,6 +91,8 @@ def boards(page: Page, shown: Any, size: tuple[int, int]) -> Iterator[str]:
         stage.guess(first)
         yield "revealed"
     stage.press("Space")
+    if first != "Space":
+        stage.go_on("untold")
     yield "predict"
     stage.press(page.locator(".answer").first.get_attribute("aria-keyshortcuts") or "")
     yield "instructed"

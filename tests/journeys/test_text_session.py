@@ -70,7 +70,12 @@ def test_a_session_by_keyboard_stores_guesses_and_reveals_what_the_model_says(
             assert axe_findings(visitor.page) == [], here
             assert faults_of(visitor.page, is_trial=visitor.page.locator(".board").count() > 0) == [], here
             seen.add(here)
+        if here == "untold":
+            assert (len(visitor.pressed), len(visitor.told)) == (TRAIN, TRAIN), "after the last reveal"
+            said = visitor.page.locator("[data-page=untold]").inner_text()
+            assert f"You have done {TRAIN} examples" in said and f"{TEST} texts" in said
         visitor.step()
+    assert "untold" in seen
     session = Session.objects.select_related("slot").get()
     assert session.state == "finished" and session.verdict == "passed"
     answers = list(session.responses.order_by("position"))
@@ -115,6 +120,45 @@ def test_a_reload_before_going_on_shows_the_reveal_again_and_one_after_it_does_n
     session = Session.objects.select_related("slot").get()
     assert [told] == labels(study, guesses(session)[:1])
     assert Response.objects.count() == 1
+
+
+def test_between_learning_and_answering_a_page_comes_once_whatever_happens_there(
+    visitor: Visitor, server: WebServer, study: Study
+) -> None:
+    page = visitor.page
+    arrive(visitor, server, "dan")
+    visitor.walk("finish", answers=TRAIN)
+    assert visitor.settle() == "revealed"
+    # The key that passes the last reveal is held: it does not press the button of the page as well.
+    page.keyboard.down("Enter")
+    assert visitor.settle() == "untold"
+    page.locator("[data-page=untold] .button:focus").wait_for()
+    page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    assert visitor.settle() == "untold"
+    said = page.locator("[data-page=untold]").inner_text()
+    # A reload is no way around it, and no second page comes before it.
+    page.reload()
+    assert visitor.settle() == "untold"
+    assert page.locator("[data-page=untold]").inner_text() == said
+    page.context.set_offline(True)
+    visitor.press_primary()
+    assert visitor.settle() == "trial"
+    visitor.answer()
+    page.locator(".strip").filter(has_text="1 answer is kept here").wait_for()
+    page.context.set_offline(False)
+    page.locator(".strip").wait_for(state="hidden")
+    assert visitor.settle() == "trial"
+    page.reload()
+    assert visitor.settle() == "block"
+    assert "Welcome back" in page.locator("[data-page=block]").inner_text()
+    visitor.press_primary()
+    assert visitor.walk("finish") == "finish"
+    session = Session.objects.get()
+    answers = list(session.responses.order_by("position"))
+    assert [row.value["choice"] for row in answers] == visitor.pressed
+    assert len(answers) == TRAIN + TEST + CHECKS
+    assert [row.context["reloads"] for row in answers][TRAIN : TRAIN + 2] == [1, 1]
 
 
 def test_a_guess_without_a_connection_waits_calmly_and_loses_nothing(

@@ -90,6 +90,9 @@ def test_nothing_moves_when_the_answer_is_revealed_and_all_is_in_sight(
         button = page.locator(".next").bounding_box()
         assert button is not None and button["height"] >= 44 and button["width"] >= 44
         stage.press("Space")
+        page.locator("[data-page=untold]").wait_for()
+        assert faults_of(page, is_trial=False) == [] and axe_findings(page) == []
+        stage.go_on("untold")
         # The test that follows has its text and its buttons at the same places.
         page.locator(".answer:not([aria-disabled])").first.wait_for()
         assert page.evaluate(PLACES) == before

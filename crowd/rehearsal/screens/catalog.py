@@ -44,8 +44,10 @@ AT_THE_ENTRY = {
     "entry/not_admitted": ("Somebody else's address", "a person comes by the submission of another"),
     "entry/no_study": ("The study is over", "the page is loaded and the study is closed before it asks"),
 }
+UNTOLD = "block/untold"
 AROUND = {
     "block/start": ("Before a part of trials", "before the first trial of a part"),
+    UNTOLD: ("Between learning and answering", "after the last reveal of a part"),
     "block/back": ("Back in the middle of a part", "after the page was loaded again"),
     "dialog/leave": ("Leaving", "at any time after consent, by the button of that name"),
     "page/comment": ("A last comment", "after the last question"),
@@ -108,10 +110,10 @@ def screens_of(study: Study) -> list[Screen]:
         raise KeyError(f"no page is known for the errors {', '.join(sorted(unknown))}: see REFUSED")
     fixed = [Screen(key, *said) for key, said in AT_THE_ENTRY.items()]
     common = [screen for stop in gate_plan(study, None) for screen in screens_at(stop)]
-    around = [Screen(key, *said) for key, said in AROUND.items()]
-    by_condition = [
-        screen for name, slot in arms_of(study).items() for screen in _of_condition(study, name, slot)
-    ]
+    arms = arms_of(study)
+    by_condition = [screen for name, slot in arms.items() for screen in _of_condition(study, name, slot)]
+    reveals = any(has_reveal(slot, at, study) for slot in arms.values() for at in sorts_of(slot).values())
+    around = [Screen(key, *said) for key, said in AROUND.items() if reveals or key != UNTOLD]
     has_pictures = "image" in get_paradigm(study.paradigm).modalities
     trouble = [Screen(key, *said) for key, said in TROUBLE.items() if has_pictures or key != PICTURES]
     outcomes = [outcome for outcome in get_args(Outcome) if _can_be(study, outcome)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from crowd.models import Posting
-from crowd.rehearsal.screens.catalog import Screen
+from crowd.rehearsal.screens.catalog import UNTOLD, Screen
 from crowd.rehearsal.screens.stage import Stage
 from experiments.models import Session
 from experiments.selectors import definition_of
@@ -201,6 +201,8 @@ class Walker:
             if here == "block":
                 is_back = self.page.locator("[data-page=block] li").count() == 0
                 self.look("block/back" if is_back else "block/start")
+            elif here == "untold":
+                self.look(UNTOLD)
             else:
                 stop = step_of(self.session()).stop
                 if stop is not None:

@@ -3,28 +3,38 @@ import type { Desk } from "../desk";
 import { button, h } from "../dom";
 import type { AnyTrial, Block, State } from "../model";
 import { minutesLeft, showProgress } from "../progress";
+import type { Untold } from "../untold";
 
-/**
- * Before a block, and after a reload in the middle of one: what comes next, while its pictures load. `trials` are to be
- * answered; `shown` are these and what was answered and is shown again. `asking` are the ids of trials that show
- * nothing to look at.
- */
-export async function startPage(
-  desk: Desk,
-  state: State,
-  block: Block,
-  trials: AnyTrial[],
-  shown: AnyTrial[],
-  asking: ReadonlySet<string>,
-  stop: AbortSignal,
-): Promise<void> {
+/** What lies before the person. */
+export interface Ahead {
+  desk: Desk;
+  state: State;
+  block: Block;
+  /** To be answered, in order. */
+  trials: AnyTrial[];
+  /** These, and before them what was answered and is shown again. */
+  shown: AnyTrial[];
+  /** The ids of trials that show nothing to look at. */
+  asking: ReadonlySet<string>;
+  /** From which trial on no answer is revealed; null: the block reveals none. */
+  untold: Untold | null;
+  stop: AbortSignal;
+}
+
+/** Before a block, and after a reload in the middle of one: what comes next, while its pictures load. */
+export async function startPage(ahead: Ahead): Promise<void> {
+  const { desk, state, block, trials, shown, untold, stop } = ahead;
   const loaded = h("p", { class: "loading", role: "status" });
-  const next = plan(desk, trials, asking);
-  const { section, pressed, start } = layout(desk, state, block, trials.length > 0 ? trials : shown, next, loaded, stop);
-  const part = desk.words.part(block.index + 1, block.count);
-  showProgress(desk, state, trials[0]?.position ?? state.next, part);
+  const isFresh = trials.length === block.trials.length;
+  // Whoever comes back before the first test trial has to know that no answer is told from here on.
+  const page = isFresh
+    ? fresh(ahead, loaded)
+    : untold !== null && shown[0] === untold.first
+      ? withoutAnswers(ahead, untold, loaded)
+      : back(ahead, loaded);
+  page.start.disabled = true;
   for (;;) {
-    desk.shell.show(section);
+    desk.shell.show(page.section);
     const media = picturesOf(block, shown);
     const { failed } = await desk.pictures.load(media, (done, total) => {
       loaded.textContent = done < total ? desk.words.loading(done, total) : "";
@@ -34,39 +44,78 @@ export async function startPage(
     if (stop.aborted) return;
   }
   if (stop.aborted) return;
-  start.disabled = false;
+  page.start.disabled = false;
+  page.start.focus({ preventScroll: true });
+  await page.pressed;
+}
+
+/** Between the trials whose answers are revealed and those that follow without. */
+export async function untoldPage(ahead: Ahead, untold: Untold): Promise<void> {
+  if (ahead.stop.aborted) return;
+  const { section, start, pressed } = withoutAnswers(ahead, untold, null);
+  ahead.desk.shell.show(section);
   start.focus({ preventScroll: true });
   await pressed;
 }
 
-function layout(
-  desk: Desk,
-  state: State,
-  block: Block,
-  trials: AnyTrial[],
-  next: HTMLElement,
-  loaded: HTMLElement,
-  stop: AbortSignal,
-) {
+interface Waiting {
+  section: HTMLElement;
+  start: HTMLButtonElement;
+  /** Resolves also when the page is called off. */
+  pressed: Promise<void>;
+}
+
+function fresh(ahead: Ahead, loaded: HTMLElement): Waiting {
+  const { desk, state, block, trials } = ahead;
   const { words } = desk;
-  const isFresh = trials.length === block.trials.length;
+  const said = [block.index > 0 ? pause(desk, state, block) : null, plan(ahead, trials)];
+  const title = words.block.title(block.index + 1, block.count);
+  return waiting(ahead, "block", [title, words.block.start], said, loaded);
+}
+
+function back(ahead: Ahead, loaded: HTMLElement): Waiting {
+  const { desk, state, trials, shown } = ahead;
+  const { words } = desk;
+  const next = (trials[0] ?? shown[0])?.position ?? 0;
+  const said = [h("p", {}, words.block.back(next + 1, state.total ?? 0))];
+  return waiting(ahead, "block", [words.block.back_title, words.block.go_on], said, loaded);
+}
+
+/** What was, what comes, and that no answer is told any more. */
+function withoutAnswers(ahead: Ahead, { first, told }: Untold, loaded: HTMLElement | null): Waiting {
+  const { block: words } = ahead.desk.words;
+  const left = ahead.trials.filter((trial) => trial.position >= first.position);
+  const said = [
+    h("p", {}, `${words.told(told)} ${words.untold}`),
+    plan(ahead, left),
+    h("p", {}, words.pause),
+  ];
+  const coming = { ...ahead, trials: left };
+  return waiting(coming, "untold", [words.untold_title, words.start], said, loaded);
+}
+
+function waiting(
+  { desk, state, block, trials, stop }: Ahead,
+  kind: string,
+  [title, press]: [string, string],
+  said: (HTMLElement | null)[],
+  loaded: HTMLElement | null,
+): Waiting {
   let start!: HTMLButtonElement;
   const pressed = new Promise<void>((resolve) => {
-    start = button(isFresh ? words.block.start : words.block.go_on, () => resolve(), "primary");
+    start = button(press, () => resolve(), "primary");
+    start.addEventListener("keydown", refuseHeld);
     stop.addEventListener("abort", () => resolve(), { once: true });
   });
-  start.disabled = true;
-  const section = h(
-    "section",
-    { class: "sheet short", "data-page": "block" },
-    h("h1", {}, isFresh ? words.block.title(block.index + 1, block.count) : words.block.back_title),
-    isFresh && block.index > 0 ? pause(desk, state, block) : null,
-    isFresh
-      ? next
-      : h("p", {}, words.block.back((trials[0]?.position ?? 0) + 1, state.total ?? 0)),
-    h("div", { class: "actions" }, start, loaded),
-  );
-  return { section, pressed, start };
+  const actions = h("div", { class: "actions" }, start, loaded);
+  const section = h("section", { class: "sheet short", "data-page": kind }, h("h1", {}, title), ...said, actions);
+  showProgress(desk, state, trials[0]?.position ?? state.next, desk.words.part(block.index + 1, block.count));
+  return { section, start, pressed };
+}
+
+/** A key that is still held from the trial before would press the button, and the page would not be read. */
+function refuseHeld(event: KeyboardEvent): void {
+  if (event.repeat && (event.key === "Enter" || event.key === " ")) event.preventDefault();
 }
 
 /** Between two blocks: how much is done, how long the rest takes, and that nobody has to hurry. */
@@ -77,7 +126,7 @@ function pause(desk: Desk, state: State, block: Block): HTMLElement {
   return h("p", {}, `${words.block.done(block.index, block.count)}${time} ${words.block.pause}`);
 }
 
-function plan(desk: Desk, trials: AnyTrial[], asking: ReadonlySet<string>): HTMLElement {
+function plan({ desk, asking }: Ahead, trials: AnyTrial[]): HTMLElement {
   const { words } = desk;
   const shown = trials.filter((trial) => !asking.has(trial.id));
   const asks = trials.length - shown.length;

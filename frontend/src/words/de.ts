@@ -162,6 +162,14 @@ export const de: Words = {
         : `Der Rest dauert etwa ${Math.round(minutes)} ${Math.round(minutes) === 1 ? "Minute" : "Minuten"}.`,
     pause: "Eine kurze Pause ist hier in Ordnung: Bis Sie auf „Beginnen“ drücken, wird keine Zeit gemessen.",
     plan: "Als Nächstes:",
+    untold_title: "Jetzt ohne Auflösung",
+    told: (count) =>
+      count === 1
+        ? "Sie haben 1 Beispiel bearbeitet und danach die Antwort gesehen."
+        : `Sie haben ${count} Beispiele bearbeitet und nach jedem die Antwort gesehen.`,
+    untold:
+      "Von hier bis zum Ende dieses Teils wird keine Antwort mehr gezeigt: Sobald Sie geantwortet haben, folgt die " +
+      "nächste Seite.",
     start: "Beginnen",
     go_on: "Weiter",
   },

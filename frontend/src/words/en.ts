@@ -159,6 +159,13 @@ export const en = {
         : `The rest takes about ${Math.round(minutes)} ${Math.round(minutes) === 1 ? "minute" : "minutes"}.`,
     pause: "A short pause is fine here: no time is measured until you press Start.",
     plan: "What comes next:",
+    untold_title: "Now without the answers",
+    told: (count: number) =>
+      count === 1
+        ? "You have done 1 example and saw the answer after it."
+        : `You have done ${count} examples and saw the answer after each of them.`,
+    untold:
+      "From here to the end of this part no answer is shown: after you have given yours, the next page follows at once.",
     start: "Start",
     go_on: "Go on",
   },
