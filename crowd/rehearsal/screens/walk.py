@@ -12,6 +12,7 @@ from crowd.rehearsal.screens.catalog import (
     first_plain,
     has_examples,
     has_reveal,
+    parts_of,
     screens_of,
     sorts_of,
     trial_key,
@@ -67,26 +68,34 @@ def _arms(stage: Stage) -> Iterator[Way]:
 
 
 def _arm(walker: Walker, arm: str) -> None:
-    """One session of a condition: its gates, one trial of each sort, the help, the last pages."""
+    """One session of a condition: its gates, one trial of each sort, the help, the last pages. It begins every
+    part, as some have pages of their own."""
     stage, slot = walker.stage, walker.stage.arms[arm]
     stage.free(arm)
     walker.arm = arm
     walker.arrive()
     walker.gates()
-    for sort, position in sorted(sorts_of(slot).items(), key=lambda pair: pair[1]):
+    keys = {position: trial_key(*sort) for sort, position in sorts_of(slot).items()}
+    for position in sorted({*keys, *parts_of(slot)}):
         walker.to_trial(position)
-        walker.look(trial_key(*sort), arm)
-        if has_examples(slot, position, stage.study):
-            _examples(walker, trial_key(*sort), arm)
-        if has_reveal(slot, position, stage.study):
-            walker.answer()
-            assert walker.settle() == REVEALED
-            walker.look(f"{trial_key(*sort)}/revealed", arm)
+        if position in keys:
+            _trial(walker, keys[position], position)
     walker.page.locator(".tool").first.click()
     walker.page.wait_for_selector("dialog[open]")
     walker.look("dialog/help", arm)
     walker.to_the_end()
     walker.look("end/debrief", arm)
+
+
+def _trial(walker: Walker, key: str, position: int) -> None:
+    stage, arm = walker.stage, walker.arm
+    walker.look(key, arm)
+    if has_examples(stage.arms[arm], position, stage.study):
+        _examples(walker, key, arm)
+    if has_reveal(stage.arms[arm], position, stage.study):
+        walker.answer()
+        assert walker.settle() == REVEALED
+        walker.look(f"{key}/revealed", arm)
 
 
 def _examples(walker: Walker, key: str, arm: str) -> None:
