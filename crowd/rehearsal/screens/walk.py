@@ -68,8 +68,8 @@ def _arms(stage: Stage) -> Iterator[Way]:
 
 
 def _arm(walker: Walker, arm: str) -> None:
-    """One session of a condition: its gates, one trial of each sort, the help, the last pages. It begins every
-    part, as some have pages of their own."""
+    """One session of a condition: its gates, one trial of each sort, the help, the last pages. Every part is
+    begun, as some have pages of their own."""
     stage, slot = walker.stage, walker.stage.arms[arm]
     stage.free(arm)
     walker.arm = arm
