@@ -116,8 +116,8 @@ def test_it_shows_the_pages_that_come_before_each_part(
     for before, after in SQUARE:
         tables = tables.replace(before, after)
     path = write(tmp_path / "s", "letters", "reverse_turing", tables, sources=SENTENCES)
-    own = 'instructions_baseline = "consent.md"\ninstructions_explained = "debrief.md"\n'
-    text = path.read_text().replace("[ethics]\n", f"{own}[ethics]\n")
+    told = 'instructions_baseline = "consent.md"\ninstructions_explained = "debrief.md"\n'
+    text = path.read_text().replace("[ethics]\n", f"{told}[ethics]\n")
     text = text.replace("\nitems = 8", "\nitems = 30")
     path.write_text(text.replace('balance = "none"', 'balance = "prediction"'))
     opened_study(path)
