@@ -120,6 +120,7 @@ class Render(Part):
     concept_form: Literal["bars", "names", "reasons"] = "bars"
     concept_top: Annotated[int, Field(ge=1, le=15)] = 6
     concept_signed: bool = True
+    concept_letters: Annotated[float, Field(ge=0.02, le=0.1)] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -483,7 +484,7 @@ _SIGNED: Mapping[str, Any] = {
 _LATER: Mapping[str, Mapping[str, Any]] = {
     "stimuli": {"precision": "float32", "datasets": {}, "predictors": {}, "drop_flagged": []},
     "render": {
-        **{"concept_form": "bars", "concept_top": 6, "concept_signed": True},
+        **{"concept_form": "bars", "concept_top": 6, "concept_signed": True, "concept_letters": None},
         **{"preset": "", "absolute": None, **_SIGNED},
     },
     "conditions": {"dataset": "", "predictor": "", "explained": None},

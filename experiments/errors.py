@@ -104,7 +104,7 @@ class TakenPart(SessionError):
 
     status = 409
     code = "taken_part"
-    remedy = "Each person may take part once."
+    remedy = "Each person may take part as often as the study allows."
 
 
 class OutOfTurn(SessionError):

@@ -99,7 +99,7 @@ test("it runs a block in order and stores every answer", async () => {
   const server = new AnswerServer();
   const given = await desk(server.fetch as typeof fetch);
   const { run } = await begin(given, state());
-  expect(find("h1").textContent).toBe("Part 1 of 1");
+  expect(find("h1").textContent).toBe("Ready to start");
   find(".button.primary").click();
   for (const key of [" ", " ", "f", "j"]) await answer(key);
   await run;
@@ -135,7 +135,7 @@ test("it says truthfully how far it is, and goes on by itself with each answer",
   await begin(given, state({ next: 2, progress: { step: 5, steps: 6, done: 0.4, trials: 0.5, minutes: 8 } }));
   const now = (): string | null => find('[role="progressbar"]').getAttribute("aria-valuenow");
   expect(now()).toBe("40");
-  expect(find(".line").textContent).toBe("Part 1 of 1 · about 5 min left");
+  expect(find(".line").textContent).toBe("Step 5 of 6 · about 5 minutes left");
   find(".button.primary").click();
   await answer("f");
   expect(now()).toBe("53");
@@ -202,7 +202,7 @@ test("it says when pictures do not load and tries again on request", async () =>
   given.pictures = new Pictures({ load, tries: 2, wait: () => Promise.resolve() });
   void runBlock(given, state(), new AbortController().signal);
   await until(() => document.querySelector('[role="alert"]'));
-  expect(find("h1").textContent).toBe("Some pictures did not load");
+  expect(find("h1").textContent).toBe("Not all pictures were loaded");
   broken = false;
   find(".button.primary").click();
   await until(() => document.querySelector('[data-page="block"] .button:not([disabled])'));

@@ -41,12 +41,14 @@ class BarSpec:
     `top` concepts are drawn, most important first (1 to 15). With `signed` the zero line stands in the
     middle: bars to the right speak for the decision, to the left against it; without it all bars start at the
     left and show magnitudes, in a colour of neither side. Distances have no sign and are always drawn so.
+    Names have letters of that share of the width (0.02 to 0.1; None: 1/23), or as large as their row holds.
     `width` and `height` are the picture's size in pixels, twice the size at which a
     page shows it (320 to 2048); `tile_px` is the side at reservoir size (64 to 512).
     """
 
     top: int = 8
     signed: bool = True
+    letters: float | None = None
     width: int = 640
     height: int = 640
     tile_px: int = 112
@@ -62,14 +64,14 @@ def draw_bars(attribution: ConceptAttribution, spec: BarSpec) -> Pixels:
     not finite or not one per concept.
     """
     check_bars(spec)
-    return _drawn(attribution, min(spec.top, len(attribution.concepts)), spec.signed, spec.width, spec.height)
+    return _drawn(attribution, min(spec.top, len(attribution.concepts)), spec, spec.width, spec.height)
 
 
 def draw_bars_tile(attribution: ConceptAttribution, spec: BarSpec) -> Pixels:
     """The same at reservoir size, drawn anew: at most `TILE_ROWS` concepts, uint8 (2 x tile_px, same, 3)."""
     check_bars(spec)
     side = TILE_SCALE * spec.tile_px
-    return _drawn(attribution, min(spec.top, TILE_ROWS, len(attribution.concepts)), spec.signed, side, side)
+    return _drawn(attribution, min(spec.top, TILE_ROWS, len(attribution.concepts)), spec, side, side)
 
 
 def told(attribution: ConceptAttribution, spec: BarSpec) -> str:
@@ -89,6 +91,8 @@ def check_bars(spec: BarSpec) -> BarSpec:
         value = getattr(spec, name)
         if not low <= value <= high:
             raise BadSpec(f"bars {name} is {value!r}, but must lie between {low} and {high}")
+    if spec.letters is not None and not 0.02 <= spec.letters <= 0.1:
+        raise BadSpec(f"bars letters is {spec.letters!r}, but must lie between 0.02 and 0.1")
     return spec
 
 
@@ -125,12 +129,12 @@ def ranking(attribution: ConceptAttribution) -> list[int]:
     return sorted(range(len(shares)), key=lambda place: (-shares[place], place))
 
 
-def _drawn(attribution: ConceptAttribution, rows: int, signed: bool, width: int, height: int) -> Pixels:
+def _drawn(attribution: ConceptAttribution, rows: int, spec: BarSpec, width: int, height: int) -> Pixels:
     shares = importance(attribution)
-    signed = signed and has_sides(attribution)
+    signed = spec.signed and has_sides(attribution)
     names = [legible_text(name, "a concept's name", NAME_CHARS) for name in attribution.concepts]
     picture, draw = canvas(width, height)
-    frame = _Frame.of(rows, signed, width, height)
+    frame = _Frame.of(rows, signed, width, height, spec.letters)
     if signed:
         _draw_signs(draw, frame)
     for row, place in enumerate(ranking(attribution)[:rows]):
@@ -171,11 +175,12 @@ class _Frame:
         return max(1, self.thick // 6)
 
     @classmethod
-    def of(cls, rows: int, signed: bool, width: int, height: int) -> _Frame:
+    def of(cls, rows: int, signed: bool, width: int, height: int, letters: float | None = None) -> _Frame:
         margin = max(6, width // 32)
         top = line_px(_sign_px(width)) if signed else 0
         pitch = (height - top) // rows
-        text_px = max(12, min(pitch // 2, max(width // 23, 20)))
+        wanted = width // 23 if letters is None else round(letters * width)
+        text_px = max(12, min(pitch // 2, max(wanted, 20)))
         while text_px > 12 and line_px(text_px) > pitch * 7 // 10:
             text_px -= 1
         lines = 2 if 2 * line_px(text_px) <= pitch * 7 // 10 else 1

@@ -121,7 +121,12 @@ def _concepts(made: ConceptAttribution, recipe: RenderSpec) -> tuple[Pixels, Pix
 
 
 def _chart(recipe: RenderSpec) -> bars.BarSpec:
-    return bars.BarSpec(top=recipe.concept_top, signed=recipe.concept_signed, tile_px=_legible_px(recipe))
+    return bars.BarSpec(
+        top=recipe.concept_top,
+        signed=recipe.concept_signed,
+        letters=recipe.concept_letters,
+        tile_px=_legible_px(recipe),
+    )
 
 
 def _told(recipe: RenderSpec) -> sentences.SentenceSpec:

@@ -33,8 +33,8 @@ COLORMAPS: tuple[Colormap, ...] = (*SEQUENTIAL, *DIVERGING, *OF_PRESETS)
 
 LINES_VERSION = 2
 """Stands in the keys of contour pictures alone; raised when their lines are drawn otherwise."""
-_CONCEPTS = {"concept_form": "bars", "concept_top": 6, "concept_signed": True}
-"""Fields that joined before the recipe had a sign, and are left out of keys at these values."""
+_CONCEPTS = {"concept_form": "bars", "concept_top": 6, "concept_signed": True, "concept_letters": None}
+"""Fields of concepts, left out of keys at these values: recipes of before they joined have none of them."""
 _BEFORE_SIGNS = ("colormap", "alpha", "clip_low", "clip_high", "tile_px")
 
 
@@ -54,7 +54,8 @@ class RenderSpec:
     of equal strength; "mask" greys what matters less; "top_share" greys all but the `top_share` of the pixels
     that matter most. `base` is the picture below, in "colour" or "grey". `tile_px` is the longer side at
     reservoir size. Concepts are drawn as bars, named in a row, or told as reasons: the `concept_top` most
-    important ones, with their sign if `concept_signed`.
+    important ones, with their sign if `concept_signed`. `concept_letters` is the size of the names on bars,
+    a share of the chart's width (0.02-0.1; None: 1/23).
 
     `opacity` "rising" is the law of studies that opened before recipes had a sign; no new study can ask for
     it.
@@ -75,6 +76,7 @@ class RenderSpec:
     concept_form: Literal["bars", "names", "reasons"] = "bars"
     concept_top: int = 6
     concept_signed: bool = True
+    concept_letters: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The recipe as it enters keys. One of before the signs has the form that it had then."""

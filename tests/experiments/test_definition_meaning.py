@@ -20,6 +20,7 @@ LATER: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("presentation", {"exposure_ms": None, "phases": "test"}, {"exposure_ms": 100}),
     ("presentation", {"fullscreen": False}, {"fullscreen": True}),
     ("render", {"concept_signed": True}, {"concept_signed": False}),
+    ("render", {"concept_letters": None}, {"concept_letters": 0.05}),
     (
         "stimuli",
         {**SMALLEST["stimuli"], "precision": "float32"},

@@ -33,6 +33,7 @@ FAULTS = """(isTrial) => {
         }
         return r - l > 1 && b - t > 1 ? { left: l, top: t, right: r, bottom: b } : null;
     };
+    if (open?.scrollTop) faults.push(`begins in the middle: ${open.scrollTop} px above are not seen`);
     const { scrollWidth } = document.documentElement;
     if (scrollWidth > width) faults.push(`sideways: ${scrollWidth} of ${width} px`);
     const things = [];
@@ -110,8 +111,8 @@ FAULTS = """(isTrial) => {
 
 
 def faults_of(page: Page, *, is_trial: bool) -> list[str]:
-    """Sideways scroll, cut texts, overlaps; on a trial what lies outside the window, elsewhere a main button
-    that cannot be brought into it or is covered."""
+    """Sideways scroll, a dialog that begins in its middle, cut texts, overlaps; on a trial what lies outside
+    the window, elsewhere a main button that cannot be brought into it or is covered."""
     faults: list[str] = page.evaluate(FAULTS, is_trial)
     return faults
 

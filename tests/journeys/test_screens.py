@@ -85,6 +85,9 @@ PLANTED = {
     "cut in height": "<div style='block-size: 8px; overflow: hidden'><p style='margin: 0'>too high</p></div>",
     "overlap": "<p>one</p><button style='position: absolute; inset-block-start: 10px'>two</button>",
     "outside the window": "<div class='board'><p class='ask' style='margin-top: 900px'>?</p></div>",
+    "begins in the middle": "<dialog style='block-size: 90px; overflow: auto'>"
+    "<p style='block-size: 600px'>long</p>"
+    "<button>close</button></dialog><script>document.querySelector('dialog').showModal()</script>",
     "cannot be reached": "<button class='button primary'>go</button>"
     "<div style='position: fixed; inset: 0; background: #fff'></div>",
 }

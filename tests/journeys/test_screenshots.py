@@ -14,7 +14,7 @@ from django.core import serializers
 from PIL import Image
 
 from experiments.models import Session, Study, Trial
-from tests.experiments.protocols import RATING, TWO_MODELS, opened
+from tests.experiments.protocols import RATING, SENTENCES, TURING, TWO_MODELS, opened, write
 from tests.services import ROOT
 from tests.world import Person, opened_study, write_study
 
@@ -84,7 +84,9 @@ def test_it_names_what_it_could_not_reach_and_touches_no_row(
 def test_it_shows_every_page_of_a_study_of_ratings(
     transactional_db: None, store_folder: Path, server_env: dict[str, str], tmp_path: Path
 ) -> None:
-    opened(tmp_path / "r", "ratings", "rating", RATING, sources=TWO_MODELS)
+    """People may come twice, and to ask in vain for all pictures of a part would take half a minute."""
+    long = RATING.replace("list_length = 8", "list_length = 16")
+    opened(tmp_path / "r", "ratings", "rating", long, sources=TWO_MODELS, sittings=2)
     words = ["ratings", "--to", str(tmp_path / "to"), "--language", "de"]
     command = [sys.executable, "manage.py", "screenshots", *words]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **server_env}, capture_output=True, text=True)
@@ -94,3 +96,33 @@ def test_it_shows_every_page_of_a_study_of_ratings(
     assert {name for name in names if "list" in name and name.startswith(("trial-rate", "end-"))} == {
         "trial-rate-test-round-0-list-0", "end-debrief-round-0-list-0"
     }  # fmt: skip
+
+
+SQUARE = (
+    ("subsets = 1", 'assignment = "square"\nsubsets = 2'),
+    ("instructed = 1", "instructed = 0"),
+    ('role = "baseline"', 'role = "baseline"\nslots = 4'),
+    ('role = "method"', 'role = "method"\nslots = 4'),
+    ("train_items = 3\ntest_items = 2", "train_items = 2\ntest_items = 4"),
+)
+"""Everybody meets both conditions, and every sort of trial in the first part; three answers follow each other
+there without a word, for the ways without a connection."""
+
+
+def test_it_shows_the_pages_that_come_before_each_part(
+    transactional_db: None, store_folder: Path, server_env: dict[str, str], tmp_path: Path
+) -> None:
+    tables = TURING
+    for before, after in SQUARE:
+        tables = tables.replace(before, after)
+    path = write(tmp_path / "s", "letters", "reverse_turing", tables, sources=SENTENCES)
+    told = 'instructions_baseline = "consent.md"\ninstructions_explained = "debrief.md"\n'
+    text = path.read_text().replace("[ethics]\n", f"{told}[ethics]\n")
+    text = text.replace("\nitems = 8", "\nitems = 30")
+    path.write_text(text.replace('balance = "none"', 'balance = "prediction"'))
+    opened_study(path)
+    command = [sys.executable, "manage.py", "screenshots", "letters", "--to", str(tmp_path / "to")]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **server_env}, capture_output=True, text=True)
+    assert done.returncode == 0 and "Not reached" not in done.stdout, done.stdout + done.stderr
+    names = " ".join(file.stem for file in (tmp_path / "to" / "en").glob("*.png"))
+    assert "gate-instructions_block_0" in names and "gate-instructions_block_1" in names

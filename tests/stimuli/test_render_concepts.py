@@ -123,6 +123,21 @@ def test_it_draws_no_bar_for_a_concept_that_cannot_change_the_decision() -> None
     np.testing.assert_allclose(bars.importance(near)[:3], [1, 0.5, 0], rtol=1e-6)
 
 
+@pytest.mark.parametrize(("letters", "size_px"), [(None, 640 // 23), (0.075, 48), (0.1, 50)])
+def test_names_have_letters_of_the_size_that_is_asked_for(letters: float | None, size_px: int) -> None:
+    """Capitals of DejaVu Sans are .729 of its size; a row of six is 100 pixels high and holds 50."""
+    picture = draw_bars(weights(names=("H",) * 6), BarSpec(top=6, letters=letters))
+    first = picture[text_draw.line_px(32) :][:100]
+    # Letters are darker than any bar.
+    inked = np.flatnonzero((first.astype(int).sum(2) < 150).any(1))
+    assert abs(len(inked) - 0.729 * size_px) <= 1.5
+
+
+def test_letters_that_no_name_can_have_are_refused() -> None:
+    with pytest.raises(BadSpec, match="letters is 0.2, but must lie between 0.02 and 0.1"):
+        draw_bars(weights(), BarSpec(letters=0.2))
+
+
 def test_it_draws_no_bar_where_nothing_matters() -> None:
     assert drawn_bars(draw_bars(weights((0.0,) * 6), BarSpec())) == []
 

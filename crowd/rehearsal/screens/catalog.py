@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
+from django.db.models import Min
+
 from crowd.platforms.base import Outcome
 from experiments.errors import SessionError
 from experiments.gates.base import Stop
@@ -143,6 +145,12 @@ def sorts_of(slot: Slot) -> dict[tuple[str, str, str], int]:
     """(kind, phase, check) of each trial of the slot -> the first position that has it."""
     rows = Trial.objects.filter(slot=slot).order_by("-position")
     return {(row.kind, row.phase, row.check_kind): row.position for row in rows}
+
+
+def parts_of(slot: Slot) -> list[int]:
+    """The position at which each part of the slot begins."""
+    rows = Trial.objects.filter(slot=slot).values("block").annotate(first=Min("position"))
+    return sorted(row["first"] for row in rows)
 
 
 def trial_key(kind: str, phase: str, check: str) -> str:

@@ -12,6 +12,7 @@ from crowd.rehearsal.screens.catalog import (
     first_plain,
     has_examples,
     has_reveal,
+    parts_of,
     screens_of,
     sorts_of,
     trial_key,
@@ -67,26 +68,34 @@ def _arms(stage: Stage) -> Iterator[Way]:
 
 
 def _arm(walker: Walker, arm: str) -> None:
-    """One session of a condition: its gates, one trial of each sort, the help, the last pages."""
+    """One session of a condition: its gates, one trial of each sort, the help, the last pages. Every part is
+    begun, as some have pages of their own."""
     stage, slot = walker.stage, walker.stage.arms[arm]
     stage.free(arm)
     walker.arm = arm
     walker.arrive()
     walker.gates()
-    for sort, position in sorted(sorts_of(slot).items(), key=lambda pair: pair[1]):
+    keys = {position: trial_key(*sort) for sort, position in sorts_of(slot).items()}
+    for position in sorted({*keys, *parts_of(slot)}):
         walker.to_trial(position)
-        walker.look(trial_key(*sort), arm)
-        if has_examples(slot, position, stage.study):
-            _examples(walker, trial_key(*sort), arm)
-        if has_reveal(slot, position, stage.study):
-            walker.answer()
-            assert walker.settle() == REVEALED
-            walker.look(f"{trial_key(*sort)}/revealed", arm)
+        if position in keys:
+            _trial(walker, keys[position], position)
     walker.page.locator(".tool").first.click()
     walker.page.wait_for_selector("dialog[open]")
     walker.look("dialog/help", arm)
     walker.to_the_end()
     walker.look("end/debrief", arm)
+
+
+def _trial(walker: Walker, key: str, position: int) -> None:
+    stage, arm = walker.stage, walker.arm
+    walker.look(key, arm)
+    if has_examples(stage.arms[arm], position, stage.study):
+        _examples(walker, key, arm)
+    if has_reveal(stage.arms[arm], position, stage.study):
+        walker.answer()
+        assert walker.settle() == REVEALED
+        walker.look(f"{key}/revealed", arm)
 
 
 def _examples(walker: Walker, key: str, arm: str) -> None:
@@ -123,7 +132,10 @@ def _entries(walker: Walker) -> None:
     walker.settle()
     walker.arrive(person="second", submission="one")
     _refused(walker, "entry/not_admitted")
-    walker.arrive(person="first", submission="two")
+    # A person may begin so many sessions; one that was begun counts, wherever it stands.
+    for sitting in range(1, definition_of(stage.study).sittings_max + 1):
+        walker.settle()
+        walker.arrive(person="first", submission=f"again-{sitting}")
     _refused(walker, "entry/taken_part")
 
     def close_first(route: Route) -> None:
@@ -180,7 +192,7 @@ def _trouble(walker: Walker) -> None:
     walker.arrive(stage.coded)
     walker.gates()
     if (PICTURES, "") in walker.screens:
-        with _without(page, MEDIA, lambda route: route.abort()):
+        with _without(page, MEDIA, _one_lost()):
             page.reload()
             page.wait_for_selector("section[role=alert]")
             walker.look(PICTURES)
@@ -260,6 +272,21 @@ def _ends(walker: Walker) -> None:
         walker.gates()
         walker.to_the_end(passes=passes)
         walker.look(key)
+
+
+def _one_lost() -> Callable[[Route], None]:
+    """The first picture that is asked for never comes. If none came, the page would first ask for every one
+    of them several times, which takes minutes in a long part."""
+    lost: list[str] = []
+
+    def act(route: Route) -> None:
+        lost[:] = lost or [route.request.url]
+        if route.request.url in lost:
+            route.abort()
+        else:
+            route.continue_()
+
+    return act
 
 
 @contextmanager

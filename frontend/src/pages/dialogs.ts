@@ -108,6 +108,9 @@ function dialog(content: (close: () => void) => (Node | null)[]): Promise<void> 
     box.append(...content(close).filter((node): node is Node => node !== null));
     const heading = box.querySelector("h1");
     heading?.setAttribute("id", "dialog-title");
+    // A long text is read from its top: without this the focus, and the text with it, goes to the first control.
+    heading?.setAttribute("tabindex", "-1");
+    heading?.setAttribute("autofocus", "");
     box.setAttribute("aria-labelledby", "dialog-title");
     document.body.append(box);
     box.showModal();

@@ -13,7 +13,7 @@ export const de: Words = {
       ? "noch weniger als eine Minute"
       : `noch etwa ${Math.round(minutes)} ${Math.round(minutes) === 1 ? "Minute" : "Minuten"}`,
   left_short: (minutes) => (minutes < 0.75 ? "noch unter 1 Min." : `noch etwa ${Math.round(minutes)} Min.`),
-  part: (part, parts) => `Teil ${part} von ${parts}`,
+  part: (part, parts) => (parts === 1 ? "" : `Teil ${part} von ${parts}`),
   number: (number, count) => `${number} von ${count}`,
   phase: { train: "Lernen", test: "Vorhersagen" },
   preview: "Vorschau: nichts wird gespeichert und nichts bezahlt",
@@ -32,7 +32,7 @@ export const de: Words = {
   connecting: "Verbindung wird hergestellt …",
   saving: "Ihre Antworten werden gespeichert …",
   loading: (done, total) => `Bilder werden geladen: ${done} von ${total}`,
-  loading_failed_title: "Einige Bilder wurden nicht geladen",
+  loading_failed_title: "Nicht alle Bilder wurden geladen",
   loading_failed: (count) =>
     `${count} ${count === 1 ? "Bild konnte" : "Bilder konnten"} nicht geladen werden. Nichts ist verloren. Bitte ` +
     "prüfen Sie Ihre Verbindung und versuchen Sie es noch einmal.",
@@ -116,7 +116,7 @@ export const de: Words = {
   attempts_left: (count) =>
     count === 1 ? "Das ist Ihr letzter Versuch." : `Sie haben noch ${count} Versuche.`,
   not_right:
-    "Nicht alles war richtig. Bitte lesen Sie die Erklärungen noch einmal und versuchen Sie es erneut.",
+    "Nicht alles war richtig. Bitte lesen Sie die Anleitung noch einmal und versuchen Sie es erneut.",
   practice: {
     examples: "Sehen Sie sich zuerst diese Beispiele an.",
     start: "Übung beginnen",
@@ -147,7 +147,7 @@ export const de: Words = {
   },
 
   block: {
-    title: (part, parts) => `Teil ${part} von ${parts}`,
+    title: (part, parts) => (parts === 1 ? "Bereit zum Start" : `Teil ${part} von ${parts}`),
     back_title: "Willkommen zurück",
     back: (next, total) =>
       `Alle Ihre Antworten sind gespeichert. Es geht weiter mit Nummer ${next} von ${total}.`,
@@ -316,7 +316,9 @@ export const de: Words = {
     },
     no_study: {
       title: "Diese Studie wurde nicht gefunden",
-      text: "Die Adresse ist vielleicht unvollständig. Bitte öffnen Sie die Studie noch einmal über die Plattform.",
+      text:
+        "Sie ist vielleicht beendet, oder die Adresse ist unvollständig. Bitte öffnen Sie die Studie noch einmal über " +
+        "die Plattform.",
     },
     not_admitted: {
       title: "Sie können an dieser Studie nicht teilnehmen",
@@ -325,8 +327,8 @@ export const de: Words = {
     taken_part: {
       title: "Sie haben bereits teilgenommen",
       text:
-        "Jede Person kann einmal teilnehmen. Ihre früheren Antworten sind gespeichert. Bitte kehren Sie zur " +
-        "Plattform zurück.",
+        "Sie haben so oft teilgenommen, wie eine Person teilnehmen kann. Ihre früheren Antworten sind gespeichert. " +
+        "Bitte kehren Sie zur Plattform zurück.",
     },
     finished: {
       title: "Diese Studie ist für Sie beendet",

@@ -13,7 +13,8 @@ export const en = {
   /** The same on the line above a trial, which has little room. */
   left_short: (minutes: number) =>
     minutes < 0.75 ? "under 1 min left" : `about ${Math.round(minutes)} min left`,
-  part: (part: number, parts: number) => `Part ${part} of ${parts}`,
+  /** Nothing if there is no other part. */
+  part: (part: number, parts: number) => (parts === 1 ? "" : `Part ${part} of ${parts}`),
   number: (number: number, count: number) => `${number} of ${count}`,
   phase: { train: "Learning", test: "Predicting" },
   preview: "Preview: nothing is stored and nothing is paid",
@@ -31,7 +32,7 @@ export const en = {
   connecting: "Connecting…",
   saving: "Saving your answers…",
   loading: (done: number, total: number) => `Loading pictures: ${done} of ${total}`,
-  loading_failed_title: "Some pictures did not load",
+  loading_failed_title: "Not all pictures were loaded",
   loading_failed: (count: number) =>
     `${count} ${count === 1 ? "picture" : "pictures"} could not be loaded. Nothing is lost. Please check your ` +
     "connection and try again.",
@@ -114,7 +115,7 @@ export const en = {
   submit: "Submit answers",
   attempts_left: (count: number) =>
     count === 1 ? "This is your last try." : `You have ${count} tries left.`,
-  not_right: "Not everything was right. Please read the explanations again and try once more.",
+  not_right: "Not everything was right. Please read the instructions again and try once more.",
   practice: {
     examples: "Look at these examples first.",
     start: "Start practising",
@@ -145,7 +146,7 @@ export const en = {
   },
 
   block: {
-    title: (part: number, parts: number) => `Part ${part} of ${parts}`,
+    title: (part: number, parts: number) => (parts === 1 ? "Ready to start" : `Part ${part} of ${parts}`),
     back_title: "Welcome back",
     back: (next: number, total: number) =>
       `All your answers are stored. You go on with number ${next} of ${total}.`,
@@ -315,7 +316,7 @@ export const en = {
     },
     no_study: {
       title: "This study cannot be found",
-      text: "The address may be incomplete. Please open the study from the platform again.",
+      text: "It may be over, or the address is incomplete. Please open the study from the platform again.",
     },
     not_admitted: {
       title: "You cannot take part in this study",
@@ -323,7 +324,7 @@ export const en = {
     },
     taken_part: {
       title: "You have already taken part",
-      text: "Each person can take part once. Your earlier answers are stored. Please return to the platform.",
+      text: "You have taken part as often as one person can. Your earlier answers are stored. Please return to the platform.",
     },
     finished: {
       title: "This study is over for you",
