@@ -138,9 +138,9 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
     terminal.table("Chance to pass all screening rules", ("who", "probability"), run.pass_rows())
     if power := run.power:
         terminal.table(power.title, ("effect", "power"), power.rows)
-    cost = run.cost_cents() / 100
+    cost, people = run.cost_cents() / 100, "sessions" if run.rated else "participants"
     terminal.line(
-        f"{len(run.plans)} {'sessions' if run.rated else 'participants'}, {definition.reward.expected_minutes:g} minutes each as declared "
+        f"{len(run.plans)} {people}, {definition.reward.expected_minutes:g} minutes each as declared "
         f"(about {run.minutes_estimate():.1f} by the plan); rewards at most "
         f"{cost:,.2f} {definition.reward.currency}, without platform fees and people screened out."
     )
