@@ -52,7 +52,7 @@ const listed = (): string[] => [...document.querySelectorAll("li")].map((line) =
 test("after the last reveal it says what was, what comes, and that no answer is told", async () => {
   const server = telling();
   const { run } = await opened(server, await openStorage("between"));
-  expect(title()).toBe("Part 1 of 1");
+  expect(title()).toBe("Ready to start");
   find(".button.primary").click();
   await guessAndPass();
   expect(document.querySelector(PAGE)).toBeNull();
@@ -63,7 +63,7 @@ test("after the last reveal it says what was, what comes, and that no answer is 
   expect(listed()).toEqual(["2 pictures where you predict the answer", "1 page that asks you to press a key"]);
   expect(document.activeElement).toBe(find(".button.primary"));
   // Of 5 trials, which are half of 8 minutes, 2 are done; before them lay .4 of all.
-  expect(find(".line").textContent).toBe("Part 1 of 1 · about 3 min left");
+  expect(find(".line").textContent).toBe("Step 5 of 6 · about 3 minutes left");
   expect(find('[role="progressbar"]').getAttribute("aria-valuenow")).toBe("60");
   expect(server.stored).toHaveLength(2);
   const held = { key: "Enter", repeat: true, bubbles: true, cancelable: true };
