@@ -170,7 +170,8 @@ def _dialogs(walker: Walker) -> None:
     stage.free(_first(stage))
     walker.arrive(stage.coded)
     walker.gates()
-    walker.to_trial(0)
+    # Not the first, so that the page of coming back is met; before a test without answers another comes.
+    walker.to_trial(1)
     page.locator(".tool").last.click()
     page.wait_for_selector("dialog[open]")
     reward = definition_of(stage.study).reward
