@@ -72,8 +72,8 @@ def test_it_goes_from_a_file_to_report_and_export(
 ) -> None:
     printed = run(toy_env, "study_check", str(study))
     assert "no plans that differ in the condition alone" in printed
-    # One after the other, so that whoever is screened leaves the place to people who are still to come. Of
-    # people who come at once, the speed of the machine decides who is turned away before a place is left.
+    # One after the other: a person who is screened leaves the place to people who are still to come. If all
+    # come at once, the speed of the machine decides who is turned away before a place is left.
     crowd = ("-n", str(PEOPLE), "--mix", "guesser=1", "--concurrency", "1")
     run(toy_env, "simulate", str(study), "--url", toy_server.url, *crowd)
     run(toy_env, "report", SLUG, "--origin", "simulated", "--out", str(tmp_path / "report"))
