@@ -49,7 +49,7 @@ from experiments.terminal import Terminal
 
 START_DEADLINE_S = 60.0
 WALK_INS = 8
-"""Places that stay free for whoever looks at a demo."""
+"""Places that stay free for people who look at a demo."""
 WAVES_MAX = 12
 BARREN = 5
 """So many people in a row of whom none passes are no chance: of the usual mixes one in five may fail."""

@@ -182,7 +182,7 @@ def first_plain(slot: Slot, study: Study) -> int:
 
 def arms_of(study: Study) -> dict[str, Slot]:
     """One slot of each condition, by its name. If slots have not one condition: by their arms, those that are
-    needed so that whatever is met in one of them is met."""
+    needed so that all that is met in some slot is met."""
     slots = Slot.objects.filter(study=study, pilot=False).select_related("condition")
     told, met = get_paradigm(study.paradigm).arm_texts(definition_of(study)), _met(study)
     arms: dict[str, Slot] = {}
