@@ -221,6 +221,8 @@ def _surveyed(key: str, item: PredictedItem) -> Surveyed:
         index=item.index,
         confidence=item.confidence,
         logits=item.logits,
+        use=item.use,
+        annotated=item.annotated,
     )
 
 
@@ -420,6 +422,7 @@ def _item_row(study: Study, item: Surveyed, view: PredictedItem) -> Item:
         predicted=item.predicted,
         confidence=item.confidence,
         group=item.group,
+        use=item.use,
         logits=list(item.logits),
         image_key=view.image_key,
         width_px=view.width_px,

@@ -50,7 +50,7 @@ def stored_pool(study: Study, definition: StudyDefinition) -> Pool:
             for c in conditions:
                 predictions[item.key, c.name] = said.get(c.predictor, item.predicted)
     return Pool(
-        items=tuple(PoolItem(i.key, i.truth, i.predicted, i.confidence, i.group) for i in items),
+        items=tuple(PoolItem(i.key, i.truth, i.predicted, i.confidence, i.group, i.use) for i in items),
         conditions=tuple(PlanCondition(c.name, c.role, c.slots) for c in conditions),
         choices=definition.choices,
         balance=definition.stimuli.balance,

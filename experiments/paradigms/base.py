@@ -112,7 +112,8 @@ class Pool:
 @dataclass(frozen=True, slots=True)
 class Surveyed:
     """An item as one model sees it. `index` is the logit of the predicted label. `flagged`: it must not be
-    chosen, for its explanation is empty under a condition of the study."""
+    chosen, for its explanation is empty under a condition of the study. `use` says what it is for,
+    `annotated` who gave it which label."""
 
     key: str
     truth: str
@@ -123,6 +124,7 @@ class Surveyed:
     logits: tuple[float, ...]
     flagged: bool = False
     use: Use = "task"
+    annotated: tuple[tuple[str, str], ...] = ()
 
 
 Source = tuple[str, str]
