@@ -88,8 +88,8 @@ def pool_of(definition: StudyDefinition, items: Sequence[Surveyed]) -> Pool:
 
 def as_asked(definition: StudyDefinition, survey: Survey) -> list[Surveyed]:
     """The items as the question sees them: classes as answers; predictions outside the classes are dropped
-    or restricted to those of them that the model has. Blank items keep their empty truth, whatever the model
-    says of them."""
+    or restricted to those of them that the model has. Blank items keep their empty truth, and all of them
+    stay."""
     stimuli = definition.stimuli
     if stimuli.target is not None:
         target = stimuli.target

@@ -86,6 +86,6 @@ def check_uses(items: Sequence[Item]) -> None:
     classes = {item.truth for item in items if item.use == "task"}
     if len(classes) < 2:
         raise BadSpec(
-            f"{USES_FILE} leaves tasks of {len(classes)} class(es), at least 2 are needed: mark fewer "
-            "pictures"
+            f"{USES_FILE} leaves tasks of {len(classes)} class(es), at least 2 are needed: "
+            "mark fewer pictures"
         )
