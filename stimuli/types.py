@@ -171,9 +171,19 @@ class TextExplanation:
     checks: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class RegionAttribution:
+    """A marked region: bool (side, side), the cells of a grid over the picture that people see, see
+    `stimuli.regions`. Without any cell nothing is marked.
+    """
+
+    cells: Mask
+    checks: Mapping[str, float] = field(default_factory=dict)
+
+
 Weights = PixelAttribution | TokenAttribution | ConceptAttribution
 """What says in numbers, `values`, how much each part matters."""
-Attribution = Weights | PictureExplanation | TextExplanation
+Attribution = Weights | PictureExplanation | TextExplanation | RegionAttribution
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is in all."""

@@ -59,9 +59,7 @@ def test_a_region_of_another_grid_is_refused(cell: int) -> None:
 
 
 @given(arrays(np.int8, (6, 6)), st.integers(-3, 50))
-def test_a_cut_has_the_area_that_was_asked_for_and_takes_the_largest(
-    field: np.ndarray, count: int
-) -> None:
+def test_a_cut_has_the_area_that_was_asked_for_and_takes_the_largest(field: np.ndarray, count: int) -> None:
     cut = strongest(field, count)
     assert cut.sum() == min(36, max(1, count))
     assert cut.all() or field[cut].min() >= field[~cut].max()
