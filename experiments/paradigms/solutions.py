@@ -103,8 +103,8 @@ def key_of(*names: object) -> str:
 def freeze_given(
     given: Sequence[Given], items: Sequence[SolvedItem], settings: Settings, name: str, streams: Streams
 ) -> tuple[FrozenSolution, ...]:
-    """Every solution, lure and transplant of a stage called `name`. Raises BadDesign for a source without
-    solutions of tasks, and for an answer of a model that nobody painted."""
+    """Every solution, lure and transplant of a stage called `name`. Raises BadDesign for an answer of a model
+    for which no mark was painted."""
     solutions = tuple(solutions_of_given(given, settings, name, streams))
     by_key = {item.key: item for item in items}
     made = [*solutions]

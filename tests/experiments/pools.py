@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.kinds.base import Choice, TrialView
 from experiments.paradigms.base import Answer, Plan, PlanCondition, PlannedTrial, Pool, PoolItem, Solved
+from stimuli.types import Use
 
 CHOICES = (("husky", "Husky"), ("wolf", "Wolf"))
 
@@ -37,7 +38,8 @@ def stage_pool(
 ) -> Pool:
     """Tasks, known and blank items for sources: people are "c0", the model has conditions "c1" and so on."""
     pool = make_pool(count + known + blank, check_repeat=0)
-    uses = [*count * ["task"], *known * ["known"], *blank * ["blank"]]
+    counts: dict[Use, int] = {"task": count, "known": known, "blank": blank}
+    uses = [use for use, times in counts.items() for _ in range(times)]
     items = tuple(
         dataclasses.replace(item, use=use, truth="" if use == "blank" else item.truth)
         for item, use in zip(pool.items, uses, strict=True)
