@@ -21,7 +21,7 @@ Text = serializer_of(base.Text)
 
 MAX_MS = 86_400_000
 QUESTIONS_MAX, QUESTION_ID_MAX, CHANGES_MAX = 12, 24, 10_000
-"""What is taken of a page with several questions: how many, how long an id, how many changes."""
+"""What is taken of a page with several questions: how many, how long an id, how many changes, or strokes."""
 QUESTION_KINDS = ["choice", "number", "text", "example", "predict", "rate"]
 """Forms of a question on a page; no trial kinds, although one shares a name."""
 
@@ -207,6 +207,7 @@ class ResponseContext(serializers.Serializer[Any]):
     reservoir_ms = serializers.IntegerField(required=False)
     focus_losses = serializers.IntegerField(required=False)
     reloads = serializers.IntegerField(required=False)
+    strokes = serializers.IntegerField(min_value=0, max_value=CHANGES_MAX, required=False)
     questions = serializers.ListField(child=QuestionNoted(), max_length=QUESTIONS_MAX, required=False)
 
 
