@@ -54,16 +54,16 @@ COMPARED = 3 / 8
 POINTS_PX, QUESTION_PX = 76, 87
 """A scale with its ends, the room above included; three lines of a question with its edges."""
 TOOLS_PX, TOOL_PX, TOOLS_TALL_PX = 358, 44, 94
-"""Of a page that is marked: the tools beside each other, their height, and that of two rows of written ones."""
+"""Of a page that is marked: its tools beside each other, their height, that of two rows of written ones."""
 CHOOSING_PX, COLUMN_PX = 238, 12
 """The least width of its answers, and what is between them and the picture."""
-LINE_PX, LINE_TALL_PX, SAID_PX, SAID_TALL_PX, SEND_PX, HINT_PX = 28, 32, 57, 72, 56, 60
+LINE_PX, LINE_TALL_PX, SAID_PX, SAID_TALL_PX, SEND_PX, HINT_PX = 28, 32, 57, 80, 56, 60
 """The question over its answers; what is said below them; the button; what the keyboard does."""
 PART_GAP_PX, CHOICE_PX, CHOICE_GAP_PX, CHOICE_GAP_SHORT_PX = 8, 56, 6, 4
 """Between its parts; an answer, and what is between two: rows, and columns of short ones."""
 CHOICE_KEY_PX, CHOICE_EDGES_PX, CHOICE_NONE_KEY_PX, CHOICE_NONE_LETTER_PX = 60, 11, 52, 15
-"""What key and edges of an answer take, in width and in height; the same of "cannot say" in a narrow place, and
-the size of its letters."""
+"""What key and edges of an answer take, in width and in height; the same width of "cannot say" in a narrow
+place, and the size of its letters."""
 SHORT = 2
 """Characters of answers that stand close to each other."""
 SIDE_NAME_PX, SIDE_GAP_PX, STIMULI_GAP_PX = 24, 8, 12
@@ -161,7 +161,7 @@ class Board:
         if self.has_pairs:
             above = heights[-1] + STIMULI_GAP_PX if self.has_texts else SIDE_GAP_PX + self.least_px
             heights.append(above + SIDE_NAME_PX + SIDE_GAP_PX + self.least_px)
-        return max(max(heights) + self.answers_px, CAPTION_PX + 2 * ANSWER_PX + ANSWER_GAP_PX)
+        return max(max(heights, default=0) + self.answers_px, CAPTION_PX + 2 * ANSWER_PX + ANSWER_GAP_PX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,12 +290,13 @@ def board_of(definition: StudyDefinition) -> Board:
     is_marked = any(kind.is_marked for kind in kinds)
     return Board(
         picture_px=getattr(design, "picture_px", PICTURE_PX),
-        across=2 if is_beside else 1,
+        # Beside pages that are marked there are checks alone, which show no picture.
+        across=2 if is_beside and not is_marked else 1,
         answers=() if is_marked else tuple(text for _, text in answers_of(definition)),
         has_examples=getattr(design, "reservoir", "off") != "off",
         has_texts="text" in paradigm.modalities,
         has_pairs=any(kind.has_pairs for kind in boards),
-        has_pictures="image" in paradigm.modalities,
+        has_pictures="image" in paradigm.modalities and not is_marked,
     )
 
 

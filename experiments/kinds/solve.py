@@ -37,9 +37,7 @@ class Solve(base.Kind):
             "Solutions: from the onset to the first stroke, on the page on which it was made.",
             "ms",
         ),
-        base.Column(
-            "marked_with", "text", "Solutions: what the region was marked with.", levels=MARKED_WITH
-        ),
+        base.Column("marked_with", "text", "Solutions: what the region was marked with.", levels=MARKED_WITH),
     )
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> SolveContent:

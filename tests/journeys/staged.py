@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -182,10 +183,13 @@ def state(
 
 
 class Stage:
-    """Serves one state to one browser page and keeps what the page sends."""
+    """Serves one state to one browser page and keeps what the page sends. `one_by_one`: a trial of the block
+    is handed out when the one before is answered."""
 
-    def __init__(self, page: Page, shown: Mapping[str, Any], built: Path = DIST) -> None:
-        self.page, self.shown, self.built = page, dict(shown), built
+    def __init__(
+        self, page: Page, shown: Mapping[str, Any], built: Path = DIST, *, one_by_one: bool = False
+    ) -> None:
+        self.page, self.shown, self.built, self.one_by_one = page, dict(shown), built, one_by_one
         self.sent: list[dict[str, Any]] = []
         page.route("**/*", self._answer)
 
@@ -207,6 +211,17 @@ class Stage:
         board.evaluate("board => board.dataset.done = '1'")
         self.page.keyboard.press(key)
         self.page.wait_for_selector(".board[data-done]", state="detached")
+
+    def state(self) -> dict[str, Any]:
+        """What the page is told now."""
+        trials, done = self.shown["block"]["trials"] if self.shown["block"] else [], len(self.sent)
+        if not self.one_by_one:
+            return self.shown
+        if done == len(trials):
+            return {**self.shown, "step": "comment", "block": None}
+        rest = Counter((trial["kind"], trial["phase"]) for trial in trials[done + 1 :])
+        later = [{"kind": kind, "phase": phase, "count": count} for (kind, phase), count in rest.items()]
+        return {**self.shown, "block": {**self.shown["block"], "trials": [trials[done]], "later": later}}
 
     def guess(self, key: str) -> None:
         """Answers the trial that is shown, and stays at what is revealed."""
@@ -242,9 +257,9 @@ class Stage:
     def _api(self, route: Route, path: str, body: Any) -> None:
         reply: Any = {}
         if path == "/api/sessions/":
-            reply = {"token": "t", "session": self.shown, "query": None, "sitting": "staged"}
+            reply = {"token": "t", "session": self.state(), "query": None, "sitting": "staged"}
         elif path == "/api/session/":
-            reply = self.shown
+            reply = self.state()
         elif path == "/api/session/responses/":
             self.sent.extend(body["responses"])
             self.shown["next"] = len(self.sent)

@@ -238,14 +238,13 @@ export const de: Words = {
       `Ihre Antwort: ${answer}, ${count} ${count === 1 ? "Feld" : "Felder"} markiert. Sie können sie senden.`,
     nothing: "Sie können es nicht sagen: Nichts muss markiert werden. Sie können das senden.",
     aside: (count) =>
-      `${count === 1 ? "Ihr markiertes Feld ist" : `Ihre ${count} markierten Felder sind`} beiseitegelegt und ` +
-      `${count === 1 ? "wird" : "werden"} nicht gesendet. Eine andere Antwort oder der Pinsel bringt sie zurück.`,
+      `${count} ${count === 1 ? "Feld ist" : "Felder sind"} beiseitegelegt. Eine Antwort oder der Pinsel holt ` +
+      `${count === 1 ? "es" : "sie"} zurück.`,
     no_answer: (count) =>
       count === 0
-        ? "Noch ist nichts gewählt: Markieren Sie, wo Sie es sehen, und wählen Sie Ihre Antwort, oder dass Sie es nicht " +
-          "sagen können."
+        ? "Bitte markieren Sie, wo Sie es sehen, und wählen Sie eine Antwort."
         : "Bitte wählen Sie die Antwort, die Sie markiert haben.",
-    no_marks: "Bitte markieren Sie im Bild, wo Sie es sehen, oder wählen Sie, dass Sie es nicht sagen können.",
+    no_marks: "Bitte markieren Sie im Bild, wo Sie es sehen.",
     send: "Senden",
   },
   review: {

@@ -243,13 +243,13 @@ export const en = {
       `Your answer: ${answer}, with ${count} ${count === 1 ? "cell" : "cells"} marked. You can send it.`,
     nothing: "You cannot say: nothing has to be marked. You can send it.",
     aside: (count: number) =>
-      `${count === 1 ? "Your marked cell is" : `Your ${count} marked cells are`} set aside and not sent. Another answer, ` +
-      "or the brush, brings them back.",
+      `${count} marked ${count === 1 ? "cell is" : "cells are"} set aside, not sent. An answer or the brush brings ` +
+      `${count === 1 ? "it" : "them"} back.`,
     no_answer: (count: number): string =>
       count === 0
-        ? "Nothing is chosen yet: mark where you see it and choose your answer, or choose that you cannot say."
+        ? "Please mark where you see it and choose your answer, or that you cannot say."
         : "Please choose the answer that your marks show.",
-    no_marks: "Please mark in the picture where you see it, or choose that you cannot say.",
+    no_marks: "Please mark in the picture where you see it.",
     send: "Send",
   },
   review: {
