@@ -215,6 +215,8 @@ class TrialKind(Protocol):
     """Its page has several questions, which scroll beside what they ask about, and no answer buttons."""
     has_maps: ClassVar[bool]
     """What marks its pictures are maps, so that a legend says what their colours mean."""
+    is_marked: ClassVar[bool]
+    """Its page has a picture to be marked, beside answers that are chosen and then sent."""
     columns: ClassVar[tuple[Column, ...]]
 
     def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
@@ -277,6 +279,7 @@ class Kind:
     has_pairs: ClassVar[bool] = False
     is_form: ClassVar[bool] = False
     has_maps: ClassVar[bool] = True
+    is_marked: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]] = ()
 
     def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:

@@ -12,6 +12,9 @@ CANNOT_SAY = "cannot_say"
 OVERLAP_MIN = 0.5
 """Intersection over union with the planted region from which a mark shows the figure."""
 
+NOTED = ("strokes", "undos", "first_stroke_ms", "marked_with")
+MARKED_WITH = ("keyboard", "mouse", "touch", "pen", "several")
+
 
 class SolveContent(base.Content):
     """`grid` is the side of the grid of cells on which a region is marked."""
@@ -29,12 +32,21 @@ class Solve(base.Kind):
     content_model: ClassVar[type[base.Content]] = SolveContent
     seconds: ClassVar[float] = 12.0
     has_maps: ClassVar[bool] = False
+    is_marked: ClassVar[bool] = True
     columns: ClassVar[tuple[base.Column, ...]] = (
         base.Column("region_cells", "integer", "Solutions: how many cells of the grid were marked.", "cells"),
         base.Column(
             "region", "json", "Solutions: the cells that were marked, from 0, row by row; empty if none were."
         ),
-        base.Column("strokes", "integer", "Solutions: how many strokes were drawn, erased ones included."),
+        base.Column("strokes", "integer", "Solutions: strokes of brush and eraser that changed a cell."),
+        base.Column("undos", "integer", "Solutions: how often a stroke was taken back."),
+        base.Column(
+            "first_stroke_ms",
+            "integer",
+            "Solutions: from the onset to the first stroke, on the page on which it was made.",
+            "ms",
+        ),
+        base.Column("marked_with", "text", "Solutions: what the region was marked with.", levels=MARKED_WITH),
         base.USE,
     )
 
@@ -80,7 +92,7 @@ class Solve(base.Kind):
         }
 
     def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"strokes": context.get("strokes")}
+        return {name: context[name] for name in NOTED if name in context}
 
     def preview(self, trial: base.TrialView) -> base.Value:
         choice = CANNOT_SAY if CANNOT_SAY in trial.choices else trial.choices[0]
@@ -92,7 +104,9 @@ class Solve(base.Kind):
         cell = observer.pick(trial, "cell", range(content["grid"] ** 2))
         took_ms = observer.linger_ms(trial)
         region = None if choice == CANNOT_SAY else [cell]
-        noted = {"strokes": int(region is not None)}
+        noted: dict[str, Any] = {"strokes": 0 if region is None else 1, "undos": 0}
+        if region is not None:
+            noted |= {"first_stroke_ms": took_ms, "marked_with": "mouse"}
         return base.Reply({"choice": choice, "region": region}, took_ms, took_ms, noted)
 
 

@@ -112,7 +112,7 @@ class BlindReview(BaseParadigm):
         return replace(made, pool=replace(made.pool, solutions=_of_labels(definition, made)))
 
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
-        is_solved = definition.design.get("role", "review") == "solve"
+        is_solved = _is_solved(definition)
         if not definition.choices:
             yield Problem(
                 "stimuli", "no answers", "tasks have 2 or more answers", 'Give classes = ["a", "b"].'
@@ -120,6 +120,15 @@ class BlindReview(BaseParadigm):
         for index, condition in enumerate(definition.conditions):
             if condition.role == "method" and (condition.explainer is not None) != is_solved:
                 yield Problem(f"conditions.{index}", repr(condition.name), *_explained(is_solved))
+
+    def kinds_of(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """A stage has its own, and checks."""
+        other = "review" if _is_solved(definition) else "solve"
+        return tuple(kind for kind in self.kinds if kind != other)
+
+    def buttons(self, definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
+        """Solvers have the answers and "cannot say", leads two judgements."""
+        return solve_choices(definition.choices) if _is_solved(definition) else JUDGEMENTS
 
     def scores(self, design: BlindReviewDesign) -> bool:
         """Solving is right or wrong; accepting is not, and is never paid for."""
@@ -134,6 +143,10 @@ class BlindReview(BaseParadigm):
         if route.lane:
             return route.lane if route.lane in route.free else None
         return min(route.free, default=None)
+
+
+def _is_solved(definition: StudyDefinition) -> bool:
+    return bool(definition.design.get("role", "review") == "solve")
 
 
 def _explained(is_solved: bool) -> tuple[str, str]:
