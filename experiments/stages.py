@@ -30,7 +30,6 @@ from experiments.paradigms.solutions import (
     solutions_of_given,
 )
 from experiments.selectors import definition_of
-from stimuli.quality.looks import Decoded
 from stimuli.spec import content_key
 from stimuli.types import silent
 
@@ -158,8 +157,12 @@ def solutions_of(study: Study, definition: StudyDefinition) -> tuple[Solved, ...
     return solved_in(source)
 
 
-def told_json(told: Decoded | None) -> dict[str, Any] | None:
-    return None if told is None else asdict(told)
+def frozen_of(study: Study) -> dict[str, Any]:
+    """Under which settings the solutions of a stage were frozen, or those that it starts from, and what was
+    measured of them; empty if there are none."""
+    slug = study.definition.get("design", {}).get("solutions_from", "")
+    source = study if not slug else Study.objects.filter(slug=slug).only("frozen").first()
+    return dict(source.frozen) if source is not None else {}
 
 
 def _given(study: Study, progress: Progress) -> tuple[Given, ...]:
@@ -196,11 +199,18 @@ def _summary(
 ) -> dict[str, Any]:
     people, _ = sources_of(study)
     told = told_by_form(solutions, people[0], side, study.seed) if people and side is not None else {}
-    return {
+    summary: dict[str, Any] = {
         "side": side,
         "sources": [numbers.as_json() for numbers in numbers_of(solutions, given)],
-        "told": {source: told_json(decoded) for source, decoded in told.items()},
+        "told": {source: asdict(decoded) if decoded else None for source, decoded in told.items()},
     }
+    known = {source: decoded for source, decoded in told.items() if decoded}
+    if known:
+        # The source that is told best, since a lead needs to tell one only.
+        source, most = max(known.items(), key=lambda pair: pair[1].auc)
+        interval = [most.low, most.high]
+        summary["source_auc"] = {"auc": most.auc, "interval": interval, "n": most.pictures, "source": source}
+    return summary
 
 
 def _rows(study: Study, solutions: Sequence[FrozenSolution]) -> list[Solution]:

@@ -12,6 +12,7 @@ from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
 from experiments.paradigms import base
+from experiments.paradigms.masking import words_said
 from experiments.paradigms.material import material_of
 from experiments.paradigms.reviewing import review_plans
 from experiments.paradigms.shared import BaseParadigm
@@ -20,6 +21,11 @@ from experiments.paradigms.solving import solve_plans
 from stimuli.types import Use
 
 LABELS = "labels"
+TELLING = (
+    *("ai", "model*", "machine*", "predict*", "explain*", "explanation*", "legible*"),
+    *("ki", "modell*", "maschin*", "vorhersag*", "vorhergesag*", "erklär*"),
+)
+"""Words that would tell experts or leads that a model is among the solvers, or what the study is about."""
 
 
 class BlindReviewDesign(base.Design):
@@ -117,6 +123,12 @@ class BlindReview(BaseParadigm):
             yield Problem(
                 "stimuli", "no answers", "tasks have 2 or more answers", 'Give classes = ["a", "b"].'
             )
+        yield from words_said(
+            definition,
+            TELLING,
+            "would tell people that a model is among those who solve",
+            "Say it in other words: only the debrief may tell.",
+        )
         for index, condition in enumerate(definition.conditions):
             if condition.role == "method" and (condition.explainer is not None) != is_solved:
                 yield Problem(f"conditions.{index}", repr(condition.name), *_explained(is_solved))
