@@ -22,10 +22,10 @@ from crowd.platforms import PLATFORMS, settings_of_all
 from experiments import definition
 from experiments.gates import GATES
 from experiments.kinds import KINDS
+from experiments.languages import LANGUAGES
 from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.screening import RULES
 from experiments.simulation import PEOPLE
-from experiments.words import LANGUAGES
 from setup.prove import PROOFS
 from stimuli.datasets import DATASETS
 from stimuli.explainers import EXPLAINERS

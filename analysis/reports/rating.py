@@ -34,8 +34,8 @@ from analysis.reports.rating_scores import (
     summaries,
 )
 from analysis.reports.report import Report
+from experiments.languages import table_of
 from experiments.paradigms.rating import RatingDesign, RatingQuestion
-from experiments.words import table_of
 
 SAY = (
     "Ratings say what people say that they understand; only a study in which they predict the model tells "

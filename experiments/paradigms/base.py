@@ -348,7 +348,8 @@ class Paradigm(Protocol):
         ...
 
     def buttons(self, definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
-        """(value, text) of what its trials are answered with."""
+        """(value, text) of what its trials are answered with; an empty text stands for the word that the
+        study's language has for this value."""
         ...
 
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:

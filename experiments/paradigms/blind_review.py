@@ -14,10 +14,10 @@ from experiments.errors import Problem
 from experiments.paradigms import base
 from experiments.paradigms.masking import words_said
 from experiments.paradigms.material import material_of
-from experiments.paradigms.reviewing import review_plans
+from experiments.paradigms.reviewing import JUDGEMENTS, review_plans
 from experiments.paradigms.shared import BaseParadigm
 from experiments.paradigms.solutions import LabelledItem, solutions_of_labels
-from experiments.paradigms.solving import solve_plans
+from experiments.paradigms.solving import solve_choices, solve_plans
 from stimuli.types import Use
 
 LABELS = "labels"

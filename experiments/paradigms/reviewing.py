@@ -31,6 +31,9 @@ from experiments.paradigms.weaving import (
     weave,
 )
 
+JUDGEMENTS = ((ACCEPT, ""), (REJECT, ""))
+"""What a lead answers; the words are those of the study's language."""
+
 LANE = "lead"
 Shown = tuple[Solved, str]
 """A solution, and what it is shown for: the `use` of its trial."""
@@ -307,7 +310,7 @@ class _Planner:
 
 def judgement_buttons(ordinal: int, streams: Streams) -> tuple[Choice, ...]:
     """Accept and reject, whose words are the study's, with their sides by slot."""
-    return answer_buttons(((ACCEPT, ""), (REJECT, "")), ordinal, streams)
+    return answer_buttons(JUDGEMENTS, ordinal, streams)
 
 
 def _cells(design: ReviewDesign, methods: int) -> list[Cell]:

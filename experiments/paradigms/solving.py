@@ -46,9 +46,7 @@ def solve_plans(design: SolveDesign, pool: base.Pool, streams: Streams) -> Itera
             f"the solve stage has one condition of role source and some tasks, this study has {len(people)} "
             f"such conditions and {len(tasks)} tasks: mend [[conditions]], or add items"
         )
-    choices = pool.choices
-    if CANNOT_SAY not in dict(choices):
-        choices = (*choices, (CANNOT_SAY, ""))
+    choices = solve_choices(pool.choices)
     ordinal = 0
     for turn in range(design.solutions_per_task):
         dealt = disjoint_lists([i.group for i in tasks], design.tasks_per_list, streams("lists", turn))
@@ -126,6 +124,11 @@ def _extra(item: base.PoolItem, grid: int) -> dict[str, Any]:
     if item.use == KNOWN:
         extra |= {"truth": item.truth, "planted": list(item.planted)}
     return extra
+
+
+def solve_choices(choices: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The answers, and "cannot say", whose words are those of the study's language."""
+    return tuple(choices) if CANNOT_SAY in dict(choices) else (*choices, (CANNOT_SAY, ""))
 
 
 def _buttons(choices: Sequence[tuple[str, str]], ordinal: int, streams: Streams) -> tuple[Choice, ...]:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from experiments.definition import StudyDefinition
+from experiments.languages import table_of
 from experiments.paradigms import get_paradigm
 from experiments.window import windows_of
-
-FOLDER = Path(__file__).parent
-LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
-
-
-@lru_cache(maxsize=16)
-def table_of(language: str) -> Mapping[str, Any]:
-    """The whole table of a language: `pages`, `entry`, `legend`, and `paradigms` by name."""
-    return tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
 
 
 def words_for(definition: StudyDefinition) -> Mapping[str, str]:

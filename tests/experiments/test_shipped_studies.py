@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.languages import FOLDER, placeholders, words_for
 from experiments.paradigms.rating import RatingDesign
 from experiments.paradigms.reverse_turing import ReverseTuringDesign
 from experiments.study_file import STUDIES_DIR, find_study, load_study
 from experiments.texts import html_of
-from experiments.words import FOLDER, placeholders, words_for
 from stimuli.explainers import kind_of
 
 pytestmark = pytest.mark.pure

@@ -19,6 +19,7 @@ from crowd.rehearsal import chromium, demo
 from crowd.rehearsal.screens.album import USUAL, WINDOWS, Album, write_index, write_pdf
 from crowd.rehearsal.screens.stage import Stage, copied, restore
 from crowd.rehearsal.screens.walk import walk
+from experiments.languages import LANGUAGES
 from experiments.management.base import StudyCommand
 from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Study
@@ -26,7 +27,6 @@ from experiments.opening import open_study
 from experiments.selectors import definition_of
 from experiments.study_file import find_study
 from experiments.terminal import Terminal
-from experiments.words import LANGUAGES
 
 MANY = 100_000
 ROWS = "rows.json"
