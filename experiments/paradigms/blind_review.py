@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from experiments.colour_vision import Vision
 from experiments.definition import StudyDefinition
 from experiments.design.blocks import permuted_level
 from experiments.design.lists import disjoint_lists
@@ -26,6 +27,9 @@ from experiments.paradigms.weaving import (
     weave,
 )
 
+SEES: Mapping[str, Vision] = {"expert": "ordinary", "lead": "reduced"}
+"""Who may solve, and who may review: by what the colour check says of them."""
+
 
 class BlindReviewDesign(base.Design):
     """Two stages of one paradigm, each a study.
@@ -34,6 +38,7 @@ class BlindReviewDesign(base.Design):
     `role = "review"`: leads judge the frozen solutions of the study `solutions_from`, `tasks_per_run` without
     and as many other tasks with explanations. `order`: "counterbalanced", or "paper" (without, then with).
     `grid` is the side of the grid on which regions are marked. `budget_ms` is for the analysis, never shown.
+    `colour_vision`: whether plates find out who may be an expert and who a lead, or everybody may.
     """
 
     role: Literal["solve", "review"] = "review"
@@ -44,6 +49,7 @@ class BlindReviewDesign(base.Design):
     order: Literal["counterbalanced", "paper"] = "counterbalanced"
     grid: int = Field(28, ge=4, le=64)
     budget_ms: int = Field(3000, ge=0, le=600_000)
+    colour_vision: Literal["plates", "none"] = "none"
     gap_ms: int = Field(300, ge=0, le=10_000)
     picture_px: int = Field(320, ge=64, le=1024)
 
@@ -107,6 +113,7 @@ class BlindReview(BaseParadigm):
 
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
         is_solved = definition.design.get("role", "review") == "solve"
+        yield from _plates_problems(definition)
         if is_solved and not definition.choices:
             yield Problem(
                 "stimuli", "no answers", "tasks have 2 or more answers", 'Give classes = ["a", "b"].'
@@ -121,10 +128,31 @@ class BlindReview(BaseParadigm):
         return count
 
     def lane(self, route: base.Route) -> str | None:
-        """A person stays in the lane of earlier sessions; else the first that has a free slot."""
+        """A person stays in the lane of earlier sessions; else the first that has a free slot, of those that
+        the colour check allows if there is one."""
         if route.lane:
             return route.lane if route.lane in route.free else None
-        return min(route.free, default=None)
+        fitting = (lane for lane in route.free if route.vision in (None, SEES[lane.partition("/")[0]]))
+        return min(fitting, default=None)
+
+
+def _plates_problems(definition: StudyDefinition) -> Iterator[Problem]:
+    """`colour_vision` and the table [plates] go together."""
+    written = definition.design.get("colour_vision", "none")
+    if written == "plates" and definition.plates is None:
+        yield Problem(
+            "design.colour_vision",
+            "'plates'",
+            "asks for a colour check, and the study has no [plates]",
+            'Add the table [plates], or set colour_vision = "none".',
+        )
+    elif written != "plates" and definition.plates is not None:
+        yield Problem(
+            "plates",
+            "",
+            "is a colour check that decides nothing here",
+            'Set [design] colour_vision = "plates", or remove the table: nobody is to be asked for nothing.',
+        )
 
 
 def _solve_plans(design: BlindReviewDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
