@@ -1,8 +1,9 @@
-"""The two colours of a plate: of equal luminance, on a confusion line through grey, as far apart as wanted."""
+"""The two colours of a plate: equally light, on a confusion line through grey, as far apart as is wanted."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -10,7 +11,8 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from stimuli.colour_vision import LUMINANCE, Axis, Linear, contrast
+from stimuli.colour_vision.light import LUMINANCE, Linear
+from stimuli.colour_vision.machado import Axis, contrast
 from stimuli.errors import BadSpec
 
 Line = Literal["protan", "deutan", "tritan", "red_green"]
@@ -101,18 +103,17 @@ def task_pair(line: Line, severity: float, jitter: float) -> Pair:
     missing would read them.
     """
     wanted = (LEAST_CONTRAST + MOST_CONTRAST) / 2
-    most = farthest(line, jitter)
 
-    def excess(step: float) -> float:
-        chosen = pair(line, step)
-        return float(np.mean([chosen.contrast(axis, severity) for axis in EYES[line]])) - wanted
+    def seen(chosen: Pair) -> float:
+        return float(np.mean([chosen.contrast(axis, severity) for axis in EYES[line]]))
 
-    if excess(most) < 0:
+    step = _step(line, jitter, wanted, seen)
+    if step is None:
         raise BadSpec(
             f"severity = {severity} on the axis {line}: colours that are {wanted:g} Delta E apart for such "
             f"eyes cannot be shown with a jitter of {jitter:g}: choose a lower severity or less jitter"
         )
-    chosen = pair(line, float(brentq(excess, 0.0, most)))
+    chosen = pair(line, step)
     left = max(chosen.contrast(axis, 1.0) for axis in EYES[line])
     if left >= LEAST_CONTRAST:
         raise BadSpec(
@@ -120,6 +121,33 @@ def task_pair(line: Line, severity: float, jitter: float) -> Pair:
             f"even for people whose cones are missing, {LEAST_CONTRAST:g} or more: choose a lower severity"
         )
     return chosen
+
+
+def screening_pair(line: Line, severity: float, jitter: float) -> Pair:
+    """The colours of plates that ordinary eyes read at a glance and people of `severity` or more do not read:
+    midway, in ratio, between a contrast of MOST_CONTRAST for the former and of LEAST_CONTRAST for the others.
+    BadSpec if no colours are both.
+    """
+
+    def left(chosen: Pair) -> float:
+        return max(chosen.contrast(axis, worse) for axis in EYES[line] for worse in (severity, 1.0))
+
+    least = _step(line, jitter, MOST_CONTRAST, lambda chosen: chosen.contrast("protan", 0.0))
+    most = _step(line, jitter, LEAST_CONTRAST, left) or farthest(line, jitter)
+    if least is None or least > most:
+        raise BadSpec(
+            f"severity = {severity} on the axis {line}: what ordinary eyes read at a glance, such eyes read "
+            "as well: choose a higher severity"
+        )
+    return pair(line, math.sqrt(least * most))
+
+
+def _step(line: Line, jitter: float, wanted: float, seen: Callable[[Pair], float]) -> float | None:
+    """The step at which `seen`, which grows with it, is as `wanted`; None if it is beyond the farthest."""
+    most = farthest(line, jitter)
+    if seen(pair(line, most)) < wanted:
+        return None
+    return float(brentq(lambda step: seen(pair(line, step)) - wanted, 0.0, most))
 
 
 def lit(colours: Linear, lightness: Linear) -> Linear:

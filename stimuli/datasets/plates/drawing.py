@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from stimuli.colour_vision import Linear, encoded
+from stimuli.colour_vision.light import Linear, encoded
 from stimuli.datasets.plates.colours import MIDDLE_LIGHTNESS, Pair, lit
 from stimuli.datasets.plates.packing import Dots, Floats
 from stimuli.types import Mask, Pixels
@@ -17,12 +17,17 @@ DISC_RADIUS = 0.48
 """In sides of the picture."""
 PAPER = 0.86
 """Linear light of what lies between the dots."""
-FIGURE_SIDE = 1.24
+FIGURE_SIDE = 1.4
 """The longer side of the figure, in radii of the disc; SIZES is by how much it varies, SHIFT its middle."""
 SIZES = (0.92, 1.06)
 SHIFT = 0.06
-INK = 0.45
+KNOWN_DARKER = 30.0
+"""By how many points of L* the figure is darker on plates that everybody is to read: twice the usual jitter,
+so that its lightest dots are no lighter than the darkest of the ground."""
+INK = 0.52
 """A place belongs to the figure if it has this share of the digit's darkest ink."""
+MARGIN = 3
+"""Empty pixels around a digit, so that a stroke at its rim ends round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +42,13 @@ class Shape:
 
     def covers(self, x: Floats, y: Floats) -> NDArray[np.bool_]:
         """Which places, in radii of the disc from its middle, belong to the figure."""
-        (top, bottom), (left, right) = (_extent(self.ink.max(axis=axis)) for axis in (1, 0))
+        ink = np.pad(self.ink, MARGIN)
+        (top, bottom), (left, right) = (_extent(ink.max(axis=axis)) for axis in (1, 0))
         cells = max(bottom - top, right - left)
         rows = (y - self.middle[1]) / self.side * cells + (top + bottom) / 2 - 0.5
         columns = (x - self.middle[0]) / self.side * cells + (left + right) / 2 - 0.5
-        ink = ndimage.map_coordinates(self.ink, [rows, columns], order=3, mode="constant", cval=0.0)
-        return np.asarray(ink >= INK)
+        smooth = ndimage.map_coordinates(ink, [rows, columns], order=3, mode="constant", cval=0.0)
+        return np.asarray(smooth >= INK)
 
 
 def _extent(profile: Floats) -> tuple[int, int]:
@@ -66,8 +72,8 @@ def draw_mask(shape: Shape, size_px: int) -> Mask:
 def paint(
     is_figure: NDArray[np.bool_], colours: Pair, jitter: float, darker: float, rng: np.random.Generator
 ) -> Linear:
-    """The colours of the dots (N, 3): each of its own lightness, drawn `jitter` points of L* about the middle
-    whatever it belongs to. Only where `darker` is not 0 is the figure that many points darker.
+    """The colours of the dots (N, 3): each of its own lightness, drawn within `jitter` points of L* about the
+    middle, for figure and ground alike. Only where `darker` is not 0 is the figure that many points darker.
     """
     lightness = MIDDLE_LIGHTNESS + rng.uniform(-jitter, jitter, len(is_figure)) - darker * is_figure
     return lit(np.where(is_figure[:, None], colours.figure, colours.ground), lightness)

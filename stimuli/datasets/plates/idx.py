@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,15 +18,16 @@ PARTS = ("train", "t10k")
 IMAGES, LABELS = "{}-images-idx3-ubyte", "{}-labels-idx1-ubyte"
 BYTES_TYPE = 8
 """How a header says that values are unsigned bytes."""
-MOST_DIGITS = 1_000_000
+MOST_BYTES = 300_000_000
 SIDES = (8, 64)
 
 
 def read_idx_folder(folder: Path) -> tuple[Ink, NDArray[np.int64], list[str]]:
-    """The pictures uint8 (N, h, w), 0 = paper, their digits (N,) and their names, from train-images-idx3-ubyte
-    and train-labels-idx1-ubyte, t10k-images-… and t10k-labels-…, or one of the pairs; .gz as well.
+    """The pictures uint8 (N, h, w), 0 = paper, their digits (N,) and their names, from
+    train-images-idx3-ubyte and train-labels-idx1-ubyte, t10k-images-… and t10k-labels-…, or one of the pairs;
+    .gz as well.
 
-    BadSpec, with the file's name, for whatever does not keep to the format.
+    BadSpec, with the file's name, for a file that does not keep to the format.
     """
     if not folder.is_dir():
         raise BadSpec(f'path: there is no folder "{folder}": give one with MNIST\'s files')
@@ -73,13 +75,15 @@ def read_idx(path: Path, dimensions: int) -> Ink:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             header = file.read(4 * (1 + dimensions))
             shape = _shape(header, path.name, dimensions)
-            wanted = int(np.prod(shape, dtype=np.int64))
+            wanted = math.prod(shape)
             content = file.read(wanted + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise BadSpec(f'"{path.name}" cannot be read ({error}): fetch it again') from None
     if len(content) != wanted:
         more = "more" if len(content) > wanted else f"{len(content)}"
-        raise BadSpec(f'"{path.name}": {wanted} bytes should follow the header, but {more} do: fetch it again')
+        raise BadSpec(
+            f'"{path.name}": {wanted} bytes should follow the header, but {more} do: fetch it again'
+        )
     return np.frombuffer(content, np.uint8).reshape(shape)
 
 
@@ -87,9 +91,9 @@ def _shape(header: bytes, name: str, dimensions: int) -> Sequence[int]:
     if len(header) < 4 * (1 + dimensions) or header[:4] != bytes((0, 0, BYTES_TYPE, dimensions)):
         raise BadSpec(f'"{name}" is no IDX file of bytes with {dimensions} dimension(s): fetch it again')
     shape = [int.from_bytes(header[at : at + 4], "big") for at in range(4, len(header), 4)]
-    if not 1 <= shape[0] <= MOST_DIGITS or max(shape[1:], default=1) > SIDES[1]:
+    if not 1 <= math.prod(shape) <= MOST_BYTES:
         raise BadSpec(
-            f'"{name}": its header announces {" x ".join(map(str, shape))} values; at most {MOST_DIGITS} '
-            f"pictures of {SIDES[1]} x {SIDES[1]} pixels are read"
+            f'"{name}": its header announces {" x ".join(map(str, shape))} values, but 1 to {MOST_BYTES} are '
+            "read: fetch it again"
         )
     return shape

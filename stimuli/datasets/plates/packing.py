@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-RADII = (0.040, 0.035, 0.030, 0.026, 0.022, 0.019)
+RADII = (0.036, 0.031, 0.027, 0.023, 0.020, 0.017)
 """Of the dots, in radii of the disc, largest first."""
 SHARE_EACH = 0.11
 """The share of the disc's area that the dots of one radius take at most; the smallest ones fill the rest."""
-GAP = 0.006
+GAP = 0.005
 """Between two dots and between a dot and the rim, at least."""
 CELLS = 320
 """Per side of the grid on which free places are kept."""

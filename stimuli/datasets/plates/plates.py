@@ -15,7 +15,7 @@ from pydantic import Field, field_validator
 
 from stimuli.datasets.plates.colours import Line, Pair, task_pair
 from stimuli.datasets.plates.digits import Digits, read_digits, typical_first
-from stimuli.datasets.plates.drawing import Shape, draw_mask, draw_shape, paint, render
+from stimuli.datasets.plates.drawing import KNOWN_DARKER, Shape, draw_mask, draw_shape, paint, render
 from stimuli.datasets.plates.packing import PACKINGS, packed
 from stimuli.errors import BadSpec
 from stimuli.registry import Params, read_params
@@ -23,13 +23,11 @@ from stimuli.spec import Component, canonical_json
 from stimuli.types import Item, Mask, Pixels, Split, Use
 
 DRAWING_VERSION = 1
-KNOWN_DARKER = 30.0
-"""By how many points of L* the figure of a known plate is darker: twice the usual jitter."""
 MODEL_SOURCES_MIN = 4
 """Different digits of each label that are left for training."""
-CLEAR_SHARE = 0.5
+CLEAR_SHARE = 0.25
 """Known plates are drawn from this clearest part of the digits of their label."""
-KINDS = {"task": 1, "known": 2, "blank": 3, "tuning": 4}
+KINDS: dict[Use, int] = {"task": 1, "known": 2, "blank": 3, "tuning": 4}
 SPLIT_WORDS: dict[Split, int] = {"model": 1, "people": 2}
 LAYOUT, SHAPE, COLOURS = 1, 2, 3
 
@@ -38,8 +36,8 @@ class PlatesParams(Params):
     """`count` plates to be asked about and `model_count` for training the model, square, of `size_px`.
 
     `axis` and `severity` say who reads them slowly. `known`, `blank` and `tuning` plates are for people, over
-    and above `count`. `digits` are the labels; `path` a folder with MNIST's files. `jitter` is by how much the
-    lightness of a dot differs from the middle at most, in points of L*.
+    and above `count`. `digits` are the labels; `path` a folder with MNIST's files. `jitter` is by how much
+    the lightness of a dot differs from the middle at most, in points of L*.
     """
 
     axis: Line = "red_green"
@@ -64,7 +62,7 @@ class PlatesParams(Params):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlatePlan:
     """One plate: `source` is the index of its digit, of a blank one that whose dots are strewn."""
 
     item: Item
@@ -82,7 +80,7 @@ class PlatesDataset:
     params: PlatesParams
     digits: Digits
     colours: Pair
-    plans: dict[str, Plan]
+    plans: dict[str, PlatePlan]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -123,14 +121,14 @@ class PlatesDataset:
             total.update(self.pixels(key).tobytes())
         return total.hexdigest()
 
-    def _plan(self, key: str) -> Plan:
+    def _plan(self, key: str) -> PlatePlan:
         if key not in self.plans:
             raise BadSpec(f'there is no item "{key}" among the plates')
         return self.plans[key]
 
     def _shape(self, key: str) -> Shape:
         plan = self._plan(key)
-        return draw_shape(self.digits.ink[plan.source] / 255, plan.stream(SHAPE))
+        return draw_shape(self.digits.drawn(plan.source), plan.stream(SHAPE))
 
 
 def open_plates(component: Component, folder: Path) -> PlatesDataset:
@@ -143,12 +141,17 @@ def open_plates(component: Component, folder: Path) -> PlatesDataset:
     return PlatesDataset(params, digits, colours, {plan.item.key: plan for plan in _plans(params, digits)})
 
 
-def _plans(params: PlatesParams, digits: Digits) -> list[Plan]:
+def _plans(params: PlatesParams, digits: Digits) -> list[PlatePlan]:
     """Digits go to known plates first (clear ones), then to tuning, tasks and blanks, each at most once; what
     is left trains the model, again and again if need be.
     """
     rng = np.random.default_rng([params.seed, 41])
-    numbers = {"known": params.known, "tuning": params.tuning, "task": params.count, "blank": params.blank}
+    numbers: dict[Use, int] = {
+        "known": params.known,
+        "tuning": params.tuning,
+        "task": params.count,
+        "blank": params.blank,
+    }
     wanted = {use: _labels(params, number, rng) for use, number in numbers.items()}
     model = _labels(params, params.model_count, rng)
     queues = {label: _queue(digits, label, rng) for label in params.digits}
@@ -160,7 +163,9 @@ def _plans(params: PlatesParams, digits: Digits) -> list[Plan]:
                 f"{MODEL_SOURCES_MIN} more train the model, but there are {len(queue)}: lower count, known, "
                 "tuning or blank, or give `path`, a folder with MNIST's files"
             )
-    clear = {label: _clear_first(digits, queue, wanted["known"].count(label)) for label, queue in queues.items()}
+    clear = {
+        label: _clear_first(digits, queue, wanted["known"].count(label)) for label, queue in queues.items()
+    }
     plans = [
         _plan_of(params, digits, ("people", use, index), clear[label].pop(0), label)
         for use, labels in wanted.items()
@@ -194,9 +199,9 @@ def _clear_first(digits: Digits, queue: NDArray[np.int64], number: int) -> list[
 
 def _plan_of(
     params: PlatesParams, digits: Digits, place: tuple[Split, Use, int], source: int, label: int
-) -> Plan:
+) -> PlatePlan:
     split, use, index = place
     key = f"{split}-{use}-{index:05d}"
     is_blank = use == "blank"
     item = Item(key, "" if is_blank else str(label), digits.names[source], split, use)
-    return Plan(item, source, (params.seed, SPLIT_WORDS[split], KINDS[use], index))
+    return PlatePlan(item, source, (params.seed, SPLIT_WORDS[split], KINDS[use], index))

@@ -10,16 +10,14 @@ from __future__ import annotations
 from typing import Literal, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stimuli.colour_vision.light import Linear, decoded, encoded, to_lab
 from stimuli.errors import BadSpec
 from stimuli.types import Pixels
 
 Axis = Literal["protan", "deutan", "tritan"]
 """The cones that are shifted or missing: the long-, middle- or short-wavelength ones."""
 AXES: tuple[Axis, ...] = get_args(Axis)
-Linear = NDArray[np.float64]
-"""Colours in linear light, float64 (..., 3) of sRGB's primaries, 0-1."""
 MACHADO: dict[Axis, tuple[tuple[float, ...], ...]] = {
     "protan": (
         (1.000000, 0.000000, 0.000000, 0.000000, 1.000000, 0.000000, 0.000000, 0.000000, 1.000000),
@@ -59,15 +57,12 @@ MACHADO: dict[Axis, tuple[tuple[float, ...], ...]] = {
         (1.257728, -0.139648, -0.118081, -0.078003, 0.975409, 0.102594, -0.003316, 0.501214, 0.502102),
         (1.278864, -0.125333, -0.153531, -0.084748, 0.957674, 0.127074, -0.000989, 0.601151, 0.399838),
         (1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900),
-    ),}
+    ),
+}
 """The published matrices for severities 0.0, 0.1 to 1.0, each by rows, for linear sRGB [Machado, Oliveira and
 Fernandes 2009, A physiologically-based model for simulation of color vision deficiency, the authors' table].
 For tritan eyes the authors themselves call their model an approximation.
 """
-LUMINANCE = np.array((0.2126, 0.7152, 0.0722))
-"""The shares of sRGB's primaries in luminance, Y of linear light [IEC 61966-2-1]."""
-TO_XYZ = np.array(((0.4124, 0.3576, 0.1805), LUMINANCE, (0.0193, 0.1192, 0.9505)))
-"""From linear sRGB to CIE 1931 XYZ [IEC 61966-2-1]; its row sums are the white point, D65."""
 
 
 def matrix(axis: Axis, severity: float) -> Linear:
@@ -75,7 +70,9 @@ def matrix(axis: Axis, severity: float) -> Linear:
     in proportion. BadSpec for another severity.
     """
     if not 0 <= severity <= 1:
-        raise BadSpec(f"severity = {severity}: choose 0 (ordinary colour vision) to 1 (a kind of cone missing)")
+        raise BadSpec(
+            f"severity = {severity}: choose 0 (ordinary colour vision) to 1 (a kind of cone missing)"
+        )
     table = np.array(MACHADO[axis])
     steps = len(table) - 1
     below = min(int(severity * steps), steps - 1)
@@ -83,31 +80,9 @@ def matrix(axis: Axis, severity: float) -> Linear:
     return cast(Linear, ((1 - share) * table[below] + share * table[below + 1]).reshape(3, 3))
 
 
-def decoded(pixels: Pixels) -> Linear:
-    """Linear light of uint8 sRGB (..., 3)."""
-    level = np.asarray(pixels, np.float64) / 255
-    return np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4)
-
-
-def encoded(light: Linear) -> Pixels:
-    """The nearest uint8 sRGB of linear light (..., 3); what the screen cannot show is cut off."""
-    inside = np.clip(light, 0, 1)
-    level = np.where(inside <= 0.0031308, inside * 12.92, 1.055 * inside ** (1 / 2.4) - 0.055)
-    return np.rint(level * 255).astype(np.uint8)
-
-
 def simulate(pixels: Pixels, axis: Axis, severity: float) -> Pixels:
     """`pixels`, uint8 sRGB (..., 3), as people with this axis and severity see them. BadSpec as `matrix`."""
     return encoded(decoded(pixels) @ matrix(axis, severity).T)
-
-
-def to_lab(light: Linear) -> Linear:
-    """CIELAB (L*, a*, b*), white D65, of linear light (..., 3) [CIE 15:2004]."""
-    share = light @ TO_XYZ.T / TO_XYZ.sum(axis=1)
-    edge = 6 / 29
-    bent = np.where(share > edge**3, np.cbrt(share), share / (3 * edge**2) + 4 / 29)
-    x, y, z = np.moveaxis(bent, -1, 0)
-    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1)
 
 
 def contrast(figure: Linear, ground: Linear, axis: Axis = "protan", severity: float = 0.0) -> float:
