@@ -1,7 +1,7 @@
 """What the last page of a study with a colour check offers: what the check showed, and an invitation.
 
-Every person who agreed to take part is offered both in the same words, whichever result the check has and however
-the session ended: neither tells anything of a person.
+Every person who agreed to take part is offered both, in the same words for every result of the check and
+every end of the session: neither tells anything of a person.
 """
 
 from __future__ import annotations

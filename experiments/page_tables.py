@@ -37,7 +37,7 @@ class PlatesTable(Part):
 
     count: Annotated[int, Field(ge=6, le=40)] = 12
     controls: Annotated[int, Field(ge=1, le=10)] = 2
-    axis: Literal["protan", "deutan", "tritan"] = "deutan"
+    axis: Literal["protan", "deutan", "tritan", "red_green"] = "red_green"
     severity: Annotated[float, Field(ge=0.1, le=1)] = 0.6
     ordinary_share_min: Share = ORDINARY_SHARE_MIN
     reduced_share_max: Share = REDUCED_SHARE_MAX

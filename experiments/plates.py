@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
+from experiments.canvases import longest_px_of
 from experiments.colour_vision import GATE, NOTHING, Vision, seen
 from experiments.definition import StudyDefinition
+from experiments.errors import StudyError
 from experiments.gates.plates import ANSWERS
 from experiments.models import Gate, Session, Study
 from experiments.paradigms.base import GateTry
 from experiments.selectors import definition_of
 from experiments.words import words_for
+from stimuli.errors import BadSpec
 from stimuli.render import png
 from stimuli.store import Store
 from stimuli.store.files import view_file
@@ -68,6 +71,16 @@ class Plate(NamedTuple):
 
 def drawn_plates(definition: StudyDefinition) -> Iterator[Plate]:
     """The plates of the study's check; none if it has no check."""
-    if definition.plates is None:
+    from stimuli.datasets.plates.screening import screening_plates
+
+    asked = definition.plates
+    if asked is None:
         return
-    yield from ()
+    size_px = longest_px_of(definition)
+    try:
+        drawn = screening_plates(
+            definition.seed, asked.count, asked.controls, asked.axis, asked.severity, size_px
+        )
+    except BadSpec as error:
+        raise StudyError(f"[plates] {error}") from error
+    yield from (Plate(plate.pixels, plate.answer, plate.is_control) for plate in drawn)

@@ -334,10 +334,20 @@ def _phone_checks(definition: StudyDefinition) -> Iterator[Problem]:
 
 
 def _plates_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
-    if definition.plates is not None and GATE not in paradigm.gates:
+    from stimuli.datasets.plates.colours import screening_pair
+    from stimuli.datasets.plates.screening import JITTER
+
+    plates = definition.plates
+    if plates is None:
+        return
+    if GATE not in paradigm.gates:
         asking = ", ".join(name for name in PARADIGMS if GATE in get_paradigm(name).gates)
         limit = f"is a colour check, and {paradigm.name} has none (only {asking})"
         yield Problem("plates", "", limit, "Remove the table.")
+    try:
+        screening_pair(plates.axis, plates.severity, JITTER)
+    except StimulusError as error:
+        yield Problem("plates", "", f"cannot be drawn: {error}", "Change axis or severity.")
 
 
 def _has_sign(condition: ConditionTable) -> bool | None:

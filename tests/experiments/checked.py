@@ -34,7 +34,9 @@ def plain_plates(definition: StudyDefinition) -> Iterator[Plate]:
         assert table is not None
         digit, is_control = str(3 * number % 10), number % (table.count // table.controls) == 1
         picture = Image.new("RGB", (96, 96), (170, 170, 170))
-        ImageDraw.Draw(picture).text((30, 8), digit, (20, 20, 20) if is_control else (180, 60, 60), font_size=72)
+        ImageDraw.Draw(picture).text(
+            (30, 8), digit, (20, 20, 20) if is_control else (180, 60, 60), font_size=72
+        )
         yield Plate(np.asarray(picture), digit, is_control)
 
 

@@ -408,7 +408,9 @@ def test_a_preview_is_routed_nowhere(study: Study) -> None:
 
     look = person("look", "skipped")
     query = preview_query(study, 0)
-    joined = look.call("POST", "/api/sessions/", {"study": "tasks", "platform": "local", "query": query}, "none")
+    joined = look.call(
+        "POST", "/api/sessions/", {"study": "tasks", "platform": "local", "query": query}, "none"
+    )
     look.token, look.state = joined.json()["token"], joined.json()["session"]
     while look.state["step"] not in ("trials", "finish"):
         assert look.gate(look.good_value()).status_code == 200
@@ -509,3 +511,47 @@ def test_the_definition_carries_the_table(tmp_path: Path) -> None:
     path = write(tmp_path / "a", "tasks", "blind_review", CHECKED.format(plates="count = 14"))
     made: StudyDefinition = load_study(path)
     assert made.plates is not None and (made.plates.count, made.plates.controls) == (14, 2)
+
+
+def test_colours_that_no_plate_can_have_are_told_before_anything_is_drawn(tmp_path: Path) -> None:
+    [said] = mistakes(tmp_path / "a", CHECKED.format(plates="severity = 0.1"))
+    assert "such eyes read as well: choose a higher severity" in said
+
+
+@pytest.mark.pure
+def test_the_table_knows_the_lines_on_which_plates_are_drawn() -> None:
+    from typing import get_args
+
+    from experiments.page_tables import PlatesTable
+    from stimuli.datasets.plates.colours import Line
+
+    assert get_args(PlatesTable.model_fields["axis"].annotation) == get_args(Line)
+
+
+def test_a_draft_holds_plates_as_they_were_asked_for(store_folder: Path, tmp_path: Path) -> None:
+    """Drawn by the generator itself: so many, with controls, each digit at most twice, none like another."""
+    from stimuli.render import png
+    from stimuli.store import open_store
+    from tests.world import draft_study
+
+    path = write(tmp_path / "a", "tasks", "blind_review", CHECKED.format(plates="controls = 3"))
+    rows = draft_study(path).plates
+    assert [row["id"] for row in rows] == [f"plate-{number}" for number in range(1, 13)]
+    assert sum(row["control"] for row in rows) == 3
+    assert max(sum(row["answer"] == digit for row in rows) for digit in "0123456789") == 2
+    assert {row["width_px"] for row in rows} == {640} and len({row["file"] for row in rows}) == 12
+    assert [value for value, _ in rows[0]["choices"]] == [*"0123456789", "nothing"]
+    store = open_store(str(store_folder))
+    dark = [(png.decode(store.get(row["file"])).min(), row["control"]) for row in rows]
+    assert max(low for low, control in dark if control) < min(low for low, control in dark if not control)
+
+
+def test_the_same_study_has_the_same_plates(store_folder: Path, tmp_path: Path) -> None:
+    from experiments.plates import store_plates
+    from stimuli.store import open_store
+
+    made = load_study(write(tmp_path / "a", "tasks", "blind_review", CHECKED.format(plates="count = 6")))
+    store = open_store(str(store_folder))
+    first = store_plates(made, store)
+    assert store_plates(made, store) == first
+    assert store_plates(made.model_copy(update={"seed": 4}), store) != first

@@ -27,7 +27,7 @@ from tests.experiments.definitions import definition
 pytestmark = pytest.mark.pure
 
 COLOURED, CONTROLS = 10, 2
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"id": f"plate-{number}", "answer": str(number % 10), "control": number in (0, 6)}
     for number in range(COLOURED + CONTROLS)
 ]

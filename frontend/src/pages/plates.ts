@@ -15,8 +15,8 @@ import { confirm } from "./dialogs";
 import { questionForm } from "./form";
 import { sheet } from "./reading";
 
-/** Three rows of answers, as the server reckons them for the smallest window. */
-const ANSWERS_PX = 204;
+/** Two rows of answers, as the server reckons them for the smallest window; the plate has no caption. */
+const ANSWERS_PX = 132;
 /** What is sent for a check that was left out. */
 const LEFT_OUT: Value = {};
 
@@ -25,12 +25,14 @@ export async function platesPage(view: GateView): Promise<Value> {
   const leave = new AbortController();
   const left = new Promise<null>((resolve) => leave.signal.addEventListener("abort", () => resolve(null)));
   makeRoom({ ...state.study, answers_px: ANSWERS_PX, display: "overlay" });
+  document.documentElement.style.setProperty("--caption", "0px");
   desk.shell.offer({ text: desk.words.plates.leave_out, press: () => void leaveOut(desk, leave) });
   try {
     return (await Promise.race([answered(view, leave.signal), left])) ?? LEFT_OUT;
   } finally {
     desk.shell.offer(null);
     makeRoom(state.study);
+    document.documentElement.style.removeProperty("--caption");
     showProgress(desk, state);
     desk.shell.show(h("section", { class: "wait", "data-page": page.kind }, h("p", {}, desk.words.sending)));
   }
@@ -60,7 +62,7 @@ async function answered(view: GateView, stop: AbortSignal): Promise<Value> {
   for (const [index, question] of plates.entries()) {
     if (question.id in value) continue;
     if (stop.aborted || keeper.isRefused) break;
-    showProgress(desk, state, 0, words.plates.count(index + 1, plates.length));
+    desk.shell.line(words.plates.count(index + 1, plates.length));
     value[question.id] = await ask(view, question);
     keeper.keep(question.id, String(value[question.id]));
   }
@@ -99,7 +101,7 @@ function introduction(view: GateView, about: Question[]): Promise<Value> {
 async function ask(view: GateView, question: Question): Promise<string> {
   const { desk, state } = view;
   const { trial } = desk.words;
-  desk.shell.show(h("div", { class: "stage" }));
+  desk.shell.show(h("div", { class: "stage plates" }));
   await new Promise((resolve) => setTimeout(resolve, state.study.gap_ms));
   const given = {
     display: "overlay" as const,
