@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from experiments.canvases import longest_px_of
-from experiments.colour_vision import GATE, NOTHING, Vision, seen
+from experiments.colour_vision import FILTER, GATE, NOTHING, OFF, Vision, seen
 from experiments.definition import StudyDefinition
 from experiments.errors import StudyError
 from experiments.gates.plates import ANSWERS
 from experiments.models import Gate, Session, Study
-from experiments.paradigms.base import GateTry
+from experiments.paradigms import get_paradigm
+from experiments.paradigms.base import GateTry, Route
 from experiments.selectors import definition_of
 from experiments.words import words_for
 from stimuli.errors import BadSpec
@@ -52,6 +53,18 @@ def vision_of(study: Study, tries: Sequence[GateTry]) -> Vision | None:
         return None
     answers = next((each.value for each in reversed(tries) if each.kind == GATE), {})
     return seen(study.plates, answers, plates.limits)
+
+
+def wanted_answers(study: Study) -> dict[str, str]:
+    """What a person for whom the study has slots answers to its plates; nothing if it has no check."""
+    lanes = dict.fromkeys(study.slots.values_list("lane", flat=True), 1)
+    lane = get_paradigm(study.paradigm).lane
+    is_ordinary = lane(Route((), "", lanes, "ordinary")) is not None
+    read = {
+        str(row["id"]): str(row["answer"]) if is_ordinary or row["control"] else NOTHING
+        for row in study.plates
+    }
+    return {FILTER: OFF, **read} if read else {}
 
 
 def remove_answers(sessions: QuerySet[Session, Session]) -> int:

@@ -36,7 +36,7 @@ class Plates(base.BaseGate):
         words = words_for(definition_of(study))
         filters = [(value, words[f"plates_filter_{value}"]) for value in (OFF, ON, UNKNOWN)]
         asked = base.question_row(FILTER, "choice", words["plates_filter"], choices=filters)
-        return [asked, *(_question(row, words["plates_question"]) for row in study.plates)]
+        return [asked, *(_question(row, words) for row in study.plates)]
 
     def files(self, study: Study) -> Mapping[str, str]:
         return {str(row["id"]): str(row["file"]) for row in study.plates}
@@ -51,10 +51,13 @@ class Plates(base.BaseGate):
         return dict(sent) == dict(stored)
 
 
-def _question(row: Mapping[str, Any], prompt: str) -> dict[str, Any]:
+def _question(row: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
     picture = {key: row[key] for key in ("file", "width_px", "height_px")}
+    nothing = {"value": NOTHING, "text": words["plates_nothing"], "key": NOTHING_KEY}
     choices = [
-        {"value": value, "text": text, "key": NOTHING_KEY if value == NOTHING else value}
+        nothing if value == NOTHING else {"value": value, "text": text, "key": value}
         for value, text in row["choices"]
     ]
-    return base.question_row(row["id"], "choice", prompt, image=picture) | {"choices": choices}
+    return base.question_row(row["id"], "choice", words["plates_question"], image=picture) | {
+        "choices": choices
+    }

@@ -41,12 +41,13 @@ def plain_plates(definition: StudyDefinition) -> Iterator[Plate]:
 
 
 def checked_study(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *, slug: str = "tasks", table: str = ""
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, table: str = "", language: str = "en"
 ) -> Study:
     """A solve study with a colour check: four slots of the lane expert, 1.00 USD for everybody."""
     monkeypatch.setattr(plates, "drawn_plates", plain_plates)
-    path = write(folder, slug, "blind_review", CHECKED.format(plates=table))
-    path.write_text(path.read_text().replace('contact = "lab@example.org"', ETHICS))
+    path = write(folder, "tasks", "blind_review", CHECKED.format(plates=table))
+    text = path.read_text().replace('contact = "lab@example.org"', ETHICS)
+    path.write_text(text.replace("seed = 3", f'seed = 3\nlanguage = "{language}"'))
     (folder / "debrief.md").write_text(
         "# Thank you\n\nThe study ends after the colour check for people whose eyes another part needs.\n"
     )

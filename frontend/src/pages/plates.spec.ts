@@ -119,7 +119,7 @@ test.each([
 ])("the check can be left out %s, and sends nothing then", async (_when, arrive) => {
   const { value, view } = await open();
   await arrive();
-  const tool = find<HTMLButtonElement>(".tool");
+  const tool = find<HTMLButtonElement>(".tool, .sheet .link");
   expect(tool.textContent).toBe(view.desk.words.plates.leave_out);
   tool.click();
   find(".dialog .button.danger").click();

@@ -4,7 +4,7 @@
  * time.
  */
 import type { Desk, GateView } from "../desk";
-import { h } from "../dom";
+import { button, h } from "../dom";
 import type { Media, Question, Value } from "../model";
 import { Board } from "../plugins/board";
 import { stimulus } from "../plugins/stimulus";
@@ -21,20 +21,19 @@ const ANSWERS_PX = 132;
 const LEFT_OUT: Value = {};
 
 export async function platesPage(view: GateView): Promise<Value> {
-  const { desk, page, state } = view;
+  const { desk, state } = view;
   const leave = new AbortController();
   const left = new Promise<null>((resolve) => leave.signal.addEventListener("abort", () => resolve(null)));
   makeRoom({ ...state.study, answers_px: ANSWERS_PX, display: "overlay" });
   document.documentElement.style.setProperty("--caption", "0px");
-  desk.shell.offer({ text: desk.words.plates.leave_out, press: () => void leaveOut(desk, leave) });
   try {
-    return (await Promise.race([answered(view, leave.signal), left])) ?? LEFT_OUT;
+    return (await Promise.race([answered(view, leave), left])) ?? LEFT_OUT;
   } finally {
     desk.shell.offer(null);
     makeRoom(state.study);
     document.documentElement.style.removeProperty("--caption");
     showProgress(desk, state);
-    desk.shell.show(h("section", { class: "wait", "data-page": page.kind }, h("p", {}, desk.words.sending)));
+    desk.shell.show(h("section", { class: "wait" }, h("p", {}, desk.words.sending)));
   }
 }
 
@@ -43,9 +42,11 @@ async function leaveOut(desk: Desk, leave: AbortController): Promise<void> {
   if (await confirm(leave_title, leave_text, leave_confirm, leave_stay)) leave.abort();
 }
 
-async function answered(view: GateView, stop: AbortSignal): Promise<Value> {
+async function answered(view: GateView, leave: AbortController): Promise<Value> {
   const { desk, page, state } = view;
   const { words } = desk;
+  const stop = leave.signal;
+  const tool = { text: words.plates.leave_out, press: () => void leaveOut(desk, leave) };
   const value: Value = { ...page.kept };
   const about = page.questions.filter((question) => question.image === null);
   const plates = page.questions.filter((question) => question.image !== null);
@@ -53,12 +54,13 @@ async function answered(view: GateView, stop: AbortSignal): Promise<Value> {
   const pictures = plates.map((question) => question.image).filter((image): image is Media => image !== null);
   const loading = desk.pictures.load(pictures);
   if (about.some((question) => !(question.id in value))) {
-    Object.assign(value, await introduction(view, about));
+    Object.assign(value, await introduction(view, about, button(tool.text, tool.press, "link")));
     for (const question of about) keeper.keep(question.id, String(value[question.id]));
   }
-  desk.shell.show(h("section", { class: "wait", "data-page": page.kind }, h("p", {}, words.sending)));
+  desk.shell.show(h("section", { class: "wait" }, h("p", {}, words.sending)));
   for (let { failed } = await loading; failed.length > 0 && !stop.aborted; { failed } = await desk.pictures.load(pictures))
     await askToRetry(desk, state, failed.length, stop);
+  desk.shell.offer(tool);
   for (const [index, question] of plates.entries()) {
     if (question.id in value) continue;
     if (stop.aborted || keeper.isRefused) break;
@@ -90,10 +92,11 @@ class Keeper {
   }
 }
 
-function introduction(view: GateView, about: Question[]): Promise<Value> {
+function introduction(view: GateView, about: Question[], leave: HTMLElement): Promise<Value> {
   const { desk, notice } = view;
   return new Promise((resolve) => {
     const form = questionForm(about, desk.words, desk.words.plates.start, notice?.fields ?? {}, resolve);
+    form.querySelector(".actions")?.append(leave);
     desk.shell.show(sheet(view, form));
   });
 }
