@@ -23,6 +23,7 @@ from experiments.looks import Asked, looks_of, notes_of, stored_look
 from experiments.models import Condition, Item, Prediction, Rendering, Study
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, PlanError, Source, Survey, Surveyed
+from experiments.plates import store_plates
 from experiments.reviewed import (
     Variant,
     only_solved,
@@ -333,6 +334,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             digest=definition.digest,
             seed=definition.seed,
             practice=practice,
+            plates=store_plates(definition, store),
             predictor=_predictor_json(definition, gathered),
             solutions_digest=solutions_digest,
             dropped=gathered.dropped.as_json() if gathered.dropped else {},

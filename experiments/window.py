@@ -67,6 +67,8 @@ CHOICE_KEY_PX, CHOICE_EDGES_PX, CHOICE_NONE_KEY_PX, CHOICE_NONE_LETTER_PX = 60, 
 place, and the size of its letters."""
 SHORT = 2
 """Characters of answers that stand close to each other."""
+PLATE_COLUMNS, TOUCH_PX = 6, 44
+"""Answers beside each other on the page of a plate, and the least width of what is touched."""
 SIDE_NAME_PX, SIDE_GAP_PX, STIMULI_GAP_PX = 24, 8, 12
 """Over each half of a pair, between its rows, and between a text and a pair."""
 LETTER, SPACE = 0.56, 0.34
@@ -270,6 +272,34 @@ def _choice_px(lines: int) -> int:
     return max(CHOICE_PX, ceil(lines * ANSWER_LINE_PX + CHOICE_EDGES_PX))
 
 
+@dataclass(frozen=True, slots=True)
+class Plates:
+    """What needs room on the page of a plate of the colour check: the plate without a caption, the question,
+    and ten digits and one wide answer in two rows of six."""
+
+    picture_px: int
+
+    @property
+    def least_px(self) -> int:
+        """The side of the smallest plate."""
+        return ceil(HALF * self.picture_px)
+
+    def needed(self) -> Window:
+        """The smallest window that is not narrow."""
+        low, tall = FRAME_LOW_PX + ASK_LOW_PX + self._page_px, FRAME_PX + ASK_PX + self._page_px
+        width = max(STACKED_MAX_PX + 1, MARGINS_PX + BOARD_WIDE_PX)
+        return Window(width, low if tall <= LOW_MAX_PX + 1 else tall)
+
+    def needed_upright(self) -> Window:
+        """The smallest narrow window."""
+        answers_px = PLATE_COLUMNS * TOUCH_PX + (PLATE_COLUMNS - 1) * GAP_MANY_PX
+        return Window(MARGINS_PX + max(self.least_px, answers_px), FRAME_PX + ASK_PX + self._page_px)
+
+    @property
+    def _page_px(self) -> int:
+        return self.least_px + 2 * ANSWER_PX + ANSWER_GAP_PX
+
+
 def lines_of(text: str, width_px: float, letter_px: float) -> int:
     """How many lines a text takes, broken at spaces and hyphens, and within a word wider than a line."""
     lines, used = 1, 0.0
@@ -334,8 +364,9 @@ def answers_of(definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
 def needed_of(definition: StudyDefinition) -> tuple[Window, ...]:
     """The smallest windows in which every page of the trials is shown as it is meant; one is enough."""
     board, marked = board_of(definition), marked_of(definition)
-    shown: list[Board | Form | Marked] = [board, *([] if marked is None else [marked])]
+    shown: list[Board | Form | Marked | Plates] = [board, *([] if marked is None else [marked])]
     shown += [Form(board.picture_px, kind.has_pairs) for kind in _kinds(definition) if kind.is_form]
+    shown += [Plates(board.picture_px)] if definition.plates is not None else []
     wide = _both([page.needed() for page in shown])
     return (wide, _both([page.needed_upright() for page in shown])) if definition.device.phones else (wide,)
 

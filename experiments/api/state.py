@@ -15,7 +15,7 @@ from experiments.api.scene import PRACTICE_TRIAL, SessionScene, media
 from experiments.api.serializers import SessionState
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.gates import get_gate
+from experiments.gates import get_gate, told
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.instructions import help_text
 from experiments.gates.pages import page_digest, page_html
@@ -109,12 +109,14 @@ def _legend(cards: Sequence[Card], definition: StudyDefinition, has_maps: bool) 
 def _page(session: Session, step: Step, definition: StudyDefinition) -> dict[str, Any] | None:
     words = words_for(definition)
     if step.stop is not None:
-        questions = get_gate(step.stop.gate).questions(session.study, step.stop)
+        gate = get_gate(step.stop.gate)
+        questions = gate.questions(session.study, step.stop)
         return {
             "kind": step.name,
             "digest": page_digest(session, step.stop, step.attempt),
             "html": page_html(session, step.stop),
             "questions": [_question(session, question, words) for question in questions],
+            "kept": told.kept(session, step.stop, step.attempt) if gate.keeps else {},
         }
     if step.name == "comment":
         return _plain_page("comment", words["comment"])
@@ -126,7 +128,8 @@ def _page(session: Session, step: Step, definition: StudyDefinition) -> dict[str
 
 
 def _plain_page(kind: str, text: str, words: Mapping[str, str] | None = None) -> dict[str, Any]:
-    return {"kind": kind, "digest": text_digest(kind, text), "html": html_of(text, words), "questions": []}
+    html = html_of(text, words)
+    return {"kind": kind, "digest": text_digest(kind, text), "html": html, "questions": [], "kept": {}}
 
 
 def ending_of(session: Session) -> str:

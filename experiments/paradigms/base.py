@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from experiments.colour_vision import Vision
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
@@ -253,11 +254,13 @@ class Route:
 
     `gates` are the tries of this session. `lane` is the lane of an earlier session of the person, empty if
     there was none. `free` maps each lane of the study to its free slots that this person may still take.
+    `vision` is what the colour check says of the person; None: the study has none.
     """
 
     gates: tuple[GateTry, ...]
     lane: str
     free: Mapping[str, int]
+    vision: Vision | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from experiments.colour_vision import Vision
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
@@ -27,6 +28,9 @@ TELLING = (
 )
 """Words that would tell experts or leads that a model is among the solvers, or what the study is about."""
 
+SEES: Mapping[str, Vision] = {"expert": "ordinary", "lead": "reduced"}
+"""Who may solve, and who may review: by what the colour check says of them."""
+
 
 class BlindReviewDesign(base.Design):
     """Two stages of one paradigm, each a study.
@@ -38,7 +42,8 @@ class BlindReviewDesign(base.Design):
     Per run there are `tasks_per_run` real solutions, `lures_per_run` false answers, `known_per_run` known
     tasks, and in the run with explanations `alone_per_run` regions on blank items. `order`: "paper" (without,
     then with) or "counterbalanced". `grid` is the side of the grid on which regions are marked. `budget_ms`
-    and `margin` are for the analysis, never shown.
+    and `margin` are for the analysis, never shown. `colour_vision`: whether plates find out who may be an
+    expert and who a lead, or everybody may.
     """
 
     role: Literal["solve", "review"] = "review"
@@ -55,6 +60,7 @@ class BlindReviewDesign(base.Design):
     grid: int = Field(28, ge=4, le=64)
     budget_ms: int = Field(3000, ge=0, le=600_000)
     margin: float = Field(0.1, gt=0, lt=1)
+    colour_vision: Literal["plates", "none"] = "none"
     gap_ms: int = Field(300, ge=0, le=10_000)
     picture_px: int = Field(320, ge=64, le=1024)
 
@@ -119,6 +125,7 @@ class BlindReview(BaseParadigm):
 
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
         is_solved = _is_solved(definition)
+        yield from _plates_problems(definition)
         if not definition.choices:
             yield Problem(
                 "stimuli", "no answers", "tasks have 2 or more answers", 'Give classes = ["a", "b"].'
@@ -151,10 +158,31 @@ class BlindReview(BaseParadigm):
         return count
 
     def lane(self, route: base.Route) -> str | None:
-        """A person stays in the lane of earlier sessions; else the first that has a free slot."""
+        """A person stays in the lane of earlier sessions; else the first that has a free slot, of those that
+        the colour check allows if there is one."""
         if route.lane:
             return route.lane if route.lane in route.free else None
-        return min(route.free, default=None)
+        fitting = (lane for lane in route.free if route.vision in (None, SEES[lane.partition("/")[0]]))
+        return min(fitting, default=None)
+
+
+def _plates_problems(definition: StudyDefinition) -> Iterator[Problem]:
+    """`colour_vision` and the table [plates] go together."""
+    written = definition.design.get("colour_vision", "none")
+    if written == "plates" and definition.plates is None:
+        yield Problem(
+            "design.colour_vision",
+            "'plates'",
+            "asks for a colour check, and the study has no [plates]",
+            'Add the table [plates], or set colour_vision = "none".',
+        )
+    elif written != "plates" and definition.plates is not None:
+        yield Problem(
+            "plates",
+            "",
+            "is a colour check that decides nothing here",
+            'Set [design] colour_vision = "plates", or remove the table: nobody is to be asked for nothing.',
+        )
 
 
 def _is_solved(definition: StudyDefinition) -> bool:

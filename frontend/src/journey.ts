@@ -118,7 +118,7 @@ export class Journey {
 
   private async comment(notice: Notice | null): Promise<Turn> {
     const { desk, state } = this;
-    const page = state.page ?? { kind: "comment", digest: "", html: "", questions: [] };
+    const page = state.page ?? { kind: "comment", digest: "", html: "", questions: [], kept: {} };
     const comment = await commentPage({ desk, state, page, notice });
     const outcome = await desk.api.finish(comment);
     if (!outcome.ok) return this.refused(outcome.problem);
@@ -142,15 +142,25 @@ export class Journey {
 
   private async farewell(): Promise<Outcome<Ended>> {
     const { exit } = this.state;
-    if (exit !== null) return { ok: true, value: { debrief: null, exit, asks_again: false, pay: [] } };
+    if (exit !== null) {
+      const nothing = { asks_again: false, invites: false, has_check: false, pay: [] };
+      return { ok: true, value: { debrief: null, exit, ...nothing } };
+    }
     return this.desk.api.finish(null);
   }
 
   private ending(farewell: Ended, title: string, stored: number | null): Ending {
     const remove = async (): Promise<boolean> => (await this.desk.api.withdraw("debrief", true)).ok;
     // A server that is a version behind says nothing of pay.
-    const { debrief, exit, asks_again, pay = [] } = farewell;
-    return { title, html: debrief, stored, exit, pay, remove: asks_again ? remove : null };
+    const { debrief, exit, asks_again, invites, has_check, pay = [] } = farewell;
+    const { api } = this.desk;
+    const invite = async (agree: boolean): Promise<boolean> => (await api.invitation(agree)).ok;
+    const check = async (): Promise<string | null> => {
+      const outcome = await api.checkResult();
+      return outcome.ok ? outcome.value.html : null;
+    };
+    const offers = { invite: invites ? invite : null, check: has_check ? check : null };
+    return { title, html: debrief, stored, exit, pay, remove: asks_again ? remove : null, ...offers };
   }
 
   private async withdraw(): Promise<void> {

@@ -11,7 +11,8 @@ from crowd.money.endings import matches_of
 from experiments.errors import InvalidStudy, StudyError
 from experiments.models import HandOut, Prediction, Response, Session, Slot, Study, Trial
 from experiments.opening import plan_pilot
-from experiments.sessions import skip_to, start_session
+from experiments.previews import skip_to
+from experiments.sessions import start_session
 from experiments.stages import freeze
 from experiments.study_file import load_study
 from stimuli.store.files import read_view

@@ -11,6 +11,7 @@ RULE_WORDS = {
     "practice_attempts_max": "Failed the practice",
     "quiz_attempts_max": "Failed the quiz",
     "training_attempts_max": "Failed the training",
+    "lane": "No place for this person",
     "instructed_share_min": "Missed instructed checks",
     "repeat_share_min": "Missed repeat checks",
     "known_share_min": "Missed known tasks",

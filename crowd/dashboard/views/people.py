@@ -21,6 +21,7 @@ from crowd.dashboard.sittings import STATUSES, SessionRow, named, sittings
 from crowd.dashboard.views.remedies import work_content
 from crowd.people.exclusions import can_be_left_out, events_of, medians_of
 from crowd.platforms import has_service
+from experiments.gates.plates import ANSWERS
 from experiments.models import Session, Study
 
 PER_PAGE = 50
@@ -158,9 +159,7 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
     content: dict[str, Any] = {
         "sitting": shown,
         "can_be_left_out": can_be_left_out(row),
-        "gates": [
-            {"gate": gate, "values": _plain(gate.value)} for gate in row.gates.order_by("created_at", "id")
-        ],
+        "gates": _gates(row),
         "events": list(row.events.values_list("kind").annotate(n=Count("id")).order_by("kind")),
         "median_ms": times[len(times) // 2] if times else None,
         "late": sum(late for _, late in answers),
@@ -168,6 +167,16 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
     if shown.outside is not None and has_service(shown.outside.submission.posting.platform):
         content |= work_content(request, study, shown.outside.submission)
     return study_response(request, study, "participant", content)
+
+
+def _gates(session: Session) -> list[dict[str, Any]]:
+    """The answers at the gates. Not those of the colour check, nor whether it was left out: they are health
+    data, and stand beside no person."""
+    rows = session.gates.exclude(kind__in=ANSWERS).order_by("created_at", "id")
+    return [
+        {"gate": row, "values": _plain({k: v for k, v in row.value.items() if k not in ANSWERS})}
+        for row in rows
+    ]
 
 
 def _order(sort: str) -> list[Any]:

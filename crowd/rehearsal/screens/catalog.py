@@ -245,9 +245,13 @@ def _of_condition(study: Study, name: str, slot: Slot) -> Iterator[Screen]:
 
 
 def _can_be(study: Study, outcome: str) -> bool:
-    """Sent away at a gate only if a gate counts tries; failed checks only if the plan has such checks."""
+    """Sent away at a gate only if a gate counts tries or routes; failed checks only if the plan has such
+    checks. If a gate routes, people for whom no place is left are told what the others are told."""
+    stops = gate_plan(study, None)
     if outcome == "screened":
-        return any(stop.attempts_max is not None for stop in gate_plan(study, None))
+        return any(stop.attempts_max is not None or stop.routes for stop in stops)
+    if outcome == "turned_away":
+        return not any(stop.routes for stop in stops)
     if outcome == "failed_checks":
         return Trial.objects.filter(slot__study=study, check_kind=INSTRUCTED).exists()
     return True

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from crowd.models import Posting
 from crowd.rehearsal.screens.catalog import UNTOLD, Screen
 from crowd.rehearsal.screens.stage import Stage
+from experiments.colour_vision import FILTER
+from experiments.colour_vision import GATE as PLATES
 from experiments.models import Session
+from experiments.plates import wanted_answers
 from experiments.selectors import definition_of
 from experiments.sessions import step_of
 
@@ -32,6 +35,7 @@ RATED = """point => {
     for (const scale of document.querySelectorAll(".rating:not([data-done]) .scale"))
         scale.querySelector(`input[value="${point}"]`).click();
 }"""
+PLATE = Screen("gate/plates/plate", "A plate of the colour check", "after the question about the screen")
 PRACTICE_TRIAL = Screen("gate/practice/trial", "A practice trial", "before the trials, in all conditions")
 PRACTICE_TOLD = Screen("gate/practice/told", "What is said of a practice answer", "after each practice trial")
 """Parts of one page, which no table names."""
@@ -49,7 +53,8 @@ FILL = """([answers, isWrong]) => {
         input.stepUp();
         input.dispatchEvent(new Event("input"));
     }
-    const boxes = document.querySelectorAll("[data-page] input[type=checkbox][required]");
+    const boxes = document.querySelectorAll(
+        "[data-page] input[type=checkbox][required], [data-page] .tick input");
     for (const box of boxes) box.checked = true;
 }"""
 
@@ -68,6 +73,8 @@ class Walker:
         self.practice = [str(row["answer"]) for row in study.practice if not row["example"]]
         self.answers = {question.id: question.answer for question in definition_of(study).quiz}
         self.answers |= {str(row["id"]): str(row["answer"]) for row in study.practice if not row["example"]}
+        self.plates = wanted_answers(study)
+        self.answers |= self.plates
         page.set_default_timeout(PATIENCE_MS)
 
     def look(self, key: str, arm: str = "") -> None:
@@ -161,7 +168,16 @@ class Walker:
                 return here
             self.page.evaluate(FILL, [self.answers, stop.kind == fails])
             self.press()
+            if stop.gate == PLATES:
+                self.read_plates()
             self.practise(stop.kind == fails)
+
+    def read_plates(self) -> None:
+        """Answers the plates of the colour check, as a person for whom the study has places."""
+        plates = (answer for name, answer in self.plates.items() if name != FILTER)
+        while self.settle() == TRIAL and step_of(self.session()).name == PLATES:
+            self.see(PLATE)
+            self.answer(next(plates))
 
     def practise(self, is_wrong: bool) -> None:
         """Answers the trials of a gate and reads what is said of each answer, up to the next page."""

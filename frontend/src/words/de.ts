@@ -141,6 +141,17 @@ export const de: Words = {
         ? "Eine Antwort fehlt oder stimmt noch nicht."
         : `${count} Antworten fehlen oder stimmen noch nicht.`,
   },
+  plates: {
+    start: "Beginnen",
+    count: (index, count) => `Bild ${index} von ${count}`,
+    leave_out: "Diese Prüfung auslassen",
+    leave_title: "Die Prüfung auslassen?",
+    leave_text:
+      "Was Sie darin bisher geantwortet haben, wird entfernt. Die Studie endet dann für Sie früher, und Sie werden bezahlt " +
+      "wie alle, für die sie früher endet.",
+    leave_confirm: "Auslassen",
+    leave_stay: "Mit der Prüfung weitermachen",
+  },
   comment: {
     prompt: "Ihre Anmerkung",
     finish: "Abschließen",
@@ -339,6 +350,18 @@ export const de: Words = {
     used: "Vielen Dank. Ihre Antworten werden verwendet.",
     removed: "Ihre Antworten wurden entfernt.",
     remove_failed: "Das hat gerade nicht geklappt, und es wurde nichts geändert. Bitte versuchen Sie es noch einmal.",
+    invite_title: "Dürfen wir Sie zu einem anderen Teil einladen?",
+    invite_question:
+      "Vielleicht gibt es jetzt oder später einen anderen Teil dieser Studie. Dürfen wir Ihnen über die Plattform schreiben, " +
+      "wenn dort ein Platz für Sie ist? Ihre Antwort ändert nichts an diesem Teil und seiner Bezahlung.",
+    invite_yes: "Ja, Sie dürfen mich einladen",
+    invite_no: "Nein, danke",
+    invited: "Danke. Sie können zu einem anderen Teil eingeladen werden.",
+    not_invited: "Danke. Sie werden zu keinem anderen Teil eingeladen.",
+    invite_failed: "Das hat gerade nicht geklappt, und nichts wurde gespeichert. Bitte versuchen Sie es noch einmal.",
+    check_title: "Die Prüfung der Farben",
+    check: "Was hat die Farbprüfung gezeigt?",
+    check_failed: "Das hat gerade nicht geklappt. Bitte versuchen Sie es noch einmal.",
     close: "Sie können diese Seite jetzt schließen.",
     give_back:
       "Bitte geben Sie die Aufgabe auf der Plattform mit deren eigenem Knopf zurück, damit jemand anderes sie nehmen " +

@@ -140,6 +140,17 @@ export const en = {
         ? "One answer is missing or not right yet."
         : `${count} answers are missing or not right yet.`,
   },
+  plates: {
+    start: "Start",
+    count: (index: number, count: number) => `Picture ${index} of ${count}`,
+    leave_out: "Leave this check out",
+    leave_title: "Leave the check out?",
+    leave_text:
+      "What you have answered in it so far is removed. The study then ends early for you, and you are paid like everybody " +
+      "for whom it does.",
+    leave_confirm: "Leave it out",
+    leave_stay: "Go on with the check",
+  },
   comment: {
     prompt: "Your comment",
     finish: "Finish",
@@ -343,6 +354,18 @@ export const en = {
     used: "Thank you. Your answers will be used.",
     removed: "Your answers have been removed.",
     remove_failed: "That did not work just now, and nothing was changed. Please try again.",
+    invite_title: "May we invite you to another part?",
+    invite_question:
+      "There may be another part of this study, now or later. May we write to you through the platform if there is a place " +
+      "for you? Your answer changes nothing about this part or its pay.",
+    invite_yes: "Yes, you may invite me",
+    invite_no: "No, thank you",
+    invited: "Thank you. You may be invited to another part.",
+    not_invited: "Thank you. You will not be invited to another part.",
+    invite_failed: "That did not work just now, and nothing was stored. Please try again.",
+    check_title: "The check of colours",
+    check: "What did the colour check show?",
+    check_failed: "That did not work just now. Please try again.",
     close: "You may close this page now.",
     give_back: "Please give the task back on the platform, with its own button, so that somebody else can take it.",
   },
