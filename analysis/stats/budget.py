@@ -39,15 +39,18 @@ class BudgetCurve:
 
 
 def within_budget(accepted: ArrayLike, rt_ms: ArrayLike, budget_ms: float | None) -> Floats:
-    """1 for each of (n,) that was accepted with 0 < rt_ms <= budget_ms, else 0; None: without limit. A time
-    that is missing (NaN) is in no budget. Raises StatsError for other answers than 0 and 1."""
+    """1 for each of (n,) that was accepted with 0 < rt_ms <= budget_ms, else 0. A time that is missing (NaN)
+    is in no budget. None: at any time, also at one that is not known. Raises StatsError for other answers
+    than 0 and 1."""
     yes = checked_array(accepted, "The answers")
     times = checked_array(rt_ms, "The times", missing=True)
     if yes.size != times.size or not np.isin(yes, (0, 1)).all():
         raise StatsError(
             f"There are {yes.size} answers and {times.size} times; give a time for each, and 0 or 1."
         )
-    limit = np.inf if budget_ms is None else checked_number(budget_ms, "The budget")
+    if budget_ms is None:
+        return yes.copy()
+    limit = checked_number(budget_ms, "The budget")
     # A missing time compares as false.
     return np.asarray(yes * ((times > 0) & (times <= limit)), dtype=np.float64)
 

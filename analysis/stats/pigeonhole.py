@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from analysis.stats.results import (
     Floats,
@@ -31,7 +31,7 @@ from analysis.stats.results import (
     finite,
 )
 
-Scale = Literal["share", "log", "probit"]
+Scale = Literal["share", "logit", "log", "probit"]
 DRAWS, DRAWS_MAX = 2000, 100_000
 CHUNK = 500
 """Draws that are computed together, which bounds the memory."""
@@ -44,15 +44,17 @@ SPREAD_MIN = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class CrossedEstimate:
-    """A contrast of shares: the sum of weight times share (`scale` "share"), the product of share to the
-    power of the weight ("log", so that weights 1 and -1 give a ratio), or the sum of weight times the normal
-    quantile of the share, with one half added to yes and one to all ("probit", the log-linear correction).
+    """A contrast of shares: the sum of weight times share (`scale` "share"); one share, with its interval
+    made on the scale of log odds ("logit"); the product of share to the power of the weight ("log", so that
+    weights 1 and -1 give a ratio); or the sum of weight times the normal quantile of the share ("probit").
+    For log odds and quantiles one half is added to yes and one to all, the log-linear correction.
 
-    `se` is the two-way clustered error on the scale itself, of a logarithm for "log". `cells` holds yes and
-    all of each cell. `undefined` counts draws without a value. `problem` says why there is no interval.
+    `at` is the value on the scale itself, and `se` its two-way clustered error. `cells` holds yes and all of
+    each cell. `undefined` counts draws without a value. `problem` says why there is no interval.
     """
 
     estimate: float
+    at: float
     se: float
     people: int
     items: int
@@ -71,19 +73,18 @@ class CrossedEstimate:
         if self.problem:
             return None
         low_t, high_t = (float(q) for q in np.quantile(self.drawn, [tail, 1 - tail]))
-        low, high = self._at(-high_t), self._at(-low_t)
+        low, high = (_from_scale(self.at - t * self.se, self.scale) for t in (high_t, low_t))
         if self.limits is not None:
             low, high = max(low, self.limits[0]), min(high, self.limits[1])
         return Interval(low, high, level)
 
     def p(self) -> float | None:
         """Two-sided, of no contrast (a ratio of 1): it goes below .05 just when the 95 % interval leaves it
-        out. At least 2 / (draws + 1). None with a problem."""
-        if self.problem:
+        out. At least 2 / (draws + 1). None with a problem, and for a share by itself."""
+        if self.problem or self.scale == "logit":
             return None
-        value = float(np.log(self.estimate)) if self.scale == "log" else self.estimate
-        below = int((self.drawn <= value / self.se).sum())
-        above = int((self.drawn >= value / self.se).sum())
+        below = int((self.drawn <= self.at / self.se).sum())
+        above = int((self.drawn >= self.at / self.se).sum())
         return min(1.0, 2 * (1 + min(below, above)) / (self.drawn.size + 1))
 
     def table(self, level: float = 0.95) -> list[dict[str, object]]:
@@ -102,10 +103,12 @@ class CrossedEstimate:
         }
         return [row]
 
-    def _at(self, t: float) -> float:
-        if self.scale == "log":
-            return finite(float(self.estimate * np.exp(np.clip(t * self.se, -100, 100))), "The interval")
-        return finite(self.estimate + t * self.se, "The interval")
+
+def _from_scale(value: float, scale: Scale) -> float:
+    """What is printed for a value on the scale."""
+    if scale == "log":
+        return float(np.exp(np.clip(value, -100, 100)))
+    return float(expit(value)) if scale == "logit" else finite(value, "The contrast")
 
 
 def pigeonhole(
@@ -126,7 +129,8 @@ def pigeonhole(
     were of other pairs.
 
     Raises StatsError for an empty cell, rows that do not match, values other than 0 and 1, a "log" of a share
-    of 0, or more than PAIRS_MAX pairs of a person and an item.
+    of 0, a "logit" of more than one cell with the weight 1, or more than PAIRS_MAX pairs of a person and an
+    item.
     """
     checked_count(draws, "The number of draws", least=20)
     checked_count(seed, "The seed")
@@ -134,6 +138,8 @@ def pigeonhole(
         raise StatsError(
             f"Scale {scale!r} with {draws} draws; use {', '.join(get_args(Scale))}, and at most {DRAWS_MAX}."
         )
+    if scale == "logit" and list(weights.values()) != [1]:
+        raise StatsError(f"The weights are {dict(weights)}; on log odds give one cell with the weight 1.")
     made = _tables(yes, cells, people, items, weights)
     everybody = np.ones((1, made.people)), np.ones((1, made.items))
     at, errors = made.contrast(*everybody, scale)
@@ -148,8 +154,10 @@ def pigeonhole(
         parts = [(tried - value) / error for tried, error in _drawn(made, scale, draws, seed)]
         drawn = np.concatenate(parts)
     undefined = draws - drawn.size if drawn.size else 0
+    yes_of, of = next(iter(made.counts.values()))
     return CrossedEstimate(
-        estimate=finite(float(np.exp(value)) if scale == "log" else value, "The contrast"),
+        estimate=yes_of / of if scale == "logit" else _from_scale(value, scale),
+        at=value,
         se=finite(se, "The error"),
         people=made.people,
         items=made.items,
@@ -188,7 +196,8 @@ def _drawn(made: _Tables, scale: Scale, draws: int, seed: int) -> Iterator[tuple
 def _copies(count: int, draws: int, seed: int, stream: int) -> Floats:
     """How often each of `count` was drawn (draws, count). Contrasts of one study share their draws."""
     rng = np.random.default_rng([seed, stream, count])
-    return rng.multinomial(count, np.full(count, 1 / count), draws).astype(np.float64)
+    chosen = rng.integers(0, count, (draws, count)) + count * np.arange(draws)[:, None]
+    return np.bincount(chosen.ravel(), minlength=draws * count).reshape(draws, count).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +265,10 @@ def _scaled(count: Floats, total: Floats, scale: Scale) -> tuple[Floats, Floats]
         share = np.where(count > 0, count / total, np.nan)
         return np.log(share), 1 / share
     # An empty cell has no share, though the correction would give it one half.
-    z = ndtri(np.where(total > 0, (count + 0.5) / (total + 1), np.nan))
+    corrected = np.where(total > 0, (count + 0.5) / (total + 1), np.nan)
+    if scale == "logit":
+        return np.log(corrected / (1 - corrected)), total / (total + 1) / (corrected * (1 - corrected))
+    z = ndtri(corrected)
     return z, total / (total + 1) * np.sqrt(2 * np.pi) * np.exp(z**2 / 2)
 
 

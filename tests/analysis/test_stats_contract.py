@@ -178,7 +178,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         some(st.one_of(st.sampled_from([1, -1, 0.5]), anything)),
         st.fixed_dictionaries(
             {
-                "scale": st.sampled_from(["share", "log", "probit", "cube"]),
+                "scale": st.sampled_from(["share", "logit", "log", "probit", "cube"]),
                 "draws": FEW_DRAWS,
                 "seed": st.sampled_from([0, 3, -1, "9"]),
             }
