@@ -140,6 +140,7 @@ def acceptance_section(rows: pd.DataFrame, facts: StudyFacts, told: Declared) ->
         "differences": [row.as_json() for row in compared],
     }
     sentences = [_verdict_sentence(row, people, told.margin) for row in compared]
+    sentences += problems((row.group.label, row.accepted) for row in made if row.reviews)
     sentences += _acc_sentences(made[0], compared)
     tables = (
         _acceptance_table(made, told, facts),
@@ -231,7 +232,7 @@ def _acc_sentences(base: AcceptanceRow, compared: Sequence[DifferenceRow]) -> li
 def _verdict_sentence(row: DifferenceRow, people: Group, margin: float) -> str:
     name = row.group.label
     if row.difference.value is None:
-        return f"{name}: no comparison with {people.label}. {row.difference.problem}"
+        return f"{name}: no comparison with {people.label}, for {_lowered(row.difference.problem)}"
     points = number(100 * abs(row.difference.value), 1)
     way = "more" if row.difference.value > 0 else "less"
     said = f"{name}: accepted {points} percentage points {way} often than {people.label}"

@@ -20,7 +20,7 @@ from analysis.reports.review_rows import (
     of_group,
     real,
 )
-from analysis.reports.review_scores import INTERVALS, difference, problems, share
+from analysis.reports.review_scores import AS_ABOVE, difference, problems, share
 from analysis.stats.proportions import wilson
 
 ITEMS_SHOWN = 40
@@ -96,7 +96,7 @@ def alone_section(rows: pd.DataFrame, facts: StudyFacts) -> Section:
         "Accepted although there is nothing to see",
         ("Region of", "Reviews", "Accepted %", "95 %"),
         lines,
-        f"Plates without a figure, with an answer and a region of the source. {INTERVALS}",
+        f"Plates without a figure, with an answer and a region of the source. {AS_ABOVE}",
     )
     sentences = problems((group.label, row) for group, row in made if row.estimate)
     content = {
@@ -195,7 +195,7 @@ def timing_section(rows: pd.DataFrame, facts: StudyFacts, told: Declared) -> Sec
     columns = ("Solutions of", "Reviews", "Accepted %", "95 %", "In budget %", "95 %",
                f"Less {people.label}", "95 %")  # fmt: skip
     table = Table(
-        "without_flagged", "The main numbers without reviews in doubt", columns, tuple(lines), INTERVALS
+        "without_flagged", "The main numbers without reviews in doubt", columns, tuple(lines), AS_ABOVE
     )
     return Section("timing", "Time and exposure", {**content, "without_flagged": made}, (), (flags, table))
 

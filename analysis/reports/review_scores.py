@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.reports.formats import NONE, interval, number
@@ -21,6 +22,8 @@ INTERVALS = (
     "Intervals: 95 %, pigeonhole bootstrap-t: leads and tasks both drawn at random, each draw divided by its "
     "two-way clustered error. They speak of leads and tasks like these."
 )
+NO_REVIEWS = "there are no reviews of this kind"
+AS_ABOVE = "Intervals as in the first table: leads and tasks both at random."
 CANNOT = '"cannot say"'
 Parts = Mapping[str, tuple[pd.Series, float]]
 """Cell -> which rows are in it, and its weight."""
@@ -68,9 +71,11 @@ def contrast(
     draws: int = DRAWS,
 ) -> Told:
     """The contrast of what is accepted within a budget (None: at any time)."""
-    cells = pd.Series("", index=rows.index, dtype=object)
+    if not all(mask.any() for mask, _ in parts.values()):
+        return Told(None, NO_REVIEWS)
+    cells = np.full(len(rows), "", dtype=object)
     for name, (mask, _) in parts.items():
-        cells[mask] = name
+        cells[mask.to_numpy(bool)] = name
     accepted = within_budget(rows["accepted"], rows["rt_ms"], budget_ms)
     weights = {name: weight for name, (_, weight) in parts.items()}
     try:

@@ -12,8 +12,8 @@ from analysis.reports.base import Section, StudyFacts, Table
 from analysis.reports.formats import finding, p_sentence, p_value, stars
 from analysis.reports.review_rows import MODEL, Declared, Group, answered, groups_of, of_group, real
 from analysis.reports.review_scores import (
+    AS_ABOVE,
     CANNOT,
-    INTERVALS,
     SignalRow,
     Told,
     UsefulnessRow,
@@ -47,13 +47,13 @@ def signal_section(rows: pd.DataFrame, facts: StudyFacts, told: Declared) -> Sec
         for group in groups_of(facts)
         for explained in shown
     ]
-    tables = [_sensitivity_table(made, told)]
+    tables = []
     for budget in dict.fromkeys(row.budget_ms for row in made):
         part = [row for row in made if row.budget_ms == budget]
-        tables += [_signal_table(part, budget), _apart_table(part, budget)]
+        tables += [_signal_table(part, budget), _sensitivity_table(part, budget), _apart_table(part, budget)]
     content = [row.as_json() for row in made]
     sentences = problems(
-        (f"{row.group.label}, explanation {SHOWN[row.explained]}", row.d_prime) for row in made
+        (f"d\N{PRIME} of {row.group.label}, explanation {SHOWN[row.explained]}", row.d_prime) for row in made
     )
     title = "Right and wrong answers: hits and false acceptances"
     return Section("signal", title, content, sentences, tuple(tables))
@@ -74,32 +74,33 @@ def _signal_table(made: Sequence[SignalRow], budget_ms: float | None) -> Table:
     columns = ("Solutions of", "Explanation", "Right", "Hits %", "95 %", "Wrong", "False acc. %", "95 %")
     note = (
         "Hits: right answers accepted. False acceptances: wrong answers accepted, the source's errors and "
-        f"lures together; {CANNOT} is in neither. {INTERVALS}"
+        f"lures together; {CANNOT} is in neither. {AS_ABOVE}"
     )
-    key = "signal" if budget_ms is None else "signal_in_time"
-    limit = "at any time" if budget_ms is None else f"within {words_of(budget_ms)}"
-    return Table(key, f"Accepted {limit}", columns, lines, note, left=2)
+    key = f"signal{_suffix(budget_ms)}"
+    return Table(key, f"Accepted {_limit(budget_ms)}", columns, lines, note, left=2)
 
 
-def _sensitivity_table(made: Sequence[SignalRow], told: Declared) -> Table:
-    by = {(row.group.name, row.explained, row.budget_ms): row for row in made}
-    budgets = list(dict.fromkeys(row.budget_ms for row in made))
-    lines = []
-    for name, explained in dict.fromkeys((row.group.name, row.explained) for row in made):
-        rows = [by[name, explained, budget] for budget in budgets]
-        cells = [text for row in rows for t in (row.d_prime, row.criterion) for text in t.cells(2, 1)]
-        lines.append((rows[0].group.label, SHOWN[explained], *cells))
-    head = [f"{measure}{words}" for words in ("", f", {words_of(told.budget_ms)}")
-            for measure in ("d\N{PRIME}", "Criterion")]  # fmt: skip
-    columns = ("Solutions of", "Explanation", *(text for name in head for text in (name, "95 %")))
+def _sensitivity_table(made: Sequence[SignalRow], budget_ms: float | None) -> Table:
+    lines = tuple(
+        (row.group.label, SHOWN[row.explained], *row.d_prime.cells(2, 1), *row.criterion.cells(2, 1))
+        for row in made
+    )
+    columns = ("Solutions of", "Explanation", "d\N{PRIME}", "95 %", "Criterion", "95 %")
     note = (
-        "At any time, and within the primary budget. d\N{PRIME} = z(H) \N{MINUS SIGN} z(F) of hits and false "
-        "acceptances, over all leads together; criterion below 0: more is accepted than rejected. Both with "
-        "the log-linear correction, one half added to the accepted and one to all (Hautus 1995). "
-        f"{INTERVALS}"
+        "d\N{PRIME} = z(H) \N{MINUS SIGN} z(F) of hits and false acceptances, over all leads together; "
+        "criterion below 0: more is accepted than rejected. Both with the log-linear correction, one half "
+        f"added to the accepted and one to all (Hautus 1995). {AS_ABOVE}"
     )
-    title = "How well right and wrong answers are told apart"
-    return Table("sensitivity", title, columns, tuple(lines), note, left=2)
+    title = f"How well right and wrong answers are told apart {_limit(budget_ms)}"
+    return Table(f"sensitivity{_suffix(budget_ms)}", title, columns, lines, note, left=2)
+
+
+def _limit(budget_ms: float | None) -> str:
+    return "at any time" if budget_ms is None else f"within {words_of(budget_ms)}"
+
+
+def _suffix(budget_ms: float | None) -> str:
+    return "" if budget_ms is None else "_in_time"
 
 
 def _apart_table(made: Sequence[SignalRow], budget_ms: float | None) -> Table:
@@ -115,13 +116,12 @@ def _apart_table(made: Sequence[SignalRow], budget_ms: float | None) -> Table:
         for row in made
     )
     columns = ("Solutions of", "Explanation", "Errors", "Accepted %", "95 %", "Lures", "Accepted %", "95 %")
-    key = "false" if budget_ms is None else "false_in_time"
-    limit = "at any time" if budget_ms is None else f"within {words_of(budget_ms)}"
     note = (
         "Errors: wrong answers that the source itself gave. Lures: a wrong answer with a region that the "
         "same source marked for this answer elsewhere. No interval: too few, or none of them accepted."
     )
-    return Table(key, f"False acceptances {limit}, errors and lures apart", columns, lines, note, left=2)
+    title = f"False acceptances {_limit(budget_ms)}, errors and lures apart"
+    return Table(f"false{_suffix(budget_ms)}", title, columns, lines, note, left=2)
 
 
 def _count(told: Told) -> str:
@@ -170,7 +170,7 @@ def _usefulness_table(made: Sequence[UsefulnessRow], told: Declared) -> Table:
         "Percentage points with explanations less without, accepted within the budget. Usefulness: gain in "
         f"hits less gain in false acceptances. {PAPER}: the difference of the paper, of real solutions, "
         "right or wrong; it rises also if more wrong answers are accepted. p: no difference, by the same "
-        f"bootstrap, not corrected; other budgets than the primary one are a description. {INTERVALS}"
+        f"bootstrap, not corrected; other budgets than the primary one are a description. {AS_ABOVE}"
     )
     return Table("usefulness", "What explanations change", columns, lines, note, left=2)
 
@@ -179,7 +179,7 @@ def _useful_sentence(row: UsefulnessRow) -> str:
     place = f"{row.group.label}, within {words_of(row.budget_ms)}"
     value, p = row.usefulness.value, row.usefulness.p
     if value is None:
-        return f"{place}: no usefulness. {row.usefulness.problem}"
+        return f"{place}: no usefulness can be told, for {row.usefulness.problem}."
     points, ends = row.usefulness.cells()
     if p is None:
         return f"{place}: usefulness {points} points; {row.usefulness.problem}."
@@ -221,7 +221,7 @@ def explainers_section(rows: pd.DataFrame, facts: StudyFacts, told: Declared) ->
         f"First less second, percentage points, accepted within {words_of(told.budget_ms)} in the run with "
         "explanations. Usefulness: hits less false acceptances; the run without explanations shows the same "
         "answers for every explainer, and so falls out of the difference. Accepted: real solutions, right or "
-        f"wrong. Holm: over the pairs. {INTERVALS}"
+        f"wrong. Holm: over the pairs. {AS_ABOVE}"
     )
     table = Table("explainers", "Pairs of explainers", columns, tuple(lines), note, left=2)
     sentences = problems((f"{a.label} and {b.label}", net) for a, b, net, _ in made)

@@ -105,7 +105,7 @@ def review(
 def review_frames(
     trials: Sequence[Mapping[str, object]],
     *,
-    answers: Mapping[str, Mapping[str, str]] | None = None,
+    answers: Mapping[str, Mapping[str, object]] | None = None,
     origin: str = "human",
     stimuli: Sequence[Mapping[str, object]] = (),
 ) -> Frames:
