@@ -25,7 +25,7 @@ from analysis.reports.review_controls import (
     timing_section,
 )
 from analysis.reports.review_model import model_section
-from analysis.reports.review_rows import Declared, declared, real, review_rows
+from analysis.reports.review_rows import KNOWN, Declared, declared, real, review_rows
 from analysis.reports.review_solving import solve_rows, solving_sections
 from analysis.reports.review_usefulness import (
     explainers_section,
@@ -106,7 +106,7 @@ def _reviewed(kept: Frames) -> Section:
 
 def _solved(kept: Frames) -> Section:
     rows = solve_rows(kept)
-    rows = rows[rows["use"] != "known"]
+    rows = rows[rows["use"] != KNOWN]
     content = {
         "people": int(rows["participant"].nunique()),
         "answers": len(rows),

@@ -10,6 +10,7 @@ import pandas as pd
 
 from analysis.frames import Frames
 from analysis.reports.base import ReportError, StudyFacts
+from experiments.kinds.review import Review
 from experiments.kinds.solve import CANNOT_SAY
 
 SOURCE = "source"
@@ -93,7 +94,7 @@ def review_rows(frames: Frames) -> pd.DataFrame:
     `with_first`: this sitting had its run with explanations first (NaN without two runs); `reloaded`,
     `ahead`, `untimed` and `flagged` (any of them).
     """
-    trials = frames.trials[frames.trials["kind"] == "review"]
+    trials = frames.trials[frames.trials["kind"] == Review.name]
     given = trials.reindex(columns=[*TEXTS, *NUMBERS, "explained", "accepted", "answer_right"])
     rows = pd.DataFrame({name: given[name].astype("string").fillna("").astype(object) for name in TEXTS})
     for name in (*NUMBERS, "accepted"):

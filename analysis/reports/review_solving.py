@@ -18,7 +18,7 @@ from analysis.stats.clustered import clustered_mean
 from analysis.stats.overlap import region_overlap
 from analysis.stats.proportions import wilson
 from analysis.stats.results import StatsError
-from experiments.kinds.solve import CANNOT_SAY
+from experiments.kinds.solve import CANNOT_SAY, Solve
 
 LEVEL = 0.95
 
@@ -27,7 +27,7 @@ def solve_rows(frames: Frames) -> pd.DataFrame:
     """One row per solution: `participant`, `item`, `use`, `choice`, `truth`, `right` (1 or 0, "cannot say"
     is 0), `cannot_say`, `cells` (marked, NaN without region), `region` (cells of the grid, or None), `rt_ms`.
     """
-    trials = frames.trials[frames.trials["kind"] == "solve"]
+    trials = frames.trials[frames.trials["kind"] == Solve.name]
     given = trials.reindex(
         columns=["participant", "item", "use", "response", "region_cells", "region", "rt_ms"]
     )

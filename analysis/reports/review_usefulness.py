@@ -28,10 +28,7 @@ from analysis.stats.posthoc import holm
 
 SHOWN = {False: "not shown", True: "shown"}
 PAPER = "p(with) \N{MINUS SIGN} p(without)"
-NO_RUN = (
-    "There are no reviews {kind} an explanation, so nothing can be said of what explanations change: a run "
-    "is missing."
-)
+NO_RUN = "There are no reviews {kind} an explanation: a run is missing, and nothing can be compared."
 
 
 def has_both_runs(rows: pd.DataFrame) -> bool:

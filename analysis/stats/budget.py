@@ -1,4 +1,4 @@
-"""What is accepted in time: a later decision counts as a rejection, whatever was decided."""
+"""What is accepted in time: a later decision counts as a rejection."""
 
 from __future__ import annotations
 

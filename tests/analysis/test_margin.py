@@ -61,10 +61,10 @@ def decided(made: MarginDecision, se: float) -> float:
     rng = np.random.default_rng(1)
     tried = made.difference + error * rng.standard_normal(200_000)
     if abs(made.difference) < made.margin:
-        found = (tried - 1.64485 * error > -made.margin) & (tried + 1.64485 * error < made.margin)
+        right = (tried - 1.64485 * error > -made.margin) & (tried + 1.64485 * error < made.margin)
     else:
-        found = np.abs(tried) - 1.95996 * error > made.margin
-    return float(found.mean())
+        right = np.abs(tried) - 1.95996 * error > made.margin
+    return float(right.mean())
 
 
 @pytest.mark.parametrize(("difference", "se"), [(0.0, 0.07), (0.05, 0.04), (-0.15, 0.05), (0.13, 0.03)])
@@ -123,22 +123,22 @@ def planted(difference: float, *, leads: int, tasks: int, scale: Scale, seed: in
 
 @pytest.mark.parametrize(("leads", "tasks"), [(16, 80), (48, 160)])
 @pytest.mark.parametrize(
-    ("difference", "wrong", "rate"),
+    ("difference", "wrong"),
     [
-        (MARGIN, "equivalent", 0.05),
-        (-MARGIN, "equivalent", 0.05),
-        (-MARGIN, "worse", 0.025),
-        (0.0, "worse", 0.025),
+        (MARGIN, {"equivalent": 0.05, "superior": 0.025, "worse": 0.0}),
+        (-MARGIN, {"equivalent": 0.05, "worse": 0.025, "superior": 0.0}),
+        (0.0, {"worse": 0.0, "superior": 0.0}),
     ],
 )
 def test_wrong_decisions_are_as_rare_as_promised(
-    leads: int, tasks: int, difference: float, wrong: str, rate: float, scale: Scale
+    leads: int, tasks: int, difference: float, wrong: dict[str, float], scale: Scale
 ) -> None:
+    """At the margin itself every decision is wrong; without a difference only two are."""
     told = planted(difference, leads=leads, tasks=tasks, scale=scale, seed=1)
     count = told.total()
     print(f"{leads} leads, {tasks} tasks, difference {difference}: {dict(told)}")
-    assert told[wrong] / count <= likely_share(rate, count).high, told
-    assert told["superior"] / count <= likely_share(0.025, count).high or difference == MARGIN, told
+    for decision, rate in wrong.items():
+        assert told[decision] / count <= likely_share(rate, count).high, told
 
 
 @pytest.mark.parametrize(("difference", "right"), [(0.0, "equivalent"), (-0.25, "worse"), (0.25, "superior")])
