@@ -99,6 +99,8 @@ def review_rows(frames: Frames) -> pd.DataFrame:
     rows = pd.DataFrame({name: given[name].astype("string").fillna("").astype(object) for name in TEXTS})
     for name in (*NUMBERS, "accepted"):
         rows[name] = given[name].astype("float64")
+    # A study without uses of its items has tasks alone.
+    rows["use"] = rows["use"].replace("", TASK)
     rows["explained"] = given["explained"].fillna(False).astype(bool)
     rows["right"] = given["answer_right"].astype("float64")
     rows = rows[rows["accepted"].notna()].reset_index(drop=True)
