@@ -148,7 +148,7 @@ def _agreement(tasks: pd.DataFrame) -> Section:
         (line,),
         "Cells in both regions by cells in either; every task and answer counts alike. Student's t over "
         "these: the interval speaks of these solvers.",
-        left=0,
+        left=1,
     )
     return Section("agreement", title, content, tuple(sentences), (table,))
 
