@@ -11,10 +11,12 @@ from analysis.stats.agreement import spearman
 from analysis.stats.clustered import Names
 from analysis.stats.results import (
     Interval,
+    Row,
     StatsError,
     checked_array,
     checked_count,
     checked_level,
+    ends_of,
 )
 
 GROUPS_MIN = 5
@@ -30,6 +32,10 @@ class RankAssociation:
     n: int
     groups: int
     interval: Interval | None
+
+    def table(self) -> list[Row]:
+        """One row."""
+        return [{"rho": self.rho, **ends_of(self.interval), "n": self.n, "groups": self.groups}]
 
 
 def rank_association(

@@ -24,6 +24,8 @@ from analysis.reports.rating_scores import pairs
 from analysis.reports.report import Report
 from analysis.reports.text import print_report
 from analysis.stats.agreement import modes, weighted_kappa
+from stimuli.explainers import kind_of
+from stimuli.spec import Component
 from tests.analysis.rated import (
     METHODS,
     SIX,
@@ -35,6 +37,7 @@ from tests.analysis.rated import (
     rating_frames,
     sitting_row,
 )
+from tests.oracles import pasta
 
 pytestmark = pytest.mark.pure
 
@@ -78,33 +81,39 @@ def test_mean_and_mode_are_counted_by_hand_and_q5_is_turned_round() -> None:
     assert SAY in made.tables()["conditions"].note
 
 
-def test_the_published_counts_close() -> None:
-    """PASTA: six questions, 21,100 explanations, five raters; the mean of its code; 46 explanations of a
-    picture (13 methods on three networks, two of them not on CLIP, one network of its own, 8 of concepts);
-    26 labels. The report's own counts multiply in the same way."""
-    assert 6 * 21_100 * 5 == 633_000 and 21_100 * 5 == 105_500
-    assert round(float(Fraction(301_398, 105_500)), 4) == 2.8569
-    assert 13 * 3 - 2 + 1 + 8 == 46 and 14 + 6 == 20 and 6 + 4 + 16 == 26
+def test_its_counts_multiply_as_the_published_ones() -> None:
+    """Questions by explanations by raters, which in PASTA make 633,000."""
     told = report(all_rated(lambda r, i, n, q: 1 + (r + i) % 5, raters=5, items=4), rating_facts()).json()
-    assert told["pooled"]["ratings"] == len(SIX) * told["pooled"]["explanations"] * 5 == 6 * 12 * 5
+    of = told["pooled"]
+    scale = Fraction(pasta.RATINGS, pasta.EXPLANATIONS)
+    assert Fraction(of["ratings"], of["explanations"]) == scale and of["explanations"] == 4 * len(METHODS)
+
+
+def test_the_twenty_methods_of_the_paper_are_there_by_form() -> None:
+    """Thirteen methods on three networks, two of them not on CLIP, one on its own network, and 8 of concepts
+    (two methods on two models each) are the 46 explanations of a picture."""
+    assert {kind_of(Component(name)) for name in pasta.SALIENCY} == {"image"}
+    assert {kind_of(Component(name)) for name in pasta.CONCEPTS} == {"concept"}
+    assert len({*pasta.SALIENCY, *pasta.CONCEPTS}) == 20
+    on_networks = {(name, network) for name in pasta.SALIENCY[1:] for network in pasta.NETWORKS}
+    left = on_networks - {("full_grad", "clip"), ("score_cam", "clip")}
+    assert len(left) + 1 + len(pasta.CONCEPTS) + 2 == pasta.POSSIBLE
 
 
 def test_the_paper_s_table_stands_beside_ours_and_is_not_ours() -> None:
-    assert len(TABLE_1) == 15 and all(len(row) == 8 for row in TABLE_1)
-    human = {row[0]: row[2:] for row in TABLE_1 if row[1] == "Human"}
-    assert human == {
-        "MSE": (".415", ".429", ".562", ".478", ".509", ".299"),
-        "QWK": (".849", ".845", ".731", ".748", ".848", ".796"),
-        "SCC": (".844", ".839", ".722", ".742", ".850", ".789"),
-    }
+    printed = {(row[0], row[1]): tuple(map(float, row[2:])) for row in TABLE_1}
+    assert printed == pasta.printed_means() and len(printed) == 15
     made = report(planted({"grad_cam": 0.5, "random": -0.5}, raters=8, items=12, per_item=4, seed=1),
                   rating_facts(("grad_cam", "random"), asked=("q1",)))  # fmt: skip
     table = made.tables()["human"]
     assert "Published, not recomputed" in table.note
     ours = [row for row in table.rows if "here" in row[1]]
     assert len(ours) == 6 and all(row[3:] == ("\N{EN DASH}",) * 5 for row in ours)
+    shown = {row[:2]: row[2:] for row in table.rows}
+    assert shown["SCC", "BLIP, published"] == ("0.484", "0.474", "0.150", "0.247", "0.216", "0.220")
     told = made.json()["agreement"]["q1"]
     assert told["own_left_out"]["mse"] > told["as_published"]["mse"]
+    assert shown["MSE", "Human, here"][0] == f"{told['as_published']['mse']:.3f}"
 
 
 def test_agreement_is_of_kept_raters_and_of_all() -> None:
