@@ -173,6 +173,40 @@ def _summary(
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """`raters`: how many (explanation, question) have how many raters, most raters first, anchors apart;
+    `wanted` is their number by the plan."""
+
+    wanted: int
+    raters: tuple[tuple[int, int], ...]
+
+    @property
+    def fewer(self) -> int:
+        return sum(cells for count, cells in self.raters if count < self.wanted)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What is short of the plan; nothing if every explanation has its raters."""
+        if not self.fewer:
+            return ()
+        every = sum(cells for _, cells in self.raters)
+        return (
+            f"{self.fewer:,} of {every:,} questions about an explanation were answered by fewer than the "
+            f"{self.wanted} raters wanted.",
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {"wanted": self.wanted, "fewer": self.fewer, "counts": [list(row) for row in self.raters]}
+
+
+def coverage(rows: pd.DataFrame, wanted: int) -> Coverage:
+    """`rows`: see `analysis.ratings`."""
+    once = rated_once(rows)
+    each = once.groupby(["item", "condition", "question"])["participant"].nunique()
+    counts = each.value_counts().sort_index(ascending=False)
+    return Coverage(wanted, tuple((int(n), int(cells)) for n, cells in counts.items()))
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """Two conditions (or forms) on one question, on the pictures that both have: first less second, with high
     as good. `p_holm` holds over the pairs of the question. `problem`: why there is no test."""
