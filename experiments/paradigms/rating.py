@@ -127,6 +127,7 @@ class Rating(BaseParadigm):
     roles: ClassVar[Mapping[str, base.Role]] = {"control": base.Role(), "method": base.Role()}
 
     merges_coinciding: ClassVar[bool] = True
+    planned_test: ClassVar[base.PlannedTest] = "pairs"
     planned_analysis: ClassVar[str] = (
         "By question: conditions are compared in pairs on the pictures that both have, each picture "
         "counting alike, people and pictures both as drawn at random (two-way clustered errors), two-sided, "

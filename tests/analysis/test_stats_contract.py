@@ -25,6 +25,7 @@ from analysis.stats import (
     crossed,
     labels,
     nonparametric,
+    pair_power,
     posthoc,
     power,
     proportions,
@@ -139,20 +140,18 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (power, "effect_size_f"): (lists, anything, st.one_of(st.none(), lists)),
     (power, "effect_size_f_from_eta_squared"): (anything,),
     (power, "anova_power"): (st.lists(counts, max_size=4), anything),
-    (power, "rating_power"): (
-        counts,
-        counts,
-        anything,
-        st.fixed_dictionaries({"rater_sd": anything, "explanation_sd": anything, "alpha": levels}),
-    ),
-    (power, "detectable_rating"): (
-        counts,
-        counts,
-        st.fixed_dictionaries({"power": levels, "alpha": levels}),
-    ),
     (power, "minimal_detectable_f"): (
         st.lists(counts, max_size=4),
         st.fixed_dictionaries({"power": levels, "alpha": levels}),
+    ),
+    (pair_power, "pair_power"): (
+        counts,
+        counts,
+        counts,
+        st.fixed_dictionaries(
+            {"pairs": counts, "rater_sd": anything, "explanation_sd": anything, "person_share": levels}
+            | {"alpha": levels, "draws": FEW_DRAWS}
+        ),
     ),
     (rank_power, "rank_power"): (
         st.one_of(st.just([0.5, 0.7]), lists),
