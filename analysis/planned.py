@@ -21,6 +21,7 @@ from analysis.stats.pair_power import (
 from analysis.stats.power import anova_power, minimal_detectable_f
 from analysis.stats.rank_power import PEOPLE_MAX, people_needed, rank_power
 from experiments.definition import StudyDefinition
+from experiments.kinds.rate import SCALE
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Plan
 
@@ -118,13 +119,15 @@ def _pairs(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower |
         return None
     power = pair_power(told.items, told.raters, told.people, pairs=told.pairs, seed=definition.seed)
     rows: list[tuple[str, float | int]] = [(f"{size:g} points", power.of(size)) for size in POINTS]
-    if (least := power.detectable()) is not None:
+    least = power.detectable()
+    if is_found := least is not None and least <= int(SCALE[-1]) - int(SCALE[0]):
         rows.append((f"smallest difference found with power {POWER:.2f}", least))
+    none = "" if is_found else f"; no difference that the scale allows is found with power {POWER:.2f}"
     pairs = f"{told.pairs} pair{'s' if told.pairs > 1 else ''}"
     title = (
         f"Power of the planned comparison of two conditions: {told.items} items that they share, "
         f"{told.raters} raters each, {told.people} people, Holm over {pairs}, by simulation (SD of single "
         f"ratings {RATER_SD:g}, as published, {PERSON_SHARE:.0%} of its variance people's level; of "
-        f"explanations {EXPLANATION_SD:g}, assumed)"
+        f"explanations {EXPLANATION_SD:g}, assumed){none}"
     )
     return PlannedPower(title, tuple(rows))

@@ -110,7 +110,7 @@ def _results(
         agreement_section(agreement(rows, everybody, names, facts.seed), labels),
         with_oneself(rows, names, labels),
         raters_section(rows),
-        metrics(associations(rows, kept.stimuli, names, facts.seed), labels),
+        metrics(associations(rows, kept.stimuli, names), labels),
         *quality.sections(kept, facts),
     ]
 

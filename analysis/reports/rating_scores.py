@@ -403,12 +403,10 @@ def _person_level(given: pd.DataFrame) -> float | None:
         return None
 
 
-def associations(
-    rows: pd.DataFrame, stimuli: pd.DataFrame, questions: Sequence[str], seed: int
-) -> list[dict[str, Any]]:
+def associations(rows: pd.DataFrame, stimuli: pd.DataFrame, questions: Sequence[str]) -> list[dict[str, Any]]:
     """Mean rating of an explanation against each automatic metric of it: Spearman's correlation over
-    explanations, intervals by drawing whole pictures. `method` and `seen` are the metric of the method's own
-    values and that of the drawn field."""
+    explanations, intervals by leaving out whole pictures. `method` and `seen` are the metric of the method's
+    own values and that of the drawn field."""
     once = rated_once(rows)
     mean = once.groupby(["item", "condition", "question"])["value"].mean()
     measured = _measured(stimuli)
@@ -421,7 +419,7 @@ def associations(
                 "question": question,
             }
             for column in ("method", "seen"):
-                row[column] = _association(mean, question, columns.get(column, {}), seed)
+                row[column] = _association(mean, question, columns.get(column, {}))
             made.append(row)
     return made
 
@@ -445,7 +443,7 @@ def _measured(stimuli: pd.DataFrame) -> dict[tuple[str, str], dict[str, dict[tup
 
 
 def _association(
-    mean: pd.Series, question: str, values: Mapping[tuple[str, str], float], seed: int
+    mean: pd.Series, question: str, values: Mapping[tuple[str, str], float]
 ) -> dict[str, Any] | None:
     if question not in mean.index.get_level_values("question"):
         return None
@@ -456,7 +454,6 @@ def _association(
             [rated[place] for place in places],
             [values[place] for place in places],
             [item for item, _ in places],
-            seed=seed,
             level=LEVEL,
         )
     except StatsError:

@@ -202,7 +202,7 @@ def metrics(content: list[dict[str, Any]], labels: Labels) -> Section:
         "Spearman's correlation over explanations",
         ("Metric", "Question", "The method", "What was seen", "Explanations"),
         lines,
-        "Mean rating (high is good) against the metric of the same explanation; 95 % by drawing whole "
+        "Mean rating (high is good) against the metric of the same explanation; 95 % by leaving out whole "
         "pictures. The method: of its own values. What was seen: of the field as it was drawn. Neither "
         "stands in for the other. Conditions are pooled, so that differences between methods are in it.",
         left=2,

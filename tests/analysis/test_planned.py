@@ -64,12 +64,12 @@ def test_more_people_than_are_simulated_are_no_error(monkeypatch: pytest.MonkeyP
     assert power_of(*study("reverse_turing", 18, **SIZES)) is None
 
 
-def rated(sittings: int, **design: Any) -> tuple[StudyDefinition, list[Plan]]:
-    """Two methods on 30 items, none with a copy."""
+def rated(sittings: int, items: int = 30, **design: Any) -> tuple[StudyDefinition, list[Plan]]:
+    """Two methods on so many items, none with a copy."""
     made, _ = study("meta_predictor", 4)
     made = made.model_copy(update={"paradigm": "rating", "design": design, "sittings_max": sittings})
     protocol = get_paradigm("rating")
-    return made, list(protocol.plans(protocol.Design(**design), make_pool(30, check_repeat=0), Streams(1)))
+    return made, list(protocol.plans(protocol.Design(**design), make_pool(items, check_repeat=0), Streams(1)))
 
 
 def test_ratings_have_the_power_of_their_planned_comparison() -> None:
@@ -80,7 +80,15 @@ def test_ratings_have_the_power_of_their_planned_comparison() -> None:
     assert power is not None and "30 items that they share, 4 raters each, 8 people" in power.title
     expected = pair_power(30, 4, 8, seed=made.seed)
     assert dict(power.rows)["0.5 points"] == expected.of(0.5)
-    assert power.rows[-1][1] == expected.detectable()
+    assert power.rows[-1] == ("smallest difference found with power 0.80", expected.detectable())
+    assert "no difference" not in power.title
+    # Few pictures and people leave a test that finds nothing from one end of the scale to the other.
+    made, plans = rated(3, items=4, raters_per_explanation=2)
+    least = pair_power(4, 2, 2, seed=made.seed).detectable()
+    assert least is not None and least > 4
+    power = power_of(made, plans)
+    assert power is not None and len(power.rows) == 3
+    assert power.title.endswith("; no difference that the scale allows is found with power 0.80")
 
 
 def test_ratings_without_items_in_common_or_of_one_person_have_none() -> None:

@@ -101,7 +101,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (anova, "one_way_from_summaries"): (st.lists(summaries, max_size=3),),
     (anova, "eta_squared_interval"): (anything, counts, counts, st.fixed_dictionaries({"level": levels})),
     (anova, "eta_squared_condition_by_session"): (some(tables),),
-    (association, "rank_association"): (rater, rater, rater, st.fixed_dictionaries({"draws": FEW_DRAWS})),
+    (association, "rank_association"): (rater, rater, rater, st.fixed_dictionaries({"level": levels})),
     (clustered, "clustered_mean"): (rater, rater, rater, st.fixed_dictionaries({"level": levels})),
     (clustered, "clustered_difference"): (
         rater,
