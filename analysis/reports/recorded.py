@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pandas as pd
 
@@ -22,11 +21,15 @@ def sentences(answers: pd.DataFrame) -> list[str]:
     `analysis.records.ratings_from`."""
     raters = answers.groupby("explanation")["rater"].nunique()
     counts = raters.value_counts().sort_index(ascending=False)
-    about = ", ".join(f"{n:,} of {_raters(k)} each" for k, n in counts.items())
-    told = [f"{len(raters):,} explanations with {answers['value'].count():,} ratings: {about or 'none'}."]
+    about = [f"{n:,} with {_several(int(k), 'rater')}" for k, n in counts.items()]
+    shared = f"{_several(int(counts.index[0]), 'rater')} each" if len(counts) == 1 else ", ".join(about)
+    of = f"{_several(len(raters), 'explanation')}, {_several(int(answers['value'].count()), 'rating')}"
+    told = [f"{of}: {shared}."]
     if len(counts) > 1:
         fewer = int((raters < raters.max()).sum())
-        told.append(f"{fewer:,} explanations have fewer than {_raters(int(raters.max()))}.")
+        told.append(
+            f"{_several(fewer, 'explanation')} with fewer than {_several(int(raters.max()), 'rater')}."
+        )
     once = answers.drop_duplicates("explanation")
     if again := int(once.duplicated("explication", keep=False).sum()):
         told.append(
@@ -36,8 +39,8 @@ def sentences(answers: pd.DataFrame) -> list[str]:
     return told
 
 
-def _raters(count: Any) -> str:
-    return f"{count} rater{'' if count == 1 else 's'}"
+def _several(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def tables(

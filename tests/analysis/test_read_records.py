@@ -58,11 +58,11 @@ def test_means_modes_gaps_and_alpha_are_those_of_the_answers(file: Path) -> None
 
 
 def test_it_says_how_many_raters_there_are_and_what_stands_twice(tmp_path: Path, file: Path) -> None:
-    assert sentences(ratings_from(file)) == ["4 explanations with 69 ratings: 4 of 3 raters each."]
+    assert sentences(ratings_from(file)) == ["4 explanations, 69 ratings: 3 raters each."]
     twice = saved(tmp_path, record(0, (1, 2, 3)), record(1, (2,), name="coco_0_0.npy"), record(2, (2, 3)))
     told = sentences(ratings_from(twice))
-    assert "1 of 3 raters each, 1 of 2 raters each, 1 of 1 rater each" in told[0]
-    assert told[1] == "2 explanations have fewer than 3 raters."
+    assert told[0] == "3 explanations, 36 ratings: 1 with 3 raters, 1 with 2 raters, 1 with 1 rater."
+    assert told[1] == "2 explanations with fewer than 3 raters."
     assert told[2].startswith("2 records name an explanation that another record names too")
 
 
@@ -72,7 +72,7 @@ def test_the_command_prints_it_and_writes_the_single_answers(
     out = file.parent / "answers.csv"
     call_command("read_records", str(file), "--out", str(out))
     told = capsys.readouterr().out
-    assert "4 explanations with 69 ratings" in told and "Published, not recomputed" in told
+    assert "4 explanations, 69 ratings" in told and "Published, not recomputed" in told
     table = pd.read_csv(out)
     assert len(table) == 4 * 3 * 6 and table["value"].isna().sum() == 3
     assert table.loc[table["question"] == "Q1", "value"].tolist() == [p for row in POINTS for p in row]
