@@ -114,6 +114,33 @@ def test_copies_are_named_and_explained_by_the_index(tmp_path: Path) -> None:
     assert index["item"].tolist() == ["i0", "light~1"] and index["copy_of"].tolist() == ["", "i0"]
 
 
+def test_names_tell_dataset_item_and_method_apart(tmp_path: Path) -> None:
+    """Two datasets, two methods: four names of explanations and two of pictures, and each is in the index."""
+    names = ("grad_cam", "random")
+    trials = [
+        rated("s", "p", 2 * i + n, (f"i{i}", name), dict.fromkeys(SIX, 1 + i + n))
+        for i in range(2)
+        for n, name in enumerate(names)
+    ]
+    pictures = [
+        row | {"dataset": "coco" if row["item"] == "i0" else "monu ment_AI"} for row in pictures_of(2, names)
+    ]
+    write(rating_frames(trials, [sitting_row("s", "p", 0)], pictures), tmp_path)
+    table = ratings_from(tmp_path / RECORDS)
+    told = table[table["question"] == "Q1"][["dataset", "image", "explainer", "value"]]
+    assert sorted(map(tuple, told.to_numpy().tolist())) == [
+        ("coco", 0, 0, 1),
+        ("coco", 0, 1, 2),
+        ("monu-ment-AI", 1, 0, 2),
+        ("monu-ment-AI", 1, 1, 3),
+    ]
+    assert set(table["img"]) == {"coco_0_wolf.png", "monu-ment-AI_1_wolf.png"}
+    index = pd.read_csv(tmp_path / INDEX, keep_default_na=False)
+    assert set(index["explication"]) == set(table["explication"])
+    where = {row["explication"]: (row["item"], row["condition"]) for _, row in index.iterrows()}
+    assert where["monu-ment-AI_1_1.png"] == ("i1", "random")
+
+
 def test_a_question_without_a_copy_is_null_and_anchors_stay_out(tmp_path: Path) -> None:
     four = {name: 4 for name in SIX if name != "q5"}
     trials = [
