@@ -66,6 +66,9 @@ def test_it_tells_the_power_of_the_planned_comparison_on_page_and_in_the_preregi
     assert shares == sorted(shares) and power.rows[-1][0].startswith("smallest difference found with power")
     document = preregistration(run)
     assert "## Power" in document and power.title in document
+    assert (
+        "## What is rated\n\n- 16 explanations, each asked about by 2 people; 4 lists in 2 rounds" in document
+    )
     assert f"- 0.5 points: {power.rows[2][1]:.3f}" in document
 
 
