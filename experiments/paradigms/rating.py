@@ -131,8 +131,8 @@ class Rating(BaseParadigm):
     planned_analysis: ClassVar[str] = (
         "By question: conditions are compared in pairs on the pictures that both have, each picture "
         "counting alike, people and pictures both as drawn at random (two-way clustered errors), two-sided, "
-        "with Holm's correction over the pairs of a question. Secondary: the methods of saliency together are "
-        "compared with those of concepts by the same test, with Holm's correction over the questions. "
+        "with Holm's correction over the pairs of a question. Secondary: the methods of saliency together "
+        "are compared with those of concepts by the same test, with Holm's correction over the questions. "
         "Sensitivity: a cumulative logit mixed model "
         "with people, pictures and pictures by condition. Reversed questions are turned round first; "
         "questions that could not be asked of an explanation are counted and not filled in."

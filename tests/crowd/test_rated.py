@@ -56,18 +56,20 @@ def shared_by_hand(run: DryRun) -> int:
 def test_it_tells_the_power_of_the_planned_comparison_on_page_and_in_the_preregistration(
     tmp_path: Path, store_folder: Path
 ) -> None:
-    """8 pictures that two models share: one pair of conditions, two raters each, four lists in two rounds."""
-    path = write(tmp_path / "r", "ratings", "rating", RATING, sources=TWO_MODELS, sittings=2)
+    """8 pictures that two models share: one pair of conditions, five raters each, ten lists."""
+    tables = RATING.replace("raters_per_explanation = 2", "raters_per_explanation = 5")
+    path = write(tmp_path / "r", "ratings", "rating", tables, sources=TWO_MODELS, sittings=2)
     run = dry_run(load_study(path), path.parent, open_store(str(store_folder)), silent)
     power = run.power
     assert power is not None
-    assert "8 items that they share, 2 raters each, 2 people, Holm over 1 pair," in power.title
+    assert "8 items that they share, 5 raters each, 5 people, Holm over 1 pair," in power.title
     shares = [value for _, value in power.rows[:-1]]
     assert shares == sorted(shares) and power.rows[-1][0].startswith("smallest difference found with power")
     document = preregistration(run)
     assert "## Power" in document and power.title in document
     assert (
-        "## What is rated\n\n- 16 explanations, each asked about by 2 people; 4 lists in 2 rounds" in document
+        "## What is rated\n\n- 16 explanations, each asked about by 5 people; 10 lists in 5 rounds"
+        in document
     )
     assert f"- 0.5 points: {power.rows[2][1]:.3f}" in document
 
