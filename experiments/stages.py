@@ -10,6 +10,7 @@ from experiments.errors import StudyError
 from experiments.kinds import get_kind
 from experiments.models import Response, Session, Solution, Study
 from experiments.paradigms import design_of
+from experiments.paradigms.base import Solved
 from stimuli.spec import content_key
 
 
@@ -81,8 +82,8 @@ def frozen_source(definition: StudyDefinition) -> Study | None:
     return study
 
 
-def solutions_of(study: Study, definition: StudyDefinition) -> tuple[tuple[str, str, str, str], ...]:
-    """(key, item, source, choice) of every solution that a study starts from, in a fixed order.
+def solutions_of(study: Study, definition: StudyDefinition) -> tuple[Solved, ...]:
+    """Every solution that a study starts from, in a fixed order.
 
     Raises StudyError if the earlier stage was frozen anew since this study was drafted.
     """
@@ -94,4 +95,4 @@ def solutions_of(study: Study, definition: StudyDefinition) -> tuple[tuple[str, 
             f"{study.slug!r} was drafted from other solutions than {source.slug!r} holds now. Build it again."
         )
     rows = Solution.objects.filter(study=source).order_by("key")
-    return tuple(rows.values_list("key", "item__key", "source", "choice"))
+    return tuple(Solved(*row) for row in rows.values_list("key", "item__key", "source", "choice"))

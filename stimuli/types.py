@@ -10,6 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Split = Literal["model", "people"]
+Use = Literal["task", "known", "blank", "tuning"]
+"""What an item is for. task: it is asked about. known: everybody can see its answer, so that it tells who
+follows the rules. blank: it shows none of the answers. tuning: settings are chosen on it, and it decides
+nothing."""
 Modality = Literal["image", "text"]
 Pixels = NDArray[np.uint8]
 """An RGB picture, uint8 (H, W, 3)."""
@@ -28,13 +32,15 @@ class Item:
 
     `key` is unique and stable within the dataset, and never shown to a participant. `truth` is the class it
     really belongs to. Items that share a `group` (crops of one photograph) never stand on both sides of a
-    session. `split` says whether the item may train the model or be shown to people: never both.
+    session. `split` says whether the item may train the model or be shown to people: never both. `use` says
+    what it is for; the truth of a blank item is empty.
     """
 
     key: str
     truth: str
     group: str
     split: Split
+    use: Use = "task"
 
 
 class Dataset(Protocol):

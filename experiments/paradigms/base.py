@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -17,6 +17,7 @@ from experiments.design.rng import Streams
 from experiments.errors import Problem
 from experiments.kinds.base import Check, Choice, Phase, TrialView
 from stimuli.perturbing.search import Search
+from stimuli.types import Use
 
 Timing = Literal["before", "after"]
 Aim = Literal["light", "strong"]
@@ -53,6 +54,7 @@ class PoolItem:
     predicted: str
     confidence: float
     group: str
+    use: Use = "task"
 
     @property
     def correct(self) -> bool:
@@ -68,15 +70,27 @@ class PlanCondition:
     slots: int
 
 
+class Solved(NamedTuple):
+    """A frozen solution, as a plan may use it. `use`: what its source gave for the item; a lure (a false
+    answer, with the mark of another solution of this source that gave it); or alone (such a mark on a blank
+    item)."""
+
+    key: str
+    item: str
+    source: str
+    choice: str
+    use: Literal["solution", "lure", "alone"] = "solution"
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """Everything a planner may use. `choices` are the (value, text) pairs of the answers, in canonical order.
 
     `explanations` lists the (item, condition) pairs that have a stimulus; empty means all. `predictions`
     holds what the model of a condition says of an item if that is not `PoolItem.predicted`: studies with
-    several models have them. `solutions` lists the frozen solutions of an earlier stage as (solution id,
-    item, source, choice). `copies` maps (item, condition, "light" or "strong") to the key of the item's
-    changed copy, `shared` maps (item, condition) to the earlier condition whose page of the item is the same.
+    several models have them. `solutions` are the frozen ones of an earlier stage. `copies` maps (item,
+    condition, "light" or "strong") to the key of the item's changed copy, `shared` maps (item, condition) to
+    the earlier condition whose page of the item is the same.
     """
 
     items: tuple[PoolItem, ...]
@@ -86,7 +100,7 @@ class Pool:
     check_instructed: int = 0
     check_repeat: int = 0
     explanations: tuple[tuple[str, str], ...] = ()
-    solutions: tuple[tuple[str, str, str, str], ...] = ()
+    solutions: tuple[Solved, ...] = ()
     predictions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     copies: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     shared: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -109,6 +123,7 @@ class Surveyed:
     confidence: float
     logits: tuple[float, ...]
     flagged: bool = False
+    use: Use = "task"
 
 
 Source = tuple[str, str]
@@ -150,7 +165,8 @@ class PlannedTrial:
     first, or nothing to reveal). `expected` is the answer that a check asks for, empty for other trials.
     `right` is the value that counts as right; None: nothing does. `reservoir` lists the positions of the
     training trials that may be consulted. `others` names further stimuli of the page by role, as (item,
-    condition). `extra` holds what only this kind needs (JSON values), never sent to a browser as it is.
+    condition). `variant` tells several stimuli of one item under one condition apart: the key of a solution.
+    `extra` holds what only this kind needs (JSON values), never sent to a browser as it is.
     """
 
     position: int
@@ -167,6 +183,7 @@ class PlannedTrial:
     right: str | None = None
     reservoir: tuple[int, ...] = ()
     others: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    variant: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def view(self) -> TrialView:
@@ -351,6 +368,11 @@ class Paradigm(Protocol):
 
     def pilot_slots(self, design: Any, pool: Pool, count: int) -> int:
         """Slots per condition so that `plans` yields at least `count` plans."""
+        ...
+
+    def more_places(self, design: Any) -> Mapping[str, Any]:
+        """Keys of `[design]` that make more places than the file has, if they do not follow from slots, so
+        that visitors of a demo find one. Empty: nothing does."""
         ...
 
     def lane(self, route: Route) -> str | None:

@@ -57,16 +57,6 @@ class BlindReviewDesign(base.Design):
 
 
 @dataclass(frozen=True, slots=True)
-class _Solution:
-    """A frozen solution as a lead will see it, without its source."""
-
-    key: str
-    item: str
-    source: str
-    choice: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Cell:
     """A counterbalance cell: what comes first, which set has explanations, whose solution a task gets."""
 
@@ -200,11 +190,11 @@ def _review_plans(design: BlindReviewDesign, pool: base.Pool, streams: Streams) 
         yield base.Plan(ordinal, "lead", cell.arm, None, trials)
 
 
-def _by_task(pool: base.Pool) -> dict[str, list[list[_Solution]]]:
+def _by_task(pool: base.Pool) -> dict[str, list[list[base.Solved]]]:
     """Item -> for each condition in order, its solutions; only items that every source has solved."""
     names = [condition.name for condition in pool.conditions]
-    by_item: dict[str, list[list[_Solution]]] = defaultdict(lambda: [[] for _ in names])
-    for solution in (_Solution(*fields) for fields in pool.solutions):
+    by_item: dict[str, list[list[base.Solved]]] = defaultdict(lambda: [[] for _ in names])
+    for solution in pool.solutions:
         if solution.source not in names:
             raise base.BadDesign(
                 f"solution {solution.key!r} comes from {solution.source!r}, which is none of the conditions "
@@ -217,7 +207,7 @@ def _by_task(pool: base.Pool) -> dict[str, list[list[_Solution]]]:
 def _task_sets(
     design: BlindReviewDesign,
     pool: base.Pool,
-    solutions: Mapping[str, list[list[_Solution]]],
+    solutions: Mapping[str, list[list[base.Solved]]],
     seen: Counter[str],
     streams: Streams,
     index: int,
@@ -244,7 +234,7 @@ def _task_sets(
 def _review_trials(
     cell: _Cell,
     sets: Sequence[Sequence[str]],
-    solutions: Mapping[str, list[list[_Solution]]],
+    solutions: Mapping[str, list[list[base.Solved]]],
     pool: base.Pool,
     ordinal: int,
     streams: Streams,

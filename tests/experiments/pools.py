@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from experiments.kinds.base import Choice, TrialView
-from experiments.paradigms.base import Answer, Plan, PlanCondition, PlannedTrial, Pool, PoolItem
+from experiments.paradigms.base import Answer, Plan, PlanCondition, PlannedTrial, Pool, PoolItem, Solved
 
 CHOICES = (("husky", "Husky"), ("wolf", "Wolf"))
 
@@ -36,7 +36,7 @@ def review_pool(count: int = 60, *, conditions: int = 2, slots: int = 8, **field
     """A pool in which every condition is a source that has solved every item."""
     pool = make_pool(count, conditions=conditions, slots=slots, check_repeat=0)
     solutions = tuple(
-        (f"{item.key}/{condition.name}", item.key, condition.name, item.truth)
+        Solved(f"{item.key}/{condition.name}", item.key, condition.name, item.truth)
         for item in pool.items
         for condition in pool.conditions
     )

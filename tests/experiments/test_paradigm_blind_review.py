@@ -11,7 +11,7 @@ import pytest
 from experiments.design.rng import Streams
 from experiments.kinds.scoring import score
 from experiments.kinds.solve import CANNOT_SAY
-from experiments.paradigms.base import BadDesign, NotEnoughItems, Plan, PlannedTrial, Pool
+from experiments.paradigms.base import BadDesign, NotEnoughItems, Plan, PlannedTrial, Pool, Solved
 from experiments.paradigms.blind_review import BlindReview, BlindReviewDesign
 from tests.experiments.pools import make_pool, review_pool, view
 
@@ -87,7 +87,7 @@ def test_it_follows_the_paper_where_asked() -> None:
 def test_it_carries_the_solution_of_the_right_source() -> None:
     pool = review_pool()
     texts = dict(pool.choices)
-    solutions = {key: (item, source, texts[choice]) for key, item, source, choice in pool.solutions}
+    solutions = {s.key: (s.item, s.source, texts[s.choice]) for s in pool.solutions}
     for plan in plans(pool):
         for trial in reviews(plan):
             expected = (trial.item, trial.condition, trial.extra["answer"])
@@ -129,7 +129,7 @@ def test_it_says_when_too_few_tasks_are_solved_by_all() -> None:
 def test_it_refuses_a_source_without_condition() -> None:
     pool = review_pool()
     with pytest.raises(BadDesign, match="'oracle'"):
-        plans(dataclasses.replace(pool, solutions=(("s", "i0", "oracle", "wolf"),)))
+        plans(dataclasses.replace(pool, solutions=(Solved("s", "i0", "oracle", "wolf"),)))
 
 
 def test_it_refuses_repeats_and_unequal_slots() -> None:
