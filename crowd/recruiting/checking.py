@@ -17,7 +17,7 @@ from crowd.recruiting.faults import warnings_about
 from crowd.recruiting.indistinct import Alike, look_alikes
 from crowd.recruiting.quality import Quality, look_at, stimulus_quality
 from crowd.recruiting.quoting import health_problems
-from crowd.recruiting.rated import Rated, rated_in, rated_warnings
+from crowd.recruiting.rated import Rated, rated_in, rated_lines, rated_warnings
 from crowd.recruiting.showing import Showing, showing_of
 from crowd.recruiting.signs import signs_of, signs_sentence
 from crowd.recruiting.thumbnails import Small, thumbnails
@@ -445,6 +445,7 @@ def preregistration(run: DryRun) -> str:
         *([f"Explained is {run.explained}.", ""] if run.explained else []),
         *_groups(run),
         "",
+        *_rated(run),
         "## Trials of one session",
         "",
         *(f"- {name}: {count}" for name, count in run.trials_rows()),
@@ -462,6 +463,12 @@ def preregistration(run: DryRun) -> str:
         *_power(run.power),
     ]  # fmt: skip
     return "\n".join(lines)
+
+
+def _rated(run: DryRun) -> list[str]:
+    """What is rated by how many; nothing of other studies."""
+    lines = list(rated_lines(run.rated))
+    return ["## What is rated", "", *(f"- {line}" for line in lines), ""] if lines else []
 
 
 def _power(power: PlannedPower | None) -> list[str]:
