@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
 
 from analysis.frames import Frames, frame
-from analysis.reports.base import ConditionFacts, SlotFacts, StudyFacts
+from analysis.reports.base import AnswerFacts, ConditionFacts, SlotFacts, StudyFacts
 from analysis.reports.html import page
 from analysis.reports.reverse_turing import TABLE_1, geometric_mean, minutes, report
 from analysis.reports.turing_scores import contrasts, coverage, learning_curve, person_rows, with_holm
@@ -23,6 +23,9 @@ NAMES = ("none", "lime", "control")
 ROLES = dict(zip(NAMES, ("baseline", "method", "control"), strict=True))
 
 
+TWO = (AnswerFacts("a", "A"), AnswerFacts("b", "B"))
+
+
 def turing_facts(state: str = "closed", kept: int = 18, wanted: int = 18) -> StudyFacts:
     return StudyFacts(
         slug="past-or-present",
@@ -33,6 +36,7 @@ def turing_facts(state: str = "closed", kept: int = 18, wanted: int = 18) -> Stu
         state=state,
         conditions=tuple(ConditionFacts(n, n.upper(), ROLES[n], wanted, kept) for n in NAMES),
         slots=tuple(SlotFacts(n, n.upper(), wanted, kept) for n in NAMES),
+        answers=TWO,
     )
 
 
@@ -72,15 +76,27 @@ def truth_of(item: int) -> str:
     return model_of(item) if item % 4 else model_of(item + 1)
 
 
-def turing_frames(sittings: Sequence[tuple[str, Sequence[tuple[str, Sequence[bool]]]]]) -> Frames:
-    """Sessions by name, each with its conditions in order and whether each test answer met the model. The
-    test texts of block b are 100 b, 100 b + 1, ...; two training texts before each."""
+Sitting = tuple[str, Sequence[tuple[str, Sequence[bool]]]]
+
+
+def turing_frames(
+    sittings: Sequence[Sitting],
+    arms: Mapping[str, str] | None = None,
+    first_text: Callable[[str, int], int] = lambda session, block: 100 * block,
+) -> Frames:
+    """Sessions by name, each with its conditions in order and whether each test answer met the model; two
+    training texts before each. The test texts of a block are numbered from `first_text`. `arms` by session.
+    """
     people: list[dict[str, object]] = []
     trials: list[dict[str, object]] = []
     for place, (session, blocks) in enumerate(sittings):
         condition = blocks[0][0] if len(blocks) == 1 else ""
         shared = {"study": "past-or-present", "session": session, "participant": session, "origin": "human"}
-        people.append(shared | {"condition": condition, "arm": "x", "slot": place} | person_row(place))
+        people.append(
+            shared
+            | {"condition": condition, "arm": (arms or {}).get(session, "x"), "slot": place}
+            | person_row(place)
+        )
         at = 0
         for block, (name, met) in enumerate(blocks):
             for step in range(2):
@@ -88,7 +104,7 @@ def turing_frames(sittings: Sequence[tuple[str, Sequence[tuple[str, Sequence[boo
                 trials.append(answer(session, name, block, at, item, "train", model_of(item), "a"))
                 at += 1
             for step, right in enumerate(met):
-                item = 100 * block + step
+                item = first_text(session, block) + step
                 model = model_of(item)
                 given = model if right else model_of(item + 1)
                 trials.append(answer(session, name, block, at, item, "test", model, given))
@@ -143,6 +159,7 @@ def test_the_main_table_is_counted_by_hand() -> None:
     assert rows["none"]["test_s"] == pytest.approx(8.0) and rows["none"]["train_s"] == pytest.approx(4.0)
     # Two classes, both answered and both right half of the time: the person p1 has a as (1, 0), b as (1, 0).
     assert made.json()["conditions"]["strategies"] == {"chance": 0.5, "majority": 0.5, "gold": 0.75}
+    assert {name: row["strategies"]["gold"] for name, row in rows.items()} == dict.fromkeys(NAMES, 0.75)
     belief = made.json()["belief"]
     assert (belief["lime"]["n"], belief["lime"]["model"], belief["lime"]["truth"]) == (2, 1.0, 0.0)
     assert belief["control"]["truth"] == 1.0
@@ -200,9 +217,9 @@ def test_a_square_gets_its_first_period_and_a_model_with_the_order() -> None:
     content = made.json()
     assert [row["n"] for row in content["first_period"]] == [[6, 6], [6, 6]]
     single = content["single_answers"]
-    assert single["adjusted"] and single["df"] == 2 and single["p"] < 0.001
+    assert single["adjusted"] == ["period", "before"] and single["df"] == 2 and single["p"] < 0.001
     assert single["shares"]["lime"] > single["shares"]["none"] + 0.15
-    assert "Place in the session" in made.tables()["single_answers"].note
+    assert "place in the session, condition before" in made.tables()["single_answers"].note
 
 
 def test_guesses_and_coverage_are_counted() -> None:
