@@ -100,11 +100,13 @@ def test_means_by_level_are_counted_by_hand() -> None:
     tests = scored_tests(frames)
     for block in (0, 1, 2):
         part = tests[tests["block"] == block]
-        assert found["period", str(block)] == (36, pytest.approx(part["matches_model"].mean()))
+        count, mean = found["period", str(block)]
+        assert count == 36 and mean == pytest.approx(part["matches_model"].mean())
     items = tests["item"].str.removeprefix("item-").astype(int) // 100
     for subset in (0, 1, 2):
         share = tests.loc[items == subset, "matches_model"].mean()
-        assert found["subset", str(subset)] == (36, pytest.approx(share))
+        count, mean = found["subset", str(subset)]
+        assert count == 36 and mean == pytest.approx(share)
     assert {level for effect, level in found if effect == "before"} == {"", *NAMES}
     assert {count for (effect, _), (count, _) in found.items() if effect == "sequence"} == {18}
 
