@@ -37,8 +37,8 @@ SAY = (
     "whether they do."
 )
 _NOT_ASKED = (
-    "Not asked: the share of rated explanations for which the search left no light or strong copy to ask "
-    "about."
+    "Not asked: the share of rated explanations without the changed copy that the question compares with, "
+    "for the search left none."
 )
 INTERVALS = (
     "Intervals: 95 %, people and pictures both drawn at random (two-way clustered errors, Student's t); "

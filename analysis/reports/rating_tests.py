@@ -77,15 +77,15 @@ def _planned(made: Sequence[Pair], names: Labels, label: str) -> str:
     if not tested:
         return f"{label}: none of {len(made)} pairs of conditions could be compared."
     of = f"{len(tested)} pair{'s' if len(tested) > 1 else ''} of conditions"
-    found = sum(p < ALPHA for p, *_ in tested)
+    differing = sum(p < ALPHA for p, *_ in tested)
     p, _, pair, gap = min(tested, key=lambda row: row[:2])
-    if not found:
+    if not differing:
         return f"{label}: no difference in {of} was detected, smallest {p_sentence(p)} (Holm)."
     first, second = names[pair.first], names[pair.second]
     high, low = (first, second) if gap > 0 else (second, first)
-    differ = "differ; the clearest:" if found > 1 else "differs:"
+    differ = "differ; the clearest:" if differing > 1 else "differs:"
     return (
-        f"{label}: {found} of {of} {differ} {high} above {low} by {number(abs(gap))} points, "
+        f"{label}: {differing} of {of} {differ} {high} above {low} by {number(abs(gap))} points, "
         f"{p_sentence(p)} (Holm)."
     )
 

@@ -21,15 +21,14 @@ def sentences(answers: pd.DataFrame) -> list[str]:
     `analysis.records.ratings_from`."""
     raters = answers.groupby("explanation")["rater"].nunique()
     counts = raters.value_counts().sort_index(ascending=False)
-    about = [f"{n:,} with {_several(int(k), 'rater')}" for k, n in counts.items()]
-    shared = f"{_several(int(counts.index[0]), 'rater')} each" if len(counts) == 1 else ", ".join(about)
-    of = f"{_several(len(raters), 'explanation')}, {_several(int(answers['value'].count()), 'rating')}"
-    told = [f"{of}: {shared}."]
+    with_raters = [_counted(int(count), "raters") for count in counts.index]
+    about = ", ".join(f"{n:,} with {k}" for k, n in zip(with_raters, counts, strict=True))
+    shared = f"{with_raters[0]} each" if len(counts) == 1 else about
+    explanations, ratings = _counted(len(raters), "explanations"), int(answers["value"].count())
+    told = [f"{explanations}, {_counted(ratings, 'ratings')}: {shared}."]
     if len(counts) > 1:
         fewer = int((raters < raters.max()).sum())
-        told.append(
-            f"{_several(fewer, 'explanation')} with fewer than {_several(int(raters.max()), 'rater')}."
-        )
+        told.append(f"{_counted(fewer, 'explanations')} with fewer than {with_raters[0]}.")
     once = answers.drop_duplicates("explanation")
     if again := int(once.duplicated("explication", keep=False).sum()):
         told.append(
@@ -39,8 +38,9 @@ def sentences(answers: pd.DataFrame) -> list[str]:
     return told
 
 
-def _several(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _counted(count: int, what: str) -> str:
+    """A number with its noun, which is given in the plural."""
+    return f"{count:,} {what if count != 1 else what.removesuffix('s')}"
 
 
 def tables(

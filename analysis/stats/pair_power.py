@@ -100,7 +100,7 @@ def pair_power(
             f"Two methods with {n} items and {k} raters have {2 * n * k:,} ratings, at most {RATINGS_MAX:,} "
             "are simulated; ask for fewer."
         )
-    # Nobody without an explanation counts.
+    # Who rates no explanation changes nothing.
     who = min(who, 2 * n * k)
     if min(spreads) < 0 or max(spreads) == 0 or not 0 <= share <= 1 or not 0 < level < 1:
         raise StatsError(
@@ -113,10 +113,12 @@ def pair_power(
     estimates, limits = np.empty(count), np.empty(count)
     for at in range(count):
         person = np.concatenate([_round(rng, lane, k, who, 2 * n) for lane in range(k)])
-        own = rng.normal(0, 1, 2 * n)[explanation] * spreads[1]
+        by_explanation = rng.normal(0, 1, 2 * n)[explanation] * spreads[1]
         level_of = rng.normal(0, 1, who)[person] * spreads[0] * share**0.5
         noise = rng.normal(0, 1, person.size) * spreads[0] * (1 - share) ** 0.5
-        told = clustered_difference(own + level_of + noise, explanation < n, person, explanation % n)
+        told = clustered_difference(
+            by_explanation + level_of + noise, explanation < n, person, explanation % n
+        )
         estimates[at] = told.estimate
         edge = float(student.isf(level / tests / 2, told.df)) if told.df else 0.0
         limits[at] = edge * told.se if told.se else NEVER

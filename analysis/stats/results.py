@@ -52,7 +52,7 @@ class Interval:
 
 
 def ends_of(interval: Interval | None) -> Row:
-    """The columns low and high of a table; None where there is no interval, or no bound."""
+    """The columns low and high of a table; None without an interval, or without a bound."""
     low, high = interval.as_json() if interval else (None, None)
     return {"low": low, "high": high}
 

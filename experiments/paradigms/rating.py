@@ -212,10 +212,7 @@ class Rating(BaseParadigm):
                 yield Problem(key, repr(row.id), limit, "Write the question and both ends of its scale.")
         known = {**STANDARD, **{row.id: row for row in design.wording}}
         if all(name in known and known[name].pair for name in asked):
-            limit = (
-                "compares with changed copies alone: what has none would be asked nothing, and so be counted "
-                "nowhere"
-            )
+            limit = "compares with changed copies alone: what has none is neither asked about nor counted"
             remedy = 'Add a question without a pair, such as "q1".'
             yield Problem("design.asked", ", ".join(asked), limit, remedy)
         if definition.checks.repeat:

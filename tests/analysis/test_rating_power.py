@@ -45,15 +45,15 @@ def test_the_report_finds_a_planted_difference_as_often_as_promised() -> None:
     ).of(0.7)
     effects = {"grad_cam": 0.7, "rise": 0.0, "random": 0.0}
     facts = rating_facts(tuple(effects), asked=("q1",))
-    found = 0
+    hits = 0
     for seed in range(studies):
         frames = planted(effects, raters=15, items=24, per_item=5, seed=seed)
         made = {(p.first, p.second): p for p in pairs(rating_rows(frames), facts, ("q1",))}
-        found += (made["grad_cam", "rise"].p_holm or 0.0) < 0.05
+        hits += (made["grad_cam", "rise"].p_holm or 0.0) < 0.05
     # Holm's later steps are easier, so the promise is the least.
     assert promised > 0.7
-    assert found / studies >= likely_share(promised, studies).low, (found, promised)
-    assert found / studies <= likely_share(min(0.99, promised + 0.12), studies).high, (found, promised)
+    assert hits / studies >= likely_share(promised, studies).low, (hits, promised)
+    assert hits / studies <= likely_share(min(0.99, promised + 0.12), studies).high, (hits, promised)
 
 
 def test_more_people_items_and_fewer_pairs_find_more() -> None:

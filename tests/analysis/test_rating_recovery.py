@@ -100,14 +100,14 @@ def shares_of_family(effects: Mapping[str, float], seed: int, scale: Scale) -> d
     how often the interval of the association with a metric leaves out 0. The metric is noise with a part of
     the picture's, as ratings have one, so that the two are independent and each goes with pictures."""
     facts = rating_facts(FAMILY, asked=("q1",))
-    found: dict[str, list[bool]] = {"any pair": [], "forms": [], "metric": []}
+    hits: dict[str, list[bool]] = {"any pair": [], "forms": [], "metric": []}
     for number in range(scale.of(STUDIES, STUDIES_FULL)):
         at = 1_000_000 * scale.seed + 10_000 * seed + number
         frames = planted(effects, raters=RATERS, items=PICTURES, per_item=PER_EXPLANATION, seed=at)
         rows = rating_rows(frames)
-        found["any pair"].append(any((p.p_holm or 0.0) < ALPHA for p in pairs(rows, facts, ("q1",))))
+        hits["any pair"].append(any((p.p_holm or 0.0) < ALPHA for p in pairs(rows, facts, ("q1",))))
         (form,) = saliency_and_concepts(rows, facts, ("q1",))
-        found["forms"].append((form.p_holm or 0.0) < ALPHA)
+        hits["forms"].append((form.p_holm or 0.0) < ALPHA)
         rng = np.random.default_rng(at)
         by_picture = dict(zip((f"i{i}" for i in range(PICTURES)), rng.normal(0, 1, PICTURES), strict=True))
         cells = [
@@ -117,8 +117,8 @@ def shares_of_family(effects: Mapping[str, float], seed: int, scale: Scale) -> d
         ]  # fmt: skip
         (told,) = associations(rows, frames.stimuli.assign(metrics=cells), ("q1",))
         low, high = told["seen"]["interval"]
-        found["metric"].append(not low <= 0 <= high)
-    return {name: float(np.mean(hits)) for name, hits in found.items()}
+        hits["metric"].append(not low <= 0 <= high)
+    return {name: float(np.mean(marks)) for name, marks in hits.items()}
 
 
 def test_concepts_that_are_rated_lower_are_found_with_the_stated_power(scale: Scale) -> None:
