@@ -125,7 +125,7 @@ def square_columns(
 
 def square_levels(frames: Frames, tests: pd.DataFrame, facts: StudyFacts) -> dict[str, pd.Series]:
     """The level of each answer (or of each row of persons) on EFFECTS, as text; "" before is the first part
-    of a session. Nothing if people met one condition; orders and subsets only where arms tell them.
+    of a session. Nothing if people met one condition; orders and subsets only if arms tell them.
     """
     met = tests.groupby(["session", "block"])["condition"].first().unstack("block")
     if met.shape[1] < 2:
@@ -154,11 +154,11 @@ def square_levels(frames: Frames, tests: pd.DataFrame, facts: StudyFacts) -> dic
 
 def _cells(frames: Frames) -> dict[str, tuple[int, int]]:
     """Order and group of each session's cell of the square."""
-    found = {}
+    cells = {}
     for session, arm in zip(frames.participants["session"], frames.participants["arm"], strict=True):
         if cell := CELL.search(str(arm)):
-            found[session] = (int(cell[1]), int(cell[2]))
-    return found
+            cells[session] = (int(cell[1]), int(cell[2]))
+    return cells
 
 
 @dataclass(frozen=True, slots=True)
