@@ -275,7 +275,7 @@ def _level_words(mean: LevelMean, facts: StudyFacts) -> str:
     """The level for people to read, counted from one."""
     labels = {c.name: c.label for c in facts.conditions}
     if mean.effect == "before":
-        return labels.get(mean.level, "None: the first part")
+        return labels.get(mean.level, "No condition, in the first part")
     if mean.effect == "sequence":
         names = [c.label for c in facts.conditions]
         return ", ".join(names[place] for place in williams(len(names))[int(mean.level)])

@@ -119,7 +119,7 @@ def test_the_report_names_orders_and_places_for_people_to_read() -> None:
     made = report(square(even, 2, 5), turing_facts())
     levels = [row[:2] for row in made.tables()["square_means"].rows]
     assert ("Place in the session", "1") in levels and ("Condition before", "LIME") in levels
-    assert ("Condition before", "None: the first part") in levels
+    assert ("Condition before", "No condition, in the first part") in levels
     assert ("Order of the conditions", "NONE, LIME, CONTROL") in levels
     assert [row[0] for row in made.tables()["square_tests"].rows] == list(EFFECTS.values())
 
