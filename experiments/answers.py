@@ -8,7 +8,7 @@ from experiments.definition import StudyDefinition
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class NamedAnswer:
     """`value` is what is stored, `text` what people read. `means` names the classes of the material that the
     value stands for, if it does not say so itself; empty if it does, or stands for none.
     """
@@ -18,7 +18,7 @@ class Answer:
     means: str
 
 
-def answers_of(definition: StudyDefinition) -> tuple[Answer, ...]:
+def answers_of(definition: StudyDefinition) -> tuple[NamedAnswer, ...]:
     """The answers in their canonical order; empty if the study asks for none."""
     target = definition.stimuli.target
     if target is not None:
@@ -28,7 +28,7 @@ def answers_of(definition: StudyDefinition) -> tuple[Answer, ...]:
     else:
         means = {definition.value_of(name): name for name in definition.stimuli.classes or ()}
     return tuple(
-        Answer(value, text, "" if means[value] == value else means[value])
+        NamedAnswer(value, text, "" if means[value] == value else means[value])
         for value, text in definition.choices
     )
 

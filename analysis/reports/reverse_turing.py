@@ -233,8 +233,8 @@ def _figures(
     return (
         Figure(
             "people",
-            f"Agreement with the model per {look.single} (dots), mean and 95 % interval (Student's t). "
-            "Dashed: chance.",
+            f"Agreement with the model per {look.single} (dots), mean and 95 % interval (Student's t); the "
+            "dashed line is chance.",
             "Dots of persons with a mean and an interval for each condition.",
             partial(figures.people, shown, rows, look, chance=chance),
         ),

@@ -14,7 +14,7 @@ from experiments.paradigms.reverse_turing import SIDES
 
 APART = 0.22
 """Half the distance between the two halves of a crossed study, where conditions are 1 apart."""
-TICKS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)
+TICKS_S = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, 900, 1800, 3600)
 POINTS_MAX = 400
 
 

@@ -125,7 +125,7 @@ def square_columns(
 
 def square_levels(frames: Frames, tests: pd.DataFrame, facts: StudyFacts) -> dict[str, pd.Series]:
     """The level of each answer (or of each row of persons) on EFFECTS, as text; "" before is the first part
-    of a session. Nothing if people met one condition; orders and subsets only where arms tell them.
+    of a session. Nothing if people met one condition; orders and subsets only if arms tell them.
     """
     met = tests.groupby(["session", "block"])["condition"].first().unstack("block")
     if met.shape[1] < 2:
@@ -154,11 +154,11 @@ def square_levels(frames: Frames, tests: pd.DataFrame, facts: StudyFacts) -> dic
 
 def _cells(frames: Frames) -> dict[str, tuple[int, int]]:
     """Order and group of each session's cell of the square."""
-    found = {}
+    cells = {}
     for session, arm in zip(frames.participants["session"], frames.participants["arm"], strict=True):
         if cell := CELL.search(str(arm)):
-            found[session] = (int(cell[1]), int(cell[2]))
-    return found
+            cells[session] = (int(cell[1]), int(cell[2]))
+    return cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ def _level_words(mean: LevelMean, facts: StudyFacts) -> str:
     """The level for people to read, counted from one."""
     labels = {c.name: c.label for c in facts.conditions}
     if mean.effect == "before":
-        return labels.get(mean.level, "None: the first part")
+        return labels.get(mean.level, "No condition, in the first part")
     if mean.effect == "sequence":
         names = [c.label for c in facts.conditions]
         return ", ".join(names[place] for place in williams(len(names))[int(mean.level)])

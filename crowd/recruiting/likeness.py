@@ -43,7 +43,7 @@ def features_of(gathered: Gathered, store: Store) -> Features | None:
 
 
 def word_counts(text: str) -> np.ndarray[Any, Any]:
-    """How often each word stands in the text, whatever its case, as a vector of length 1: the nearest text
+    """How often each word stands in the text, in any case, as a vector of length 1: the nearest text
     is the one with the largest cosine, so with the most words in common for its length."""
     counts = np.zeros(BUCKETS, np.float32)
     for word in WORD.findall(text.lower()):

@@ -3,8 +3,8 @@
 A table (.csv, or .tsv without any quoting) has the columns `text` and `label`, or others that the study
 names, and may have `split` and `group`. The probing format has no header and three fields: tr, va or te, TAB,
 label, TAB, sentence [Conneau et al. 2018]. What the study calls a table without a header is read as .tsv
-whatever its name, such as SST's sentiment-train [Conneau and Kiela 2018]. A corpus of two files has the texts
-that people read in the second. Files are UTF-8; texts become Unicode NFC.
+under any other name, such as SST's sentiment-train [Conneau and Kiela 2018]. A corpus of two files has the
+texts that people read in the second. Files are UTF-8; texts become Unicode NFC.
 """
 
 from __future__ import annotations

@@ -104,13 +104,13 @@ def logit_study(
     by_condition = rng.normal(0, sds["cell"], (300, len(NAMES)))
     sittings, subsets = [], {}
     for number, (order, group) in enumerate(cells):
-        session, own = f"s{number:03d}", rng.normal(0, sds["person"])
+        session, ability = f"s{number:03d}", rng.normal(0, sds["person"])
         blocks = []
         for place, condition in enumerate(order):
             subsets[session, place] = first = 100 * ((group + condition) % 3)
             level = (
                 logit(0.6)
-                + own
+                + ability
                 + texts[first : first + tests]
                 + by_condition[first : first + tests, condition]
             )
@@ -143,7 +143,7 @@ def test_the_mixed_model_errs_at_the_rate_of_alpha_where_texts_differ_by_conditi
 def test_the_square_finds_a_difference_within_people_with_the_power_that_is_printed(scale: Scale) -> None:
     """18 people, one for each cell, ten texts per condition."""
     rng = np.random.default_rng([scale.seed, 4])
-    found, none = [], []
+    told, untold = [], []
     for _ in range(scale.of(STUDIES, STUDIES_FULL)):
         sittings = []
         for number, (order, _) in enumerate(SQUARE[:18]):
@@ -152,9 +152,9 @@ def test_the_square_finds_a_difference_within_people_with_the_power_that_is_prin
             sittings.append((f"s{number}", blocks))
         lime, control = contrasts(person_rows(turing_frames(sittings)), turing_facts(), "accuracy")
         assert lime.within and control.within
-        found.append(lime.p)
-        none.append(control.p)
+        told.append(lime.p)
+        untold.append(control.p)
     promised = rank_power((NONE, LIME), 10, 18, within=True)
-    print(f"square: found in {below(found):.3f}, promised {promised:.3f}; nothing planted {below(none):.3f}")
-    assert likely_share(promised, len(found)).holds(below(found))
-    assert below(none) <= likely_share(ALPHA, len(none)).high
+    print(f"square: found in {below(told):.3f}, promised {promised:.3f}; nothing planted {below(untold):.3f}")
+    assert likely_share(promised, len(told)).holds(below(told))
+    assert below(untold) <= likely_share(ALPHA, len(untold)).high

@@ -28,13 +28,13 @@ def square(chance: Chance, rounds: int, seed: int, tests: int = 10, spread: floa
     rng = np.random.default_rng(seed)
     sittings, arms, subsets = [], {}, {}
     for number, (order, group) in enumerate([(o, g) for o in range(6) for g in range(3)] * rounds):
-        session, own, before = f"s{number:03d}", spread * rng.normal(), ""
+        session, ability, before = f"s{number:03d}", spread * rng.normal(), ""
         arms[session] = f"order-{order}/group-{group}"
         blocks = []
         for place, condition in enumerate(ORDERS[order]):
             subset = (group + condition) % 3
             subsets[session, place] = subset
-            share = np.clip(chance(place, condition, before, order, subset) + own, 0.02, 0.98)
+            share = np.clip(chance(place, condition, before, order, subset) + ability, 0.02, 0.98)
             blocks.append((NAMES[condition], [bool(x) for x in rng.random(tests) < share]))
             before = NAMES[condition]
         sittings.append((session, blocks))
@@ -60,10 +60,14 @@ def test_levels_are_those_of_the_cells() -> None:
     assert list(levels) == list(EFFECTS)
     items = tests["item"].str.removeprefix("item-").astype(int) // 100
     assert list(levels["subset"]) == list(items.astype(str)), "the texts that were shown are of the subset"
-    one = tests["session"] == "s007"  # the third order (2, 0, 1 of the Williams square) and the second group
-    assert ORDERS[2] == tuple(NAMES.index(n) for n in dict.fromkeys(tests.loc[one, "condition"]))
-    assert set(levels["sequence"][one]) == {"2"} and list(dict.fromkeys(levels["period"][one])) == list("012")
-    assert list(dict.fromkeys(levels["before"][one])) == ["", *(NAMES[c] for c in ORDERS[2][:2])]
+    seventh = (
+        tests["session"] == "s007"
+    )  # the third order (2, 0, 1 of the Williams square) and the second group
+    assert ORDERS[2] == tuple(NAMES.index(n) for n in dict.fromkeys(tests.loc[seventh, "condition"]))
+    assert set(levels["sequence"][seventh]) == {"2"} and list(
+        dict.fromkeys(levels["period"][seventh])
+    ) == list("012")
+    assert list(dict.fromkeys(levels["before"][seventh])) == ["", *(NAMES[c] for c in ORDERS[2][:2])]
 
 
 @pytest.mark.parametrize("effect", PLANTED)
@@ -96,26 +100,26 @@ def test_an_absent_effect_is_found_about_as_often_as_alpha_allows(scale: Scale) 
 def test_means_by_level_are_counted_by_hand() -> None:
     frames = square(PLANTED["period"], 2, 4)
     rows = person_rows(frames)
-    found = {(m.effect, m.level): (m.scores, m.mean) for m in level_means(frames, rows, turing_facts())}
+    means = {(m.effect, m.level): (m.scores, m.mean) for m in level_means(frames, rows, turing_facts())}
     tests = scored_tests(frames)
     for block in (0, 1, 2):
         part = tests[tests["block"] == block]
-        count, mean = found["period", str(block)]
+        count, mean = means["period", str(block)]
         assert count == 36 and mean == pytest.approx(part["matches_model"].mean())
     items = tests["item"].str.removeprefix("item-").astype(int) // 100
     for subset in (0, 1, 2):
         share = tests.loc[items == subset, "matches_model"].mean()
-        count, mean = found["subset", str(subset)]
+        count, mean = means["subset", str(subset)]
         assert count == 36 and mean == pytest.approx(share)
-    assert {level for effect, level in found if effect == "before"} == {"", *NAMES}
-    assert {count for (effect, _), (count, _) in found.items() if effect == "sequence"} == {18}
+    assert {level for effect, level in means if effect == "before"} == {"", *NAMES}
+    assert {count for (effect, _), (count, _) in means.items() if effect == "sequence"} == {18}
 
 
 def test_the_report_names_orders_and_places_for_people_to_read() -> None:
     made = report(square(even, 2, 5), turing_facts())
     levels = [row[:2] for row in made.tables()["square_means"].rows]
     assert ("Place in the session", "1") in levels and ("Condition before", "LIME") in levels
-    assert ("Condition before", "None: the first part") in levels
+    assert ("Condition before", "No condition, in the first part") in levels
     assert ("Order of the conditions", "NONE, LIME, CONTROL") in levels
     assert [row[0] for row in made.tables()["square_tests"].rows] == list(EFFECTS.values())
 
@@ -123,11 +127,11 @@ def test_the_report_names_orders_and_places_for_people_to_read() -> None:
 def test_few_people_of_a_square_leave_out_what_they_cannot_tell() -> None:
     """Six people who all met the conditions in one order: place and condition are the same thing."""
     frames = square(even, 2, 6)
-    one = set(frames.participants.loc[frames.participants["arm"].str.startswith("order-1"), "session"])
+    sessions = set(frames.participants.loc[frames.participants["arm"].str.startswith("order-1"), "session"])
     frames = dataclasses.replace(
         frames,
-        trials=frames.trials[frames.trials["session"].isin(one)],
-        participants=frames.participants[frames.participants["session"].isin(one)],
+        trials=frames.trials[frames.trials["session"].isin(sessions)],
+        participants=frames.participants[frames.participants["session"].isin(sessions)],
     )
     assert set(answers_model(frames, turing_facts()).square) <= {"before", "subset"}
 
