@@ -17,7 +17,7 @@ from stimuli.render.recipe import Canvas
 from stimuli.spec import StimulusSpec
 from stimuli.store.files import read_attribution, read_region
 from stimuli.store.media import current_store
-from stimuli.types import PixelAttribution, Use
+from stimuli.types import Mask, PixelAttribution, Use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,10 +53,17 @@ def given_by_people(study: Study) -> tuple[Given, ...]:
         source = row.trial.condition.name if row.trial.condition else ""
         mark, side = None, row.trial.extra.get("grid")
         if row.value.get("region") and side:
-            mark = mask_of(row.value["region"], int(side))
+            mark = _painted(row.value["region"], int(side), item.key)
         given.append(Given(item.key, source, choice, times[item.key, source], mark))
         times[item.key, source] += 1
     return tuple(given)
+
+
+def _painted(cells: Sequence[int], side: int, item: str) -> Mask:
+    try:
+        return mask_of(cells, side)
+    except StimulusError as error:
+        raise StudyError(f"an answer to {item!r} cannot be frozen: {error}.") from error
 
 
 def given_by_models(
