@@ -248,8 +248,8 @@ export interface components {
             debrief: string | null;
             exit: components["schemas"]["Exit"];
             asks_again: boolean;
-            invites: boolean;
-            has_check: boolean;
+            invites?: boolean;
+            has_check?: boolean;
             pay: string[];
         };
         /**
@@ -429,7 +429,7 @@ export interface components {
             digest: string;
             html: string;
             questions: components["schemas"]["Question"][];
-            kept: {
+            kept?: {
                 [key: string]: string;
             };
         };
