@@ -80,7 +80,7 @@ class Page(serializers.Serializer[Any]):
     digest = serializers.CharField()
     html = serializers.CharField()
     questions = QuestionSerializer(many=True)
-    kept = serializers.DictField(child=serializers.CharField())
+    kept = serializers.DictField(child=serializers.CharField(), required=False)
 
 
 class Feedback(serializers.Serializer[Any]):
@@ -287,8 +287,8 @@ class Ended(serializers.Serializer[Any]):
     debrief = serializers.CharField(allow_null=True)
     exit = Exit()
     asks_again = serializers.BooleanField()
-    invites = serializers.BooleanField()
-    has_check = serializers.BooleanField()
+    invites = serializers.BooleanField(required=False)
+    has_check = serializers.BooleanField(required=False)
     pay = serializers.ListField(child=serializers.CharField())
 
 

@@ -124,7 +124,7 @@ export function state(changes: Partial<State> = {}): State {
 export const noDraft = { text: null, keep: () => undefined };
 
 export function page(kind: string, questions: Question[] = [], html = "<p>Text</p>"): Page {
-  return { kind, digest: `digest-${kind}`, html, questions, kept: {} };
+  return { kind, digest: `digest-${kind}`, html, questions };
 }
 
 export function question(changes: Partial<Question>): Question {

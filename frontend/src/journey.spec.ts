@@ -5,8 +5,7 @@ import type { Ended, Exit, State, Step, Value } from "./model";
 type Handler = (path: string, body: { value?: Value; digest?: string; comment?: string | null }) => Response;
 
 const exit: Exit = { method: "GET", url: "https://platform.example/complete?cc=C1A9X7QP", fields: {} };
-const offers = { asks_again: false, invites: false, has_check: false };
-const ended: Ended = { debrief: "<h2>What it was about</h2>", exit, ...offers, pay: ["You are paid 1.40 USD."] };
+const ended: Ended = { debrief: "<h2>What it was about</h2>", exit, asks_again: false, pay: ["You are paid 1.40 USD."] };
 
 async function travel(first: State, handle: Handler) {
   const calls: { path: string; body: Parameters<Handler>[1] }[] = [];

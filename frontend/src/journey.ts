@@ -118,7 +118,7 @@ export class Journey {
 
   private async comment(notice: Notice | null): Promise<Turn> {
     const { desk, state } = this;
-    const page = state.page ?? { kind: "comment", digest: "", html: "", questions: [], kept: {} };
+    const page = state.page ?? { kind: "comment", digest: "", html: "", questions: [] };
     const comment = await commentPage({ desk, state, page, notice });
     const outcome = await desk.api.finish(comment);
     if (!outcome.ok) return this.refused(outcome.problem);
@@ -142,10 +142,7 @@ export class Journey {
 
   private async farewell(): Promise<Outcome<Ended>> {
     const { exit } = this.state;
-    if (exit !== null) {
-      const nothing = { asks_again: false, invites: false, has_check: false, pay: [] };
-      return { ok: true, value: { debrief: null, exit, ...nothing } };
-    }
+    if (exit !== null) return { ok: true, value: { debrief: null, exit, asks_again: false, pay: [] } };
     return this.desk.api.finish(null);
   }
 

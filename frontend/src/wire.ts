@@ -250,8 +250,8 @@ export interface components {
             debrief: string | null;
             exit: components["schemas"]["Exit"];
             asks_again: boolean;
-            invites: boolean;
-            has_check: boolean;
+            invites?: boolean;
+            has_check?: boolean;
             pay: string[];
         };
         /**
@@ -446,7 +446,7 @@ export interface components {
             digest: string;
             html: string;
             questions: components["schemas"]["Question"][];
-            kept: {
+            kept?: {
                 [key: string]: string;
             };
         };

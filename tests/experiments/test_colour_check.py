@@ -417,6 +417,23 @@ def test_a_preview_is_routed_nowhere(study: Study) -> None:
     assert look.state["step"] == "trials"
 
 
+def test_observers_take_the_check_over_http(study: Study, live_server: Any) -> None:
+    """They agree to it and look at the plates that are served; without eyes for colours they leave."""
+    from experiments.simulation import person_class
+    from experiments.simulation.album import Album
+    from experiments.simulation.client import SimulatedSession
+    from experiments.simulation.line import Line, open_pool
+
+    with open_pool(live_server.url, 1) as pool:
+        line = Line(pool)
+        outcome = SimulatedSession(person_class("guesser").drawn(1, 1), line, Album(), quiz={}).take("tasks")
+    assert outcome.status == "screened"
+    session = Session.objects.get(origin="simulated")
+    assert session.gates.get(kind="consent").value == {"agree": True, "plates": True}
+    value = session.gates.get(kind="plates").value
+    assert value["filter"] == "off" and len(value) == 13
+
+
 # After the end
 
 
