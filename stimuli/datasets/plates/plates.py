@@ -15,7 +15,7 @@ from pydantic import Field, field_validator
 
 from stimuli.datasets.plates.colours import Line, Pair, task_pair
 from stimuli.datasets.plates.digits import Digits, read_digits, typical_first
-from stimuli.datasets.plates.drawing import KNOWN_DARKER, Shape, draw_mask, draw_shape, paint, render
+from stimuli.datasets.plates.drawing import KNOWN_DARKER, Painted, Shape, draw_mask, draw_shape, paint, render
 from stimuli.datasets.plates.packing import PACKINGS, packed
 from stimuli.errors import BadSpec
 from stimuli.registry import Params, read_params
@@ -25,6 +25,8 @@ from stimuli.types import Item, Mask, Pixels, Split, Use
 DRAWING_VERSION = 1
 MODEL_SOURCES_MIN = 4
 """Different digits of each label that are left for training."""
+MODEL_KNOWN_EVERY = 10
+"""Of the plates that train the model, one in so many is a known one, so that it has met such as well."""
 CLEAR_SHARE = 0.25
 """Known plates are drawn from this clearest part of the digits of their label."""
 KINDS: dict[Use, int] = {"task": 1, "known": 2, "blank": 3, "tuning": 4}
@@ -90,7 +92,11 @@ class PlatesDataset:
         return tuple(plan.item for plan in self.plans.values() if plan.item.split == split)
 
     def pixels(self, key: str) -> Pixels:
-        """uint8 (size_px, size_px, 3). Which of the two colours is the figure's is drawn for each plate."""
+        """uint8 (size_px, size_px, 3)."""
+        return render(self.painted(key), self.params.size_px)
+
+    def painted(self, key: str) -> Painted:
+        """The dots of a plate. Which of the two colours is the figure's is drawn for each."""
         plan, shape = self._plan(key), self._shape(key)
         rng = plan.stream(LAYOUT)
         dots = packed(self.params.seed, int(rng.integers(PACKINGS))).turned(rng)
@@ -100,7 +106,7 @@ class PlatesDataset:
         if plan.item.use == "blank":
             is_figure = rng.permutation(is_figure)
         darker = KNOWN_DARKER if plan.item.use == "known" else 0.0
-        return render(dots, paint(is_figure, colours, self.params.jitter, darker, rng), self.params.size_px)
+        return Painted(dots, is_figure, paint(is_figure, colours, self.params.jitter, darker, rng))
 
     def mask(self, key: str) -> Mask:
         """The place of the digit, bool (size_px, size_px); of a blank plate nothing."""
@@ -171,11 +177,11 @@ def _plans(params: PlatesParams, digits: Digits) -> list[PlatePlan]:
         for use, labels in wanted.items()
         for index, label in enumerate(labels)
     ]
-    left = {label: list(queue) for label, queue in clear.items()}
     for index, label in enumerate(model):
-        source = left[label].pop(0)
-        left[label].append(source)
-        plans.append(_plan_of(params, digits, ("model", "task", index), source, label))
+        source = clear[label].pop(0)
+        clear[label].append(source)
+        use: Use = "known" if index % MODEL_KNOWN_EVERY == 0 and params.known else "task"
+        plans.append(_plan_of(params, digits, ("model", use, index), source, label))
     return plans
 
 
