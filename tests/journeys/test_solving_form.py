@@ -55,8 +55,11 @@ COMMON: tuple[Size, ...] = (
 )
 """640 x 400 is 1280 x 800 at 200 %."""
 PARTS = ".plate, .mark-tool, .choosing legend, .choice, .sending .button"
-CUT = """() => [...document.querySelectorAll(".choice, .mark-tool, .sending .button, .said, .hint")].filter(
-    e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight).map(e => `cut: ${e.textContent}`)"""
+CUT = """() => [
+    ...document.querySelectorAll(".choice, .mark-tool, .sending .button, .said, .hint"),
+].filter(
+    e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight)
+).map(e => `cut: ${e.textContent}`)"""
 AT_THE_KEYBOARD = "at the keyboard"
 NAME = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.value"
 SIZES = "all => all.map(e => [e.getBoundingClientRect().width, e.getBoundingClientRect().height])"
@@ -250,7 +253,7 @@ def test_by_the_keyboard_alone(page: Page) -> None:
 
 FRAME = "new Promise(done => requestAnimationFrame(done))"
 REST = 8
-"""Frames after which a finger does not fling the page any more; a tap that follows a fling at once is none."""
+"""Frames after which a finger flings the page no more; a tap that follows a fling at once is none."""
 
 
 def touch(page: Page, *places: tuple[float, float]) -> None:
