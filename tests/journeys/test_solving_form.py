@@ -269,7 +269,7 @@ def touch(page: Page, *places: tuple[float, float]) -> None:
 
 
 def test_by_touch_alone(browser: Browser) -> None:
-    """A finger that marks does not scroll the page, also where that could be scrolled."""
+    """A finger that marks does not scroll the page, on a page that could be scrolled."""
     size = {"width": PHONE[0], "height": PHONE[1]}
     context = browser.new_context(viewport=size, has_touch=True, is_mobile=True, device_scale_factor=3)  # type: ignore[arg-type]
     page = context.new_page()

@@ -132,8 +132,8 @@ class Walker:
         button.evaluate("button => button.click()")
 
     def answer(self, value: str | None = None) -> None:
-        """Answers a trial, by the first button if no value is named; on a form, the middle of each scale; with
-        a stroke across a picture that is to be marked."""
+        """Answers a trial, by the first button if no value is named; on a form, the middle of each scale;
+        with a stroke across a picture that is to be marked."""
         if self.page.locator(FORM).count():
             return self.rate(3)
         if self.page.locator(TASK).count():
