@@ -223,7 +223,7 @@ class Marked:
 
     @property
     def answers_px(self) -> int:
-        """Height of all answers on a narrow page, where they stand below the picture."""
+        """Height of all answers on a narrow page, below the picture."""
         width = max(self.least_px, TOOLS_PX)
         if not self._is_short:
             return self._long_px(width)

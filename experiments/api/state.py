@@ -188,7 +188,7 @@ def _block(
 
 
 def _served(block: Sequence[Card], following: Card) -> list[Card]:
-    """The trials of a block that are handed out with the one that follows: all of them; where some are handed
+    """The trials of a block that are handed out with the one that follows: all of them; if some are handed
     out alone, that one, or those without such a one between them."""
     if get_kind(following.view.kind).is_alone:
         return [following]

@@ -1,4 +1,4 @@
-"""Pictures of dots with a digit in them, for pages that show tasks; nobody's eyes are measured by them."""
+"""Pictures of dots with a digit in them, for pages that show tasks; no eyes are measured by them."""
 
 from __future__ import annotations
 

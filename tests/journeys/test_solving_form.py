@@ -55,8 +55,11 @@ COMMON: tuple[Size, ...] = (
 )
 """640 x 400 is 1280 x 800 at 200 %."""
 PARTS = ".plate, .mark-tool, .choosing legend, .choice, .sending .button"
-CUT = """() => [...document.querySelectorAll(".choice, .mark-tool, .sending .button, .said, .hint")].filter(
-    e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight).map(e => `cut: ${e.textContent}`)"""
+CUT = """() => [
+    ...document.querySelectorAll(".choice, .mark-tool, .sending .button, .said, .hint"),
+].filter(
+    e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight)
+).map(e => `cut: ${e.textContent}`)"""
 AT_THE_KEYBOARD = "at the keyboard"
 NAME = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.value"
 SIZES = "all => all.map(e => [e.getBoundingClientRect().width, e.getBoundingClientRect().height])"
@@ -250,7 +253,7 @@ def test_by_the_keyboard_alone(page: Page) -> None:
 
 FRAME = "new Promise(done => requestAnimationFrame(done))"
 REST = 8
-"""Frames after which a finger does not fling the page any more; a tap that follows a fling at once is none."""
+"""Frames after which a finger flings the page no more; a tap that follows a fling at once is none."""
 
 
 def touch(page: Page, *places: tuple[float, float]) -> None:
@@ -266,7 +269,7 @@ def touch(page: Page, *places: tuple[float, float]) -> None:
 
 
 def test_by_touch_alone(browser: Browser) -> None:
-    """A finger that marks does not scroll the page, also where that could be scrolled."""
+    """A finger that marks does not scroll the page, on a page that could be scrolled."""
     size = {"width": PHONE[0], "height": PHONE[1]}
     context = browser.new_context(viewport=size, has_touch=True, is_mobile=True, device_scale_factor=3)  # type: ignore[arg-type]
     page = context.new_page()

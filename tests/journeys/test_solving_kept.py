@@ -119,7 +119,7 @@ def test_marking_goes_on_without_a_network_and_nothing_is_lost(page: Page, canne
 
 
 def test_what_was_marked_without_a_network_survives_a_reload(page: Page, canned: Canned) -> None:
-    """A page cannot be loaded without a network: the connection comes back, and then the page is loaded anew."""
+    """No page can be loaded without a network: the connection comes back, and then it is loaded anew."""
     begin(page, canned)
     page.context.set_offline(True)
     draw(page, (4, 4), (8, 4))

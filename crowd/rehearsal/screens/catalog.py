@@ -13,6 +13,7 @@ from experiments.errors import SessionError
 from experiments.gates.base import Stop
 from experiments.gates.device import NAME as DEVICE
 from experiments.gates.plan import gate_plan
+from experiments.kinds import get_kind
 from experiments.kinds.base import INSTRUCTED, REPEAT
 from experiments.models import Slot, Study, Trial
 from experiments.paradigms import design_of, get_paradigm
@@ -170,6 +171,11 @@ def has_examples(slot: Slot, position: int, study: Study) -> bool:
     return offered == "on_request" and bool(Trial.objects.get(slot=slot, position=position).reservoir)
 
 
+def is_marked(slot: Slot, position: int) -> bool:
+    """Whether the page of the trial has a picture to be marked."""
+    return get_kind(Trial.objects.get(slot=slot, position=position).kind).is_marked
+
+
 def has_reveal(slot: Slot, position: int, study: Study) -> bool:
     """Whether something is revealed after the answer to the trial, as after a guess."""
     return reveals(study, cards_of(slot, study)[position].view)
@@ -235,6 +241,10 @@ def _of_condition(study: Study, name: str, slot: Slot) -> Iterator[Screen]:
             f"number {position + 1} of a session; phase: {phase}",
         )
         yield Screen(trial_key(*sort), what, when, name)
+        if is_marked(slot, position):
+            yield Screen(f"{trial_key(*sort)}/marked", f"{what}, marked and answered", when, name)
+            aside = f"{what}, with marks that are set aside"
+            yield Screen(f"{trial_key(*sort)}/set_aside", aside, when, name)
         if has_reveal(slot, position, study):
             yield Screen(f"{trial_key(*sort)}/revealed", f"{what}, with what is revealed", when, name)
         if has_examples(slot, position, study):

@@ -29,7 +29,14 @@ FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
 NEXT = ".board .next:not(.pressed)"
 FORM = ".rating:not([data-done])"
 """A page of questions with scales, in the trials or at a gate."""
-SETTLED = f"{FRESH}, {NEXT}, {FORM}, [data-page]:not([data-done]):not(:has(.button.primary:disabled))"
+TASK = ".solving:not([data-done]) .plate:not([aria-disabled])"
+"""A picture that is to be marked."""
+SETTLED = f"{FRESH}, {NEXT}, {FORM}, {TASK}, [data-page]:not([data-done]):not(:has(.button.primary:disabled))"
+WAITING = ".strip:not([hidden]) ~ main .wait"
+"""What comes next cannot be asked for now."""
+CELLS = ".solving:not([data-done]) .cells"
+STROKE = ((0.3, 0.3), (0.7, 0.3), (0.45, 0.8))
+"""The corners of a stroke, as shares of the picture's sides."""
 TRIAL, REVEALED = "trial", "revealed"
 RATED = """point => {
     for (const scale of document.querySelectorAll(".rating:not([data-done]) .scale"))
@@ -117,6 +124,10 @@ class Walker:
             return str(shown.first.get_attribute("data-page"))
         return REVEALED if self.page.locator(NEXT).count() else TRIAL
 
+    def rest(self) -> None:
+        """Waits for what comes next, or until the page says that it has to wait for it."""
+        self.page.wait_for_selector(f"{SETTLED}, {WAITING}")
+
     def press(self, *, last: bool = False) -> None:
         """Presses the main button of the page, or its last one, by which people say no; the page then counts
         as left."""
@@ -128,14 +139,42 @@ class Walker:
         button.evaluate("button => button.click()")
 
     def answer(self, value: str | None = None) -> None:
-        """Answers a trial, by the first button if no value is named; on a form, the middle of each scale."""
+        """Answers a trial, by the first button if no value is named; on a form, the middle of each scale;
+        with a stroke across a picture that is to be marked."""
         if self.page.locator(FORM).count():
             return self.rate(3)
+        if self.page.locator(TASK).count():
+            return self.solve()
         named = f'{FRESH}[data-value="{value}"]' if value is not None else FRESH
         button = self.page.locator(named).first.element_handle()
         assert button is not None
         self.page.eval_on_selector_all(".board", "boards => boards.forEach(e => e.dataset.done = '1')")
         button.evaluate("button => button.click()")
+
+    def mark(self) -> None:
+        """Draws a stroke across the picture and chooses the first answer."""
+        box = self.page.locator(CELLS).bounding_box()
+        assert box is not None
+        places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in STROKE]
+        self.page.mouse.move(*places[0])
+        self.page.mouse.down()
+        for place in places[1:]:
+            self.page.mouse.move(*place, steps=8)
+        self.page.mouse.up()
+        self.choose(first=True)
+
+    def choose(self, *, first: bool) -> None:
+        """Chooses the first answer of a task, or its last one, that nothing can be said."""
+        radios = self.page.locator(".solving:not([data-done]) .choice input")
+        (radios.first if first else radios.last).evaluate("radio => radio.click()")
+
+    def solve(self) -> None:
+        """Marks the picture, answers and sends."""
+        self.mark()
+        ready = self.page.wait_for_selector(".solving:not([data-done]) .sending .button.primary")
+        assert ready is not None
+        self.page.eval_on_selector_all(".solving", "tasks => tasks.forEach(e => e.dataset.done = '1')")
+        ready.evaluate("button => button.click()")
 
     def pass_reveal(self) -> None:
         """Goes on from the answer that was revealed after a guess."""
