@@ -127,7 +127,7 @@ class _Set:
 
 def review_plans(design: ReviewDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
     """One plan per lead. Raises BadDesign and NotEnoughItems, see `_Planner`."""
-    return iter(_Planner(design, pool, streams))
+    yield from _Planner(design, pool, streams)
 
 
 class _Planner:
