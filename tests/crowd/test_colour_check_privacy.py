@@ -207,12 +207,12 @@ def test_the_page_of_a_person_shows_the_other_gates(cy: Session, desk: Client) -
 
 def test_those_who_may_be_invited_are_listed(study: Study, cy: Session, desk: Client) -> None:
     cy.gates.filter(kind="invitation").update(value={"agree": False})
-    found = {}
+    listed = {}
     for status in ("", "invited"):
         page = desk.get(f"/studies/tasks/participants/?status={status}").content.decode()
-        found[status] = set(re.findall(r"/participants/([0-9a-f-]{36})/", page))
+        listed[status] = set(re.findall(r"/participants/([0-9a-f-]{36})/", page))
     bo = Session.objects.filter(slot=None).order_by("started_at")[0]
-    assert found["invited"] == {str(bo.pk)} and len(found[""]) == 3
+    assert listed["invited"] == {str(bo.pk)} and len(listed[""]) == 3
     Study.objects.filter(pk=study.pk).update(plates=[])
     assert "May be invited" not in desk.get("/studies/tasks/participants/").content.decode()
 
