@@ -46,7 +46,7 @@ from experiments.paradigms.blind import (
 )
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
-from experiments.progress import READING_MINUTES, trials_minutes
+from experiments.progress import reading_minutes, trials_minutes
 from experiments.window import needed_of, windows_of
 from stimuli.errors import StimulusError
 from stimuli.explainers import is_recorded, open_explainer
@@ -206,7 +206,7 @@ class DryRun:
     def minutes_estimate(self) -> float:
         """From the plan: reading and practice, then the trials."""
         kinds = [trial.kind for trial in self.plans[0].trials]
-        return READING_MINUTES + trials_minutes(self.definition, kinds)
+        return reading_minutes(self.definition) + trials_minutes(self.definition, kinds)
 
     def trials_rows(self) -> list[tuple[str, int]]:
         kinds = Counter(f"{t.check} check" if t.check else t.phase for t in self.plans[0].trials)

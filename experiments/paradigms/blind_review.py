@@ -181,7 +181,7 @@ def _plates_problems(definition: StudyDefinition) -> Iterator[Problem]:
             "plates",
             "",
             "is a colour check that decides nothing here",
-            'Set [design] colour_vision = "plates", or remove the table: nobody is to be asked for nothing.',
+            'Set [design] colour_vision = "plates", or remove the table.',
         )
 
 

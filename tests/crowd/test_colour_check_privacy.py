@@ -99,6 +99,7 @@ def addresses(study: Study) -> Iterator[str]:
                 for kind in ("slug", "int", "uuid", "str"):
                     path = path.replace(f"<{kind}:{name}>", str(value))
             yield path
+    yield f"/studies/{study.slug}/participants/?status=invited"
     yield from ("/admin/", "/admin/experiments/study/", "/admin/experiments/session/")
     yield f"/admin/experiments/study/{study.pk}/change/"
     for pk in Session.objects.values_list("pk", flat=True):
@@ -202,6 +203,23 @@ def test_the_page_of_a_person_shows_the_other_gates(cy: Session, desk: Client) -
     page = desk.get(f"/studies/tasks/participants/{cy.pk}/").content.decode()
     rows = re.findall(r'<tr><th scope="row">(\w+)</th>', page)
     assert {"device", "consent", "invitation"} <= set(rows) and not {"plates", "plates_kept"} & set(rows)
+
+
+def test_those_who_may_be_invited_are_listed(study: Study, cy: Session, desk: Client) -> None:
+    cy.gates.filter(kind="invitation").update(value={"agree": False})
+    listed = {}
+    for status in ("", "invited"):
+        page = desk.get(f"/studies/tasks/participants/?status={status}").content.decode()
+        listed[status] = set(re.findall(r"/participants/([0-9a-f-]{36})/", page))
+    bo = Session.objects.filter(slot=None).order_by("started_at")[0]
+    assert listed["invited"] == {str(bo.pk)} and len(listed[""]) == 3
+    Study.objects.filter(pk=study.pk).update(plates=[])
+    assert "May be invited" not in desk.get("/studies/tasks/participants/").content.decode()
+
+
+def test_the_admin_shows_no_answer_of_a_plate(study: Study, desk: Client) -> None:
+    page = desk.get(f"/admin/experiments/study/{study.pk}/change/").content.decode()
+    assert "definition" in page.lower() and "plate-1" not in page and study.plates[0]["file"] not in page
 
 
 # How it goes

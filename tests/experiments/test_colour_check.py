@@ -370,7 +370,7 @@ def endings(study: Study) -> dict[str, dict[str, Any]]:
 
 
 def test_all_who_leave_are_told_and_paid_the_same(study: Study) -> None:
-    """So is an ordinary person for whom every slot is taken, and whoever fails a quiz: the same page."""
+    """So is an ordinary person for whom every slot is taken."""
     told = endings(study)
     assert set(told) == {"reduced", "unclear", "skipped"}
     assert told["reduced"] == told["unclear"] == told["skipped"]

@@ -134,10 +134,10 @@ def test_it_sorts_readers_as_often_as_the_binomial_says(
         "reduced": passes * binom.cdf(6, COLOURED, reads),
     }
     exact["unclear"] = 1 - sum(exact.values())
-    found = shares(reads, control_reads, rng, people)
+    sorted_as = shares(reads, control_reads, rng, people)
     for vision, p in exact.items():
-        assert found[vision] == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / people) + 1e-3), vision
-    assert max(found, key=lambda vision: found[vision]) == likeliest
+        assert sorted_as[vision] == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / people) + 1e-3), vision
+    assert max(sorted_as, key=lambda vision: sorted_as[vision]) == likeliest
     assert exact["ordinary"] <= ordinary_most
 
 

@@ -11,7 +11,16 @@ from experiments.definition import StudyDefinition
 from experiments.errors import InvalidStudy
 from experiments.paradigms.weaving import keys_to_choose
 from experiments.study_file import find_study, load_study
-from experiments.window import PHONE, Window, answers_of, answers_px_of, board_of, lines_of, windows_of
+from experiments.window import (
+    PHONE,
+    Plates,
+    Window,
+    answers_of,
+    answers_px_of,
+    board_of,
+    lines_of,
+    windows_of,
+)
 from tests.experiments.definitions import definition
 from tests.world import write_study
 
@@ -34,6 +43,18 @@ def test_the_window_is_the_sum_of_what_a_trial_shows() -> None:
     huge = {"picture_px": 1000, "reservoir": "off"}
     assert needed(huge).width_px == 2 * 500 + 24 + 32
     assert needed({**huge, "display": "overlay"}).width_px == 561
+
+
+def test_a_plate_of_the_colour_check_fits_it_too() -> None:
+    """The plate of 160 px without a caption, the question (52) and two rows of answers (60, 12 between) below
+    a frame of 56; 608 wide and margins. Upright six answers of 44 px with 8 between, in the higher frame."""
+    small, checked = {"reservoir": "off", "picture_px": 320, "display": "overlay"}, {"plates": {}}
+    assert needed(small).width_px == 561
+    assert needed(small, **checked) == Window(608 + 32, 56 + 52 + 160 + 60 + 12 + 60)
+    both = windows_of(definition(design=small, device={"phones": True}, **checked))
+    assert both[1] == Window(328 + 32, 120 + 64 + 160 + 60 + 12 + 60)
+    assert Plates(320).needed_upright() == Window(6 * 44 + 5 * 8 + 32, both[1].height_px)
+    assert Plates(1000).needed() == Window(640, 120 + 64 + 500 + 132)
 
 
 def test_a_higher_trial_needs_the_higher_frame_too() -> None:

@@ -17,7 +17,7 @@ from crowd.dashboard.access import study_page
 from crowd.dashboard.counts import ORIGIN_WORDS
 from crowd.dashboard.layout import choices, headings, page_of, study_response
 from crowd.dashboard.raters import has_raters, raters_of
-from crowd.dashboard.sittings import STATUSES, SessionRow, named, sittings
+from crowd.dashboard.sittings import STATUSES, SessionRow, filters_of, named, sittings
 from crowd.dashboard.views.remedies import work_content
 from crowd.people.exclusions import can_be_left_out, events_of, medians_of
 from crowd.platforms import has_service
@@ -49,11 +49,11 @@ TO_REVIEW = "kept"
 @require_safe
 def participants(request: HttpRequest, study: Study) -> HttpResponse:
     origin = request.GET.get("origin", "")
-    status = request.GET.get("status", "")
+    status, filters = request.GET.get("status", ""), filters_of(study)
     sort = request.GET.get("sort", "-started")
     rows = sittings(study)
     rows = rows.filter(origin=origin) if origin in ORIGIN_WORDS else rows.exclude(origin="preview")
-    rows = rows.filter(STATUSES[status][1]) if status in STATUSES else rows
+    rows = rows.filter(filters[status][1]) if status in filters else rows
     page = page_of(request, rows.order_by(*_order(sort)), PER_PAGE)
     shown = named(study, list(page.object_list))
     page.object_list = shown
@@ -69,7 +69,7 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
         "shows_outside": shows_outside,
         "origins": choices(request, "origin", {"": "All", **{o: ORIGIN_WORDS[o] for o in present}}, origin),
         "statuses": choices(
-            request, "status", {"": "Any", **{k: w for k, (w, _) in STATUSES.items()}}, status
+            request, "status", {"": "Any", **{k: w for k, (w, _) in filters.items()}}, status
         ),
         "is_filtered": bool(origin or status),
         "has_raters": has_raters(study),
