@@ -91,8 +91,8 @@ class Read:
     @property
     def limits(self) -> tuple[float, float]:
         """Of the 95 % interval."""
-        found = wilson(self.count, self.total)
-        return found.low, found.high
+        interval = wilson(self.count, self.total)
+        return interval.low, interval.high
 
     def __str__(self) -> str:
         low, high = self.limits
@@ -131,20 +131,20 @@ def faults_of(numbers: Sequence[float], line: Line, severity: float) -> list[str
 
 def contrast_table(seed: int) -> int:
     print("line       eyes   " + " ".join(f"{severity:5.1f}" for severity in SEVERITIES) + "  1.0 by others")
-    found = []
+    faults = []
     for line in LINES:
         colours = plates(axis=line, seed=seed).colours
         for axis in EYES[line]:
             numbers = contrasts(colours, axis)
             others = left_by_others(colours, axis)
-            found += faults_of(numbers, line, 0.6)
+            faults += faults_of(numbers, line, 0.6)
             most = numbers[6] if line == "red_green" else LEAST_CONTRAST
-            found += ["is read by other simulations"] if others >= most else []
+            faults += ["is read by other simulations"] if others >= most else []
             row = " ".join(f"{number:5.1f}" for number in numbers)
             print(f"{line:10} {axis:6} {row} {others:9.1f}")
     bounds = f"{LEAST_CONTRAST:g} to {MOST_CONTRAST:g}"
-    print("; ".join(found) or f"all fall, lie within {bounds} at 0.6, and below at 1.0")
-    return 1 if found else 0
+    print("; ".join(faults) or f"all fall, lie within {bounds} at 0.6, and below at 1.0")
+    return 1 if faults else 0
 
 
 # Cues
@@ -311,8 +311,8 @@ def network_table(seed: int) -> int:
     print("\nplates made for eyes of severity, by a network trained on those of 0.6, and on those themselves")
     for severity in (0.2, 0.3, 0.4, 0.5, 0.6):
         other = plates(seed=seed, count=500, severity=severity)
-        own = reads(taught(other, seed, **LONGER), other, of_use(other, "task"))
-        print(f"{severity:6.1f} {reads(network, other, of_use(other, 'task'))}   {own}", flush=True)
+        by_another = reads(taught(other, seed, **LONGER), other, of_use(other, "task"))
+        print(f"{severity:6.1f} {reads(network, other, of_use(other, 'task'))}   {by_another}", flush=True)
     low, high = NETWORK_READS
     return 0 if low <= task.share <= high else 1
 

@@ -19,12 +19,15 @@ from stimuli.datasets.plates.colours import (
     lit,
     task_pair,
 )
+from stimuli.datasets.plates.digits import typical_first
 from stimuli.datasets.plates.drawing import DISC_RADIUS
 from stimuli.datasets.plates.packing import GAP, LEAST_SHRUNK, RADII, packed
 from stimuli.datasets.plates.plates import PlatesDataset, open_plates
 from stimuli.errors import BadSpec
 from stimuli.spec import Component
-from stimuli.survey import region_of
+from stimuli.store import MemoryStore
+from stimuli.store.files import read_region
+from stimuli.survey import prepare, region_of, survey
 
 pytestmark = pytest.mark.pure
 SMALL = {"size_px": 96, "count": 40, "model_count": 80, "known": 10, "blank": 10, "tuning": 10}
@@ -183,8 +186,8 @@ def test_its_colours_are_equally_light_and_on_the_line_that_such_eyes_confuse(li
         others.append(max(contrast(*ends, axis, 1.0) for axis in EYES[line]) / contrast(*ends))
     grey = np.full(3, ((MIDDLE_LIGHTNESS + 16) / 116) ** 3)
     ours = grey + 0.01 * direction(line), grey - 0.01 * direction(line)
-    found = max(contrast(*ours, axis, 1.0) for axis in EYES[line]) / contrast(*ours)
-    assert found <= min(others) * 1.001 and worst < 1
+    left = max(contrast(*ours, axis, 1.0) for axis in EYES[line]) / contrast(*ours)
+    assert left <= min(others) * 1.001 and worst < 1
 
 
 def test_dots_of_another_lightness_keep_their_place_on_the_line() -> None:
@@ -239,6 +242,26 @@ def test_it_has_only_the_digits_asked_for() -> None:
     two = plates(digits=[7, 1])
     assert two.labels == ("1", "7")
     assert {item.truth for item in two.items("model")} == {"1", "7"}
+
+
+def test_known_plates_are_of_the_clearer_digits_of_their_label(small: PlatesDataset) -> None:
+    for key in keys_of(small, "known"):
+        label, source = int(small.plans[key].item.truth), small.plans[key].source
+        order = typical_first(small.digits, np.flatnonzero(small.digits.labels == label))
+        assert list(order).index(source) < len(order) / 4
+
+
+def test_a_network_is_asked_about_every_use_and_regions_are_kept(tmp_path: Path) -> None:
+    store = MemoryStore()
+    predictor = Component("trained_cnn", {"epochs": 1, "width": 2, "input_px": 32, "mirrored": False})
+    source = prepare(Component("plates", SMALL), predictor, tmp_path, store)
+    surveyed = {item.key: item for item in survey(source, store)}
+    assert surveyed.keys() == {item.key for item in source.dataset.items("people")}
+    task = surveyed["people-task-00000"]
+    region = read_region(store, source.regions, task.image_key)
+    assert region is not None and 0.05 < region.mean() < 0.2
+    blank = read_region(store, source.regions, surveyed["people-blank-00000"].image_key)
+    assert blank is not None and not blank.any()
 
 
 def test_it_knows_no_other_keys(small: PlatesDataset) -> None:

@@ -48,7 +48,7 @@ class Shape:
         rows = (y - self.middle[1]) / self.side * cells + (top + bottom) / 2 - 0.5
         columns = (x - self.middle[0]) / self.side * cells + (left + right) / 2 - 0.5
         smooth = ndimage.map_coordinates(ink, [rows, columns], order=3, mode="constant", cval=0.0)
-        return np.asarray(smooth >= INK)
+        return np.asarray((smooth >= INK) & (np.hypot(x, y) <= 1))
 
 
 def _extent(profile: Floats) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from stimuli.datasets.plates.colours import Line, Pair, task_pair
@@ -162,24 +162,16 @@ def _plans(params: PlatesParams, digits: Digits) -> list[PlatePlan]:
     model = _labels(params, params.model_count, rng)
     queues = {label: _queue(digits, label, rng) for label in params.digits}
     for label, queue in queues.items():
-        asked = sum(labels.count(label) for labels in wanted.values())
-        if len(queue) < asked + MODEL_SOURCES_MIN:
-            raise BadSpec(
-                f"plates for people take {asked} different handwritten digits {label}, and at least "
-                f"{MODEL_SOURCES_MIN} more train the model, but there are {len(queue)}: lower count, known, "
-                "tuning or blank, or give `path`, a folder with MNIST's files"
-            )
-    clear = {
-        label: _clear_first(digits, queue, wanted["known"].count(label)) for label, queue in queues.items()
-    }
+        _refuse_too_few(label, len(queue), sum(labels.count(label) for labels in wanted.values()))
+        queues[label] = _clear_first(digits, queue, wanted["known"].count(label))
     plans = [
-        _plan_of(params, digits, ("people", use, index), clear[label].pop(0), label)
+        _plan_of(params, digits, ("people", use, index), queues[label].popleft(), label)
         for use, labels in wanted.items()
         for index, label in enumerate(labels)
     ]
     for index, label in enumerate(model):
-        source = clear[label].pop(0)
-        clear[label].append(source)
+        source = queues[label][0]
+        queues[label].rotate(-1)
         use: Use = "known" if index % MODEL_KNOWN_EVERY == 0 and params.known else "task"
         plans.append(_plan_of(params, digits, ("model", use, index), source, label))
     return plans
@@ -192,15 +184,25 @@ def _labels(params: PlatesParams, number: int, rng: np.random.Generator) -> list
     return [int(label) for label in rng.permutation(labels[:number])]
 
 
-def _queue(digits: Digits, label: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return rng.permutation(np.flatnonzero(digits.labels == label))
+def _queue(digits: Digits, label: int, rng: np.random.Generator) -> deque[int]:
+    """All digits of a label, in an order drawn."""
+    return deque(rng.permutation(np.flatnonzero(digits.labels == label)).tolist())
 
 
-def _clear_first(digits: Digits, queue: NDArray[np.int64], number: int) -> list[int]:
+def _refuse_too_few(label: int, there: int, asked: int) -> None:
+    if there < asked + MODEL_SOURCES_MIN:
+        raise BadSpec(
+            f"plates for people take {asked} different handwritten digits {label}, and at least "
+            f"{MODEL_SOURCES_MIN} more train the model, but there are {there}: lower count, known, tuning or "
+            "blank, or give `path`, a folder with MNIST's files"
+        )
+
+
+def _clear_first(digits: Digits, queue: deque[int], number: int) -> deque[int]:
     """The queue with `number` of its clearest digits moved to its head, still in an order drawn."""
-    clear = set(typical_first(digits, queue)[: max(number, int(len(queue) * CLEAR_SHARE))].tolist())
-    head = [source for source in queue.tolist() if source in clear][:number]
-    return head + [source for source in queue.tolist() if source not in set(head)]
+    clear = set(typical_first(digits, np.array(queue))[: max(number, int(len(queue) * CLEAR_SHARE))].tolist())
+    head = dict.fromkeys([source for source in queue if source in clear][:number])
+    return deque([*head, *(source for source in queue if source not in head)])
 
 
 def _plan_of(
