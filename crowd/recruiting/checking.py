@@ -270,7 +270,12 @@ def dry_run(
         return DryRun(
             definition=definition,
             labels=gathered.first.predictor.labels,
-            surveyed=tuple((i.truth, i.predicted) for s in gathered.surveys.values() for i in s.items),
+            surveyed=tuple(
+                (i.truth, i.predicted)
+                for survey in gathered.surveys.values()
+                for i in survey.items
+                if i.use == "task"
+            ),
             models=models,
             plans=plans,
             blind=blind_scores(plans, pool, _features(gathered, reading)),
@@ -340,7 +345,8 @@ def _cells(definition: StudyDefinition, asked: Asked) -> tuple[tuple[str, str, i
         pool = get_paradigm(definition.paradigm).material(definition, asked.surveys).pool
     except BadDesign:
         return ()
-    counts = Counter((i.predicted, "right" if i.truth == i.predicted else "wrong") for i in pool.items)
+    tasks = (item for item in pool.items if item.use == "task")
+    counts = Counter((i.predicted, "right" if i.truth == i.predicted else "wrong") for i in tasks)
     return tuple((label, kind, count) for (label, kind), count in sorted(counts.items()))
 
 

@@ -22,7 +22,7 @@ Text = serializer_of(base.Text)
 
 MAX_MS = 86_400_000
 QUESTIONS_MAX, QUESTION_ID_MAX, CHANGES_MAX = 12, 24, 10_000
-"""What is taken of a page with several questions: how many, how long an id, how many changes."""
+"""What is taken of a page with several questions: how many, how long an id, how many changes, or strokes."""
 QUESTION_KINDS = ["choice", "number", "text", "example", "predict", "rate"]
 """Forms of a question on a page; no trial kinds, although one shares a name."""
 
@@ -218,8 +218,8 @@ class ResponseContext(serializers.Serializer[Any]):
     reservoir_ms = serializers.IntegerField(required=False)
     focus_losses = serializers.IntegerField(required=False)
     reloads = serializers.IntegerField(required=False)
+    strokes = serializers.IntegerField(min_value=0, max_value=CHANGES_MAX, required=False)
     questions = serializers.ListField(child=QuestionNoted(), max_length=QUESTIONS_MAX, required=False)
-    strokes = serializers.IntegerField(required=False)
     undos = serializers.IntegerField(required=False)
     first_stroke_ms = serializers.IntegerField(required=False)
     marked_with = serializers.ChoiceField(MARKED_WITH, required=False)

@@ -96,7 +96,8 @@ def _legend(cards: Sequence[Card], definition: StudyDefinition, has_maps: bool) 
     """What the colours of this person's maps mean, in the trials or on the page (`has_maps`). None if no map
     is shown, or if the recipe has no colours: it tells nothing of what others see."""
     recipe = definition.render.spec()
-    shown = (stimulus.explanation for card in cards for stimulus in card.shown.values())
+    mapped = (card for card in cards if get_kind(card.view.kind).has_maps)
+    shown = (stimulus.explanation for card in mapped for stimulus in card.shown.values())
     # What bars, sentences and other pictures say stands with them in words; a map says nothing.
     is_marked = any(file is not None and not file.is_text and not file.said for file in shown)
     if not (has_maps or is_marked) or recipe.style not in ("heat", "contour"):

@@ -46,7 +46,8 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class PoolItem:
-    """An item as the planner sees it: what it is, what the model says, how surely (0-1)."""
+    """An item as the planner sees it: what it is, what the model says, how surely (0-1). `planted` are the
+    cells of the study's grid that are known to hold what decides, of known tasks alone."""
 
     key: str
     truth: str
@@ -54,6 +55,7 @@ class PoolItem:
     confidence: float
     group: str
     use: Use = "task"
+    planted: tuple[int, ...] = ()
 
     @property
     def correct(self) -> bool:
@@ -69,6 +71,9 @@ class PlanCondition:
     slots: int
 
 
+SolvedUse = Literal["solution", "lure", "alone"]
+
+
 class Solved(NamedTuple):
     """A frozen solution, as a plan may use it. `use`: what its source gave for the item; a lure (a false
     answer, with the mark of another solution of this source that gave it); or alone (such a mark on a blank
@@ -78,7 +83,7 @@ class Solved(NamedTuple):
     item: str
     source: str
     choice: str
-    use: Literal["solution", "lure", "alone"] = "solution"
+    use: SolvedUse = "solution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,8 @@ class Pool:
 @dataclass(frozen=True, slots=True)
 class Surveyed:
     """An item as one model sees it. `index` is the logit of the predicted label. `flagged`: it must not be
-    chosen, for its explanation is empty under a condition of the study."""
+    chosen, for its explanation is empty under a condition of the study. `use` says what it is for,
+    `annotated` who gave it which label."""
 
     key: str
     truth: str
@@ -123,6 +129,7 @@ class Surveyed:
     logits: tuple[float, ...]
     flagged: bool = False
     use: Use = "task"
+    annotated: tuple[tuple[str, str], ...] = ()
 
 
 Source = tuple[str, str]
@@ -341,7 +348,8 @@ class Paradigm(Protocol):
         ...
 
     def buttons(self, definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
-        """(value, text) of what its trials are answered with."""
+        """(value, text) of what its trials are answered with; an empty text stands for the words of the value
+        in the study's language."""
         ...
 
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:

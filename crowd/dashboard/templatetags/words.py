@@ -13,6 +13,7 @@ RULE_WORDS = {
     "training_attempts_max": "Failed the training",
     "instructed_share_min": "Missed instructed checks",
     "repeat_share_min": "Missed repeat checks",
+    "known_share_min": "Missed known tasks",
     "total_minutes": "Too fast or too slow",
     "fastest_median_ms": "Answered too fast",
     "side_share_max": "Nearly always one answer",
