@@ -15,8 +15,8 @@ from math import ceil
 from experiments.definition import DeviceTable, StudyDefinition
 from experiments.kinds import get_kind
 from experiments.kinds.base import TrialKind
-from experiments.languages import table_of
 from experiments.paradigms import design_of, get_paradigm
+from experiments.sentences import buttons_of
 
 STACKED_MAX_PX = 560
 """Up to this width the examples stand below the answers; only studies that let phones in are shown so."""
@@ -331,18 +331,11 @@ def board_of(definition: StudyDefinition) -> Board:
     )
 
 
-def _buttons(definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
-    """(value, text) of what the trials are answered with, in the study's language."""
-    said = table_of(definition.language)["pages"]
-    buttons = get_paradigm(definition.paradigm).buttons(definition)
-    return tuple((value, text or said[value]) for value, text in buttons)
-
-
 def marked_of(definition: StudyDefinition) -> Marked | None:
     """What the pages hold that are marked; None if the study has none."""
     if not any(kind.is_marked for kind in _kinds(definition)):
         return None
-    *named, none = (text for _, text in _buttons(definition))
+    *named, none = (text for _, text in buttons_of(definition))
     return Marked(board_of(definition).picture_px, tuple(named), none)
 
 
@@ -355,7 +348,7 @@ def answers_px_of(definition: StudyDefinition) -> int:
 def answers_of(definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
     """(value, text) of the study's answers that stand on buttons; none if its questions are forms. Beside a
     picture that is marked, the last one is that nothing can be said, and is left out."""
-    kinds, buttons = _kinds(definition), _buttons(definition)
+    kinds, buttons = _kinds(definition), buttons_of(definition)
     if any(kind.is_form for kind in kinds):
         return ()
     return buttons[:-1] if any(kind.is_marked for kind in kinds) else buttons

@@ -22,9 +22,9 @@ from crowd.platforms import PLATFORMS, settings_of_all
 from experiments import definition, page_tables
 from experiments.gates import GATES
 from experiments.kinds import KINDS
-from experiments.languages import LANGUAGES
 from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.screening import RULES
+from experiments.sentences import LANGUAGES
 from experiments.simulation import PEOPLE
 from setup.prove import PROOFS
 from stimuli.datasets import DATASETS

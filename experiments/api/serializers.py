@@ -235,7 +235,6 @@ class ResponseContext(serializers.Serializer[Any]):
     reloads = serializers.IntegerField(required=False)
     strokes = serializers.IntegerField(min_value=0, max_value=CHANGES_MAX, required=False)
     questions = serializers.ListField(child=QuestionNoted(), max_length=QUESTIONS_MAX, required=False)
-    strokes = serializers.IntegerField(required=False)
     undos = serializers.IntegerField(required=False)
     first_stroke_ms = serializers.IntegerField(required=False)
     marked_with = serializers.ChoiceField(MARKED_WITH, required=False)

@@ -606,8 +606,8 @@ export interface components {
             reservoir_ms?: number;
             focus_losses?: number;
             reloads?: number;
-            questions?: components["schemas"]["QuestionNotedRequest"][];
             strokes?: number;
+            questions?: components["schemas"]["QuestionNotedRequest"][];
             undos?: number;
             first_stroke_ms?: number;
             marked_with?: components["schemas"]["MarkedWithEnum"];

@@ -33,6 +33,7 @@ TRIALS: dict[str, TrialView] = {
 NOTED = {
     "questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}],
     "revealed_ms": 1700,
+    **{"strokes": 4, "undos": 1, "first_stroke_ms": 800, "marked_with": "pen"},
 }
 """All that a page may note beside an answer and a kind has columns for."""
 GOOD: dict[str, Sequence[Mapping[str, Any]]] = {

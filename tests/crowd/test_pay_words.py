@@ -14,8 +14,8 @@ from crowd.models import Payout, Posting
 from crowd.money.ledger import decide_due, grant, withhold
 from experiments.definition import StudyDefinition
 from experiments.gates.promises import promised
-from experiments.languages import LANGUAGES, table_of
 from experiments.models import Session, Study
+from experiments.sentences import LANGUAGES, table_of
 from experiments.words import money
 from tests.crowd.arrivals import OUTCOMES, Visitor, posting, prolific, turker
 from tests.crowd.test_way_out import fate

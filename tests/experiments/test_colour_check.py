@@ -12,11 +12,11 @@ import pytest
 from experiments.colour_vision import Vision
 from experiments.definition import StudyDefinition
 from experiments.errors import InvalidStudy
-from experiments.languages import LANGUAGES, table_of
 from experiments.models import Gate, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Route
 from experiments.plates import drawn_plates, remove_answers
+from experiments.sentences import LANGUAGES, table_of
 from experiments.study_file import load_study
 from tests.experiments.checked import CHECKED, checked_study
 from tests.experiments.definitions import definition

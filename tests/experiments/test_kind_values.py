@@ -224,7 +224,7 @@ def test_it_says_what_an_answer_gives(
 NOTED = {
     "questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}],
     "revealed_ms": 1700,
-    "strokes": 4,
+    **{"strokes": 4, "undos": 1, "first_stroke_ms": 800, "marked_with": "pen"},
 }
 
 
@@ -232,6 +232,13 @@ def test_a_rating_keeps_when_each_question_was_answered_and_how_often_it_changed
     told = {"question_ms": {"q2": 900, "q1": 2100}, "question_changes": {"q2": 0, "q1": 3}}
     assert get_kind("rate").noted(NOTED) == told
     assert get_kind("rate").noted({"input": "mouse"}) == get_kind("predict").noted(NOTED) == {}
+
+
+def test_a_solution_keeps_how_it_was_marked() -> None:
+    told = {"strokes": 4, "undos": 1, "first_stroke_ms": 800, "marked_with": "pen"}
+    assert get_kind("solve").noted(NOTED) == told
+    # "Cannot say" has no first stroke and nothing that marked.
+    assert get_kind("solve").noted({"strokes": 0, "undos": 0}) == {"strokes": 0, "undos": 0}
 
 
 def test_it_declares_its_columns_and_its_handing_out() -> None:
@@ -252,6 +259,9 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
             ("region_cells", "integer", "cells"),
             ("region", "json", ""),
             ("strokes", "integer", ""),
+            ("undos", "integer", ""),
+            ("first_stroke_ms", "integer", "ms"),
+            ("marked_with", "text", ""),
             ("use", "text", ""),
         ],
         "rate": [
@@ -398,7 +408,12 @@ class Watcher:
         (
             "solve",
             ["choice", "cell"],
-            base.Reply({"choice": "fox", "region": [8]}, 700, 700, {"strokes": 1}),
+            base.Reply(
+                {"choice": "fox", "region": [8]},
+                700,
+                700,
+                {"strokes": 1, "undos": 0, "first_stroke_ms": 700, "marked_with": "mouse"},
+            ),
         ),
         (
             "rate",

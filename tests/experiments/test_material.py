@@ -17,6 +17,7 @@ from experiments.paradigms.material import (
     material_of,
     pool_of,
 )
+from stimuli.types import Use
 from tests.experiments.definitions import definition, several
 
 pytestmark = pytest.mark.pure
@@ -394,10 +395,9 @@ def test_what_is_no_task_passes_whole_where_it_is_asked_for_and_draws_no_task_aw
     made = material_of(study, {ONLY: every}, ("known", "blank", "tuning")).chosen[ONLY]
     assert [item for item in made if item.use == "task"] == list(alone)
     assert sorted(item.use for item in made if item.use != "task") == ["blank", "known", "tuning"]
-    assert {item.use for item in material_of(study, {ONLY: every}, ("known",)).chosen[ONLY]} == {
-        "task",
-        "known",
-    }
+    beside: tuple[Use, ...] = ("known",)
+    asked = material_of(study, {ONLY: every}, beside).chosen[ONLY]
+    assert {item.use for item in asked} == {"task", "known"}
 
 
 @pytest.mark.parametrize("question", [{}, {"outside": "restrict"}, {"classes": None, "target": "husky"}])

@@ -4,7 +4,7 @@ import pytest
 
 from experiments.definition import TextFiles
 from experiments.gates.promises import HELD, LACKS, promised, unkept
-from experiments.languages import LANGUAGES, table_of
+from experiments.sentences import LANGUAGES, table_of
 from experiments.study_file import STUDIES_DIR, find_study, load_study
 
 pytestmark = pytest.mark.pure

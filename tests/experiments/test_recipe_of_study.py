@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from experiments.definition import Render, StudyDefinition
 from experiments.errors import InvalidStudy
-from experiments.languages import LANGUAGES, table_of
+from experiments.sentences import LANGUAGES, table_of
 from experiments.study_file import STUDIES_DIR, load_study
 from experiments.texts import html_of
 from experiments.words import legend_of, placeholders

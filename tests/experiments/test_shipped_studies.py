@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.languages import FOLDER
 from experiments.paradigms.rating import RatingDesign
 from experiments.paradigms.reverse_turing import ReverseTuringDesign
+from experiments.sentences import FOLDER
 from experiments.study_file import STUDIES_DIR, find_study, load_study
 from experiments.texts import html_of
 from experiments.words import placeholders, words_for

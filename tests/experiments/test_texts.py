@@ -11,8 +11,8 @@ from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.languages import LANGUAGES, table_of
 from experiments.paradigms import PARADIGMS, get_paradigm
+from experiments.sentences import LANGUAGES, table_of
 from experiments.texts import ALLOWED_TAGS, html_of, text_digest
 from experiments.tokens import (
     MEDIA_ID_LENGTH,

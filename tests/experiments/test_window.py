@@ -48,7 +48,8 @@ def test_the_window_is_the_sum_of_what_a_trial_shows() -> None:
 def test_a_plate_of_the_colour_check_fits_it_too() -> None:
     """The plate of 160 px without a caption, the question (52) and two rows of answers (60, 12 between) below
     a frame of 56; 608 wide and margins. Upright six answers of 44 px with 8 between, in the higher frame."""
-    small, checked = {"reservoir": "off", "picture_px": 320, "display": "overlay"}, {"plates": {}}
+    small = {"reservoir": "off", "picture_px": 320, "display": "overlay"}
+    checked: dict[str, Any] = {"plates": {}}
     assert needed(small).width_px == 561
     assert needed(small, **checked) == Window(608 + 32, 56 + 52 + 160 + 60 + 12 + 60)
     both = windows_of(definition(design=small, device={"phones": True}, **checked))

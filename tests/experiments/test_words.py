@@ -9,8 +9,8 @@ import pytest
 
 from experiments.definition import StudyDefinition
 from experiments.gates import GATES
-from experiments.languages import LANGUAGES, table_of
 from experiments.paradigms import PARADIGMS
+from experiments.sentences import LANGUAGES, table_of
 
 pytestmark = pytest.mark.pure
 ROOT = Path(__file__).resolve().parents[2]

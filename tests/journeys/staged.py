@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from experiments.definition import StudyDefinition
-from experiments.languages import table_of
 from experiments.paradigms import design_of
 from experiments.paradigms.rating import QUESTIONS
 from experiments.paradigms.weaving import keys_to_choose
+from experiments.sentences import table_of
 from experiments.window import answers_of, answers_px_of, board_of
 from experiments.words import page_words, sight_words
 from tests.journeys.plates import plate

@@ -19,12 +19,12 @@ from crowd.rehearsal import chromium, demo
 from crowd.rehearsal.screens.album import USUAL, WINDOWS, Album, write_index, write_pdf
 from crowd.rehearsal.screens.stage import Stage, copied, restore
 from crowd.rehearsal.screens.walk import walk
-from experiments.languages import LANGUAGES
 from experiments.management.base import StudyCommand
 from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Study
 from experiments.opening import open_study
 from experiments.selectors import definition_of
+from experiments.sentences import LANGUAGES
 from experiments.study_file import find_study
 from experiments.terminal import Terminal
 
