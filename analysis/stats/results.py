@@ -24,6 +24,11 @@ LARGEST = 1e50
 COUNT_MAX = 10**8
 
 
+Row = dict[str, float | int | str | None]
+"""One row of a result as a table: column -> value, in the order of the columns. A list of them is what
+`pandas.DataFrame` takes."""
+
+
 class StatsError(ValueError):
     """A statistic is not defined for these values; the message says which value, the limit and the remedy."""
 
