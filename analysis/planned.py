@@ -72,7 +72,7 @@ def _rank_tests(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPo
     rows: list[tuple[str, float | int]] = []
     low, high = PUBLISHED_SHARES
     for spread in SPREADS:
-        effect = f"{low:.3f} against {high:.3f}, people differ by SD {spread:.2f}"
+        effect = f"agreement {low:.3f} against {high:.3f} (SST, published), people differ by SD {spread:.2f}"
         rows.append((effect, rank_power(PUBLISHED_SHARES, tests, people, spread=spread, within=within)))
         needed = people_needed(PUBLISHED_SHARES, tests, spread=spread, within=within)
         rows.append((f"{'people' if within else 'people per condition'} for power .80", needed))

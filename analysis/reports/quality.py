@@ -32,7 +32,19 @@ def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
 
 def open_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
     """What may be seen while data are collected."""
-    return [_arrival(frames, facts), *_display(frames), *population(frames), *_stimuli(facts)]
+    parts = [_arrival(frames, facts), *_display(frames), *population(frames), *_stimuli(facts)]
+    return [*parts, *_answers(facts)]
+
+
+def _answers(facts: StudyFacts) -> list[Section]:
+    """What stands behind the names of answers that do not say it."""
+    named = [answer for answer in facts.answers if answer.means]
+    if not named:
+        return []
+    rows = tuple((answer.text, answer.value, answer.means) for answer in named)
+    table = Table("answers", "Names of the answers", ("People read", "Stored as", "Stands for"), rows, left=3)
+    content = {answer.value: answer.means for answer in named}
+    return [Section("answers", "The answers", content, (), (table,))]
 
 
 def _stimuli(facts: StudyFacts) -> list[Section]:

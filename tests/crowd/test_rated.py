@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crowd.recruiting.checking import DryRun, dry_run, preregistration, warnings_of
+from crowd.recruiting.checking import DryRun, dry_run, warnings_of
+from crowd.recruiting.preregistering import document as preregistration
 from crowd.recruiting.rated import rated_lines, rated_tables, rated_warnings
 from experiments.study_file import load_study
 from stimuli.store import open_store
