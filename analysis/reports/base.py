@@ -94,6 +94,10 @@ class StudyFacts:
     design: Mapping[str, Any] = field(default_factory=dict)
     """The study's `[design]`, and `language` the language of its pages."""
     language: str = "en"
+    frozen: Mapping[str, Any] = field(default_factory=dict)
+    """What was stored when the solutions that the study starts from were frozen: `settings`, numbers of each
+    of the `sources`, and for each of them but people how well the form of a region tells it (`told`). Empty
+    if it starts from none."""
 
     @property
     def wanted(self) -> int:

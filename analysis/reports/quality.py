@@ -27,7 +27,7 @@ SHARES = {
 
 def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
     """Results per condition, so only for a report that is not sealed."""
-    return [*by_observer(frames, facts), _behaviour(frames, facts), *_questions(frames, facts)]
+    return [*by_observer(frames, facts), _behaviour(frames, facts), *questions(frames, facts)]
 
 
 def open_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
@@ -105,7 +105,8 @@ def _behaviour_table(rows: list[dict[str, Any]], trials: pd.DataFrame) -> Table:
     )
 
 
-def _questions(frames: Frames, facts: StudyFacts) -> list[Section]:
+def questions(frames: Frames, facts: StudyFacts) -> list[Section]:
+    """Answers to the study's questions by condition, so only for a report that is not sealed."""
     if not facts.questions:
         return []
     people = frames.kept().participants

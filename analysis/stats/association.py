@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
 from analysis.stats.agreement import spearman
-from analysis.stats.clustered import Codes, Names
 from analysis.stats.results import (
     ROUNDING,
+    Codes,
     Floats,
     Interval,
+    Names,
     Row,
     StatsError,
     checked_array,
