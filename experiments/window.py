@@ -193,7 +193,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Plates:
+class PlatePage:
     """What needs room on the page of a plate of the colour check: the plate without a caption, the question,
     and ten digits and one wide answer in two rows of six."""
 
@@ -258,9 +258,9 @@ def needed_of(definition: StudyDefinition) -> tuple[Window, ...]:
     """The smallest windows in which every page of the trials is shown as it is meant; one is enough."""
     board = board_of(definition)
     forms = [kind for name in get_paradigm(definition.paradigm).kinds if (kind := get_kind(name)).is_form]
-    shown: list[Board | Form | Plates] = [board]
+    shown: list[Board | Form | PlatePage] = [board]
     shown += [Form(board.picture_px, kind.has_pairs) for kind in forms]
-    shown += [Plates(board.picture_px)] if definition.plates is not None else []
+    shown += [PlatePage(board.picture_px)] if definition.plates is not None else []
     wide = _both([page.needed() for page in shown])
     return (wide, _both([page.needed_upright() for page in shown])) if definition.device.phones else (wide,)
 
